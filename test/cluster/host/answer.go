@@ -1,0 +1,159 @@
+package host
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// answer serves one call.
+func (m *machine) answer(conn *net.UnixConn) {
+	defer conn.Close()
+	var ask request
+	files, err := receive(conn, &ask)
+	defer func() {
+		for _, file := range files {
+			_ = file.Close()
+		}
+	}()
+	switch {
+	case err != nil:
+		_ = send(conn, response{Error: "unreadable call: " + err.Error()})
+	case ask.Start != nil:
+		m.start(conn, *ask.Start, files)
+	case ask.Socket != nil:
+		m.socket(conn, *ask.Socket)
+	default:
+		_ = send(conn, response{Error: "a call for nothing"})
+	}
+}
+
+// start runs a process and stays with it: signals come in, its end goes out, and if the caller goes away the
+// process does too.
+func (m *machine) start(conn *net.UnixConn, command Command, files []*os.File) {
+	var pid int
+	var ended chan syscall.WaitStatus
+	err := m.inNet(command.Net, func() (err error) {
+		pid, ended, err = m.fork(command, files)
+		return err
+	})
+	if err != nil {
+		_ = send(conn, response{Error: err.Error()})
+		return
+	}
+	_ = send(conn, response{Pid: pid})
+	go m.obey(conn, pid)
+	status := <-ended
+	_ = send(conn, response{Exited: &status})
+}
+
+func (m *machine) fork(command Command, files []*os.File) (int, chan syscall.WaitStatus, error) {
+	fds := make([]uintptr, len(files))
+	for i, file := range files {
+		fds[i] = file.Fd()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pid, err := syscall.ForkExec(command.Args[0], command.Args, &syscall.ProcAttr{
+		Dir: command.Dir, Env: command.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", command.Args[0], err)
+	}
+	ended := make(chan syscall.WaitStatus, 1)
+	m.waiting[pid] = ended
+	return pid, ended, nil
+}
+
+// obey passes signals on until the caller hangs up.
+func (m *machine) obey(conn *net.UnixConn, pid int) {
+	for {
+		var ask request
+		if _, err := receive(conn, &ask); err != nil {
+			m.kill(pid, syscall.SIGKILL)
+			return
+		}
+		m.kill(pid, ask.Signal)
+	}
+}
+
+// kill signals a child that isn't buried yet: a number may have a new owner by then.
+func (m *machine) kill(pid int, signal syscall.Signal) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, alive := m.waiting[pid]; alive {
+		_ = syscall.Kill(pid, signal)
+	}
+}
+
+func (m *machine) socket(conn *net.UnixConn, ask socketCall) {
+	var file *os.File
+	err := m.inNet(ask.Net, func() (err error) {
+		file, err = ask.open()
+		return err
+	})
+	if err != nil {
+		_ = send(conn, response{Error: err.Error()})
+		return
+	}
+	defer file.Close()
+	_ = send(conn, response{}, file)
+}
+
+func (ask socketCall) open() (*os.File, error) {
+	switch ask.Kind {
+	case dial:
+		dialer := net.Dialer{Timeout: ask.Timeout}
+		return fileOf(dialer.Dial(ask.Network, ask.Address))
+	case listen:
+		return fileOf(net.Listen(ask.Network, ask.Address))
+	case listenPacket:
+		return fileOf(net.ListenPacket(ask.Network, ask.Address))
+	default:
+		return nil, fmt.Errorf("unknown kind of socket %q", ask.Kind)
+	}
+}
+
+// fileOf takes the descriptor out of any of net's values, and lets go of the value.
+func fileOf(value any, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	socket, ok := value.(interface {
+		File() (*os.File, error)
+		Close() error
+	})
+	if !ok {
+		return nil, fmt.Errorf("%T has no descriptor", value)
+	}
+	defer socket.Close()
+	return socket.File()
+}
+
+// inNet runs f on a thread that is inside the named network namespace. The thread isn't given back: it ends with
+// the goroutine, so nothing else can ever run in the wrong namespace.
+func (m *machine) inNet(name string, f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		if name == "" {
+			result <- f()
+			return
+		}
+		runtime.LockOSThread()
+		fd, err := unix.Open("/run/netns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			result <- fmt.Errorf("network namespace %q: %w", name, err)
+			return
+		}
+		defer unix.Close(fd)
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			result <- fmt.Errorf("enter network namespace %q: %w", name, err)
+			return
+		}
+		result <- f()
+	}()
+	return <-result
+}

@@ -1,0 +1,97 @@
+package host
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Cgroup is the control group below which everything of the host's containers lives, in every hierarchy.
+func (h *Host) Cgroup() string { return cgroupOf(h.Dir) }
+
+func cgroupOf(dir string) string { return "/svc-lb-mux/" + filepath.Base(dir) }
+
+// hierarchies are where control groups are made: one folder a controller (v1), or one for all (v2).
+func hierarchies() []string {
+	const root = "/sys/fs/cgroup"
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+		return []string{root}
+	}
+	dirs, _ := filepath.Glob(filepath.Join(root, "*"))
+	return slices.DeleteFunc(dirs, func(dir string) bool {
+		info, err := os.Lstat(dir)
+		return err != nil || !info.IsDir()
+	})
+}
+
+// makeCgroups does what it can: without root there are no nodes, and nothing else needs a cgroup.
+func makeCgroups(dir string) {
+	if os.Getuid() != 0 {
+		return
+	}
+	for _, hierarchy := range hierarchies() {
+		path := filepath.Join(hierarchy, cgroupOf(dir))
+		_ = os.MkdirAll(path, 0o755)
+		handDown(hierarchy)
+		handDown(filepath.Dir(path))
+		inheritCpuset(filepath.Dir(path))
+		inheritCpuset(path)
+	}
+}
+
+// handDown lets the groups below use every controller of a v2 group; v1 has no such file.
+func handDown(group string) {
+	controllers, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
+	if err != nil {
+		return
+	}
+	for controller := range strings.FieldsSeq(string(controllers)) {
+		_ = os.WriteFile(filepath.Join(group, "cgroup.subtree_control"), []byte("+"+controller), 0)
+	}
+}
+
+// inheritCpuset fills a v1 cpuset, which is born empty and admits no process until it is filled.
+func inheritCpuset(group string) {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		if parent, err := os.ReadFile(filepath.Join(filepath.Dir(group), file)); err == nil {
+			_ = os.WriteFile(filepath.Join(group, file), parent, 0)
+		}
+	}
+}
+
+// removeCgroups removes the host's groups from the leaves up. The kernel needs a moment to let go of a group
+// whose last process was just killed.
+func removeCgroups(dir string) error {
+	var err error
+	for range 100 {
+		if err = tryRemoveCgroups(dir); err == nil {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return err
+}
+
+func tryRemoveCgroups(dir string) error {
+	for _, hierarchy := range hierarchies() {
+		var groups []string
+		top := filepath.Join(hierarchy, cgroupOf(dir))
+		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				groups = append(groups, path)
+			}
+			return nil
+		})
+		for _, group := range slices.Backward(groups) {
+			if err := syscall.Rmdir(group); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+		}
+		_ = syscall.Rmdir(filepath.Dir(top)) // goes with the last host
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A Host is a running machine, or one that another process runs (Open).
+type Host struct {
+	// Dir is seen alike from inside and outside, and goes with the host.
+	Dir string
+
+	keeper   *exec.Cmd
+	lifeline io.Closer
+	gone     chan struct{}
+}
+
+// roleVariable says which part a re-executed process plays, dirVariable for which host.
+const (
+	roleVariable = "SVC_LB_MUX_HOST_ROLE"
+	dirVariable  = "SVC_LB_MUX_HOST_DIR"
+)
+
+// Reexec must be the first call of main or TestMain. It returns at once, unless this process was started to be
+// a host's keeper or init: then it plays that part, and exits.
+func Reexec() {
+	role, dir := os.Getenv(roleVariable), os.Getenv(dirVariable)
+	switch role {
+	case "":
+		return
+	case "keeper":
+		exit(keep(dir))
+	case "init":
+		exit(serve(dir))
+	case "probe":
+		exit(nil)
+	default:
+		exit(fmt.Errorf("unknown role %q in %s", role, roleVariable))
+	}
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Root is where hosts of this user keep their folders.
+func Root() string { return filepath.Join("/tmp", fmt.Sprintf("svc-lb-mux-%d", os.Getuid())) }
+
+// Start makes a new host. It lives until Close, or until this process ends.
+func Start() (*Host, error) {
+	if err := allowed(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(Root(), 0o700); err != nil {
+		return nil, fmt.Errorf("make a place for the host: %w", err)
+	}
+	Sweep()
+	dir, err := os.MkdirTemp(Root(), "")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the host: %w", err)
+	}
+	h := &Host{Dir: dir, gone: make(chan struct{})}
+	if err := h.launch(); err != nil {
+		return nil, errors.Join(err, h.Close(), os.RemoveAll(dir))
+	}
+	return h, nil
+}
+
+// launch starts the keeper and waits until its init answers. The keeper reads the lifeline's other end: it is
+// closed with this process, even by a SIGKILL.
+func (h *Host) launch() error {
+	read, lifeline, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	ready, report, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, lifeline.Close())
+	}
+	defer ready.Close()
+	h.lifeline = lifeline
+	h.keeper = exec.Command("/proc/self/exe")
+	h.keeper.Args = []string{"svc-lb-mux-keeper", h.Dir}
+	h.keeper.Env = append(os.Environ(), roleVariable+"=keeper", dirVariable+"="+h.Dir)
+	h.keeper.ExtraFiles = []*os.File{read, report}
+	h.keeper.Stderr = os.Stderr
+	// A Ctrl-C at the terminal goes to the whole process group: the keeper must outlive it, to clean up.
+	h.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := h.keeper.Start(); err != nil {
+		return errors.Join(fmt.Errorf("start the host's keeper: %w", err), report.Close())
+	}
+	go func() {
+		_ = h.keeper.Wait() // what it had to say, it said on standard error
+		close(h.gone)
+	}()
+	_ = report.Close()
+	word, err := io.ReadAll(ready)
+	if err != nil || string(word) != "ready" {
+		return fmt.Errorf("the host did not start: %s", strings.TrimSpace(string(word)))
+	}
+	return nil
+}
+
+// Close ends the host and everything in it, and returns when nothing of it is left.
+func (h *Host) Close() error {
+	if h.lifeline == nil {
+		return nil
+	}
+	_ = h.lifeline.Close()
+	if h.keeper.Process == nil {
+		return nil
+	}
+	select {
+	case <-h.gone:
+		return nil
+	case <-time.After(30 * time.Second):
+		return fmt.Errorf("host %s: its keeper (pid %d) is not done cleaning up after 30 s", h.Dir, h.keeper.Process.Pid)
+	}
+}
+
+// Gone is closed when the host has ended.
+func (h *Host) Gone() <-chan struct{} { return h.gone }
+
+// allowed says early, and with the way out, why a host can't be made here.
+func allowed() error {
+	if os.Getuid() == 0 {
+		return nil
+	}
+	probe := exec.Command("/proc/self/exe")
+	probe.Env = append(os.Environ(), roleVariable+"=probe")
+	probe.SysProcAttr = namespaces()
+	if err := probe.Start(); err != nil {
+		return fmt.Errorf("no user namespaces for uid %d: %w: run as root, or allow them with "+
+			"`sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000` (and on Ubuntu "+
+			"`kernel.apparmor_restrict_unprivileged_userns=0`)", os.Getuid(), err)
+	}
+	_ = probe.Wait() // that it could be cloned is all we wanted to know
+	return nil
+}

@@ -1,0 +1,253 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	Reexec()
+	if os.Getenv("HOST_TEST_VICTIM") != "" {
+		victim()
+	}
+	os.Exit(m.Run())
+}
+
+func start(t *testing.T) *Host {
+	t.Helper()
+	h, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func run(t *testing.T, h *Host, net string, args ...string) (string, error) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	p, err := h.Run(Command{Args: args, Net: net, Stdout: write, Stderr: write})
+	_ = write.Close()
+	if err != nil {
+		return "", err
+	}
+	out, err := io.ReadAll(read)
+	return string(out), errors.Join(err, p.Wait(t.Context()))
+}
+
+func TestHostIsApart(t *testing.T) {
+	h := start(t)
+	links, err := run(t, h, "", "/bin/ls", "/sys/class/net", "/run")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, links)
+	}
+	routes, err := run(t, h, "", "/bin/cat", "/proc/net/dev")
+	if err != nil || strings.Contains(routes, "eth0") || !strings.Contains(routes, "lo:") {
+		t.Errorf("the host's network is not its own: %v\n%s", err, routes)
+	}
+	processes, err := run(t, h, "", "/bin/cat", "/proc/1/cmdline")
+	if err != nil || !strings.HasPrefix(processes, "svc-lb-mux-init") {
+		t.Errorf("process 1 is not the host's init: %v %q", err, processes)
+	}
+}
+
+func TestSocketsBelongToTheNetworkTheyWereMadeIn(t *testing.T) {
+	h, other := start(t), start(t)
+	if out, err := run(t, h, "", "/sbin/ip", "netns", "add", "side"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	listener, err := h.Listen("", "tcp", "127.0.0.1:7000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "hello")
+			_ = conn.Close()
+		}
+	}()
+	conn, err := h.Dial(t.Context(), "", "tcp", "127.0.0.1:7000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if said, err := io.ReadAll(conn); err != nil || string(said) != "hello" {
+		t.Errorf("got %q, %v", said, err)
+	}
+	for name, dial := range map[string]func() (net.Conn, error){
+		"from outside":              func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:7000") },
+		"from another host":         func() (net.Conn, error) { return other.Dial(t.Context(), "", "tcp", "127.0.0.1:7000") },
+		"from another namespace":    func() (net.Conn, error) { return h.Dial(t.Context(), "side", "tcp", "127.0.0.1:7000") },
+		"from a missing namespace":  func() (net.Conn, error) { return h.Dial(t.Context(), "nowhere", "tcp", "127.0.0.1:7000") },
+		"to a port nobody opened":   func() (net.Conn, error) { return h.Dial(t.Context(), "", "tcp", "127.0.0.1:7001") },
+		"on a network nobody knows": func() (net.Conn, error) { return h.Dial(t.Context(), "", "tin", "127.0.0.1:7000") },
+	} {
+		if conn, err := dial(); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s: the connection was made", name)
+		}
+	}
+}
+
+func TestProcesses(t *testing.T) {
+	h := start(t)
+	t.Run("an exit code comes back", func(t *testing.T) {
+		_, err := run(t, h, "", "/bin/sh", "-c", "exit 7")
+		var exit *ExitError
+		if !errors.As(err, &exit) || exit.Code != 7 {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a program that isn't there is named", func(t *testing.T) {
+		if _, err := run(t, h, "", "/no/such/program"); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a wait that ends first kills", func(t *testing.T) {
+		p, err := h.Run(Command{Args: []string{"/bin/sleep", "600"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if err := p.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a signal ends it", func(t *testing.T) {
+		p, err := h.Run(Command{Args: []string{"/bin/sleep", "600"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		var exit *ExitError
+		if err := p.Wait(t.Context()); !errors.As(err, &exit) || exit.Signal != syscall.SIGTERM {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("orphans are buried", func(t *testing.T) {
+		if out, err := run(t, h, "", "/bin/sh", "-c", "for i in 1 2 3; do (/bin/sleep 0.01 &) ; done"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		eventually(t, "no zombie is left", func() bool {
+			out, _ := run(t, h, "", "/bin/sh", "-c", "cat /proc/[0-9]*/stat")
+			return !strings.Contains(out, "(sleep)")
+		})
+	})
+}
+
+// victim is a process that makes a host, and is killed before it could clean up.
+func victim() {
+	h, err := Start()
+	if err == nil {
+		_, err = h.Run(Command{Args: []string{"/bin/sleep", "98765"}})
+	}
+	if err != nil {
+		exit(err)
+	}
+	fmt.Println(h.Dir)
+	select {}
+}
+
+func TestNothingIsLeftOfAHostWhoseOwnerWasKilled(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "HOST_TEST_VICTIM=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = strings.TrimSpace(dir)
+	if len(processesOf("98765")) == 0 {
+		t.Fatal("the victim's process is not there to begin with")
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "its processes are gone", func() bool {
+		return len(processesOf(dir))+len(processesOf("98765")) == 0
+	})
+	eventually(t, "its folder is gone", func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
+	for _, hierarchy := range hierarchies() {
+		if _, err := os.Stat(filepath.Join(hierarchy, cgroupOf(dir))); err == nil {
+			t.Errorf("cgroup %s is left in %s", cgroupOf(dir), hierarchy)
+		}
+	}
+}
+
+func TestSweepTakesOnlyWhatIsAbandoned(t *testing.T) {
+	alive := start(t)
+	dead := filepath.Join(Root(), "dead-for-a-test")
+	if err := os.MkdirAll(dead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	makeCgroups(dead)
+	if err := os.WriteFile(filepath.Join(dead, "lock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Sweep()
+	if _, err := os.Stat(dead); err == nil {
+		t.Errorf("%s is still there", dead)
+	}
+	if _, err := os.Stat(alive.Dir); err != nil {
+		t.Errorf("a living host was swept: %v", err)
+	}
+}
+
+// processesOf lists the processes whose command line holds a word.
+func processesOf(word string) []string {
+	var found []string
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), word) {
+			found = append(found, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return found
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 200 {
+		if ok() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("not in 10 s: %s", what)
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// keep is the keeper: it clones init into namespaces of its own, waits until the lifeline or init ends, and
+// removes what the kernel doesn't remove by itself: cgroups and the folder.
+func keep(dir string) error {
+	// Init dies with the thread that cloned it (Pdeathsig), so that thread must last as long as we do.
+	runtime.LockOSThread()
+	standFirm()
+	lifeline, report := inherited(3, "lifeline"), inherited(4, "report")
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	inside := exec.Command("/proc/self/exe")
+	inside.Args = []string{"svc-lb-mux-init", dir}
+	inside.Env = append(os.Environ(), roleVariable+"=init")
+	inside.ExtraFiles = []*os.File{report}
+	inside.Stderr = os.Stderr
+	inside.SysProcAttr = namespaces()
+	inside.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	makeCgroups(dir)
+	if err := inside.Start(); err != nil {
+		fmt.Fprintf(report, "clone a process into namespaces of its own: %v", err)
+		return errors.Join(err, sweep(dir))
+	}
+	_ = report.Close()
+	_ = os.WriteFile(filepath.Join(dir, "init.pid"), fmt.Appendf(nil, "%d", inside.Process.Pid), 0o600)
+	go func() {
+		_, _ = io.Copy(io.Discard, lifeline) // nobody writes: it returns when the other end is closed
+		_ = inside.Process.Kill()
+	}()
+	_ = inside.Wait()
+	return sweep(dir)
+}
+
+// standFirm takes the signals that end a program and drops them. Ignoring them would hand that down: a program that
+// is born with SIGTERM ignored never ends by it.
+func standFirm() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// namespaces are the host's own. As root no user namespace is wanted: container runtimes need the real one.
+func namespaces() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+		syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC}
+	if uid := os.Getuid(); uid != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return attr
+}
+
+// Sweep removes what hosts left behind whose keeper died before it could clean up (a power cut, an OOM kill).
+// It returns the folders that it removed.
+func Sweep() []string {
+	dirs, _ := filepath.Glob(filepath.Join(Root(), "*"))
+	var swept []string
+	for _, dir := range dirs {
+		if !abandoned(dir) {
+			continue
+		}
+		if sweep(dir) == nil {
+			swept = append(swept, dir)
+		}
+	}
+	return swept
+}
+
+// abandoned tells a dead host's folder by its lock, which the kernel released. A folder without one is a host
+// that is just starting, unless it is old.
+func abandoned(dir string) bool {
+	lock, err := os.Open(filepath.Join(dir, "lock"))
+	if err != nil {
+		info, err := os.Stat(dir)
+		return err == nil && time.Since(info.ModTime()) > time.Minute
+	}
+	defer lock.Close()
+	return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
+}
+
+func sweep(dir string) error {
+	return errors.Join(removeCgroups(dir), os.RemoveAll(dir))
+}

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// A Command is a program to run on the host.
+type Command struct {
+	Args []string // Args[0] is the program's path
+	Env  []string // nil: PATH and HOME alone
+	Dir  string
+	Net  string // the network namespace to run in; empty for the host's first
+
+	Stdin, Stdout, Stderr *os.File `json:"-"` // nil: /dev/null
+}
+
+// A Process runs on the host. It ends at the latest with the process that started it.
+type Process struct {
+	Pid int // on the host, not here
+
+	name   string
+	conn   *net.UnixConn
+	sendMu sync.Mutex
+	done   chan struct{}
+	err    error
+}
+
+// Run starts a program on the host.
+func (h *Host) Run(command Command) (*Process, error) {
+	if command.Env == nil {
+		command.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	files := []*os.File{command.Stdin, command.Stdout, command.Stderr}
+	for i, file := range files {
+		if file == nil {
+			files[i] = null
+		}
+	}
+	conn, answer, _, err := h.call(request{Start: &command}, files...)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", strings.Join(command.Args, " "), err)
+	}
+	p := &Process{Pid: answer.Pid, name: command.Args[0], conn: conn, done: make(chan struct{})}
+	go p.watch()
+	return p, nil
+}
+
+func (p *Process) watch() {
+	defer close(p.done)
+	defer p.conn.Close()
+	var answer response
+	if _, err := receive(p.conn, &answer); err != nil || answer.Exited == nil {
+		p.err = fmt.Errorf("%s: its host is gone", p.name)
+		return
+	}
+	status := *answer.Exited
+	switch {
+	case status.Signaled():
+		p.err = &ExitError{Name: p.name, Code: -1, Signal: status.Signal()}
+	case status.ExitStatus() != 0:
+		p.err = &ExitError{Name: p.name, Code: status.ExitStatus()}
+	}
+}
+
+// ExitError is how a process ended that didn't end well.
+type ExitError struct {
+	Name   string
+	Code   int
+	Signal syscall.Signal
+}
+
+func (e *ExitError) Error() string {
+	if e.Signal != 0 {
+		return fmt.Sprintf("%s: ended by signal %d (%s)", e.Name, int(e.Signal), e.Signal)
+	}
+	return fmt.Sprintf("%s: exit code %d", e.Name, e.Code)
+}
+
+// Signal sends a signal; to one that has ended it does nothing.
+func (p *Process) Signal(signal syscall.Signal) error {
+	p.sendMu.Lock()
+	defer p.sendMu.Unlock()
+	select {
+	case <-p.done:
+		return nil
+	default:
+		return send(p.conn, request{Signal: signal})
+	}
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait returns nil if the process ended with exit code 0; when ctx ends first, the process is killed.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		_ = p.Signal(syscall.SIGKILL)
+		<-p.done
+		return fmt.Errorf("%s: killed: %w", p.name, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// One connection carries one call: a request with the descriptors that go with it, and what comes back. A
+// packet socket keeps both together.
+
+// request asks init for one of: a process, a socket, a signal to the process that this connection started.
+type request struct {
+	Start  *Command       `json:",omitempty"`
+	Socket *socketCall    `json:",omitempty"`
+	Signal syscall.Signal `json:",omitempty"`
+}
+
+type socketCall struct {
+	Kind    socketKind
+	Net     string // the network namespace; empty for the host's first
+	Network string
+	Address string
+	Timeout time.Duration
+}
+
+type socketKind string
+
+const (
+	dial         socketKind = "dial"
+	listen       socketKind = "listen"
+	listenPacket socketKind = "listenPacket"
+)
+
+type response struct {
+	Error  string              `json:",omitempty"`
+	Pid    int                 `json:",omitempty"`
+	Exited *syscall.WaitStatus `json:",omitempty"`
+}
+
+// maxMessage is what a packet socket carries in one piece with default buffers, with room to spare.
+const maxMessage = 128 << 10
+
+func socketPath(dir string) string { return filepath.Join(dir, "host.sock") }
+
+func send(conn *net.UnixConn, message any, files ...*os.File) error {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxMessage {
+		return fmt.Errorf("a call of %d bytes is more than the %d that fit: pass long input in a file", len(data), maxMessage)
+	}
+	fds := make([]int, len(files))
+	for i, file := range files {
+		fds[i] = int(file.Fd())
+	}
+	_, _, err = conn.WriteMsgUnix(data, syscall.UnixRights(fds...), nil)
+	return err
+}
+
+func receive(conn *net.UnixConn, message any) ([]*os.File, error) {
+	data, control := make([]byte, maxMessage), make([]byte, 1024)
+	n, oob, _, _, err := conn.ReadMsgUnix(data, control)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, net.ErrClosed
+	}
+	files, err := descriptors(control[:oob])
+	if err != nil {
+		return nil, err
+	}
+	return files, json.Unmarshal(data[:n], message)
+}
+
+// inherited takes a descriptor that the parent left us; whoever we start must not hold it too.
+func inherited(fd int, name string) *os.File {
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), name)
+}
+
+func descriptors(control []byte) ([]*os.File, error) {
+	messages, err := syscall.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for _, message := range messages {
+		fds, err := syscall.ParseUnixRights(&message)
+		if err != nil {
+			return nil, err
+		}
+		for _, fd := range fds {
+			syscall.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "passed"))
+		}
+	}
+	return files, nil
+}
+
+// call sends one request and waits for its first answer. The connection stays open: a process lives by it.
+func (h *Host) call(ask request, files ...*os.File) (conn *net.UnixConn, answer response, got []*os.File, err error) {
+	conn, err = net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socketPath(h.Dir), Net: "unixpacket"})
+	if err != nil {
+		return nil, answer, nil, fmt.Errorf("host %s is gone: %w", h.Dir, err)
+	}
+	if err = send(conn, ask, files...); err == nil {
+		got, err = receive(conn, &answer)
+	}
+	if err == nil && answer.Error != "" {
+		err = errors.New(answer.Error)
+	}
+	if err != nil {
+		_ = conn.Close()
+	}
+	return conn, answer, got, err
+}
