@@ -1,0 +1,107 @@
+package binaries
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// build leaves p in dir, or nothing at all. The caller holds p's lock, so a partial folder is a dead builder's.
+func (c Cache) build(ctx context.Context, p Product, dir string) error {
+	partial := filepath.Join(c.Dir, "."+p.Name+".partial")
+	if err := os.RemoveAll(partial); err != nil {
+		return fmt.Errorf("remove what an interrupted build left: %w", err)
+	}
+	if err := os.Mkdir(partial, 0o755); err != nil {
+		return fmt.Errorf("make the cache folder: %w", err)
+	}
+	done := c.Progress.Begin("building "+p.String(), "the first time takes "+p.cost+", then it is kept in "+c.Dir)
+	err := c.fill(ctx, p, partial)
+	done()
+	if err != nil {
+		_ = os.RemoveAll(partial)
+		return fmt.Errorf("build %s: %w", p, err)
+	}
+	return os.Rename(partial, dir)
+}
+
+func (c Cache) fill(ctx context.Context, p Product, dir string) error {
+	if err := c.run(ctx, p, p.goArguments(filepath.Join(dir, p.binary))...); err != nil {
+		return err
+	}
+	for _, link := range p.links {
+		if err := os.Symlink(p.binary, filepath.Join(dir, link)); err != nil {
+			return err
+		}
+	}
+	for _, copied := range p.copies {
+		if err := c.copy(ctx, p, copied, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goArguments are the same for everybody, always: other flags would compile everything anew.
+func (p Product) goArguments(out string) []string {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(append([]string{"-s -w"}, p.ldflags...), " ")}
+	if p.modfile != "" && p.modfile != "go.mod" {
+		args = append(args, "-modfile="+p.modfile)
+	}
+	if p.tags != "" {
+		args = append(args, "-tags="+p.tags)
+	}
+	return append(args, "-o", out, p.pkg)
+}
+
+func (c Cache) copy(ctx context.Context, p Product, what copied, dir string) error {
+	cmd := c.command(ctx, p, "list", "-m", "-f", "{{.Dir}}", what.module)
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("find module %s: %w", what.module, err)
+	}
+	from := filepath.Join(strings.TrimSpace(string(out)), what.from)
+	to := filepath.Join(dir, what.to)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.CopyFS(to, os.DirFS(from))
+}
+
+func (c Cache) command(ctx context.Context, p Product, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(c.Source, p.folder)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	// A killed builder takes its compiler with it: nobody else would ever wait for it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+func (c Cache) run(ctx context.Context, p Product, args ...string) error {
+	var output bytes.Buffer
+	cmd := c.command(ctx, p, args...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted; nothing half-made is left, and what was compiled is kept: %w", ctx.Err())
+	case strings.Contains(output.String(), "no space left on device"):
+		return fmt.Errorf("the disk is full: it needs up to 10 GB in Go's caches (`go env GOCACHE GOMODCACHE TMPDIR`) and "+
+			"1 GB in %s: free some, or point GOCACHE, GOTMPDIR and %s elsewhere\n%s",
+			c.Dir, CacheVariable, tail(output.String(), 3))
+	default:
+		return fmt.Errorf("%w\n%s", err, tail(output.String(), 20))
+	}
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,101 @@
+package binaries
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Product is one thing to build: a folder with a Go module, and what of it to leave in the cache.
+type Product struct {
+	Name    string
+	Version string
+
+	folder  string   // below test/cluster/, where the module is
+	pkg     string   // what to build in it
+	binary  string   // what to call the result
+	links   []string // other names for it
+	modfile string   // instead of go.mod
+	tags    string
+	ldflags []string
+	copies  []copied // data of the module that is needed beside its program
+	cost    string   // how long it takes the first time, for the progress line
+}
+
+// copied is a folder inside a module that comes into the cache with the program.
+type copied struct{ module, from, to string }
+
+// Kubernetes is etcd and all components, one file under many names.
+func Kubernetes(version string) Product {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	p := Product{
+		Name: "kubernetes", Version: version, folder: "binaries/kubernetes", pkg: ".", binary: "kubernetes",
+		links: []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy",
+			"kubelet", "kubectl"},
+		modfile: modfileOf(version),
+		cost:    "6 to 10 minutes on two cores",
+	}
+	// Charts that ask for a kubeVersion, and kubectl's own version check, read these.
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		p.ldflags = append(p.ldflags,
+			fmt.Sprintf("-X %s.gitVersion=v%s -X %s.gitMajor=%s -X %s.gitMinor=%s", pkg, version, pkg, major, pkg, minor))
+	}
+	if major == "1" && minor == "33" {
+		p.tags = "k8s_1_33"
+	}
+	return p
+}
+
+// Helm3 is the Helm that most charts are installed with today.
+func Helm3() Product {
+	return Product{
+		Name: "helm3", Version: Helm3Version, folder: "binaries/helm3", pkg: "helm.sh/helm/v3/cmd/helm", binary: "helm",
+		ldflags: []string{"-X helm.sh/helm/v3/internal/version.version=v" + Helm3Version},
+		cost:    "1 to 2 minutes",
+	}
+}
+
+// Helm4 is its successor, which applies on the server's side.
+func Helm4() Product {
+	return Product{
+		Name: "helm4", Version: Helm4Version, folder: "binaries/helm4", pkg: "helm.sh/helm/v4/cmd/helm", binary: "helm",
+		ldflags: []string{"-X helm.sh/helm/v4/internal/version.version=v" + Helm4Version},
+		cost:    "1 to 2 minutes",
+	}
+}
+
+// Kwok plays nodes and pods by the thousand.
+func Kwok() Product {
+	return Product{
+		Name: "kwok", Version: KwokVersion, folder: "binaries/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", binary: "kwok",
+		copies: []copied{
+			{"sigs.k8s.io/kwok", "kustomize/stage/node", "stage/node"},
+			{"sigs.k8s.io/kwok", "kustomize/stage/pod", "stage/pod"},
+		},
+		cost: "1 to 2 minutes",
+	}
+}
+
+// CertManager is its controller, cainjector and webhook in one file, with its chart.
+func CertManager() Product {
+	const module = "github.com/cert-manager/cert-manager"
+	return Product{
+		Name: "certmanager", Version: CertManagerVersion, folder: "binaries/certmanager", pkg: ".", binary: "certmanager",
+		links:   []string{"controller", "cainjector", "webhook"},
+		ldflags: []string{"-X " + module + "/pkg/util.AppVersion=v" + CertManagerVersion},
+		copies:  []copied{{module, "deploy/charts/cert-manager", "chart"}, {module, "deploy/crds", "crds"}},
+		cost:    "2 to 4 minutes",
+	}
+}
+
+// Pod is the small program that test pods run.
+func Pod() Product {
+	return Product{Name: "pod", Version: "0", folder: "pod", pkg: ".", binary: "pod", cost: "seconds"}
+}
+
+func (p Product) String() string {
+	if p.Version == "0" {
+		return p.Name
+	}
+	return p.Name + " " + p.Version
+}

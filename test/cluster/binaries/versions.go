@@ -1,0 +1,54 @@
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// DefaultKubernetes is the version that is built unless K8S_VERSION names another.
+const DefaultKubernetes = "1.36.3"
+
+// kubernetesModfiles is every Kubernetes version that can be chosen, and the modfile that pins it. A version is
+// added by adding its modfile and its line.
+var kubernetesModfiles = []struct{ version, modfile string }{
+	{"1.33.13", "v1.33.mod"},
+	{"1.34.4", "v1.34.mod"},
+	{"1.35.4", "v1.35.mod"},
+	{DefaultKubernetes, "go.mod"},
+}
+
+// Versions of everything else; each is pinned by the go.mod in its folder, and a test holds the two together.
+const (
+	Helm3Version       = "3.22.0"
+	Helm4Version       = "4.3.1"
+	KwokVersion        = "0.8.0"
+	CertManagerVersion = "1.21.2"
+)
+
+// KubernetesVersion is the version that the environment asks for.
+func KubernetesVersion() (string, error) {
+	version := os.Getenv("K8S_VERSION")
+	if version == "" {
+		return DefaultKubernetes, nil
+	}
+	version = strings.TrimPrefix(version, "v")
+	known := make([]string, 0, len(kubernetesModfiles))
+	for _, k := range kubernetesModfiles {
+		if k.version == version {
+			return version, nil
+		}
+		known = append(known, k.version)
+	}
+	return "", fmt.Errorf("K8S_VERSION=%q can't be built here: choose one of %s, or leave it unset for %s",
+		version, strings.Join(known, ", "), DefaultKubernetes)
+}
+
+func modfileOf(version string) string {
+	for _, k := range kubernetesModfiles {
+		if k.version == version {
+			return k.modfile
+		}
+	}
+	return ""
+}
