@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"nowake.ai/svc-lb-mux/test/cluster/binaries"
+	"nowake.ai/svc-lb-mux/test/cluster/host"
+)
+
+// A Cluster is a running Kubernetes.
+type Cluster struct {
+	Host   *host.Host
+	Config *rest.Config         // the administrator's, for clients in this process
+	Client kubernetes.Interface // made of it
+
+	options    options
+	bin        map[string]string // a product's name to its folder
+	pki        *pki
+	configs    map[string]string // an identity's name to its kubeconfig, for programs inside
+	components []*Component
+	nodes      []*Node
+	cancel     context.CancelFunc // of what runs in this process for the cluster
+	closers    []func() error
+}
+
+// Main is a test binary's TestMain: the cluster's host is this program again, under another role.
+func Main(m *testing.M) {
+	host.Reexec()
+	os.Exit(m.Run())
+}
+
+// Start starts a cluster that ends with the test. Its logs are shown if the test fails.
+func Start(t testing.TB, list ...Option) *Cluster {
+	t.Helper()
+	o := optionsOf(list)
+	if o.nodes > 0 {
+		requireNodes(t)
+	}
+	c, err := Up(t.Context(), list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.dump(t)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Up starts a cluster that ends with Close, or with this process.
+func Up(ctx context.Context, list ...Option) (*Cluster, error) {
+	c := &Cluster{options: optionsOf(list), configs: map[string]string{}}
+	if err := c.up(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the cluster and everything in it.
+func (c *Cluster) Close() error {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	var errs []error
+	for _, closer := range slices.Backward(c.closers) {
+		errs = append(errs, closer())
+	}
+	if c.Host != nil {
+		errs = append(errs, c.Host.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Cluster) up(ctx context.Context) (err error) {
+	if err := missingPackages(c.options); err != nil {
+		return err
+	}
+	if c.bin, err = Binaries(ctx, c.options.products()...); err != nil {
+		return err
+	}
+	if c.Host, err = host.Start(); err != nil {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.startControlPlane(ctx); err != nil {
+		return err
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	return c.startExtras(ctx, background)
+}
+
+// Binaries builds what is missing of the products, and says where each is.
+func Binaries(ctx context.Context, products ...binaries.Product) (map[string]string, error) {
+	cache, err := binaries.Open()
+	if err != nil {
+		return nil, err
+	}
+	version, err := binaries.KubernetesVersion()
+	if err != nil {
+		return nil, err
+	}
+	return cache.Need(ctx, append([]binaries.Product{binaries.Kubernetes(version)}, products...)...)
+}
+
+// prepare makes the network, the keys and the files that the components start from.
+func (c *Cluster) prepare(ctx context.Context) (err error) {
+	if err := os.Mkdir(filepath.Join(c.Host.Dir, "logs"), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.auditPolicy(), []byte(auditEverything), 0o600); err != nil {
+		return err
+	}
+	if err := c.plugIn(ctx); err != nil {
+		return err
+	}
+	if c.pki, err = newPKI(filepath.Join(c.Host.Dir, "pki")); err != nil {
+		return err
+	}
+	for _, who := range identities() {
+		if err := c.admit(who); err != nil {
+			return err
+		}
+	}
+	c.Config = c.restConfig("admin")
+	c.Client, err = kubernetes.NewForConfig(c.Config)
+	return err
+}
+
+// admit gives an identity its certificate and its kubeconfig.
+func (c *Cluster) admit(who identity) (err error) {
+	if err := c.pki.issue(who); err != nil {
+		return err
+	}
+	c.configs[who.file], err = c.pki.kubeconfig(who.file, apiURL())
+	return err
+}
+
+// Component finds one by its name, such as "kube-apiserver" or "kube-proxy.node-1".
+func (c *Cluster) Component(name string) *Component {
+	for _, p := range c.components {
+		if p.Name == name {
+			return p
+		}
+	}
+	panic(fmt.Sprintf("cluster: no component %q", name))
+}
+
+// dump shows the last words of each component under the test that failed.
+func (c *Cluster) dump(t testing.TB) {
+	for _, p := range c.components {
+		t.Logf("the end of the log of %s:\n%s", p.Name, p.Log(8))
+	}
+}
+
+// until waits for a condition, looking often: what we wait for takes milliseconds. It gives up when a component
+// that it depends on has ended.
+func (c *Cluster) until(ctx context.Context, what string, ok func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := ok(ctx)
+		if err == nil {
+			return nil
+		}
+		for _, p := range c.components {
+			if failed := p.failed(); failed != nil {
+				return failed
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not after a minute: %w", what, err)
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/host"
+)
+
+// A Component is one long-running program of the cluster. It can be made to fail in every way a machine knows.
+type Component struct {
+	Name string
+
+	host    *host.Host
+	command host.Command
+	log     string
+
+	mu      sync.Mutex
+	process *host.Process
+}
+
+// Start starts it, or starts it again after it ended. What it logs is appended to what it logged before.
+func (p *Component) Start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		select {
+		case <-p.process.Done():
+		default:
+			return fmt.Errorf("%s runs already", p.Name)
+		}
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("log of %s: %w", p.Name, err)
+	}
+	defer log.Close()
+	command := p.command
+	command.Stdout, command.Stderr = log, log
+	p.process, err = p.host.Run(command)
+	return err
+}
+
+// Stop asks it to end and waits until it has, killing it after 10 s.
+func (p *Component) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return p.end(ctx, syscall.SIGTERM)
+}
+
+// Kill ends it as a power cut would, and waits until it has ended.
+func (p *Component) Kill(ctx context.Context) error { return p.end(ctx, syscall.SIGKILL) }
+
+// Freeze stops it in its tracks: its connections stay open and nothing answers.
+func (p *Component) Freeze() error { return p.running().Signal(syscall.SIGSTOP) }
+
+// Thaw lets it go on.
+func (p *Component) Thaw() error { return p.running().Signal(syscall.SIGCONT) }
+
+// Done is closed when the process that runs now has ended.
+func (p *Component) Done() <-chan struct{} { return p.running().Done() }
+
+func (p *Component) running() *host.Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.process
+}
+
+func (p *Component) end(ctx context.Context, signal syscall.Signal) error {
+	process := p.running()
+	if err := process.Signal(signal); err != nil {
+		return fmt.Errorf("end %s: %w", p.Name, err)
+	}
+	var exit *host.ExitError
+	if err := process.Wait(ctx); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	return nil
+}
+
+// Log is the end of what it has logged.
+func (p *Component) Log(lines int) string {
+	data, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// failed is an error with the component's last words, if it has ended.
+func (p *Component) failed() error {
+	process := p.running()
+	if process == nil {
+		return fmt.Errorf("%s was never started", p.Name)
+	}
+	select {
+	case <-process.Done():
+		return fmt.Errorf("%s ended: %w; the end of its log:\n%s", p.Name, process.Wait(context.Background()), p.Log(12))
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,5 @@
+package cluster
+
+import "context"
+
+func (c *Cluster) startExtras(ctx, background context.Context) error { return nil }

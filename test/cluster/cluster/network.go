@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// Every cluster has the same addresses: each is a world of its own, and nothing in it leaves it.
+const (
+	controlPlaneIP = "172.31.0.1"
+	controlPlane6  = "fd00:31::1"
+	gatewayIP      = "198.51.100.1"
+	gateway6       = "2001:db8:51::1"
+	outsideIP      = "198.51.100.2"
+	outside6       = "2001:db8:51::2"
+	serviceCIDR    = "10.96.0.0/16"
+	serviceCIDR6   = "fd00:96::/112"
+	apiServiceIP   = "10.96.0.1"
+	podCIDR        = "10.244.0.0/16"
+	podCIDR6       = "fd00:244::/48"
+	poolIPv4       = "203.0.113.0/24"
+	poolIPv6       = "2001:db8:203::/120"
+	apiPort        = 6443
+)
+
+// outsideNet is the namespace that plays the rest of the world.
+const outsideNet = "outside"
+
+// PoolIPv4 and PoolIPv6 are the addresses that a provider may give to load balancers: kube-proxy routes them, and
+// the outside world finds them.
+func PoolIPv4() netip.Prefix { return netip.MustParsePrefix(poolIPv4) }
+
+// PoolIPv6 is PoolIPv4 for the other family.
+func PoolIPv6() netip.Prefix { return netip.MustParsePrefix(poolIPv6) }
+
+// haveIPv6 tells whether this kernel has the family at all; with it every cluster has both.
+func haveIPv6() bool {
+	_, err := os.Stat("/proc/sys/net/ipv6")
+	return err == nil
+}
+
+// withIPv6 joins a value for each family that there is, as Kubernetes' dual-stack flags want them.
+func withIPv6(four, six string) string {
+	if !haveIPv6() {
+		return four
+	}
+	return four + "," + six
+}
+
+// layCables makes the control plane's end of the network and the outside world, as a script for `ip -batch`.
+// Addresses are used at once, so nobody asks first whether a neighbour has them (nodad). Services need a route, to
+// nowhere in particular: the kernel asks for one before kube-proxy's rules turn a packet round.
+func layCables() string {
+	script := []string{
+		"link add lan0 type bridge",
+		"link set lan0 up",
+		"addr add " + controlPlaneIP + "/24 dev lan0",
+		"netns add " + outsideNet,
+		"link add wan0 type veth peer name eth0 netns " + outsideNet,
+		"link set wan0 up",
+		"addr add " + gatewayIP + "/24 dev wan0",
+		"route add " + serviceCIDR + " dev lan0",
+		"route add " + poolIPv4 + " dev lan0",
+	}
+	if haveIPv6() {
+		script = append(script,
+			"addr add "+controlPlane6+"/64 dev lan0 nodad",
+			"addr add "+gateway6+"/64 dev wan0 nodad",
+			"route add "+serviceCIDR6+" dev lan0",
+			"route add "+poolIPv6+" dev lan0")
+	}
+	return strings.Join(script, "\n") + "\n"
+}
+
+// layOutside is the outside world's own end: everything that isn't there is behind the control plane.
+func layOutside() string {
+	script := []string{
+		"link set lo up",
+		"link set eth0 up",
+		"addr add " + outsideIP + "/24 dev eth0",
+		"route add default via " + gatewayIP,
+	}
+	if haveIPv6() {
+		script = append(script,
+			"addr add "+outside6+"/64 dev eth0 nodad",
+			"route add ::/0 via "+gateway6)
+	}
+	return strings.Join(script, "\n") + "\n"
+}
+
+// nodeNetwork is where node number i (from 1) is, and which addresses its pods get.
+type nodeNetwork struct {
+	Name, IP, IPv6 string
+	Pods, Pods6    string
+}
+
+func networkOf(i int) nodeNetwork {
+	return nodeNetwork{
+		Name:  fmt.Sprintf("node-%d", i),
+		IP:    fmt.Sprintf("172.31.0.%d", 10+i),
+		IPv6:  fmt.Sprintf("fd00:31::%x", 0x10+i),
+		Pods:  fmt.Sprintf("10.244.%d.0/24", i),
+		Pods6: fmt.Sprintf("fd00:244:0:%x::/64", i),
+	}
+}
+
+// kernelSettings make a namespace pass packets on. IPv6 is left to our routes alone.
+func kernelSettings() string {
+	script := "echo 1 > /proc/sys/net/ipv4/ip_forward\n"
+	if haveIPv6() {
+		script += "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding\n" +
+			"echo 0 > /proc/sys/net/ipv6/conf/all/accept_dad\n"
+	}
+	return script
+}
+
+// batch is a shell script that hands another script to `ip -batch`.
+func batch(script string) string { return "ip -batch - <<'END'\n" + script + "END\n" }
+
+// plugIn connects the control plane and the outside world.
+func (c *Cluster) plugIn(ctx context.Context) error {
+	if err := c.script(ctx, "", kernelSettings()+batch(layCables())); err != nil {
+		return fmt.Errorf("make the cluster's network: %w", err)
+	}
+	if err := c.script(ctx, outsideNet, batch(layOutside())); err != nil {
+		return fmt.Errorf("make the outside world: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package cluster
+
+// An Option asks for something that a bare control plane doesn't have.
+type Option func(*options)
+
+type options struct {
+	proxyMode string
+	audit     bool
+	nodes     int
+	images    []string
+	kwok      bool
+	provider  bool
+	certs     bool
+}
+
+func optionsOf(list []Option) options {
+	o := options{proxyMode: "nftables"}
+	for _, set := range list {
+		set(&o)
+	}
+	return o
+}
+
+// IPTables makes kube-proxy program iptables, not nftables.
+func IPTables() Option { return func(o *options) { o.proxyMode = "iptables" } }
+
+// Audit makes the API server log every request, for Cluster.Audited.
+func Audit() Option { return func(o *options) { o.audit = true } }
+
+// Nodes adds real nodes: containerd, runc, CNI and a kubelet, in a network namespace each. They need root.
+func Nodes(n int, images ...string) Option {
+	return func(o *options) { o.nodes = n; o.images = append(o.images, images...) }
+}
+
+// Kwok adds the controller that plays nodes and pods, for Cluster.AddFakeNodes.
+func Kwok() Option { return func(o *options) { o.kwok = true } }
+
+// WithProvider gives load balancers of no class an address, as a cloud would.
+func WithProvider() Option { return func(o *options) { o.provider = true } }
+
+// CertManager runs cert-manager's controllers beside the control plane, as processes.
+func CertManager() Option { return func(o *options) { o.certs = true } }

@@ -1,0 +1,18 @@
+package cluster
+
+import "nowake.ai/svc-lb-mux/test/cluster/binaries"
+
+// products is what must be built beside Kubernetes itself.
+func (o options) products() []binaries.Product {
+	var list []binaries.Product
+	if o.nodes > 0 {
+		list = append(list, binaries.Pod())
+	}
+	if o.kwok {
+		list = append(list, binaries.Kwok())
+	}
+	if o.certs {
+		list = append(list, binaries.CertManager())
+	}
+	return list
+}

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/host"
+)
+
+// A Program is run inside the cluster to its end.
+type Program struct {
+	Args  []string
+	Stdin string
+	Net   string   // the network namespace; empty for the control plane's
+	Env   []string // beside PATH, HOME and KUBECONFIG
+}
+
+// Output is what a program wrote.
+type Output struct{ Stdout, Stderr string }
+
+// Run runs a program. An error holds what it wrote on standard error.
+func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
+	stdin, feed, err := os.Pipe()
+	if err != nil {
+		return Output{}, err
+	}
+	stdout, stdoutWrite, err := os.Pipe()
+	if err != nil {
+		return Output{}, errors.Join(err, stdin.Close(), feed.Close())
+	}
+	stderr, stderrWrite, err := os.Pipe()
+	if err != nil {
+		return Output{}, errors.Join(err, stdin.Close(), feed.Close(), stdout.Close(), stdoutWrite.Close())
+	}
+	process, err := c.Host.Run(host.Command{Args: program.Args, Net: program.Net, Dir: c.Host.Dir,
+		Env: c.environment(program.Env), Stdin: stdin, Stdout: stdoutWrite, Stderr: stderrWrite})
+	for _, end := range []*os.File{stdin, stdoutWrite, stderrWrite} {
+		_ = end.Close() // the program holds its own
+	}
+	var out, errOut bytes.Buffer
+	var pipes sync.WaitGroup
+	pipes.Go(func() { _, _ = io.WriteString(feed, program.Stdin); _ = feed.Close() })
+	pipes.Go(func() { _, _ = io.Copy(&out, stdout); _ = stdout.Close() })
+	pipes.Go(func() { _, _ = io.Copy(&errOut, stderr); _ = stderr.Close() })
+	if err == nil {
+		err = process.Wait(ctx)
+	}
+	pipes.Wait()
+	result := Output{Stdout: out.String(), Stderr: errOut.String()}
+	if err != nil {
+		name := strings.Join(append([]string{filepath.Base(program.Args[0])}, program.Args[1:]...), " ")
+		return result, fmt.Errorf("%s: %w\n%s", name, err, strings.TrimSpace(result.Stderr))
+	}
+	return result, nil
+}
+
+func (c *Cluster) environment(more []string) []string {
+	return append([]string{
+		"PATH=" + c.bin["kubernetes"] + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=" + c.Host.Dir, "KUBECONFIG=" + c.configs["admin"],
+	}, more...)
+}
+
+// script runs shell commands in a network namespace: how links, addresses and kernel settings are made.
+func (c *Cluster) script(ctx context.Context, net, text string) error {
+	_, err := c.Run(ctx, Program{Args: []string{"/bin/sh", "-euc", text}, Net: net})
+	return err
+}
+
+// TryKubectl runs the real kubectl as the administrator.
+func (c *Cluster) TryKubectl(ctx context.Context, stdin string, args ...string) (Output, error) {
+	program := append([]string{filepath.Join(c.bin["kubernetes"], "kubectl")}, args...)
+	return c.Run(ctx, Program{Args: program, Stdin: stdin})
+}
+
+// Kubectl runs the real kubectl as the administrator, and fails the test if that fails.
+func (c *Cluster) Kubectl(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := c.TryKubectl(t.Context(), "", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Stdout
+}
+
+// Apply applies manifests with the real kubectl, and fails the test if that fails.
+func (c *Cluster) Apply(t testing.TB, manifests string) {
+	t.Helper()
+	if _, err := c.TryKubectl(t.Context(), manifests, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Eventually waits until something holds, and fails the test with its last error if it doesn't within a minute.
+func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		err := ok(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not after a minute: %v", what, err)
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// startControlPlane brings up the first tier, each part as soon as what it needs is there.
+func (c *Cluster) startControlPlane(ctx context.Context) error {
+	for _, p := range []*Component{c.etcd(), c.apiServer()} {
+		if err := p.Start(); err != nil {
+			return err
+		}
+	}
+	if err := c.WaitReady(ctx); err != nil {
+		return err
+	}
+	if err := c.addControlPlaneNode(ctx); err != nil {
+		return err
+	}
+	for _, p := range []*Component{c.controllerManager(), c.scheduler(), c.kubeProxy("", ControlPlaneNode)} {
+		if err := p.Start(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		c.until(ctx, "the controllers made the first service account", func(ctx context.Context) error {
+			_, err := c.Client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+			return err
+		}),
+		c.waitServices(ctx, ""))
+}
+
+// WaitReady waits until the API server says that it is ready: after a restart, say.
+func (c *Cluster) WaitReady(ctx context.Context) error {
+	return c.until(ctx, "the API server is ready", func(ctx context.Context) error {
+		return c.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// waitServices waits until kube-proxy has programmed a namespace: it says that it is healthy before that.
+func (c *Cluster) waitServices(ctx context.Context, namespace string) error {
+	address := net.JoinHostPort(apiServiceIP, "443")
+	return c.until(ctx, "kube-proxy serves "+address, func(ctx context.Context) error {
+		conn, err := c.Host.Dial(ctx, namespace, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// addControlPlaneNode tells kube-proxy where it is. Nothing is ever scheduled there.
+func (c *Cluster) addControlPlaneNode(ctx context.Context) error {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: ControlPlaneNode, Labels: map[string]string{
+			"node-role.kubernetes.io/control-plane":                   "",
+			"node.kubernetes.io/exclude-from-external-load-balancers": "",
+		}},
+		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{
+			{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: controlPlaneIP},
+			{Type: corev1.NodeHostName, Address: ControlPlaneNode}}},
+	}
+	if haveIPv6() {
+		node.Status.Addresses = append(node.Status.Addresses,
+			corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: controlPlane6})
+	}
+	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create the control plane's Node: %w", err)
+	}
+	return nil
+}
