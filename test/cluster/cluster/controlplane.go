@@ -13,7 +13,8 @@ const ControlPlaneNode = "control-plane"
 // identities are the users of a cluster; each component has its own, as the roles that come with Kubernetes want.
 func identities() []identity {
 	return []identity{
-		{file: "kube-apiserver", name: "kube-apiserver", groups: []string{"kubelet-admins"}, hosts: []string{
+		// The API server is a client too: of the kubelets, which ask it whether it may.
+		{file: "kube-apiserver", name: "kube-apiserver", groups: []string{"system:masters"}, hosts: []string{
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1", "::1",
 			controlPlaneIP, controlPlane6, apiServiceIP, "fd00:96::1"}},
 		{file: "admin", name: "admin", groups: []string{"system:masters"}},

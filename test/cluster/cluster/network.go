@@ -130,3 +130,19 @@ func (c *Cluster) plugIn(ctx context.Context) error {
 	}
 	return nil
 }
+
+// layCable connects a node to the control plane's bridge.
+func (n nodeNetwork) layCable() string {
+	return fmt.Sprintf("netns add %[1]s\nlink add %[1]s type veth peer name eth0 netns %[1]s\n"+
+		"link set %[1]s master lan0\nlink set %[1]s up\n", n.Name)
+}
+
+// layOwn is the node's own end: what isn't on the bridge is behind the control plane.
+func (n nodeNetwork) layOwn() string {
+	script := "link set lo up\nlink set eth0 up\n" +
+		"addr add " + n.IP + "/24 dev eth0\nroute add default via " + controlPlaneIP + "\n"
+	if haveIPv6() {
+		script += "addr add " + n.IPv6 + "/64 dev eth0 nodad\nroute add ::/0 via " + controlPlane6 + "\n"
+	}
+	return script
+}

@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// Cgroup is the control group below which everything of the host's containers lives, in every hierarchy.
-func (h *Host) Cgroup() string { return cgroupOf(h.Dir) }
+// Cgroup makes a control group of that name for the host's containers, in every hierarchy, and returns its path.
+func (h *Host) Cgroup(name string) string {
+	path := filepath.Join(cgroupOf(h.Dir), name)
+	makeCgroups(path)
+	return path
+}
 
 func cgroupOf(dir string) string { return "/svc-lb-mux/" + filepath.Base(dir) }
 
@@ -28,18 +32,20 @@ func hierarchies() []string {
 	})
 }
 
-// makeCgroups does what it can: without root there are no nodes, and nothing else needs a cgroup.
-func makeCgroups(dir string) {
+// makeCgroups makes a group and those above it, each ready for processes and for more groups. It does what it
+// can: without root there are no nodes, and nothing else needs a cgroup.
+func makeCgroups(path string) {
 	if os.Getuid() != 0 {
 		return
 	}
 	for _, hierarchy := range hierarchies() {
-		path := filepath.Join(hierarchy, cgroupOf(dir))
-		_ = os.MkdirAll(path, 0o755)
-		handDown(hierarchy)
-		handDown(filepath.Dir(path))
-		inheritCpuset(filepath.Dir(path))
-		inheritCpuset(path)
+		group := hierarchy
+		for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
+			handDown(group)
+			group = filepath.Join(group, name)
+			_ = os.Mkdir(group, 0o755)
+			inheritCpuset(group)
+		}
 	}
 }
 

@@ -22,10 +22,12 @@ type Host struct {
 	gone     chan struct{}
 }
 
-// roleVariable says which part a re-executed process plays, dirVariable for which host.
+// roleVariable says which part a re-executed process plays, dirVariable for which host, and rootVariable whether
+// the host's root is the real one, who may run containers.
 const (
 	roleVariable = "SVC_LB_MUX_HOST_ROLE"
 	dirVariable  = "SVC_LB_MUX_HOST_DIR"
+	rootVariable = "SVC_LB_MUX_HOST_ROOT"
 )
 
 // Reexec must be the first call of main or TestMain. It returns at once, unless this process was started to be

@@ -216,7 +216,7 @@ func TestSweepTakesOnlyWhatIsAbandoned(t *testing.T) {
 	if err := os.MkdirAll(dead, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	makeCgroups(dead)
+	makeCgroups(cgroupOf(dead))
 	if err := os.WriteFile(filepath.Join(dead, "lock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func serve(dir string) error {
 		fmt.Fprintf(report, "%v", err)
 		return err
 	}
-	for _, variable := range []string{roleVariable, dirVariable} {
+	for _, variable := range []string{roleVariable, dirVariable, rootVariable} {
 		_ = os.Unsetenv(variable)
 	}
 	standFirm()
@@ -72,7 +72,22 @@ func mountOwn() error {
 			return fmt.Errorf("mount %s on %s: %w", mount.source, mount.target, err)
 		}
 	}
-	return errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755))
+	err := errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755))
+	if os.Getenv(rootVariable) == "" {
+		return err
+	}
+	return errors.Join(err, overlayVar())
+}
+
+// overlayVar keeps what container runtimes write below /var (logs, CNI's cache) in the host's memory.
+func overlayVar() error {
+	if err := errors.Join(os.Mkdir("/run/var", 0o755), os.Mkdir("/run/var.work", 0o755)); err != nil {
+		return err
+	}
+	if err := unix.Mount("overlay", "/var", "overlay", 0, "lowerdir=/var,upperdir=/run/var,workdir=/run/var.work"); err != nil {
+		return fmt.Errorf("mount an overlay on /var: %w", err)
+	}
+	return nil
 }
 
 func loopbackUp() error {

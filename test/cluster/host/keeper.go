@@ -30,11 +30,14 @@ func keep(dir string) error {
 	inside := exec.Command("/proc/self/exe")
 	inside.Args = []string{"svc-lb-mux-init", dir}
 	inside.Env = append(os.Environ(), roleVariable+"=init")
+	if os.Getuid() == 0 {
+		inside.Env = append(inside.Env, rootVariable+"=1")
+	}
 	inside.ExtraFiles = []*os.File{report}
 	inside.Stderr = os.Stderr
 	inside.SysProcAttr = namespaces()
 	inside.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	makeCgroups(dir)
+	makeCgroups(cgroupOf(dir))
 	if err := inside.Start(); err != nil {
 		fmt.Fprintf(report, "clone a process into namespaces of its own: %v", err)
 		return errors.Join(err, sweep(dir))

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// An Image is a container image of one static program: no base image, nothing pulled.
+type Image struct {
+	Name       string // with its tag
+	Program    string // the file
+	As         string // its path in the image
+	Entrypoint []string
+}
+
+// PodImage is the image of the program that test pods run; the sandbox of each pod is it, too.
+const PodImage = "svc-lb-mux.test/pod:1"
+
+// write makes an archive that `ctr images import` and every other tool reads.
+func (i Image) write(path string) error {
+	layer, err := i.layer()
+	if err != nil {
+		return fmt.Errorf("image %s: %w", i.Name, err)
+	}
+	config, err := json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux",
+		"config": map[string]any{"Entrypoint": i.Entrypoint, "User": "65532:65532", "Env": []string{"PATH=/"}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
+	})
+	if err != nil {
+		return err
+	}
+	manifest, err := json.Marshal([]map[string]any{{
+		"Config": digest(config) + ".json", "RepoTags": []string{i.Name}, "Layers": []string{"layer.tar"},
+	}})
+	if err != nil {
+		return err
+	}
+	archive, err := tarOf([]tarFile{
+		{digest(config) + ".json", config, 0o644}, {"layer.tar", layer, 0o644}, {"manifest.json", manifest, 0o644}})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, archive, 0o600)
+}
+
+func (i Image) layer() ([]byte, error) {
+	program, err := os.ReadFile(i.Program)
+	if err != nil {
+		return nil, err
+	}
+	return tarOf([]tarFile{{i.As[1:], program, 0o755}})
+}
+
+type tarFile struct {
+	name string
+	data []byte
+	mode int64
+}
+
+// tarOf has folders for every file, and no times: the same input is the same image.
+func tarOf(files []tarFile) ([]byte, error) {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, file := range files {
+		if dir := filepath.Dir(file.name); dir != "." {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
+				return nil, err
+			}
+		}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: file.name, Size: int64(len(file.data)), Mode: file.mode}
+		if err := w.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(file.data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

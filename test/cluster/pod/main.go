@@ -1,0 +1,64 @@
+// Command pod is what test pods run: it answers with its own name, fails when told to, and does nothing on request.
+//
+//	pod serve     HTTP on $PORT (8080) and UDP on the same port: the answer is the pod's name
+//	pod webhook   an admission webhook that denies what is labelled deny=me; TLS from /tls
+//	pod pause     holds a pod's namespaces, as the pause image does
+//	pod say WORD  prints it, for kubectl exec
+//
+// It uses the standard library alone, so that its sources are all that it depends on.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	verb := ""
+	if len(os.Args) > 1 {
+		verb = os.Args[1]
+	}
+	var err error
+	switch verb {
+	case "serve":
+		err = serve(envOr("PORT", "8080"))
+	case "webhook":
+		err = webhook(envOr("PORT", "8443"), envOr("TLS_DIR", "/tls"))
+	case "pause":
+		pause()
+	case "say":
+		fmt.Println(strings.Join(os.Args[2:], " "))
+	default:
+		err = fmt.Errorf("usage: pod serve|webhook|pause|say, not %q", verb)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func envOr(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// pause waits to be told to end. As process 1 of a pod that shares its process numbers it also buries orphans.
+func pause() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
+	for s := range signals {
+		if s != syscall.SIGCHLD {
+			return
+		}
+		for {
+			if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
+				break
+			}
+		}
+	}
+}

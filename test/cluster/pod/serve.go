@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// serve answers with the pod's name until it is told to end; then it finishes what it has begun.
+func serve(port string) error {
+	name := envOr("POD_NAME", hostname())
+	packets, err := net.ListenPacket("udp", ":"+port)
+	if err != nil {
+		return err
+	}
+	go echo(packets, name)
+	server := &http.Server{Addr: ":" + port, Handler: handler(name), ReadHeaderTimeout: 10 * time.Second}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	drained := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		log.Print("told to end")
+		drained <- server.Shutdown(context.Background())
+	}()
+	log.Printf("%s serves on port %s", name, port)
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-drained
+}
+
+// handler tells its name, and its readiness, which a test can change: POST /unready, POST /ready.
+func handler(name string) http.Handler {
+	var unready atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if unready.Load() {
+			http.Error(w, "told to be unready", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, "ok")
+	})
+	mux.HandleFunc("POST /unready", func(http.ResponseWriter, *http.Request) { unready.Store(true) })
+	mux.HandleFunc("POST /ready", func(http.ResponseWriter, *http.Request) { unready.Store(false) })
+	return mux
+}
+
+// echo answers each datagram with the pod's name and what was said.
+func echo(conn net.PacketConn, name string) {
+	buffer := make([]byte, 2048)
+	for {
+		n, from, err := conn.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = conn.WriteTo(append([]byte(name+" "), buffer[:n]...), from)
+	}
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "nameless"
+	}
+	return name
+}
