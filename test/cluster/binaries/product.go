@@ -58,7 +58,7 @@ func Helm3() Product {
 // Helm4 is its successor, which applies on the server's side.
 func Helm4() Product {
 	return Product{
-		Name: "helm4", Version: Helm4Version, folder: "binaries/helm4", pkg: "helm.sh/helm/v4/cmd/helm", binary: "helm",
+		Name: "helm4", Version: Helm4Version, folder: "binaries/helm4", pkg: "helm.sh/helm/v4/cmd/helm", binary: "helm4",
 		ldflags: []string{"-X helm.sh/helm/v4/internal/version.version=v" + Helm4Version},
 		cost:    "1 to 2 minutes",
 	}

@@ -15,6 +15,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/host"
+	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
 // A Cluster is a running Kubernetes.
@@ -23,13 +24,17 @@ type Cluster struct {
 	Config *rest.Config         // the administrator's, for clients in this process
 	Client kubernetes.Interface // made of it
 
+	Provider *provider.Provider // with WithProvider
+
 	options    options
 	bin        map[string]string // a product's name to its folder
 	pki        *pki
 	configs    map[string]string // an identity's name to its kubeconfig, for programs inside
 	components []*Component
 	nodes      []*Node
-	cancel     context.CancelFunc // of what runs in this process for the cluster
+	fakeNodes  int
+	background context.Context // of what runs in this process for the cluster
+	cancel     context.CancelFunc
 	closers    []func() error
 }
 
@@ -101,9 +106,8 @@ func (c *Cluster) up(ctx context.Context) (err error) {
 	if err := c.startControlPlane(ctx); err != nil {
 		return err
 	}
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.cancel = cancel
-	return c.startExtras(ctx, background)
+	c.background, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return c.startExtras(ctx)
 }
 
 // Binaries builds what is missing of the products, and says where each is.
@@ -121,7 +125,7 @@ func Binaries(ctx context.Context, products ...binaries.Product) (map[string]str
 
 // prepare makes the network, the keys and the files that the components start from.
 func (c *Cluster) prepare(ctx context.Context) (err error) {
-	if err := os.Mkdir(filepath.Join(c.Host.Dir, "logs"), 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(c.Host.Dir, "logs"), 0o700), c.linkPrograms()); err != nil {
 		return err
 	}
 	if err := os.WriteFile(c.auditPolicy(), []byte(auditEverything), 0o600); err != nil {

@@ -65,7 +65,7 @@ func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
 
 func (c *Cluster) environment(more []string) []string {
 	return append([]string{
-		"PATH=" + c.bin["kubernetes"] + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"PATH=" + c.BinDir() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + c.Host.Dir, "KUBECONFIG=" + c.configs["admin"],
 	}, more...)
 }

@@ -30,6 +30,9 @@ const (
 	rootVariable = "SVC_LB_MUX_HOST_ROOT"
 )
 
+// MainNet is the name of a host's first network namespace, which calls may also leave empty.
+const MainNet = "main"
+
 // Reexec must be the first call of main or TestMain. It returns at once, unless this process was started to be
 // a host's keeper or init: then it plays that part, and exits.
 func Reexec() {
@@ -131,6 +134,9 @@ func (h *Host) Close() error {
 		return fmt.Errorf("host %s: its keeper (pid %d) is not done cleaning up after 30 s", h.Dir, h.keeper.Process.Pid)
 	}
 }
+
+// Name is unique among this machine's hosts.
+func (h *Host) Name() string { return filepath.Base(h.Dir) }
 
 // Gone is closed when the host has ended.
 func (h *Host) Gone() <-chan struct{} { return h.gone }

@@ -72,11 +72,24 @@ func mountOwn() error {
 			return fmt.Errorf("mount %s on %s: %w", mount.source, mount.target, err)
 		}
 	}
-	err := errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755))
+	err := errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755), nameMainNet())
 	if os.Getenv(rootVariable) == "" {
 		return err
 	}
 	return errors.Join(err, overlayVar())
+}
+
+// nameMainNet gives the first network namespace a name like the others. /proc/1/ns/net is no way to it: that is
+// where init's first thread happens to be.
+func nameMainNet() error {
+	file, err := os.Create("/run/netns/" + MainNet)
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("/proc/thread-self/ns/net", file.Name(), "", unix.MS_BIND, ""); err != nil {
+		return errors.Join(fmt.Errorf("name the main network namespace: %w", err), file.Close())
+	}
+	return file.Close()
 }
 
 // overlayVar keeps what container runtimes write below /var (logs, CNI's cache) in the host's memory.

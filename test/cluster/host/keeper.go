@@ -86,6 +86,18 @@ func Sweep() []string {
 	return swept
 }
 
+// Running lists this user's hosts that are alive, in the order of their names.
+func Running() []*Host {
+	dirs, _ := filepath.Glob(filepath.Join(Root(), "*"))
+	var running []*Host
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, "init.pid")); err == nil && !abandoned(dir) {
+			running = append(running, &Host{Dir: dir})
+		}
+	}
+	return running
+}
+
 // abandoned tells a dead host's folder by its lock, which the kernel released. A folder without one is a host
 // that is just starting, unless it is old.
 func abandoned(dir string) bool {

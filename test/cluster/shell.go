@@ -1,0 +1,77 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"nowake.ai/svc-lb-mux/test/cluster/host"
+)
+
+// shell becomes a shell in a running cluster's namespaces. nsenter does it: a Go program has threads already, and
+// can't enter a user namespace any more.
+func shell(args []string) error {
+	flags := flag.NewFlagSet("shell", flag.ContinueOnError)
+	network := flags.String("in", host.MainNet, "network `namespace` to be in: main, outside, node-1, …")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	h, err := choose(flags.Args())
+	if err != nil {
+		return err
+	}
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return fmt.Errorf("%w: install it with `sudo apt-get install -y util-linux`", err)
+	}
+	pid, err := os.ReadFile(filepath.Join(h.Dir, "init.pid"))
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", h.Name(), err)
+	}
+	command := []string{nsenter, "--target", string(pid), "--mount", "--pid", "--uts", "--ipc"}
+	if os.Getuid() != 0 {
+		command = append(command, "--user", "--preserve-credentials")
+	}
+	// The second nsenter looks the network's name up where the first has led.
+	command = append(command, nsenter, "--net=/run/netns/"+*network)
+	command = append(command, shellProgram()...)
+	environment := append(os.Environ(), "KUBECONFIG="+filepath.Join(h.Dir, "pki", "admin.kubeconfig"),
+		"PATH="+filepath.Join(h.Dir, "bin")+":"+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	return syscall.Exec(nsenter, command, environment)
+}
+
+func shellProgram() []string {
+	if program := os.Getenv("SHELL"); program != "" {
+		return []string{program}
+	}
+	return []string{"/bin/sh"}
+}
+
+// choose finds the cluster that is meant: the one that runs, or the one that is named.
+func choose(args []string) (*host.Host, error) {
+	running := host.Running()
+	var names []string
+	for _, h := range running {
+		if len(args) == 1 && args[0] == h.Name() {
+			return h, nil
+		}
+		names = append(names, h.Name())
+	}
+	switch {
+	case len(running) == 0:
+		return nil, fmt.Errorf("no cluster of yours runs: start one with `go run ./test/cluster up`")
+	case len(args) > 1:
+		return nil, fmt.Errorf("%w: shell takes one name, not %q", errUsage, args)
+	case len(args) == 1:
+		return nil, fmt.Errorf("no cluster %q runs: there is %s", args[0], strings.Join(names, ", "))
+	case len(running) > 1:
+		return nil, fmt.Errorf("%d clusters run: say which, as in `go run ./test/cluster shell %s`; there is %s",
+			len(running), names[0], strings.Join(names, ", "))
+	default:
+		return running[0], nil
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/binaries"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+func up(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("up", flag.ContinueOnError)
+	nodes := flags.Int("nodes", defaultNodes(), "real `nodes` that run pods (root only)")
+	fakes := flags.Int("fake-nodes", 0, "`nodes` that kwok plays, 250 pods each")
+	iptables := flags.Bool("iptables", false, "kube-proxy programs iptables, not nftables")
+	certManager := flags.Bool("cert-manager", false, "run cert-manager beside the control plane")
+	audit := flags.Bool("audit", false, "log every API request")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if *nodes > 0 && os.Getuid() != 0 {
+		return fmt.Errorf("up -nodes=%d: real nodes run containers, which needs root here: use sudo, or -nodes=0", *nodes)
+	}
+	options := []cluster.Option{cluster.WithProvider(), cluster.Nodes(*nodes)}
+	for option, wanted := range map[*bool]cluster.Option{
+		iptables: cluster.IPTables(), certManager: cluster.CertManager(), audit: cluster.Audit(),
+	} {
+		if *option {
+			options = append(options, wanted)
+		}
+	}
+	if *fakes > 0 {
+		options = append(options, cluster.Kwok())
+	}
+	started := time.Now()
+	c, err := cluster.Up(ctx, options...)
+	if err != nil {
+		return err
+	}
+	if err := c.AddFakeNodes(ctx, *fakes); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	if err := announce(c, out, time.Since(started)); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out, "\nending the cluster")
+	case <-c.Host.Gone():
+		err = errors.New("the cluster ended by itself: its host is gone")
+	}
+	return errors.Join(err, c.Close())
+}
+
+func defaultNodes() int {
+	if os.Getuid() == 0 {
+		return 1
+	}
+	return 0
+}
+
+// announce tells a person what there is to do with it.
+func announce(c *cluster.Cluster, out io.Writer, took time.Duration) error {
+	path, err := c.Kubeconfig()
+	if err != nil {
+		return err
+	}
+	version, err := c.Client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the cluster for its version: %w", err)
+	}
+	_, err = fmt.Fprintf(out, `Kubernetes %s is up after %.1f s. In another terminal:
+
+  export KUBECONFIG=%s
+  export PATH=%s:$PATH
+
+or, inside its network, where Services and load balancers answer:
+
+  go run ./test/cluster shell %s
+
+Ctrl-C ends it.
+`, version.GitVersion, took.Seconds(), path, c.BinDir(), c.Host.Name())
+	return err
+}
+
+func build(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("build", flag.ContinueOnError)
+	all := flags.Bool("all", false, "Helm 3, kwok and cert-manager too, not only Kubernetes")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	products := []binaries.Product{binaries.Pod()}
+	if *all {
+		products = append(products, binaries.Kwok(), binaries.CertManager(), binaries.Helm3())
+	}
+	dirs, err := cluster.Binaries(ctx, products...)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"kubernetes", "pod", "kwok", "certmanager", "helm3"} {
+		if dir, ok := dirs[name]; ok {
+			fmt.Fprintln(out, dir)
+		}
+	}
+	return nil
+}
