@@ -24,6 +24,9 @@ func (c *Cluster) startExtras(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.options.certs {
+		return c.startCertManager(ctx)
+	}
 	return nil
 }
 

@@ -23,32 +23,48 @@ type Image struct {
 // PodImage is the image of the program that test pods run; the sandbox of each pod is it, too.
 const PodImage = "svc-lb-mux.test/pod:1"
 
-// write makes an archive that `ctr images import` and every other tool reads.
-func (i Image) write(path string) error {
-	layer, err := i.layer()
-	if err != nil {
-		return fmt.Errorf("image %s: %w", i.Name, err)
+// writeArchive makes an archive of images that `ctr images import` and every other tool reads. Images of one program
+// share its layer.
+func writeArchive(path string, images ...Image) error {
+	var files []tarFile
+	var manifest []map[string]any
+	layers := map[string]string{} // a program to its layer's name
+	for _, image := range images {
+		name, shared := layers[image.Program]
+		if !shared {
+			layer, err := image.layer()
+			if err != nil {
+				return fmt.Errorf("image %s: %w", image.Name, err)
+			}
+			name = digest(layer)
+			layers[image.Program] = name
+			files = append(files, tarFile{name + ".tar", layer, 0o644})
+		}
+		config, err := image.config(name)
+		if err != nil {
+			return fmt.Errorf("image %s: %w", image.Name, err)
+		}
+		files = append(files, tarFile{digest(config) + ".json", config, 0o644})
+		manifest = append(manifest, map[string]any{"Config": digest(config) + ".json",
+			"RepoTags": []string{image.Name}, "Layers": []string{name + ".tar"}})
 	}
-	config, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": i.Entrypoint, "User": "65532:65532", "Env": []string{"PATH=/"}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
-	})
+	index, err := json.Marshal(manifest)
 	if err != nil {
 		return err
 	}
-	manifest, err := json.Marshal([]map[string]any{{
-		"Config": digest(config) + ".json", "RepoTags": []string{i.Name}, "Layers": []string{"layer.tar"},
-	}})
-	if err != nil {
-		return err
-	}
-	archive, err := tarOf([]tarFile{
-		{digest(config) + ".json", config, 0o644}, {"layer.tar", layer, 0o644}, {"manifest.json", manifest, 0o644}})
+	archive, err := tarOf(append(files, tarFile{"manifest.json", index, 0o644}))
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, archive, 0o600)
+}
+
+func (i Image) config(layer string) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux",
+		"config": map[string]any{"Entrypoint": i.Entrypoint, "User": "65532:65532", "Env": []string{"PATH=/"}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + layer}},
+	})
 }
 
 func (i Image) layer() ([]byte, error) {

@@ -106,8 +106,12 @@ func writeTemplate(path, text string, facts any) error {
 // writeImages makes the archives that every node imports: ours, and those that the caller brought.
 func (c *Cluster) writeImages() ([]string, error) {
 	pod := Image{Name: PodImage, Program: filepath.Join(c.bin["pod"], "pod"), As: "/pod", Entrypoint: []string{"/pod", "pause"}}
-	path := filepath.Join(c.Host.Dir, "pod.tar")
-	if err := pod.write(path); err != nil {
+	images := []Image{pod}
+	if c.options.certs {
+		images = append(images, c.certManagerImages()...)
+	}
+	path := filepath.Join(c.Host.Dir, "images.tar")
+	if err := writeArchive(path, images...); err != nil {
 		return nil, err
 	}
 	return append([]string{path}, c.options.images...), nil

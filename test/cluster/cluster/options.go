@@ -11,6 +11,7 @@ type options struct {
 	kwok      bool
 	provider  bool
 	certs     bool
+	helm      bool
 }
 
 func optionsOf(list []Option) options {
@@ -38,5 +39,9 @@ func Kwok() Option { return func(o *options) { o.kwok = true } }
 // WithProvider gives load balancers of no class an address, as a cloud would.
 func WithProvider() Option { return func(o *options) { o.provider = true } }
 
-// CertManager runs cert-manager's controllers beside the control plane, as processes.
+// CertManager adds cert-manager: installed from its own chart where there are nodes to run it, else as processes
+// beside the control plane.
 func CertManager() Option { return func(o *options) { o.certs = true } }
+
+// Helm makes the real helm ready, for Cluster.Helm.
+func Helm() Option { return func(o *options) { o.helm = true } }

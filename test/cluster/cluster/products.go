@@ -14,5 +14,8 @@ func (o options) products() []binaries.Product {
 	if o.certs {
 		list = append(list, binaries.CertManager())
 	}
+	if o.helm || (o.certs && o.nodes > 0) {
+		list = append(list, binaries.Helm3())
+	}
 	return list
 }

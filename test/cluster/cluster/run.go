@@ -92,6 +92,24 @@ func (c *Cluster) Kubectl(t testing.TB, args ...string) string {
 	return out.Stdout
 }
 
+// TryHelm runs the real helm as the administrator.
+func (c *Cluster) TryHelm(ctx context.Context, args ...string) (Output, error) {
+	if c.bin["helm3"] == "" {
+		return Output{}, errors.New("no helm here: start the cluster with cluster.Helm()")
+	}
+	return c.Run(ctx, Program{Args: append([]string{filepath.Join(c.BinDir(), "helm")}, args...)})
+}
+
+// Helm runs the real helm as the administrator, and fails the test if that fails.
+func (c *Cluster) Helm(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := c.TryHelm(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Stdout
+}
+
 // Apply applies manifests with the real kubectl, and fails the test if that fails.
 func (c *Cluster) Apply(t testing.TB, manifests string) {
 	t.Helper()

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cert-manager/cert-manager/internal/kube"
+	"github.com/cert-manager/cert-manager/pkg/util"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// apiPatience covers an API server that is started at the same time.
+const apiPatience = 20 * time.Second
+
+// connect reads the kubeconfig (without one: the pod's account) and returns when the API server answers. Without
+// this, a wrong address shows only as informers that retry for ever, and the process looks healthy.
+//
+// The user agent matters: cainjector takes its field manager from it, and server-side apply is refused without one.
+func connect(ctx context.Context, server, kubeconfig, component string) (*rest.Config, error) {
+	config, err := kube.BuildClientConfig(server, kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the client configuration: %w", err)
+	}
+	config = util.RestConfigWithUserAgent(config, component)
+	probe := rest.CopyConfig(config)
+	probe.QPS = -1 // or the last error is the client's own rate limit, not why the server doesn't answer
+	client, err := discovery.NewDiscoveryClientForConfig(probe)
+	if err != nil {
+		return nil, fmt.Errorf("reading the client configuration: %w", err)
+	}
+	err = retry(ctx, 250*time.Millisecond, apiPatience, func(ctx context.Context) error {
+		return client.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the API server %s didn't answer in %s: %w", config.Host, apiPatience, err)
+	}
+	return config, nil
+}
+
+// retry tries until it works or patience is out. It returns the last error of a try that had the time to fail by
+// itself: "context deadline exceeded" would hide why.
+func retry(ctx context.Context, every, patience time.Duration, try func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, every, patience, true, func(ctx context.Context) (bool, error) {
+		err := try(ctx)
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		return err == nil, nil
+	})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return last
+}

@@ -1,0 +1,201 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/provider"
+)
+
+func TestControlPlane(t *testing.T) {
+	c := Start(t, WithProvider(), Audit())
+	t.Run("the version is the one that was asked for", func(t *testing.T) {
+		version, err := c.Client.Discovery().ServerVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.TrimPrefix(version.GitVersion, "v")
+		if built, err := c.TryKubectl(t.Context(), "", "version"); err != nil || strings.Count(built.Stdout, "v"+want) != 2 {
+			t.Errorf("kubectl version: %v\n%s", err, built.Stdout)
+		}
+	})
+	t.Run("a Service is served by what listens inside", func(t *testing.T) { served(t, c) })
+	t.Run("the audit log has each request", func(t *testing.T) {
+		createService(t, c, "audited")
+		Eventually(t, "the audit log has it", func(context.Context) error {
+			events, err := c.Audited()
+			if err != nil {
+				return err
+			}
+			for _, event := range events {
+				if event.Verb == "create" && event.ObjectRef.Resource == "services" && event.User.Username == "admin" {
+					return nil
+				}
+			}
+			return fmt.Errorf("not among %d", len(events))
+		})
+	})
+	t.Run("the provider does as it is told", func(t *testing.T) { providerObeys(t, c) })
+	t.Run("components fail in every way and come back", func(t *testing.T) { componentsFail(t, c) })
+}
+
+// served gives a Service an endpoint that this test itself serves, and asks it from outside.
+func served(t *testing.T, c *Cluster) {
+	listener, err := c.Inside().Listen("tcp", controlPlaneIP+":9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "it is I") })}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	c.Apply(t, `
+apiVersion: v1
+kind: Service
+metadata: {name: own}
+spec: {type: LoadBalancer, ports: [{name: http, port: 80}], ipFamilyPolicy: PreferDualStack}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: own, labels: {kubernetes.io/service-name: own}}
+addressType: IPv4
+ports: [{name: http, port: 9000}]
+endpoints: [{addresses: [`+controlPlaneIP+`]}]
+`)
+	url := "http://" + address(t, c, "own")
+	Eventually(t, "it answers from outside", func(ctx context.Context) error {
+		said, err := get(ctx, c.Outside().HTTP(), url)
+		if err == nil && said != "it is I" {
+			t.Fatalf("%s answers %q", url, said)
+		}
+		return err
+	})
+}
+
+func providerObeys(t *testing.T, c *Cluster) {
+	c.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: lb}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`)
+	first := address(t, c, "lb")
+	ingress := func(want string) {
+		t.Helper()
+		Eventually(t, "the address is "+want, func(ctx context.Context) error {
+			got, err := c.Client.CoreV1().Services("default").Get(ctx, "lb", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			var have string
+			for _, ingress := range got.Status.LoadBalancer.Ingress {
+				have += ingress.IP + ingress.Hostname
+			}
+			if have != want {
+				return fmt.Errorf("it is %q", have)
+			}
+			return nil
+		})
+	}
+	c.Provider.BehaveTo("default/lb", provider.Name)
+	ingress("default-lb.lb.example.com")
+	c.Provider.BehaveTo("default/lb", provider.Take)
+	ingress("")
+	c.Provider.BehaveTo("default/lb", provider.Fail)
+	Eventually(t, "an Event says that it failed", func(ctx context.Context) error {
+		events, err := c.Client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=SyncLoadBalancerFailed"})
+		if err == nil && len(events.Items) == 0 {
+			err = fmt.Errorf("no Event")
+		}
+		return err
+	})
+	c.Provider.Behave(provider.Give)
+	ingress(first)
+	before := c.Provider.Ensures("default/lb")
+	c.Kubectl(t, "annotate", "service", "lb", "touched=yes")
+	Eventually(t, "a change of annotations programs the load balancer again", func(context.Context) error {
+		if now := c.Provider.Ensures("default/lb"); now != before+1 {
+			return fmt.Errorf("it was programmed %d times, then %d", before, now)
+		}
+		return nil
+	})
+	c.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: classy}, spec: {type: LoadBalancer,
+		loadBalancerClass: example.com/other, ports: [{port: 80}]}}`)
+	time.Sleep(300 * time.Millisecond) // long enough for an address, which must not come
+	if got := c.Kubectl(t, "get", "service", "classy", "-o", "jsonpath={.status.loadBalancer}"); got != "{}" {
+		t.Errorf("a Service of another class got %s", got)
+	}
+}
+
+func componentsFail(t *testing.T, c *Cluster) {
+	ctx := t.Context()
+	api, manager := c.Component("kube-apiserver"), c.Component("kube-controller-manager")
+	answers := func() error {
+		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		defer cancel()
+		_, err := c.Client.CoreV1().Namespaces().Get(short, "default", metav1.GetOptions{})
+		return err
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(api.Freeze())
+	if answers() == nil {
+		t.Error("a frozen API server answers")
+	}
+	must(api.Thaw())
+	must(c.WaitReady(ctx))
+	must(api.Kill(ctx))
+	if answers() == nil {
+		t.Error("a killed API server answers")
+	}
+	must(api.Start())
+	must(c.WaitReady(ctx))
+	if err := api.Start(); err == nil {
+		t.Error("what runs was started once more")
+	}
+	must(manager.Stop(ctx))
+	c.Kubectl(t, "create", "deployment", "waits", "--image=none")
+	time.Sleep(300 * time.Millisecond) // long enough for a ReplicaSet, which must not come
+	if sets := c.Kubectl(t, "get", "replicasets", "-o", "name"); sets != "" {
+		t.Errorf("with the controller manager stopped there is %s", sets)
+	}
+	must(manager.Start())
+	Eventually(t, "the controllers go on", func(context.Context) error {
+		if c.Kubectl(t, "get", "replicasets", "-o", "name") == "" {
+			return fmt.Errorf("no ReplicaSet")
+		}
+		return nil
+	})
+}
+
+func TestTwoClustersDoNotMeet(t *testing.T) {
+	one, two := Start(t), Start(t, IPTables())
+	createService(t, one, "mine")
+	if out := two.Kubectl(t, "get", "services", "-o", "name"); out != "service/kubernetes\n" {
+		t.Errorf("the other cluster has %s", out)
+	}
+	listener, err := one.Inside().Listen("tcp", controlPlaneIP+":9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if conn, err := one.Outside().Dial(t.Context(), "tcp", controlPlaneIP+":9000"); err != nil {
+		t.Errorf("a cluster does not reach itself: %v", err)
+	} else {
+		_ = conn.Close()
+	}
+	for name, dial := range map[string]func() (net.Conn, error){
+		"from the other":        func() (net.Conn, error) { return two.Inside().Dial(t.Context(), "tcp", controlPlaneIP+":9000") },
+		"out of it, to the net": func() (net.Conn, error) { return one.Inside().Dial(t.Context(), "tcp", "192.0.2.1:80") },
+	} {
+		if conn, err := dial(); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s: connected", name)
+		}
+	}
+}
