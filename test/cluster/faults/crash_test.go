@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// burst writes five times at once, and again until told to stop, as a reconciler with parallel workers would.
+func burst(ctx context.Context, t *testing.T, proxy *Proxy) {
+	client := clientOf(t, proxy.Config())
+	var workers sync.WaitGroup
+	for range 5 {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				_ = patchStatus(ctx, client) // it dies in mid-write; that is the point
+			}
+		})
+	}
+	workers.Wait()
+}
+
+func TestAClientCrashesAfterExactlySoManyWrites(t *testing.T) {
+	for _, writes := range []int{0, 1, 2, 7, 30} {
+		t.Run(fmt.Sprint(writes, " writes"), func(t *testing.T) {
+			server, proxy, client := startAll(t)
+			alive, kill := context.WithCancel(t.Context())
+			crashes, madeThen := 0, -1
+			crash := proxy.CrashAfter(writes, Match{Func: Request.IsWrite}, func() {
+				crashes, madeThen = crashes+1, len(server.requests())
+				kill()
+			})
+			burst(alive, t, proxy)
+			crash.Remove()
+			if err := proxy.Quiet(t.Context(), 20*time.Millisecond, nil); err != nil {
+				t.Fatal(err)
+			}
+			if crashes != 1 || madeThen != writes || len(server.requests()) != writes {
+				t.Errorf("%d crashes, at write %d; %d made in the end", crashes, madeThen, len(server.requests()))
+			}
+			if err := patchStatus(t.Context(), client); err != nil {
+				t.Errorf("after the restart: %v", err)
+			}
+		})
+	}
+}
+
+func TestACrashPointThatIsRemovedNeverCrashes(t *testing.T) {
+	_, proxy, client := startAll(t)
+	crash := proxy.CrashAfter(1, Match{Func: Request.IsWrite}, func() { t.Error("crashed") })
+	proxy.OnWrite(func(step Step) {
+		if step.Phase == After {
+			crash.Remove() // with the write made and its answer on the way
+		}
+	})
+	if err := patchStatus(t.Context(), client); !isDropped(err) {
+		t.Errorf("before: %v", err)
+	}
+	if err := patchStatus(t.Context(), clientOf(t, proxy.Config())); err != nil {
+		t.Errorf("after: %v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is what the log says of one request.
+type Entry struct {
+	Request
+	Start time.Time
+	Took  time.Duration // 0 while open
+	Open  bool
+	// Made says that the API server has answered.
+	Made bool
+	// Status is what the client was answered; 0 when it wasn't.
+	Status int
+	// Rules are the names of those that acted.
+	Rules []string
+	// Err is why the client got no answer.
+	Err error
+}
+
+// String is one line, without times, so that logs of two runs can be compared.
+func (e Entry) String() string {
+	var line strings.Builder
+	fmt.Fprintf(&line, "%s: %s", e.Request, e.outcome())
+	if len(e.Rules) > 0 {
+		fmt.Fprintf(&line, " [%s]", strings.Join(e.Rules, ", "))
+	}
+	if !e.Made {
+		line.WriteString(" (not made)")
+	}
+	return line.String()
+}
+
+func (e Entry) outcome() string {
+	switch {
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Status != 0:
+		return fmt.Sprint(e.Status)
+	case e.Open:
+		return "open"
+	}
+	return "unanswered"
+}
+
+// ring keeps the last size entries.
+type ring struct {
+	size  int
+	kept  []*Entry
+	start int // the oldest, once full
+}
+
+func (r *ring) add(entry *Entry) {
+	switch {
+	case r.size <= 0:
+	case len(r.kept) < r.size:
+		r.kept = append(r.kept, entry)
+	default:
+		r.kept[r.start] = entry
+		r.start = (r.start + 1) % r.size
+	}
+}
+
+func (r *ring) entries() []Entry {
+	entries := make([]Entry, 0, len(r.kept))
+	for _, entry := range slices.Concat(r.kept[r.start:], r.kept[:r.start]) {
+		copied := *entry
+		copied.Rules = slices.Clone(entry.Rules)
+		entries = append(entries, copied)
+	}
+	return entries
+}

@@ -1,0 +1,275 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+const patchPath = "PATCH /api/v1/namespaces/a/services/web/status"
+
+func patchStatus(ctx context.Context, client *kubernetes.Clientset) error {
+	_, err := client.CoreV1().Services("a").Patch(
+		ctx, "web", types.MergePatchType, []byte(`{"status":{}}`), metav1.PatchOptions{}, "status")
+	return err
+}
+
+func get(ctx context.Context, client *kubernetes.Clientset) error {
+	_, err := client.CoreV1().Services("a").Get(ctx, "web", metav1.GetOptions{})
+	return err
+}
+
+func create(ctx context.Context, client *kubernetes.Clientset) error {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	_, err := client.CoreV1().Services("a").Create(ctx, service, metav1.CreateOptions{})
+	return err
+}
+
+func isNil(err error) bool { return err == nil }
+
+// isDropped tells a lost connection from any answer.
+func isDropped(err error) bool {
+	var lost *url.Error
+	return errors.As(err, &lost)
+}
+
+func TestARuleDoesWhatItSays(t *testing.T) {
+	const millisecond = time.Millisecond
+	for name, test := range map[string]struct {
+		do      Action
+		request func(context.Context, *kubernetes.Clientset) error
+		want    func(error) bool
+		made    int
+		atLeast time.Duration
+	}{
+		"no action lets it pass":                 {request: patchStatus, want: isNil, made: 1},
+		"Delay makes it later":                   {do: Delay(50 * millisecond), request: patchStatus, want: isNil, made: 1, atLeast: 50 * millisecond},
+		"DelayAfter answers later":               {do: DelayAfter(50 * millisecond), request: patchStatus, want: isNil, made: 1, atLeast: 50 * millisecond},
+		"Drop leaves it unmade":                  {do: Drop(), request: patchStatus, want: isDropped},
+		"DropAfter makes it and hides that":      {do: DropAfter(), request: patchStatus, want: isDropped, made: 1},
+		"Answer(409) is a conflict":              {do: Answer(409), request: patchStatus, want: apierrors.IsConflict},
+		"and on create says that it exists":      {do: Answer(409), request: create, want: apierrors.IsAlreadyExists},
+		"Answer(410) is expired":                 {do: Answer(410), request: get, want: apierrors.IsResourceExpired},
+		"Answer(500) is an internal error":       {do: Answer(500), request: patchStatus, want: apierrors.IsInternalError},
+		"Answer(503) is unavailable":             {do: Answer(503), request: patchStatus, want: apierrors.IsServiceUnavailable},
+		"Answer(403) is forbidden":               {do: Answer(403), request: patchStatus, want: apierrors.IsForbidden},
+		"Answer(404) is not found":               {do: Answer(404), request: get, want: apierrors.IsNotFound},
+		"Answer(504) is a time-out":              {do: Answer(504), request: patchStatus, want: apierrors.IsTimeout},
+		"Answer(429) is too many requests":       {do: Answer(429, RetryAfter(0)), request: patchStatus, want: apierrors.IsTooManyRequests},
+		"AnswerAfter(409) makes it":              {do: AnswerAfter(409), request: patchStatus, want: apierrors.IsConflict, made: 1},
+		"AnswerAfter(500) makes it":              {do: AnswerAfter(500), request: patchStatus, want: apierrors.IsInternalError, made: 1},
+		"a chain does one thing after the other": {do: Chain(Delay(50*millisecond), Answer(409)), request: patchStatus, want: apierrors.IsConflict, atLeast: 50 * millisecond},
+		"an empty chain lets it pass":            {do: Chain(), request: patchStatus, want: isNil, made: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, proxy, client := startAll(t)
+			rule := proxy.Add(Rule{Name: "the rule", Do: test.do})
+			start := time.Now()
+			err := test.request(t.Context(), client)
+			if !test.want(err) {
+				t.Errorf("the client got %v", err)
+			}
+			if took := time.Since(start); took < test.atLeast {
+				t.Errorf("took %s, want %s or more", took, test.atLeast)
+			}
+			if made := len(server.requests()); made != test.made {
+				t.Errorf("made %d times, want %d", made, test.made)
+			}
+			if rule.Hits() != 1 {
+				t.Errorf("%d hits, want 1", rule.Hits())
+			}
+		})
+	}
+}
+
+func TestA429AsksToComeBackAndTheClientDoes(t *testing.T) {
+	server, proxy, client := startAll(t)
+	rule := proxy.Add(Rule{Times: 1, Do: Answer(429)})
+	start := time.Now()
+	if err := patchStatus(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < time.Second {
+		t.Errorf("the client came back after %s, not the second it was asked to wait", took)
+	}
+	if rule.Hits() != 1 || len(server.requests()) != 1 {
+		t.Errorf("%d hits, %d made; want 1 and 1", rule.Hits(), len(server.requests()))
+	}
+}
+
+func TestWhichRequestsARuleActsOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules []Rule
+		want  string // per request: k for ok, c for conflict, e for internal error
+	}{
+		"always":                             {[]Rule{{Do: Answer(409)}}, "ccccc"},
+		"the first two":                      {[]Rule{{Times: 2, Do: Answer(409)}}, "cckkk"},
+		"the second and third":               {[]Rule{{Skip: 1, Times: 2, Do: Answer(409)}}, "kcckk"},
+		"all but the first three":            {[]Rule{{Skip: 3, Do: Answer(409)}}, "kkkcc"},
+		"the first rule that ends it wins":   {[]Rule{{Times: 2, Do: Answer(409)}, {Do: Answer(500)}}, "cceee"},
+		"a rule that it didn't reach is new": {[]Rule{{Times: 2, Do: Answer(409)}, {Times: 1, Do: Answer(500)}}, "ccekk"},
+		"not if it doesn't match":            {[]Rule{{Match: Match{Verbs: []string{"get"}}, Do: Answer(409)}}, "kkkkk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, proxy, client := startAll(t)
+			for _, rule := range test.rules {
+				proxy.Add(rule)
+			}
+			got := ""
+			for range test.want {
+				err := patchStatus(t.Context(), client)
+				switch {
+				case err == nil:
+					got += "k"
+				case apierrors.IsConflict(err):
+					got += "c"
+				case apierrors.IsInternalError(err):
+					got += "e"
+				default:
+					t.Fatal(err)
+				}
+			}
+			if got != test.want {
+				t.Errorf("outcomes %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestARemovedRuleActsNoMore(t *testing.T) {
+	_, proxy, client := startAll(t)
+	rule := proxy.Add(Rule{Do: Answer(409)})
+	if err := patchStatus(t.Context(), client); !apierrors.IsConflict(err) {
+		t.Fatalf("before: %v", err)
+	}
+	rule.Remove()
+	rule.Remove()
+	if err := patchStatus(t.Context(), client); err != nil {
+		t.Errorf("after: %v", err)
+	}
+	if rule.Hits() != 1 {
+		t.Errorf("%d hits, want 1", rule.Hits())
+	}
+}
+
+func TestAPausedRequestIsMadeWhenReleased(t *testing.T) {
+	server, proxy, client := startAll(t)
+	hold := proxy.Pause(Match{Verbs: Writes()})
+	done := make(chan error, 1)
+	go func() { done <- patchStatus(t.Context(), client) }()
+	if err := hold.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := get(t.Context(), client); err != nil {
+		t.Errorf("a request that isn't meant: %v", err)
+	}
+	if slices.Contains(server.requests(), patchPath) {
+		t.Error("the paused request was made")
+	}
+	hold.Release()
+	if err := <-done; err != nil {
+		t.Errorf("the released request: %v", err)
+	}
+	if !slices.Contains(server.requests(), patchPath) {
+		t.Error("the released request wasn't made")
+	}
+}
+
+func TestAPausedRequestWhoseClientLeavesIsNeverMade(t *testing.T) {
+	server, proxy, client := startAll(t)
+	proxy.OnWrite(func(Step) {}) // which would see a write to its end, client or not
+	hold := proxy.Pause(Match{})
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- patchStatus(ctx, client) }()
+	if err := hold.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	<-done
+	if err := proxy.Quiet(t.Context(), 20*time.Millisecond, nil); err != nil {
+		t.Fatal(err)
+	}
+	hold.Release()
+	if made := server.requests(); len(made) != 0 {
+		t.Errorf("made: %v", made)
+	}
+}
+
+func TestWaitingForMoreThanComesEndsWithWhatCame(t *testing.T) {
+	_, proxy, client := startAll(t)
+	rule := proxy.Add(Rule{Name: "probe"})
+	if err := get(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := rule.Wait(ctx, 2)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `rule "probe" has acted 1 of 2 times`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOnWriteIsCalledBeforeAndAfterEachWrite(t *testing.T) {
+	server, proxy, client := startAll(t)
+	var steps []string
+	made := map[Phase]int{}
+	proxy.OnWrite(func(step Step) {
+		steps = append(steps, string(step.Phase)+" "+step.Verb)
+		made[step.Phase] = len(server.requests())
+		if step.Phase == After && step.Status != 200 {
+			t.Errorf("status %d", step.Status)
+		}
+	})
+	if err := errors.Join(get(t.Context(), client), patchStatus(t.Context(), client)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"before patch", "after patch"}, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[Phase]int{Before: 1, After: 2}, made); diff != "" {
+		t.Errorf("requests made (-want +got):\n%s", diff)
+	}
+}
+
+// A client that is killed between its request and the answer has still made it, if the rule says so.
+func TestAWriteIsMadeThoughItsClientLeaves(t *testing.T) {
+	server := startAPIServer(t)
+	arrived, finish := make(chan struct{}), make(chan struct{})
+	var cut error
+	proxy := startProxy(t, server.config())
+	rule := proxy.Add(Rule{Do: AnswerAfter(500)})
+	proxy.Add(Rule{Do: Notify(func(step Step) {
+		if step.Phase == Before {
+			close(arrived)
+			<-finish
+			return
+		}
+		cut = step.Err
+	})})
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- patchStatus(ctx, clientOf(t, proxy.Config())) }()
+	<-arrived
+	leave()
+	<-done
+	time.Sleep(20 * time.Millisecond) // until the proxy has noticed; too short hides a defect, never makes one
+	close(finish)
+	if err := proxy.Quiet(t.Context(), 20*time.Millisecond, nil); err != nil {
+		t.Fatal(err)
+	}
+	if cut != nil || len(server.requests()) != 1 || rule.Hits() != 1 {
+		t.Errorf("error %v, made %v", cut, server.requests())
+	}
+}
