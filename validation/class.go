@@ -1,0 +1,47 @@
+package validation
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ParseClass reads a spec.loadBalancerClass, <prefix>/<mux>[.<namespace>]; false if it isn't one of ours or
+// malformed.
+func (l Language) ParseClass(class string) (types.NamespacedName, bool) {
+	if l.prefix == "" || !l.ownsClass(class) || len(class) == len(l.prefix) {
+		return types.NamespacedName{}, false
+	}
+	name, namespace, both := strings.Cut(class[len(l.prefix)+1:], ".")
+	if !both {
+		namespace = l.namespace
+	}
+	if !isLabel(name) || !isLabel(namespace) {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, true
+}
+
+// FormatClass returns the class that names a mux, with its namespace. One past 63 characters, slash and prefix not
+// counted, is refused by Kubernetes.
+func (l Language) FormatClass(mux types.NamespacedName) string {
+	return l.prefix + "/" + mux.Name + "." + mux.Namespace
+}
+
+// addressable is true if a class can name the mux: Kubernetes bounds a class to 63 characters after the slash.
+func (l Language) addressable(mux types.NamespacedName) bool {
+	return mux.Namespace == l.namespace || len(mux.Name)+1+len(mux.Namespace) <= maxClass
+}
+
+func (l Language) muxOf(svc *corev1.Service, found *Findings) types.NamespacedName {
+	class := ""
+	if svc.Spec.LoadBalancerClass != nil {
+		class = *svc.Spec.LoadBalancerClass
+	}
+	ref, ok := l.ParseClass(class)
+	if !ok {
+		found.problem(InvalidLoadBalancerClass, "spec.loadBalancerClass", "", class, textClass(class, l.prefix))
+	}
+	return ref
+}

@@ -1,0 +1,130 @@
+package validation
+
+import (
+	"slices"
+	"strings"
+)
+
+// namespacePlaceholder stands, in allowed-hostnames, for the channel's namespace.
+const namespacePlaceholder = "{namespace}"
+
+// Hostnames says which DNS names channels may gather on a mux. The zero value allows none.
+type Hostnames struct {
+	patterns []string // sorted
+}
+
+// AllHostnames allows every name.
+func AllHostnames() Hostnames { return Hostnames{patterns: []string{"*"}} }
+
+// Allows is true if a channel of the namespace may gather the name.
+func (a Hostnames) Allows(hostname, namespace string) bool {
+	return slices.ContainsFunc(a.patterns, func(pattern string) bool {
+		return pattern == "*" || hostnameMatches(pattern, hostname, namespace)
+	})
+}
+
+// Equal is true if both were written alike, order aside.
+func (a Hostnames) Equal(b Hostnames) bool { return slices.Equal(a.patterns, b.patterns) }
+
+// String returns the grammar it is read in.
+func (a Hostnames) String() string { return strings.Join(a.patterns, ",") }
+
+// hostnameMatches goes label by label, so that a star never spans a dot.
+//
+// A wildcard record answers for every name below it that has no record of its own. So *.example.com, as a pattern,
+// allows app.example.com but not the name *.example.com, which would catch the names of others; a pattern whose
+// domain belongs to the namespace, such as *.{namespace}.example.com, allows its wildcard too.
+func hostnameMatches(pattern, hostname, namespace string) bool {
+	if domain, wild := strings.CutPrefix(hostname, "*."); wild {
+		owned, star := strings.CutPrefix(pattern, "*.")
+		return star && strings.Contains(owned, namespacePlaceholder) && hostnameMatches(owned, domain, namespace)
+	}
+	for {
+		label, restOfPattern, more := strings.Cut(pattern, ".")
+		text, restOfName, moreText := strings.Cut(hostname, ".")
+		if more != moreText || !glob(strings.ReplaceAll(label, namespacePlaceholder, namespace), text) {
+			return false
+		}
+		if !more {
+			return true
+		}
+		pattern, hostname = restOfPattern, restOfName
+	}
+}
+
+// parseHostnamePatterns reads "*.{namespace}.example.com,www.example.com".
+func parseHostnamePatterns(n *note) Hostnames {
+	var allowed Hostnames
+	seen := map[string]bool{}
+	for entry := range entries(n.value) {
+		if n.full() {
+			break
+		}
+		pattern := canonicalName(entry)
+		switch {
+		case seen[pattern]:
+			n.problem("", entry, textTwice(entry))
+		case !isHostnamePattern(pattern):
+			n.problem("", entry, textHostnamePattern(entry))
+		}
+		seen[pattern] = true
+		allowed.patterns = append(allowed.patterns, pattern)
+	}
+	slices.Sort(allowed.patterns)
+	return allowed
+}
+
+// isHostnamePattern is true if some DNS name could match. Only the lower-case placeholder is one.
+func isHostnamePattern(pattern string) bool {
+	plain := strings.ReplaceAll(strings.ReplaceAll(pattern, namespacePlaceholder, "n"), "*", "x")
+	return isHostname(plain)
+}
+
+// parseHostnames reads "app.example.com,*.app.example.com", sorted.
+func parseHostnames(n *note) []string {
+	var names []string
+	seen := map[string]bool{}
+	for entry := range entries(n.value) {
+		if n.full() {
+			break
+		}
+		name := canonicalName(entry)
+		switch {
+		case seen[name]:
+			n.problem("", entry, textTwice(entry))
+		case !isWildHostname(name):
+			n.problem("", entry, textHostname(entry))
+		}
+		seen[name] = true
+		names = append(names, name)
+	}
+	if count := len(names); count > MaxHostnames {
+		n.problem("", "", textTooManyHostnames(count))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// canonicalName makes names equal that DNS holds equal.
+func canonicalName(s string) string {
+	return strings.TrimSuffix(lower(s), ".")
+}
+
+// isWildHostname is true for a DNS name or a wildcard of one.
+func isWildHostname(s string) bool { return isHostname(strings.TrimPrefix(s, "*.")) }
+
+// isHostname is true for a name that DNS could hold: labels of up to 63, the last not all digits, or it would be an
+// IP address.
+func isHostname(s string) bool {
+	if len(s) > maxDNSName {
+		return false
+	}
+	last := ""
+	for label := range strings.SplitSeq(s, ".") {
+		if !isLabel(label) {
+			return false
+		}
+		last = label
+	}
+	return digits(last) < len(last)
+}

@@ -1,0 +1,122 @@
+package validation
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func language(t testing.TB) Language {
+	t.Helper()
+	lang, err := New(DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lang
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestNew(t *testing.T) {
+	for name, c := range map[string]struct {
+		prefix, namespace string
+		ok                bool
+	}{
+		"the default prefix will do":                {DefaultPrefix, "svc-mux", true},
+		"a prefix of one's own will do":             {"mux.example.com", "infra", true},
+		"a prefix in capitals fits no annotation":   {"Mux.example.com", "infra", false},
+		"a prefix with its slash would get two":     {"mux.example.com/", "infra", false},
+		"an empty prefix would own every class":     {"", "infra", false},
+		"a namespace is needed":                     {DefaultPrefix, "", false},
+		"a namespace with a dot is no namespace":    {DefaultPrefix, "a.b", false},
+		"a prefix of 254 letters fits no qualified": {strings.Repeat("a", 254), "infra", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lang, err := New(c.prefix, c.namespace)
+			if (err == nil) != c.ok {
+				t.Fatalf("got error %v", err)
+			}
+			if c.ok && (lang.Prefix() != c.prefix || lang.DefaultMuxNamespace() != c.namespace) {
+				t.Errorf("got %s and %s", lang.Prefix(), lang.DefaultMuxNamespace())
+			}
+		})
+	}
+}
+
+func TestAllKeysAreUnderThePrefix(t *testing.T) {
+	lang, err := New("mux.example.com", "infra")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, key := range keyList(lang.Keys()) {
+		if !strings.HasPrefix(key, "mux.example.com/") || seen[key] {
+			t.Errorf("key %q is twice there, or under another prefix", key)
+		}
+		seen[key] = true
+	}
+	for _, name := range settable() {
+		if placeOf(name) == 0 || !seen["mux.example.com/"+name] {
+			t.Errorf("%s is offered to users, but unknown", name)
+		}
+	}
+}
+
+func keyList(k Keys) []string {
+	return []string{
+		k.Multiplexer, k.PortRange, k.ExplicitRange, k.MaxPorts, k.MaxPortsPerNamespace, k.AllowedNamespaces,
+		k.AllowedHostnames, k.AllowedProtocols, k.AllocationConfigMap, k.ReleaseGrace, k.Placeholder, k.Disabled,
+		k.ExternalPorts, k.ChannelHostname, k.Ports, k.Generation, k.Channels, k.Topology, k.Summary,
+		k.AggregatedExternalDNS, k.Managed, k.Mux, k.Finalizer, k.Accepted, k.Programmed, k.BackendsReady,
+	}
+}
+
+func TestTheZeroLanguageKnowsOnlyStrangers(t *testing.T) {
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"": "true", "/multiplexer": "true"}},
+		Spec:       corev1.ServiceSpec{LoadBalancerClass: ptr("/mux")},
+	}
+	if kind := (Language{}).Classify(svc); kind != Stranger {
+		t.Errorf("got a %s", kind)
+	}
+}
+
+func TestClassify(t *testing.T) {
+	lang := language(t)
+	for name, c := range map[string]struct {
+		multiplexer, class *string
+		want               Kind
+	}{
+		"nothing of ours":                    {nil, nil, Stranger},
+		"another's class":                    {nil, ptr("metallb.io/x"), Stranger},
+		"multiplexer true":                   {ptr("true"), nil, IsMux},
+		"multiplexer true, another's class":  {ptr("true"), ptr("metallb.io/x"), IsMux},
+		"multiplexer false":                  {ptr("false"), nil, Stranger},
+		"multiplexer mistaken":               {ptr("Yes"), nil, IsMux},
+		"our class":                          {nil, ptr("svc-mux.nowake.ai/mux"), IsChannel},
+		"our class, malformed":               {nil, ptr("svc-mux.nowake.ai/A.B.C"), IsChannel},
+		"the bare prefix":                    {nil, ptr("svc-mux.nowake.ai"), IsChannel},
+		"the prefix and a slash":             {nil, ptr("svc-mux.nowake.ai/"), IsChannel},
+		"a prefix of which ours is one":      {nil, ptr("svc-mux.nowake.ai.evil/x"), Stranger},
+		"a prefix that ends in ours":         {nil, ptr("xsvc-mux.nowake.ai/x"), Stranger},
+		"multiplexer true and our class":     {ptr("true"), ptr("svc-mux.nowake.ai/mux"), Both},
+		"multiplexer false and our class":    {ptr("false"), ptr("svc-mux.nowake.ai/mux"), IsChannel},
+		"multiplexer true and a bare prefix": {ptr("true"), ptr("svc-mux.nowake.ai"), Both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: c.class}}
+			if c.multiplexer != nil {
+				svc.Annotations = map[string]string{lang.Keys().Multiplexer: *c.multiplexer}
+			}
+			got := lang.Classify(svc)
+			if got != c.want {
+				t.Errorf("got a %s, want a %s", got, c.want)
+			}
+			if got.Mux() != (got == IsMux || got == Both) || got.Channel() != (got == IsChannel || got == Both) {
+				t.Errorf("a %s says mux %v, channel %v", got, got.Mux(), got.Channel())
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package validation
+
+// Limits that users meet.
+const (
+	// MinPort and MaxPort bound every port number.
+	MinPort, MaxPort = 1, 65535
+	// MaxHostnames is how many DNS names one channel may have gathered.
+	MaxHostnames = 64
+	// DefaultMaxPorts caps a mux of an unknown provider that names no cap of its own.
+	DefaultMaxPorts = 5000
+	// MaxCap is the largest number that max-ports and max-ports-per-namespace take.
+	MaxCap = 1<<31 - 1
+)
+
+// Limits of Kubernetes and of DNS.
+const (
+	maxLabel   = 63  // a DNS label: the name of a Service, a namespace, a port
+	maxDNSName = 253 // a DNS name, and the name of a ConfigMap
+	maxClass   = 63  // what follows the slash in spec.loadBalancerClass
+)
+
+// Limits of what is said, so that a hostile value can't make a long answer.
+const (
+	maxQuoted   = 64 // bytes of a value quoted in a message
+	maxListed   = 8  // names listed in a message
+	maxProblems = 32 // problems listed for one annotation, or for spec.ports
+)

@@ -1,0 +1,275 @@
+package validation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Every sentence that users read, in the order of reasons.go. Each names the value and the way out; the part of
+// the object is put in front: "external-ports: port ...". testdata/messages.golden shows them all in use.
+
+func textNotLoadBalancer(what Kind, serviceType string) string {
+	return fmt.Sprintf("spec.type: a %s is a LoadBalancer, not %s: set type: LoadBalancer", what, quote(serviceType))
+}
+
+func textSelector(selector map[string]string) string {
+	return fmt.Sprintf("spec.selector: a mux has none, this one has %s: take it away, the mux's backends come from "+
+		"its channels", quote(labels.FormatLabels(selector)))
+}
+
+func textMuxIsChannel(class string) string {
+	return fmt.Sprintf("spec.loadBalancerClass: %s makes this a channel, and its %s annotation a mux: "+
+		"take one of the two away", quote(class), multiplexer)
+}
+
+func textTrueOrFalse(value string) string {
+	return fmt.Sprintf(`%s is neither "true" nor "false": write one of them, in small letters`, quote(value))
+}
+
+func textClass(class, prefix string) string {
+	return fmt.Sprintf("spec.loadBalancerClass: %s names no mux: write %s/<mux> or %s/<mux>.<namespace>, "+
+		"both in small letters, digits and dashes", quote(class), prefix, prefix)
+}
+
+func textUnnamedPort(number string) string {
+	return fmt.Sprintf("port %s has no name: give it one, such as name: http", plain(number))
+}
+
+func textSamePortName(name string) string {
+	return fmt.Sprintf("port %s is there twice: give each a name of its own", quote(name))
+}
+
+func textPortNumber(number int32) string {
+	return fmt.Sprintf("%d is not a port number: write %d to %d", number, MinPort, MaxPort)
+}
+
+func textPortProtocol(protocol string) string {
+	return fmt.Sprintf("%s is not a protocol: write TCP, UDP or SCTP", quote(protocol))
+}
+
+func textNoPorts(what Kind) string {
+	if what == IsMux {
+		return "spec.ports: there is none: declare name: placeholder, port: 101"
+	}
+	return "spec.ports: there is none: declare at least one, with a name"
+}
+
+func textPortEntry(entry string) string {
+	return fmt.Sprintf("entry %s is not name:port: write http:8080, or http:auto", quote(entry))
+}
+
+func textUnknownPort(name string, ports []ChannelPort) string {
+	names := make([]string, 0, len(ports))
+	for _, port := range ports {
+		if isLabel(port.Name) {
+			names = append(names, port.Name)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("port %s is not one of this Service's ports, which have no names", quote(name))
+	}
+	return fmt.Sprintf("port %s is not one of this Service's ports (%s)%s", quote(name), list(names),
+		didYouMean(name, names))
+}
+
+func textPortNamedTwice(name string) string {
+	return fmt.Sprintf("port %s is there twice: keep one", quote(name))
+}
+
+func textOverride(name, value string) string {
+	return fmt.Sprintf("port %s wants %s, which is neither a number from %d to %d in plain digits nor auto%s",
+		quote(name), quote(value), MinPort, MaxPort, zeroHint(value))
+}
+
+func textClash(first, second, number string) string {
+	return fmt.Sprintf("ports %s and %s both ask for %s: give one of them another number, or auto",
+		quote(first), quote(second), number)
+}
+
+func textSourceRanges(part, value string) string {
+	return fmt.Sprintf("%s: %s can't be honoured: a mux is open to whoever reaches its address: take it away, or use "+
+		"a NetworkPolicy or a load balancer of its own", part, quote(value))
+}
+
+func textHostname(value string) string {
+	hint := ""
+	if !isASCII(value) {
+		hint = ", in its ASCII form (xn--...)"
+	}
+	return fmt.Sprintf("%s is not a DNS name: write one such as app.example.com%s", quote(value), hint)
+}
+
+func textTooManyHostnames(count int) string {
+	return fmt.Sprintf("%d names are too many, %d are gathered from one channel: spread them over several channels",
+		count, MaxHostnames)
+}
+
+func textEmpty() string {
+	return "is empty: give it a value, or take the annotation away"
+}
+
+func textPortRange(entry string) string {
+	return fmt.Sprintf("%s is not a range of ports: write 20000-20099 or 21000, in plain digits, %d to %d%s",
+		quote(entry), MinPort, MaxPort, zeroHint(entry))
+}
+
+func textReversed(entry string, first, last int32) string {
+	return fmt.Sprintf("%s is backwards: write %d-%d", quote(entry), first, last)
+}
+
+func textOverlap(run, before PortRange) string {
+	return fmt.Sprintf("%s and %s overlap: name each port once", before, run)
+}
+
+func textCap(value string) string {
+	return fmt.Sprintf("%s is not a number of ports: write 1 or more in plain digits%s", quote(value), zeroHint(value))
+}
+
+func textTwice(entry string) string {
+	return fmt.Sprintf("%s is there twice: keep one", quote(entry))
+}
+
+func textNamespacePattern(entry string) string {
+	return fmt.Sprintf("%s is not a namespace: write *, Same, or names in small letters where * stands for any part, "+
+		"such as team-a,team-b-*", quote(entry))
+}
+
+func textHostnamePattern(entry string) string {
+	return fmt.Sprintf("%s is not a DNS name: write *, or names where * stands for a part between dots and "+
+		"{namespace} for the channel's namespace, such as *.{namespace}.example.com", quote(entry))
+}
+
+func textProtocol(entry string) string {
+	return fmt.Sprintf("%s is not a protocol: write a list of TCP, UDP, SCTP", quote(entry))
+}
+
+func textConfigMapName(value string) string {
+	return fmt.Sprintf("%s can't name a ConfigMap: write up to %d small letters, digits, dashes and dots",
+		quote(value), maxDNSName)
+}
+
+func textDuration(value string) string {
+	return fmt.Sprintf("%s is not a length of time: write one such as 30s, 10m or 1h30m", quote(value))
+}
+
+func textPlaceholder(value string) string {
+	return fmt.Sprintf("%s is neither keep nor remove: write one of them", quote(value))
+}
+
+func textGeneration(value string) string {
+	return fmt.Sprintf("%s is not a number that the reconciler wrote: take the annotation away, it comes back",
+		quote(value))
+}
+
+func textTooMany() string {
+	return fmt.Sprintf("reading stopped after these %d mistakes: mend them first", maxProblems)
+}
+
+// Warnings.
+
+func textNotHonoured(part, value, wayOut string) string {
+	return fmt.Sprintf("%s: %s has no effect on a channel: %s", plain(part), quote(value), wayOut)
+}
+
+func textNodePorts() string {
+	return "spec.allocateLoadBalancerNodePorts: this channel takes node ports that nothing uses: set it to false"
+}
+
+func textRedundant(name string, number int32) string {
+	return fmt.Sprintf("port %s is %d anyway: leave the entry out, or it will stay when the port's number changes",
+		quote(name), number)
+}
+
+func textLocalPolicy() string {
+	return "spec.externalTrafficPolicy: with Local, a node answers for a channel only where one of that channel's " +
+		"pods runs, but its health check speaks for all channels: Cluster is safe"
+}
+
+func textProviderCap(p Provider, stated int) string {
+	if stated == 0 {
+		return fmt.Sprintf("max-ports: %s carries up to %d ports, so that is the cap: set it to %d or less to say so",
+			p.Name, p.MaxPorts, p.MaxPorts)
+	}
+	return fmt.Sprintf("max-ports: %d is more than %s carries, so the cap is %d: set it to %d or less",
+		stated, p.Name, p.MaxPorts, p.MaxPorts)
+}
+
+func textNotAddressable(key types.NamespacedName, defaultNamespace string) string {
+	return fmt.Sprintf("metadata.name: no channel can name this mux: %s is longer than the %d characters that "+
+		"Kubernetes allows in a loadBalancerClass: give it a shorter name, or put it in namespace %s",
+		quote(key.Name+"."+key.Namespace), maxClass, defaultNamespace)
+}
+
+func textSame() string {
+	return `"same" is a namespace of that name: write Same for the mux's own`
+}
+
+func textUnknownAnnotation(name string) string {
+	return fmt.Sprintf("%s: there is no such annotation%s", quote(name), didYouMean(lower(name), settable()))
+}
+
+func textMisplaced(name string, on, belongs Kind) string {
+	return fmt.Sprintf("%s: has no effect on a %s: it belongs on a %s", name, on, belongs)
+}
+
+func textPrefix(value, meant string) string {
+	return fmt.Sprintf("%s is under a prefix that nobody here listens to: did you mean %s?", plain(value), plain(meant))
+}
+
+// Parts of sentences.
+
+// quote makes any value fit to print: escaped as Go would, and cut to a bounded length.
+func quote(value string) string {
+	if len(value) <= maxQuoted {
+		return strconv.Quote(value)
+	}
+	end := maxQuoted
+	for end > maxQuoted-utf8.UTFMax && !utf8.RuneStart(value[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(value[:end]), len(value))
+}
+
+// plain leaves a value without quotes if it is short and printable: a key, a port.
+func plain(value string) string {
+	if quoted := quote(value); quoted != `"`+value+`"` {
+		return quoted
+	}
+	return value
+}
+
+// list shows the first few names.
+func list(names []string) string {
+	if len(names) <= maxListed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
+}
+
+func zeroHint(value string) string {
+	if trimmed := strings.TrimLeft(value, "0"); trimmed != value && digits(trimmed) == len(trimmed) && trimmed != "" {
+		return ": leave out the leading zero"
+	}
+	return ""
+}
+
+func didYouMean(name string, known []string) string {
+	if best := nearest(name, known); best != "" {
+		return ": did you mean " + best + "?"
+	}
+	return ""
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,156 @@
+package validation
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// settings reads the annotations of a mux that its owner may set.
+type settings struct {
+	svc   *corev1.Service
+	keys  *Keys
+	found *Findings
+}
+
+// muxSettings fills in every setting of a mux, with its default where none is made.
+func (l Language) muxSettings(svc *corev1.Service, mux *Mux, found *Findings) {
+	s := settings{svc: svc, keys: &l.keys, found: found}
+	s.ranges(mux)
+	s.caps(mux)
+	s.who(mux)
+	s.keeping(mux)
+}
+
+// get begins the parsing of a setting; false if it isn't made. An empty one is a mistake, not a default.
+func (s settings) get(key, name string, reason Reason) (*note, bool) {
+	value, set := s.svc.Annotations[key]
+	if !set {
+		return nil, false
+	}
+	n := &note{to: s.found, reason: reason, key: key, name: name, value: trim(value)}
+	if isEmptyList(n.value) {
+		n.problem("", n.value, textEmpty())
+		return nil, false
+	}
+	return n, true
+}
+
+func (s settings) ranges(mux *Mux) {
+	if n, set := s.get(s.keys.PortRange, portRange, InvalidPortRange); set {
+		mux.Auto = parsePortRanges(n)
+	}
+	mux.Explicit = AllPorts()
+	if n, set := s.get(s.keys.ExplicitRange, explicitRange, InvalidExplicitRange); set {
+		mux.Explicit = parsePortRanges(n)
+	}
+}
+
+func (s settings) caps(mux *Mux) {
+	stated := 0
+	if n, set := s.get(s.keys.MaxPorts, maxPorts, InvalidMaxPorts); set {
+		stated = parseCap(n)
+	}
+	mux.Cap = capOf(mux.Provider, stated, s.keys.MaxPorts, s.found)
+	if n, set := s.get(s.keys.MaxPortsPerNamespace, maxPortsPerNamespace, InvalidMaxPortsPerNamespace); set {
+		mux.CapPerNamespace = parseCap(n)
+	}
+}
+
+func (s settings) who(mux *Mux) {
+	mux.Namespaces = AllNamespaces()
+	if n, set := s.get(s.keys.AllowedNamespaces, allowedNamespaces, InvalidAllowedNamespaces); set {
+		mux.Namespaces = parseNamespaces(s.svc.Namespace, n)
+	}
+	mux.Hostnames = AllHostnames()
+	if n, set := s.get(s.keys.AllowedHostnames, allowedHostnames, InvalidAllowedHostnames); set {
+		mux.Hostnames = parseHostnamePatterns(n)
+	}
+	mux.Protocols = mux.Provider.protocols()
+	if n, set := s.get(s.keys.AllowedProtocols, allowedProtocols, InvalidAllowedProtocols); set {
+		mux.Protocols = ProtocolPolicy{Allowed: parseProtocols(n)}
+	}
+}
+
+// keeping reads how the mux keeps its books.
+func (s settings) keeping(mux *Mux) {
+	mux.Ledger = ledgerName(s.svc.Name)
+	if n, set := s.get(s.keys.AllocationConfigMap, allocationConfigMap, InvalidAllocationConfigMap); set {
+		mux.Ledger = parseConfigMapName(n)
+	}
+	if n, set := s.get(s.keys.ReleaseGrace, releaseGrace, InvalidReleaseGrace); set {
+		mux.Grace = parseGrace(n)
+	}
+	if n, set := s.get(s.keys.Placeholder, placeholder, InvalidPlaceholder); set {
+		mux.Placeholder = parsePlaceholder(n)
+	}
+	if n, set := s.get(s.keys.Generation, generation, InvalidGeneration); set {
+		mux.Generation = parseStamp(n)
+	}
+}
+
+// isEmptyList is true for a value that says nothing: commas at most.
+func isEmptyList(value string) bool {
+	for range entries(value) {
+		return false
+	}
+	return true
+}
+
+func parseCap(n *note) int {
+	limit, ok := number(n.value, 1, MaxCap)
+	if !ok {
+		n.problem("", n.value, textCap(n.value))
+		return 0
+	}
+	return int(limit)
+}
+
+// capOf returns the lower of what the owner states and what the provider carries.
+func capOf(p Provider, stated int, key string, found *Findings) Cap {
+	if p.MaxPorts > 0 && (stated == 0 || stated > p.MaxPorts) {
+		found.warn(p.LimitReason, annotationField(key), "", "", textProviderCap(p, stated))
+		return Cap{Ports: p.MaxPorts, Reason: p.LimitReason}
+	}
+	if stated == 0 {
+		return Cap{Ports: DefaultMaxPorts}
+	}
+	return Cap{Ports: stated}
+}
+
+func parseConfigMapName(n *note) string {
+	if !isDNSName(n.value) {
+		n.problem("", n.value, textConfigMapName(n.value))
+		return ""
+	}
+	return n.value
+}
+
+// parseGrace reads a duration as Go and CEL write it, without a sign.
+func parseGrace(n *note) time.Duration {
+	grace, err := time.ParseDuration(n.value)
+	if err != nil || grace < 0 || n.value[0] == '+' || n.value[0] == '-' {
+		n.problem("", n.value, textDuration(n.value))
+		return 0
+	}
+	return grace
+}
+
+func parsePlaceholder(n *note) Placeholder {
+	switch n.value {
+	case "keep":
+		return PlaceholderKeep
+	case "remove":
+		return PlaceholderRemove
+	}
+	n.problem("", n.value, textPlaceholder(n.value))
+	return PlaceholderUsual
+}
+
+func parseStamp(n *note) int64 {
+	stamp, ok := ParseGeneration(n.value)
+	if !ok {
+		n.problem("", n.value, textGeneration(n.value))
+	}
+	return stamp
+}

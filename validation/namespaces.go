@@ -1,0 +1,80 @@
+package validation
+
+import (
+	"slices"
+	"strings"
+)
+
+// sameNamespace stands for the mux's own namespace. No namespace has a capital in its name.
+const sameNamespace = "Same"
+
+// Namespaces says which namespaces may attach to a mux. The zero value allows none.
+type Namespaces struct {
+	own   string   // the mux's namespace, if it wrote Same
+	names []string // without a star, sorted
+	globs []string // with one, sorted
+}
+
+// AllNamespaces allows every namespace.
+func AllNamespaces() Namespaces { return Namespaces{globs: []string{"*"}} }
+
+// Allows is true if channels of the namespace may attach.
+func (a Namespaces) Allows(namespace string) bool {
+	if a.own != "" && a.own == namespace {
+		return true
+	}
+	if _, found := slices.BinarySearch(a.names, namespace); found {
+		return true
+	}
+	return slices.ContainsFunc(a.globs, func(pattern string) bool { return glob(pattern, namespace) })
+}
+
+// Equal is true if both were written alike, order aside.
+func (a Namespaces) Equal(b Namespaces) bool {
+	return a.own == b.own && slices.Equal(a.names, b.names) && slices.Equal(a.globs, b.globs)
+}
+
+// String returns the grammar it is read in.
+func (a Namespaces) String() string {
+	all := slices.Concat(a.names, a.globs)
+	if a.own != "" {
+		all = append(all, sameNamespace)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
+}
+
+// parseNamespaces reads "Same,team-a,team-b-*" on a mux in namespace own.
+func parseNamespaces(own string, n *note) Namespaces {
+	var allowed Namespaces
+	seen := map[string]bool{}
+	for entry := range entries(n.value) {
+		if n.full() {
+			break
+		}
+		switch {
+		case seen[entry]:
+			n.problem("", entry, textTwice(entry))
+		case entry == sameNamespace:
+			allowed.own = own
+		case !isNamespacePattern(entry):
+			n.problem("", entry, textNamespacePattern(entry))
+		case strings.Contains(entry, "*"):
+			allowed.globs = append(allowed.globs, entry)
+		default:
+			allowed.names = append(allowed.names, entry)
+		}
+		seen[entry] = true
+	}
+	if seen["same"] {
+		n.warn(LikelyTypo, "", "same", textSame())
+	}
+	slices.Sort(allowed.names)
+	slices.Sort(allowed.globs)
+	return allowed
+}
+
+// isNamespacePattern is true if some namespace could match.
+func isNamespacePattern(s string) bool {
+	return isLabel(strings.ReplaceAll(s, "*", "x"))
+}

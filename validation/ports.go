@@ -1,0 +1,53 @@
+package validation
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// checkPorts asks of every port a name, and of a file that no API server has seen what the API server would. It
+// returns where each name is.
+func checkPorts(svc *corev1.Service, what Kind, found *Findings) map[string]int {
+	all := svc.Spec.Ports
+	if len(all) == 0 {
+		found.problem(InvalidPort, "spec.ports", "", "", textNoPorts(what))
+	}
+	limit := len(found.Problems) + maxProblems
+	index := make(map[string]int, len(all))
+	for i := range all {
+		port := &all[i]
+		names := len(index)
+		if port.Name != "" {
+			index[port.Name] = i
+		}
+		if len(found.Problems) < limit {
+			checkPort(i, port, port.Name != "" && len(index) == names, found)
+		}
+	}
+	if len(found.Problems) >= limit {
+		found.problem(InvalidPort, "spec.ports", "", strconv.Itoa(len(all)), "spec.ports: "+textTooMany())
+	}
+	return index
+}
+
+func checkPort(i int, port *corev1.ServicePort, twice bool, found *Findings) {
+	if port.Name == "" {
+		invalidPort(found, i, "name", port, textUnnamedPort(portAndProtocol(port.Port, protocolOf(port))))
+	}
+	if twice {
+		invalidPort(found, i, "name", port, textSamePortName(port.Name))
+	}
+	if port.Port < MinPort || port.Port > MaxPort {
+		invalidPort(found, i, "port", port, textPortNumber(port.Port))
+	}
+	if protocol(protocolOf(port)) == 0 {
+		invalidPort(found, i, "protocol", port, textPortProtocol(string(port.Protocol)))
+	}
+}
+
+// invalidPort gives number and protocol as value: to the ratchet, an unnamed port is the same one wherever it moves.
+func invalidPort(found *Findings, i int, child string, port *corev1.ServicePort, text string) {
+	path := portField(i, child)
+	found.problem(InvalidPort, path, port.Name, portAndProtocol(port.Port, protocolOf(port)), path+": "+text)
+}

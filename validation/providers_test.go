@@ -1,0 +1,55 @@
+package validation
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestDetectProvider(t *testing.T) {
+	gke := map[string]string{"cloud.google.com/l4-rbs": "enabled"}
+	aws := func(kind string) map[string]string {
+		return map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": kind}
+	}
+	for name, c := range map[string]struct {
+		class       string
+		annotations map[string]string
+		want        string
+	}{
+		"nothing to go by":                         {"", nil, ""},
+		"a class of GKE's":                         {"networking.gke.io/l4-regional-internal", nil, "GKE"},
+		"a class that merely begins like GKE's":    {"networking.gke.io", nil, ""},
+		"an annotation of GKE's":                   {"", gke, "GKE"},
+		"GKE's annotation under another's class":   {"example.com/lb", gke, "GKE"},
+		"AWS's class against GKE's annotation":     {"service.k8s.aws/nlb", gke, "AWS NLB"},
+		"AWS's class":                              {"eks.amazonaws.com/nlb", nil, "AWS NLB"},
+		"AWS's class with something after it":      {"service.k8s.aws/nlb2", nil, ""},
+		"AWS's annotation":                         {"", aws("nlb-ip"), "AWS NLB"},
+		"AWS's annotation of another kind":         {"", aws("classic"), ""},
+		"an annotation that is nobody's we know":   {"", map[string]string{"example.com/lb": "x"}, ""},
+		"a key that merely begins like one of GKE": {"", map[string]string{"cloud.google.community/x": "x"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := detectProvider(c.class, c.annotations); got.Name != c.want {
+				t.Errorf("got %q, want %q", got.Name, c.want)
+			}
+		})
+	}
+}
+
+func TestProtocolsOfAProvider(t *testing.T) {
+	lang := language(t)
+	svc := bareMux(lang, map[string]string{"cloud.google.com/l4-rbs": "enabled"})
+	mux, _ := lang.ParseMux(svc)
+	if want := (ProtocolPolicy{Allowed: TCP | UDP, OneOnly: true}); mux.Protocols != want {
+		t.Errorf("GKE: got %v, want %v", mux.Protocols, want)
+	}
+	svc.Annotations[lang.Keys().AllowedProtocols] = "TCP,UDP"
+	mux, _ = lang.ParseMux(svc)
+	if want := (ProtocolPolicy{Allowed: TCP | UDP}); mux.Protocols != want {
+		t.Errorf("GKE, its owner says otherwise: got %v, want %v", mux.Protocols, want)
+	}
+	if mux.Protocols.Allowed.Has(corev1.ProtocolSCTP) || !mux.Protocols.Allowed.Has(corev1.ProtocolUDP) {
+		t.Errorf("%s has SCTP, or lacks UDP", mux.Protocols.Allowed)
+	}
+}

@@ -1,0 +1,150 @@
+package validation
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// PortRange is a run of port numbers, both ends included.
+type PortRange struct{ First, Last int32 }
+
+// PortRanges is a set of port numbers in the order its owner wrote it, which is the order auto ports are taken in.
+// The zero value is empty.
+type PortRanges struct {
+	written []PortRange // as written, neighbours joined
+	sorted  []PortRange
+	size    int
+}
+
+// AllPorts returns the set of all port numbers.
+func AllPorts() PortRanges {
+	all := []PortRange{{MinPort, MaxPort}}
+	return PortRanges{written: all, sorted: all, size: MaxPort}
+}
+
+// Len returns how many numbers the set has.
+func (r PortRanges) Len() int { return r.size }
+
+// Contains is true if the set has the number.
+func (r PortRanges) Contains(number int32) bool {
+	i, exact := slices.BinarySearchFunc(r.sorted, number, func(run PortRange, n int32) int {
+		return cmp.Compare(run.First, n)
+	})
+	return exact || i > 0 && number <= r.sorted[i-1].Last
+}
+
+// All yields every number in the order written.
+func (r PortRanges) All() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, run := range r.written {
+			for n := run.First; n <= run.Last; n++ {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Ranges returns the runs in the order written; those that continue each other are one.
+func (r PortRanges) Ranges() []PortRange { return slices.Clone(r.written) }
+
+// Equal is true if both have the same numbers in the same order.
+func (r PortRanges) Equal(other PortRanges) bool { return slices.Equal(r.written, other.written) }
+
+// String returns the set in the grammar it is read in.
+func (r PortRanges) String() string {
+	var b strings.Builder
+	for i, run := range r.written {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(run.String())
+	}
+	return b.String()
+}
+
+func (r PortRange) String() string {
+	if r.First == r.Last {
+		return strconv.Itoa(int(r.First))
+	}
+	return strconv.Itoa(int(r.First)) + "-" + strconv.Itoa(int(r.Last))
+}
+
+// parsePortRanges reads "20000-20099,21000".
+func parsePortRanges(n *note) PortRanges {
+	var runs []PortRange
+	for entry := range entries(n.value) {
+		if n.full() {
+			return PortRanges{}
+		}
+		if run, ok := parsePortRange(entry, n); ok {
+			runs = append(runs, run)
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(runs), func(a, b PortRange) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last))
+	})
+	refuseOverlaps(sorted, n)
+	if !n.clean() {
+		return PortRanges{}
+	}
+	set := PortRanges{written: join(runs), sorted: sorted}
+	for _, run := range sorted {
+		set.size += int(run.Last-run.First) + 1
+	}
+	return set
+}
+
+func parsePortRange(entry string, n *note) (PortRange, bool) {
+	first, last, isRun := cut(entry, "-")
+	if !isRun {
+		last = first
+	}
+	from, ok := portNumber(first)
+	to, ok2 := portNumber(last)
+	switch {
+	case !ok || !ok2:
+		n.problem("", entry, textPortRange(entry))
+		return PortRange{}, false
+	case from > to:
+		n.problem("", entry, textReversed(entry, to, from))
+		return PortRange{}, false
+	}
+	return PortRange{from, to}, true
+}
+
+// refuseOverlaps compares each run with the furthest-reaching one before it.
+func refuseOverlaps(sorted []PortRange, n *note) {
+	if len(sorted) == 0 {
+		return
+	}
+	reach := sorted[0]
+	for _, run := range sorted[1:] {
+		if run.First <= reach.Last {
+			if n.full() {
+				return
+			}
+			n.problem("", run.String(), textOverlap(run, reach))
+		}
+		if run.Last > reach.Last {
+			reach = run
+		}
+	}
+}
+
+// join makes one of runs that continue each other, so that a list of single numbers is as small as a range.
+func join(runs []PortRange) []PortRange {
+	var joined []PortRange
+	for _, run := range runs {
+		if last := len(joined) - 1; last >= 0 && joined[last].Last+1 == run.First {
+			joined[last].Last = run.Last
+			continue
+		}
+		joined = append(joined, run)
+	}
+	return joined
+}
