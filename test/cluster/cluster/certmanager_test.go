@@ -103,9 +103,16 @@ func answersAsWebhook(t *testing.T, c *Cluster) {
 		return c.TryKubectl(t.Context(), `{apiVersion: v1, kind: ConfigMap, metadata: {name: `+label+`,
 			labels: {hooked: "yes", deny: `+label+`}}}`, "apply", "-f", "-")
 	}
-	if out, err := apply("me"); err == nil || !strings.Contains(out.Stderr, "denied, as its label asks") {
-		t.Errorf("the webhook was not asked: %v %+v", err, out)
-	}
+	Eventually(t, "the webhook denies", func(context.Context) error { // once kube-proxy knows its pod
+		out, err := apply("me")
+		if err == nil {
+			t.Fatal("the webhook was not asked")
+		}
+		if !strings.Contains(out.Stderr, "denied, as its label asks") {
+			return err
+		}
+		return nil
+	})
 	if _, err := apply("nobody"); err != nil {
 		t.Errorf("the webhook does not admit: %v", err)
 	}

@@ -98,7 +98,7 @@ func (p *Component) Log(lines int) string {
 func (p *Component) failed() error {
 	process := p.running()
 	if process == nil {
-		return fmt.Errorf("%s was never started", p.Name)
+		return nil // its turn hasn't come
 	}
 	select {
 	case <-process.Done():

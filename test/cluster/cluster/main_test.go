@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestMain(m *testing.M) { Main(m) }
-
 // web is a Deployment of three pods that tell their names, and a load balancer in front of it.
 const web = `
 apiVersion: apps/v1

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,8 @@ type Node struct {
 	run string // where it keeps its state, in the host's memory
 }
 
-// startNodes starts all nodes at once and waits until pods can run on each.
+// startNodes starts all nodes at once and waits until pods can run on each. Images come before the kubelet: while
+// containerd unpacks it mounts and unmounts, and a kubelet that starts at that moment loses its way.
 func (c *Cluster) startNodes(ctx context.Context) error {
 	images, err := c.writeImages()
 	if err != nil {
@@ -44,6 +46,13 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	for _, node := range c.nodes {
+		if err := node.Kubelet.Start(); err != nil {
+			return err
+		}
+	}
+	for _, node := range c.nodes {
 		if err := c.waitNode(ctx, node); err != nil {
 			return err
 		}
@@ -54,6 +63,7 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 // Nodes are the real ones, node-1 first.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
+// startNode starts a node, all but its kubelet.
 func (c *Cluster) startNode(ctx context.Context, network nodeNetwork) (*Node, error) {
 	node := &Node{nodeNetwork: network, run: "/run/" + network.Name}
 	if err := c.script(ctx, "", batch(network.layCable())); err != nil {
@@ -76,12 +86,7 @@ func (c *Cluster) startNode(ctx context.Context, network nodeNetwork) (*Node, er
 		"--config="+files.kubelet, "--kubeconfig="+c.configs[node.Name], "--root-dir="+node.run+"/kubelet",
 		"--cert-dir="+node.run+"/kubelet/pki", "--hostname-override="+node.Name, "--node-ip="+withIPv6(node.IP, node.IPv6))
 	node.KubeProxy = c.kubeProxy(node.Name, node.Name)
-	for _, p := range []*Component{node.Containerd, node.Kubelet, node.KubeProxy} {
-		if err := p.Start(); err != nil {
-			return nil, err
-		}
-	}
-	return node, nil
+	return node, errors.Join(node.Containerd.Start(), node.KubeProxy.Start())
 }
 
 // waitNode waits until the scheduler may use the node, and Services work on it.
