@@ -108,10 +108,11 @@ func readinessFollows(t *testing.T, c *Cluster, pod corev1.Pod, names []string) 
 	readyAre := func(want []string) {
 		t.Helper()
 		Eventually(t, fmt.Sprintf("ready are %v", want), func(ctx context.Context) error {
-			if got, err := ready(ctx, c, "web"); err != nil || !slices.Equal(got, want) {
-				return fmt.Errorf("ready are %v, %v", got, err)
+			got, err := ready(ctx, c, "web")
+			if err == nil && !slices.Equal(got, want) {
+				err = fmt.Errorf("ready are %v", got)
 			}
-			return nil
+			return err
 		})
 	}
 	readyAre(names)
@@ -149,8 +150,11 @@ func drainMoves(t *testing.T, c *Cluster) {
 	c.Kubectl(t, "drain", "node-1", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
 	Eventually(t, "three pods are ready on node-2", func(ctx context.Context) error {
 		got, err := ready(ctx, c, "web")
-		if err != nil || len(got) != 3 {
-			return fmt.Errorf("ready are %v, %w", got, err)
+		if err != nil {
+			return err
+		}
+		if len(got) != 3 {
+			return fmt.Errorf("ready are %v", got)
 		}
 		for _, name := range got {
 			pod, err := c.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})

@@ -41,7 +41,7 @@ func worldReadable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := os.MkdirTemp("", "svc-lb-mux-test-")
+	cache, err := os.MkdirTemp("", "svc-lb-mux-test-") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}

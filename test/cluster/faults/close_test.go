@@ -48,7 +48,7 @@ func TestCloseIsQuickAndLeavesNothingRunning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer events.Stop()
+		t.Cleanup(events.Stop)
 		<-server.opened
 	}
 	server.send("a")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 )
 
@@ -40,7 +40,7 @@ func selectedName(selector string) string {
 		return ""
 	}
 	name, found := parsed.RequiresExactMatch("metadata.name")
-	if !found || len(path.IsValidPathSegmentName(name)) > 0 {
+	if !found || len(content.IsPathSegmentName(name)) > 0 {
 		return ""
 	}
 	return name

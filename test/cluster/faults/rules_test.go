@@ -191,8 +191,8 @@ func TestAPausedRequestWhoseClientLeavesIsNeverMade(t *testing.T) {
 	proxy.OnWrite(func(Step) {}) // which would see a write to its end, client or not
 	hold := proxy.Pause(Match{})
 	ctx, leave := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- patchStatus(ctx, client) }()
+	done := make(chan struct{})
+	go func() { _ = patchStatus(ctx, client); close(done) }()
 	if err := hold.Wait(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -259,8 +259,8 @@ func TestAWriteIsMadeThoughItsClientLeaves(t *testing.T) {
 		cut = step.Err
 	})})
 	ctx, leave := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- patchStatus(ctx, clientOf(t, proxy.Config())) }()
+	done := make(chan struct{})
+	go func() { _ = patchStatus(ctx, clientOf(t, proxy.Config())); close(done) }()
 	<-arrived
 	leave()
 	<-done

@@ -38,14 +38,14 @@ func start(t *testing.T) *Host {
 	return h
 }
 
-func run(t *testing.T, h *Host, net string, args ...string) (string, error) {
+func run(t *testing.T, h *Host, args ...string) (string, error) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	p, err := h.Run(Command{Args: args, Net: net, Stdout: write, Stderr: write})
+	p, err := h.Run(Command{Args: args, Stdout: write, Stderr: write})
 	_ = write.Close()
 	if err != nil {
 		return "", err
@@ -56,15 +56,15 @@ func run(t *testing.T, h *Host, net string, args ...string) (string, error) {
 
 func TestHostIsApart(t *testing.T) {
 	h := start(t)
-	links, err := run(t, h, "", "/bin/ls", "/sys/class/net", "/run")
+	links, err := run(t, h, "/bin/ls", "/sys/class/net", "/run")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, links)
 	}
-	routes, err := run(t, h, "", "/bin/cat", "/proc/net/dev")
+	routes, err := run(t, h, "/bin/cat", "/proc/net/dev")
 	if err != nil || strings.Contains(routes, "eth0") || !strings.Contains(routes, "lo:") {
 		t.Errorf("the host's network is not its own: %v\n%s", err, routes)
 	}
-	processes, err := run(t, h, "", "/bin/cat", "/proc/1/cmdline")
+	processes, err := run(t, h, "/bin/cat", "/proc/1/cmdline")
 	if err != nil || !strings.HasPrefix(processes, "svc-lb-mux-init") {
 		t.Errorf("process 1 is not the host's init: %v %q", err, processes)
 	}
@@ -72,7 +72,7 @@ func TestHostIsApart(t *testing.T) {
 
 func TestSocketsBelongToTheNetworkTheyWereMadeIn(t *testing.T) {
 	h, other := start(t), start(t)
-	if out, err := run(t, h, "", "/sbin/ip", "netns", "add", "side"); err != nil {
+	if out, err := run(t, h, "/sbin/ip", "netns", "add", "side"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	listener, err := h.Listen("", "tcp", "127.0.0.1:7000")
@@ -116,14 +116,14 @@ func TestSocketsBelongToTheNetworkTheyWereMadeIn(t *testing.T) {
 func TestProcesses(t *testing.T) {
 	h := start(t)
 	t.Run("an exit code comes back", func(t *testing.T) {
-		_, err := run(t, h, "", "/bin/sh", "-c", "exit 7")
+		_, err := run(t, h, "/bin/sh", "-c", "exit 7")
 		var exit *ExitError
 		if !errors.As(err, &exit) || exit.Code != 7 {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("a program that isn't there is named", func(t *testing.T) {
-		if _, err := run(t, h, "", "/no/such/program"); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+		if _, err := run(t, h, "/no/such/program"); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -152,11 +152,11 @@ func TestProcesses(t *testing.T) {
 		}
 	})
 	t.Run("orphans are buried", func(t *testing.T) {
-		if out, err := run(t, h, "", "/bin/sh", "-c", "for i in 1 2 3; do (/bin/sleep 0.01 &) ; done"); err != nil {
+		if out, err := run(t, h, "/bin/sh", "-c", "for i in 1 2 3; do (/bin/sleep 0.01 &) ; done"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		eventually(t, "no zombie is left", func() bool {
-			out, _ := run(t, h, "", "/bin/sh", "-c", "cat /proc/[0-9]*/stat")
+			out, _ := run(t, h, "/bin/sh", "-c", "cat /proc/[0-9]*/stat")
 			return !strings.Contains(out, "(sleep)")
 		})
 	})

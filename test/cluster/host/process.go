@@ -47,11 +47,11 @@ func (h *Host) Run(command Command) (*Process, error) {
 			files[i] = null
 		}
 	}
-	conn, answer, _, err := h.call(request{Start: &command}, files...)
+	got, err := h.call(request{Start: &command}, files...)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", strings.Join(command.Args, " "), err)
 	}
-	p := &Process{Pid: answer.Pid, name: command.Args[0], conn: conn, done: make(chan struct{})}
+	p := &Process{Pid: got.Pid, name: command.Args[0], conn: got.conn, done: make(chan struct{})}
 	go p.watch()
 	return p, nil
 }

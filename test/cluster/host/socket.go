@@ -49,15 +49,15 @@ func (h *Host) ListenPacket(namespace, network, address string) (net.PacketConn,
 }
 
 func (h *Host) socket(ask socketCall) (*os.File, error) {
-	conn, _, files, err := h.call(request{Socket: &ask})
+	got, err := h.call(request{Socket: &ask})
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %s on the host: %w", ask.Kind, ask.Network, ask.Address, err)
 	}
-	_ = conn.Close()
-	if len(files) != 1 {
-		return nil, fmt.Errorf("%s %s %s on the host: got %d sockets", ask.Kind, ask.Network, ask.Address, len(files))
+	_ = got.conn.Close()
+	if len(got.files) != 1 {
+		return nil, fmt.Errorf("%s %s %s on the host: got %d sockets", ask.Kind, ask.Network, ask.Address, len(got.files))
 	}
-	return files[0], nil
+	return got.files[0], nil
 }
 
 // handOver makes a Go value of a descriptor; the value holds a duplicate, so the first is closed.

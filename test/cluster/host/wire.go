@@ -105,20 +105,29 @@ func descriptors(control []byte) ([]*os.File, error) {
 	return files, nil
 }
 
+// reply is a call's first answer, and the connection that it came over.
+type reply struct {
+	response
+
+	conn  *net.UnixConn
+	files []*os.File
+}
+
 // call sends one request and waits for its first answer. The connection stays open: a process lives by it.
-func (h *Host) call(ask request, files ...*os.File) (conn *net.UnixConn, answer response, got []*os.File, err error) {
-	conn, err = net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socketPath(h.Dir), Net: "unixpacket"})
+func (h *Host) call(ask request, files ...*os.File) (reply, error) {
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socketPath(h.Dir), Net: "unixpacket"})
 	if err != nil {
-		return nil, answer, nil, fmt.Errorf("host %s is gone: %w", h.Dir, err)
+		return reply{}, fmt.Errorf("host %s is gone: %w", h.Dir, err)
 	}
+	got := reply{conn: conn}
 	if err = send(conn, ask, files...); err == nil {
-		got, err = receive(conn, &answer)
+		got.files, err = receive(conn, &got.response)
 	}
-	if err == nil && answer.Error != "" {
-		err = errors.New(answer.Error)
+	if err == nil && got.Error != "" {
+		err = errors.New(got.Error)
 	}
 	if err != nil {
 		_ = conn.Close()
 	}
-	return conn, answer, got, err
+	return got, err
 }

@@ -52,7 +52,7 @@ func (p *Provider) give(key string, service *corev1.Service) ([]corev1.LoadBalan
 	for _, family := range service.Spec.IPFamilies {
 		ip, err := p.pool.get(key, family == corev1.IPv6Protocol)
 		if err != nil {
-			return nil, fmt.Errorf("Service %s: %w", key, err)
+			return nil, fmt.Errorf("load balancer of %s: %w", key, err)
 		}
 		ingress = append(ingress, corev1.LoadBalancerIngress{IP: ip.String()})
 	}

@@ -1,0 +1,238 @@
+package binaries
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// small is a product that builds in a moment, in a checkout of its own.
+func small(t *testing.T) (Cache, Product, *bytes.Buffer) {
+	t.Helper()
+	source, said := t.TempDir(), &bytes.Buffer{}
+	write(t, filepath.Join(source, "small", "go.mod"), "module small\n\ngo 1.26.0\n")
+	write(t, filepath.Join(source, "small", "main.go"), "package main\n\nfunc main() { println(\"small\") }\n")
+	cache := Cache{Dir: filepath.Join(t.TempDir(), "cache"), Source: source, Progress: Progress{To: said}}
+	return cache, Product{Name: "small", Version: "1", folder: "small", pkg: ".", binary: "small", links: []string{"tiny"}}, said
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func need(t *testing.T, c Cache, p Product) string {
+	t.Helper()
+	dirs, err := c.Need(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs[p.Name]
+}
+
+func TestABuildIsKeptUntilItsSourcesChange(t *testing.T) {
+	c, p, said := small(t)
+	dir := need(t, c, p)
+	out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput()
+	if err != nil || string(out) != "small\n" {
+		t.Fatalf("what was built says %q, %v", out, err)
+	}
+	if again := need(t, c, p); again != dir || strings.Count(said.String(), "done after") != 1 {
+		t.Errorf("it was built again, in %s:\n%s", again, said)
+	}
+	write(t, filepath.Join(c.Source, "small", "main_test.go"), "package main\n")
+	write(t, filepath.Join(c.Source, "small", "other.mod"), "module small\n")
+	if again := need(t, c, p); again != dir {
+		t.Error("a test, or the modfile of another version, makes it another build")
+	}
+	write(t, filepath.Join(c.Source, "small", "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
+	if again := need(t, c, p); again == dir {
+		t.Error("other sources are the same build")
+	}
+	p.ldflags = []string{"-X main.version=2"}
+	if again := need(t, c, p); again == dir {
+		t.Error("other flags are the same build")
+	}
+}
+
+func TestTwoBuildsAtOnceDoNotCollide(t *testing.T) {
+	c, p, said := small(t)
+	c.Progress.To = &locked{to: said}
+	var both sync.WaitGroup
+	var dirs [4]string
+	for i := range dirs {
+		both.Go(func() { dirs[i] = need(t, c, p) })
+	}
+	both.Wait()
+	if len(slices.Compact(dirs[:])) != 1 || strings.Count(said.String(), "building small 1: done") != 1 {
+		t.Errorf("%v\n%s", dirs, said)
+	}
+}
+
+type locked struct {
+	mu sync.Mutex
+	to *bytes.Buffer
+}
+
+func (l *locked) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(data)
+}
+
+// TestMain lets this test binary be a builder that another process kills.
+func TestMain(m *testing.M) {
+	if source := os.Getenv("BINARIES_TEST_SOURCE"); source != "" {
+		c := Cache{Dir: os.Getenv(CacheVariable), Source: source}
+		p := Product{Name: "small", Version: "1", folder: "small", pkg: ".", binary: "small"}
+		_, err := c.Need(context.Background(), p)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func TestAKilledBuildLeavesNothingHalfMade(t *testing.T) {
+	c, p, _ := small(t)
+	p.links = nil
+	builder := exec.Command("/proc/self/exe")
+	builder.Env = append(os.Environ(), "BINARIES_TEST_SOURCE="+c.Source, CacheVariable+"="+c.Dir)
+	if err := builder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	partial := filepath.Join(c.Dir, ".small.partial")
+	for range 1000 {
+		if _, err := os.Stat(partial); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	_ = builder.Process.Signal(syscall.SIGKILL)
+	_ = builder.Wait()
+	if _, err := os.Stat(partial); err != nil {
+		t.Fatalf("the builder was not killed in mid-build: %v", err)
+	}
+	if finished, _ := filepath.Glob(filepath.Join(c.Dir, "small-*")); len(finished) != 0 {
+		t.Fatalf("a killed build looks finished: %v", finished)
+	}
+	if _, err := os.Stat(filepath.Join(need(t, c, p), "small")); err != nil {
+		t.Errorf("the next build: %v", err)
+	}
+	if _, err := os.Stat(partial); err == nil {
+		t.Error("what the killed build left is still there")
+	}
+}
+
+func TestErrorsTellTheWayOut(t *testing.T) {
+	t.Run("sources that don't compile", func(t *testing.T) {
+		c, p, _ := small(t)
+		write(t, filepath.Join(c.Source, "small", "main.go"), "package main\n\nfunc main() { nonsense() }\n")
+		_, err := c.Need(t.Context(), p)
+		if err == nil || !strings.Contains(err.Error(), "build small 1") || !strings.Contains(err.Error(), "undefined: nonsense") {
+			t.Errorf("got %v", err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(c.Dir, "*small*")); len(left) != 1 { // the lock
+			t.Errorf("left behind: %v", left)
+		}
+	})
+	t.Run("a cache that can't be made", func(t *testing.T) {
+		c, p, _ := small(t)
+		write(t, c.Dir, "a file in its place")
+		if _, err := c.Need(t.Context(), p); err == nil || !strings.Contains(err.Error(), "set "+CacheVariable) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("an interrupted build", func(t *testing.T) {
+		c, p, _ := small(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Need(ctx, p); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a version that isn't known", func(t *testing.T) {
+		t.Setenv("K8S_VERSION", "1.2.3")
+		_, err := KubernetesVersion()
+		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) || !strings.Contains(err.Error(), "1.33.13, 1.34.4, 1.35.4, 1.36.3") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a folder outside of a checkout", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		if _, err := Open(); err == nil || !strings.Contains(err.Error(), "inside a checkout") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAFullDiskIsSaid(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("NOT COVERED: a full disk needs a small file system, which only root can mount")
+	}
+	c, p, _ := small(t)
+	full := t.TempDir()
+	if err := syscall.Mount("tmpfs", full, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(full, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Dir = full
+	_, err := c.Need(t.Context(), p)
+	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), CacheVariable) {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(full, "*small-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestVersionsAreThoseOfTheModules holds versions.go and the modules' own files together.
+func TestVersionsAreThoseOfTheModules(t *testing.T) {
+	pins := map[string]string{
+		"helm3/go.mod":       "helm.sh/helm/v3 v" + Helm3Version,
+		"helm4/go.mod":       "helm.sh/helm/v4 v" + Helm4Version,
+		"kwok/go.mod":        "sigs.k8s.io/kwok v" + KwokVersion,
+		"certmanager/go.mod": "github.com/cert-manager/cert-manager v" + CertManagerVersion,
+	}
+	for _, k := range kubernetesModfiles {
+		pins["kubernetes/"+k.modfile] = "k8s.io/kubernetes v" + k.version
+	}
+	for file, pin := range pins {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`(?m)^(require |\t)` + regexp.QuoteMeta(pin) + `( // indirect)?$`).Match(data) {
+			t.Errorf("%s does not require %s", file, pin)
+		}
+	}
+}
+
+func TestProgressIsPlainAwayFromATerminal(t *testing.T) {
+	var said bytes.Buffer
+	Progress{To: &said}.Begin("building it", "it takes long")()
+	if !regexp.MustCompile(`^building it \(it takes long\)\nbuilding it: done after \d+m?s\n$`).MatchString(said.String()) {
+		t.Errorf("%q", said.String())
+	}
+	said.Reset()
+	Progress{To: &said, Terminal: true}.Begin("building it", "")()
+	if !strings.Contains(said.String(), "\r\033[Kbuilding it 0s") {
+		t.Errorf("on a terminal: %q", said.String())
+	}
+}
