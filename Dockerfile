@@ -1,0 +1,27 @@
+# The two images, one target each. They hold the binary that `make build` left in bin/ and nothing else, so any
+# builder can build them, with no base image to fetch and nothing to run. `make image` does all of it.
+
+FROM scratch AS webhook
+ARG VERSION=devel
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="svc-lb-mux webhook" \
+      org.opencontainers.image.description="Refuses mux and channel Services that could never work" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY bin/webhook /webhook
+# Numeric, so that a pod with runAsNonRoot can be let in without a user database to look the name up in.
+USER 65532:65532
+ENTRYPOINT ["/webhook"]
+
+FROM scratch AS reconciler
+ARG VERSION=devel
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="svc-lb-mux reconciler" \
+      org.opencontainers.image.description="Gives channel Services their ports on a mux Service" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY bin/reconciler /reconciler
+USER 65532:65532
+ENTRYPOINT ["/reconciler"]

@@ -1,0 +1,123 @@
+# `make` or `make help` lists what there is. What CI runs is `make verify test`.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+
+# One setting for everything that compiles: a second one would fill a second build cache. For the race detector:
+# make test CGO_ENABLED=1 TESTFLAGS=-race
+export CGO_ENABLED ?= 0
+
+VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),devel)
+BIN ?= bin
+DIST ?= dist
+LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build webhook, reconciler and svcmux into bin/: static, reproducible, VERSION from git
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+	  -ldflags '-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked=$(VERSION)' \
+	  -o $(BIN)/ ./cmd/webhook ./cmd/reconciler ./cmd/svcmux
+	@chmod 0755 $(addprefix $(BIN)/,webhook reconciler svcmux) # whatever the umask: an image's user isn't the builder
+
+# The builder that is there; BUILDER=podman picks another.
+BUILDER ?= $(firstword $(foreach tool,buildah podman docker,$(if $(shell command -v $(tool)),$(tool))))
+# "localhost" stands for "no registry": every tool keeps the name as it is, and none of them looks for it elsewhere.
+IMAGE ?= localhost/svc-lb-mux
+COMMIT_TIME := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+GOARCH ?= $(shell go env GOARCH)
+
+.PHONY: image
+image: export GOOS = linux
+image: export GOARCH := $(GOARCH)
+image: build ## Build both images from bin/ with buildah, podman or docker (BUILDER), as archives in dist/
+	$(if $(BUILDER),,$(error make image needs buildah, podman or docker; on Debian: apt-get install buildah))
+	@mkdir -p $(DIST)
+	$(call build-image,webhook)
+	$(call build-image,reconciler)
+
+image-args = --target $(1) --platform linux/$(GOARCH) --tag $(IMAGE)/$(1):$(VERSION) \
+	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(or $(shell git rev-parse --verify --quiet HEAD),unknown)
+build-image = $(if $(filter docker,$(notdir $(BUILDER))),$(build-image-docker),$(build-image-store))
+
+# buildah and podman work in a storage that goes when they are done: what stays is the archive. Its time is the
+# commit's, so that one commit gives one image.
+define build-image-store
+@store=$$(mktemp -d); trap 'rm -rf "$$store"' EXIT; rm -f $(DIST)/$(1).tar; \
+builder() { $(BUILDER) --root "$$store/root" --runroot "$$store/run" --storage-driver vfs "$$@"; }; \
+builder build --quiet --isolation chroot --identity-label=false --timestamp $(COMMIT_TIME) $(call image-args,$(1)) . ; \
+builder push --quiet $(IMAGE)/$(1):$(VERSION) docker-archive:$(DIST)/$(1).tar:$(IMAGE)/$(1):$(VERSION); \
+echo "$(DIST)/$(1).tar: $(IMAGE)/$(1):$(VERSION)"
+endef
+
+# docker has no --timestamp; it keeps the file's own time in the layer.
+define build-image-docker
+@touch -d @$(COMMIT_TIME) bin/$(1); \
+SOURCE_DATE_EPOCH=$(COMMIT_TIME) $(BUILDER) build $(call image-args,$(1)) . ; \
+$(BUILDER) save --output $(DIST)/$(1).tar $(IMAGE)/$(1):$(VERSION); \
+echo "$(DIST)/$(1).tar: $(IMAGE)/$(1):$(VERSION)"
+endef
+
+.PHONY: deps
+deps: ## Install the Debian packages that tests and demo use; elsewhere, name what is missing
+	@test/deps.sh
+
+TIMEOUT ?= 40m
+TESTFLAGS ?=
+
+# Nothing is taken from the test cache: property tests look at other cases each time, and clusters depend on more than
+# the files that Go knows of. The packages of test/ start clusters, so they run one after the other, after the rest.
+.PHONY: test
+test: deps ## Run every test, set-up included
+	go run ./test/cluster build -all
+	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
+	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p 1 ./test/...
+
+.PHONY: demo
+demo: deps ## Bring up a cluster to play with, until Ctrl-C
+	go run ./test/cluster up
+
+FUZZTIME ?= 30s
+FUZZ ?= .
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s) each, or those that match FUZZ
+	@targets=$$(go test -list '^Fuzz' ./... | awk '/^Fuzz/ {names[++n] = $$1} \
+	  /^ok/ {for (i = 1; i <= n; i++) if (names[i] ~ /$(FUZZ)/) print $$2, names[i]; n = 0}'); \
+	[[ -n $$targets ]] || echo 'fuzz: no fuzz target matches "$(FUZZ)"'; \
+	while read -r package name; do \
+	  [[ -z $$name ]] || go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done <<<"$$targets"
+
+BENCH ?= .
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH, one package at a time
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout $(TIMEOUT) -p 1 ./...
+
+.PHONY: fmt
+fmt: ## Format every Go file
+	gofmt -s -w .
+
+.PHONY: lint
+lint: ## Run the linters, which also hold the import arrows and the purity of the pure packages
+	$(LINT) run
+
+# What is generated is generated anew, and must come out as it stands in the tree. In CI the tree is clean, so that is
+# what was committed; at a desk, edits that aren't committed yet are no failure.
+.PHONY: verify
+verify: ## Check what CI checks besides tests: generated files, go.mod, gofmt, vet, lint
+	@state() { git status --porcelain; git diff | git hash-object --stdin; }; before=$$(state); \
+	go generate ./...; \
+	[[ $$(state) == "$$before" ]] || { git --no-pager diff --stat; echo 'verify: generated files were out of date'; exit 1; }
+	go mod tidy -diff
+	@unformatted=$$(gofmt -s -l .); \
+	[[ -z $$unformatted ]] || { echo "$$unformatted"; echo 'verify: these files want make fmt'; exit 1; }
+	go vet ./...
+	$(LINT) run
