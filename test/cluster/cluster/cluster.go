@@ -94,20 +94,33 @@ func (c *Cluster) up(ctx context.Context) (err error) {
 	if err := missingPackages(c.options); err != nil {
 		return err
 	}
-	if c.bin, err = Binaries(ctx, c.options.products()...); err != nil {
+	if c.bin, err = c.programs(ctx); err != nil {
 		return err
 	}
 	if c.Host, err = host.Start(); err != nil {
 		return err
 	}
+	c.background, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	if err := c.startControlPlane(ctx); err != nil {
+	if err := c.startAPIServer(ctx); err != nil {
 		return err
 	}
-	c.background, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if c.options.apiOnly {
+		return nil
+	}
+	if err := c.startControllers(ctx); err != nil {
+		return err
+	}
 	return c.startExtras(ctx)
+}
+
+func (c *Cluster) programs(ctx context.Context) (map[string]string, error) {
+	if assets := os.Getenv("KUBEBUILDER_ASSETS"); c.options.apiOnly && assets != "" {
+		return map[string]string{"kubernetes": assets}, nil
+	}
+	return Binaries(ctx, c.options.products()...)
 }
 
 // Binaries builds what is missing of the products, and says where each is.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
@@ -148,11 +147,4 @@ func without(list, known []string) []string {
 		}
 	}
 	return rest
-}
-
-func TestWarmStart(t *testing.T) {
-	begun := time.Now()
-	c := Start(t)
-	createService(t, c, "first")
-	t.Logf("from nothing to a first Service: %.1f s", time.Since(begun).Seconds())
 }

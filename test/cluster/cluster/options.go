@@ -6,6 +6,7 @@ type Option func(*options)
 type options struct {
 	proxyMode string
 	audit     bool
+	apiOnly   bool
 	nodes     int
 	images    []string
 	kwok      bool
@@ -27,6 +28,10 @@ func IPTables() Option { return func(o *options) { o.proxyMode = "iptables" } }
 
 // Audit makes the API server log every request, for Cluster.Audited.
 func Audit() Option { return func(o *options) { o.audit = true } }
+
+// APIServerOnly leaves out everything but etcd and the API server: for tests of what is stored and admitted. With
+// KUBEBUILDER_ASSETS set, the programs in that folder are used, and nothing is built.
+func APIServerOnly() Option { return func(o *options) { o.apiOnly = true } }
 
 // Nodes adds real nodes: containerd, runc, CNI and a kubelet, in a network namespace each. They need root.
 func Nodes(n int, images ...string) Option {

@@ -10,16 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startControlPlane brings up the first tier, each part as soon as what it needs is there.
-func (c *Cluster) startControlPlane(ctx context.Context) error {
+// startAPIServer starts it on its etcd, and waits until it serves.
+func (c *Cluster) startAPIServer(ctx context.Context) error {
 	for _, p := range []*Component{c.etcd(), c.apiServer()} {
 		if err := p.Start(); err != nil {
 			return err
 		}
 	}
-	if err := c.WaitReady(ctx); err != nil {
-		return err
-	}
+	return c.WaitReady(ctx)
+}
+
+// startControllers starts the rest of the control plane, and waits until each part has done its first work.
+func (c *Cluster) startControllers(ctx context.Context) error {
 	if err := c.addControlPlaneNode(ctx); err != nil {
 		return err
 	}
