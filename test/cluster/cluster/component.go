@@ -25,6 +25,14 @@ type Component struct {
 	process *host.Process
 }
 
+// Add runs one more program beside the control plane, such as a webhook: its log is shown with the others' if the test
+// fails, and it can be made to fail as they can. It inherits nothing but PATH, HOME and an administrator's KUBECONFIG.
+func (c *Cluster) Add(name, program string, args ...string) (*Component, error) {
+	p := c.componentIn("", name, program, args...)
+	p.command.Env = c.environment(nil)
+	return p, p.Start()
+}
+
 // Start starts it, or starts it again after it ended. What it logs is appended to what it logged before.
 func (p *Component) Start() error {
 	p.mu.Lock()

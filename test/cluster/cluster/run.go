@@ -54,6 +54,10 @@ func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
 	if err == nil {
 		err = process.Wait(ctx)
 	}
+	// What the program left running may hold the pipes open for ever; what it wrote itself is there by now.
+	for _, pipe := range []*os.File{stdout, stderr} {
+		_ = pipe.SetReadDeadline(time.Now().Add(time.Second))
+	}
 	pipes.Wait()
 	result := Output{Stdout: out.String(), Stderr: errOut.String()}
 	if err != nil {

@@ -98,6 +98,13 @@ func TestSocketsBelongToTheNetworkTheyWereMadeIn(t *testing.T) {
 	if said, err := io.ReadAll(conn); err != nil || string(said) != "hello" {
 		t.Errorf("got %q, %v", said, err)
 	}
+	t.Run("a dial ends with its context", func(t *testing.T) {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := h.Dial(ended, "", "tcp", "127.0.0.1:7000"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
 	for name, dial := range map[string]func() (net.Conn, error){
 		"from outside":              func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:7000") },
 		"from another host":         func() (net.Conn, error) { return other.Dial(t.Context(), "", "tcp", "127.0.0.1:7000") },

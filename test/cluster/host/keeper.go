@@ -20,13 +20,11 @@ func keep(dir string) error {
 	runtime.LockOSThread()
 	standFirm()
 	lifeline, report := inherited(3, "lifeline"), inherited(4, "report")
-	lock, err := os.Create(filepath.Join(dir, "lock"))
+	lock, err := holdLock(dir)
 	if err != nil {
 		return err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("lock %s: %w", lock.Name(), err)
-	}
+	defer lock.Close()
 	inside := exec.Command("/proc/self/exe")
 	inside.Args = []string{"svc-lb-mux-init", dir}
 	inside.Env = append(os.Environ(), roleVariable+"=init")
@@ -50,6 +48,20 @@ func keep(dir string) error {
 	}()
 	_ = inside.Wait()
 	return sweep(dir)
+}
+
+// holdLock marks the host as alive. The file gets its name once it is locked: nobody ever sees it unlocked while we
+// live.
+func holdLock(dir string) (*os.File, error) {
+	path := filepath.Join(dir, "lock")
+	lock, err := os.Create(path + ".new")
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Name(), err), lock.Close())
+	}
+	return lock, os.Rename(lock.Name(), path)
 }
 
 // standFirm takes the signals that end a program and drops them. Ignoring them would hand that down: a program that

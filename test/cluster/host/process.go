@@ -47,7 +47,7 @@ func (h *Host) Run(command Command) (*Process, error) {
 			files[i] = null
 		}
 	}
-	got, err := h.call(request{Start: &command}, files...)
+	got, err := h.call(context.Background(), request{Start: &command}, files...)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", strings.Join(command.Args, " "), err)
 	}

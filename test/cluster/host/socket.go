@@ -16,7 +16,7 @@ func (h *Host) Dial(ctx context.Context, namespace, network, address string) (ne
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = time.Until(deadline)
 	}
-	file, err := h.socket(socketCall{Kind: dial, Net: namespace, Network: network, Address: address, Timeout: timeout})
+	file, err := h.socket(ctx, socketCall{Kind: dial, Net: namespace, Network: network, Address: address, Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (h *Host) Dialer(namespace string) func(ctx context.Context, network, addre
 
 // Listen listens inside one of the host's network namespaces; the connections arrive here.
 func (h *Host) Listen(namespace, network, address string) (net.Listener, error) {
-	file, err := h.socket(socketCall{Kind: listen, Net: namespace, Network: network, Address: address})
+	file, err := h.socket(context.Background(), socketCall{Kind: listen, Net: namespace, Network: network, Address: address})
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +41,15 @@ func (h *Host) Listen(namespace, network, address string) (net.Listener, error) 
 
 // ListenPacket is Listen for datagrams.
 func (h *Host) ListenPacket(namespace, network, address string) (net.PacketConn, error) {
-	file, err := h.socket(socketCall{Kind: listenPacket, Net: namespace, Network: network, Address: address})
+	file, err := h.socket(context.Background(), socketCall{Kind: listenPacket, Net: namespace, Network: network, Address: address})
 	if err != nil {
 		return nil, err
 	}
 	return handOver(file, net.FilePacketConn)
 }
 
-func (h *Host) socket(ask socketCall) (*os.File, error) {
-	got, err := h.call(request{Socket: &ask})
+func (h *Host) socket(ctx context.Context, ask socketCall) (*os.File, error) {
+	got, err := h.call(ctx, request{Socket: &ask})
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %s on the host: %w", ask.Kind, ask.Network, ask.Address, err)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,18 +114,24 @@ type reply struct {
 	files []*os.File
 }
 
-// call sends one request and waits for its first answer. The connection stays open: a process lives by it.
-func (h *Host) call(ask request, files ...*os.File) (reply, error) {
+// call sends one request and waits for its first answer, or for the end of ctx. The connection stays open: a process
+// lives by it.
+func (h *Host) call(ctx context.Context, ask request, files ...*os.File) (reply, error) {
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socketPath(h.Dir), Net: "unixpacket"})
 	if err != nil {
 		return reply{}, fmt.Errorf("host %s is gone: %w", h.Dir, err)
 	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
 	got := reply{conn: conn}
 	if err = send(conn, ask, files...); err == nil {
 		got.files, err = receive(conn, &got.response)
 	}
 	if err == nil && got.Error != "" {
 		err = errors.New(got.Error)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		_ = conn.Close()
