@@ -11,19 +11,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
 func TestControlPlane(t *testing.T) {
 	c := Start(t, WithProvider(), Audit())
 	t.Run("the version is the one that was asked for", func(t *testing.T) {
-		version, err := c.Client.Discovery().ServerVersion()
+		want, err := binaries.KubernetesVersion()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.TrimPrefix(version.GitVersion, "v")
-		if built, err := c.TryKubectl(t.Context(), "", "version"); err != nil || strings.Count(built.Stdout, "v"+want) != 2 {
-			t.Errorf("kubectl version: %v\n%s", err, built.Stdout)
+		out := c.Kubectl(t, "version")
+		for _, side := range []string{"Client Version: v", "Server Version: v"} {
+			if !strings.Contains(out, side+want+"\n") {
+				t.Errorf("there is no %q in\n%s", side+want, out)
+			}
 		}
 	})
 	t.Run("a Service is served by what listens inside", func(t *testing.T) { served(t, c) })
