@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBinary builds the command and asks the operating system for its exit codes.
+func TestBinary(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "svcmux")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	tests := map[string]struct {
+		stdin string
+		env   []string
+		args  []string
+		want  int
+	}{
+		"a good channel on standard input": {stdin: goodChannel, args: []string{"validate", "-f", "-"}},
+		"a bad one":                        {stdin: badChannel, args: []string{"validate", "-f", "-"}, want: 1},
+		"a bad one, of another prefix": {
+			stdin: badChannel, env: []string{"API_PREFIX=mux.example.com"}, args: []string{"validate", "-f", "-"},
+		},
+		"a warning that counts":        {stdin: warnedChannel, args: []string{"validate", "--strict", "-f", "-"}, want: 1},
+		"a file that can't be read":    {args: []string{"validate", "-f", "testdata/tree"}, want: 2},
+		"a file as a shell's pipe":     {stdin: badChannel, args: []string{"validate", "-f", "/dev/stdin"}, want: 1},
+		"a format that there isn't":    {args: []string{"validate", "-f", "testdata", "-o", "pdf"}, want: 2},
+		"no verb":                      {want: 2},
+		"the version":                  {args: []string{"--version"}},
+		"a verb's help":                {args: []string{"validate", "-h"}},
+		"as many brackets as will fit": {stdin: strings.Repeat("[", 1<<20), args: []string{"validate", "-f", "-"}, want: 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			cmd := exec.Command(binary, tc.args...)
+			cmd.Stdin, cmd.Stderr, cmd.Env = strings.NewReader(tc.stdin), &stderr, tc.env
+			err := cmd.Run()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tc.want || strings.Contains(stderr.String(), "goroutine ") {
+				t.Errorf("exit code %d, want %d; stderr:\n%s", got, tc.want, &stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	kube "k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+const validateUsage = `Judge the Services in files as admission would, and warn of slips that admission can't see.
+
+Usage:
+  svcmux validate -f FILE|DIR|- [-f ...] [flags]
+
+  svcmux validate -f deploy/
+  helm template ./chart | svcmux validate -f -
+  kustomize build overlays/prod | svcmux validate -f - -o github
+
+Files hold YAML or JSON, with any number of documents and Lists. Directories are read with all below them: .yaml, .yml
+and .json. What is no v1 Service is passed over.
+
+Flags:
+  -f, --filename FILE             a file, a directory, or - for standard input; as often as you like
+  -o, --output FORMAT             text, json, sarif or github (workflow commands); default text
+  -n, --namespace NAMESPACE       of objects that name none; default default
+      --strict                    warnings count as problems; also --warnings-as-errors
+      --prefix PREFIX             of annotations and classes; else $API_PREFIX, else ` + validation.DefaultPrefix + `
+      --default-mux-namespace NS  of muxes that a class names without one; else $DEFAULT_MUX_NAMESPACE, else svc-mux
+
+Exit codes:
+  0  nothing but, at most, warnings
+  1  problems were found
+  2  the command line or a file couldn't be understood; all other files are judged all the same
+`
+
+// options are those of the verb validate.
+type options struct {
+	files        []string
+	output       string
+	namespace    string
+	strict       bool
+	prefix       string
+	muxNamespace string
+}
+
+func newOptions(getenv func(string) string) options {
+	return options{
+		output:       "text",
+		namespace:    "default",
+		prefix:       cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
+		muxNamespace: cmp.Or(getenv("DEFAULT_MUX_NAMESPACE"), "svc-mux"),
+	}
+}
+
+// parse reads the command line; flag.ErrHelp is a request for help.
+func (o *options) parse(args []string) error {
+	flags := flag.NewFlagSet("validate", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // whoever calls says what is wrong, once
+	o.flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q has no flag in front: write -f for each file, or name their directory", flags.Arg(0))
+	}
+	return nil
+}
+
+func (o *options) flags(flags *flag.FlagSet) {
+	file := func(path string) error {
+		o.files = append(o.files, path)
+		return nil
+	}
+	for _, name := range []string{"f", "filename"} {
+		flags.Func(name, "", file)
+	}
+	for _, name := range []string{"o", "output"} {
+		flags.StringVar(&o.output, name, o.output, "")
+	}
+	for _, name := range []string{"n", "namespace"} {
+		flags.StringVar(&o.namespace, name, o.namespace, "")
+	}
+	for _, name := range []string{"strict", "warnings-as-errors"} {
+		flags.BoolVar(&o.strict, name, o.strict, "")
+	}
+	flags.StringVar(&o.prefix, "prefix", o.prefix, "")
+	flags.StringVar(&o.muxNamespace, "default-mux-namespace", o.muxNamespace, "")
+}
+
+// check returns the language that the options speak, or what is wrong with them.
+func (o *options) check() (validation.Language, error) {
+	if len(o.files) == 0 {
+		return validation.Language{}, errors.New("nothing to look at: name a file or directory with -f, or - for standard input")
+	}
+	if slices.Contains(o.files, "") {
+		return validation.Language{}, errors.New(`-f "": name a file or directory, or - for standard input`)
+	}
+	if _, known := printers()[o.output]; !known {
+		return validation.Language{}, fmt.Errorf("-o %q: there are text, json, sarif and github", o.output)
+	}
+	if wrong := kube.IsDNS1123Label(o.namespace); len(wrong) > 0 {
+		return validation.Language{}, fmt.Errorf("-n %q is not the name of a namespace: %s", o.namespace,
+			strings.Join(wrong, "; "))
+	}
+	lang, err := validation.New(o.prefix, o.muxNamespace)
+	if err != nil {
+		return lang, fmt.Errorf("%w: set it with --prefix or $API_PREFIX, --default-mux-namespace or "+
+			"$DEFAULT_MUX_NAMESPACE", err)
+	}
+	return lang, nil
+}

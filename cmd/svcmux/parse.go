@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	yaml3 "go.yaml.in/yaml/v3"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one value of a file. Its tree tells where things are; the value is what Kubernetes reads, which is an
+// older YAML with other booleans and numbers.
+type document struct {
+	value any
+	tree  place
+}
+
+// parse reads a chunk. One that holds nothing of ours isn't read further than its lines and kind.
+func parse(c chunk) ([]document, error) {
+	var docs []document
+	texts, err := jsonTexts(c)
+	if err != nil {
+		var notJSON error
+		if docs, notJSON = parseYAML(c); notJSON != nil {
+			return nil, err // what begins as JSON is told of JSON's rules
+		}
+		return docs, nil
+	}
+	if texts == nil {
+		return parseYAML(c)
+	}
+	for _, text := range texts {
+		var value any
+		if err := kubejson.Unmarshal(text.text, &value); err != nil {
+			return docs, unreadableAt(text.line, err)
+		}
+		tree := place{line: text.line}
+		if fields, _ := value.(map[string]any); fields != nil && isOurKind(fmt.Sprint(fields["kind"])) {
+			tree, _ = parseTree(text) // no more than lines hang on it
+		}
+		docs = append(docs, document{value, tree})
+	}
+	return docs, nil
+}
+
+// jsonTexts cuts JSON values that follow each other; nil if the chunk isn't JSON.
+func jsonTexts(c chunk) ([]chunk, error) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(c.text, []byte("---")), " \t\r\n")
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return nil, nil
+	}
+	start := len(c.text) - len(text)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	var texts []chunk
+	for line, counted := c.line, 0; ; {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return texts, nil
+		}
+		at := start + int(decoder.InputOffset()) - len(raw)
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			at = start + int(syntax.Offset)
+		}
+		at = max(counted, min(at, len(c.text)))
+		line += bytes.Count(c.text[counted:at], []byte("\n"))
+		counted = at
+		if err != nil {
+			return nil, unreadableAt(line, err)
+		}
+		texts = append(texts, chunk{line, raw})
+	}
+}
+
+func parseYAML(c chunk) ([]document, error) {
+	tree, err := parseTree(c)
+	if err != nil {
+		return nil, err
+	}
+	if !tree.mayHoldServices() {
+		return nil, nil
+	}
+	if size := weigh(tree.node, map[*yaml3.Node]int{}); size > maxExpanded {
+		return nil, unreadableAt(c.line, fmt.Errorf("its aliases (*) stand for more than %d MiB: write out what is meant",
+			maxExpanded>>20))
+	}
+	data, err := yaml.YAMLToJSON(c.text)
+	if err != nil {
+		return nil, yamlError(c.line, err)
+	}
+	var value any
+	if err := kubejson.Unmarshal(data, &value); err != nil {
+		return nil, unreadableAt(c.line, err)
+	}
+	return []document{{value, tree}}, nil
+}
+
+func parseTree(c chunk) (place, error) {
+	var node, more yaml3.Node
+	decoder := yaml3.NewDecoder(bytes.NewReader(c.text))
+	err := decoder.Decode(&node)
+	if errors.Is(err, io.EOF) {
+		return place{}, nil
+	}
+	if err == nil { // what follows a first value would go unread
+		if err = decoder.Decode(&more); errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			err = errors.New("there is more than one document between two lines of ---")
+		}
+	}
+	if err != nil {
+		return place{line: c.line}, yamlError(c.line, err)
+	}
+	return place{node: node.Content[0], before: c.line - 1, line: c.line + node.Content[0].Line - 1}, nil
+}
+
+// mayHoldServices looks at the kind. A merge (<<) could bring one.
+func (p place) mayHoldServices() bool {
+	if p.node == nil || p.node.Kind != yaml3.MappingNode {
+		return false
+	}
+	for i := 0; i+1 < len(p.node.Content); i += 2 {
+		key, value := p.node.Content[i], p.node.Content[i+1]
+		if value.Kind == yaml3.AliasNode {
+			value = value.Alias
+		}
+		if key.Value == "<<" || key.Value == "kind" && isOurKind(value.Value) || key.Kind == yaml3.AliasNode {
+			return true
+		}
+	}
+	return false
+}
+
+func isOurKind(kind string) bool {
+	return slices.Contains([]string{kindService, kindList, kindServiceList}, kind)
+}
+
+// maxExpanded bounds what a document may grow to: some hundred aliases of a long text are gigabytes, and the limit
+// of the YAML package counts aliases, not bytes.
+const maxExpanded = maxFile
+
+// weigh returns about how large a tree is once every alias is written out.
+func weigh(node *yaml3.Node, known map[*yaml3.Node]int) int {
+	if size, seen := known[node]; seen {
+		return size
+	}
+	known[node] = maxExpanded + 1 // what holds itself never ends
+	size := len(node.Value) + 1
+	if node.Kind == yaml3.AliasNode {
+		size += weigh(node.Alias, known)
+	}
+	for _, child := range node.Content {
+		size = min(size+weigh(child, known), maxExpanded+1)
+	}
+	known[node] = size
+	return size
+}
+
+// errAt is an error in a line of a file.
+type errAt struct {
+	line int
+	text string
+}
+
+func (e errAt) Error() string { return e.text }
+
+func unreadableAt(line int, err error) error {
+	return errAt{line, "can't be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+}
+
+// yamlError takes the line out of the YAML packages' words: theirs is the document's.
+func yamlError(first int, err error) error {
+	found := regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`).FindStringSubmatch(err.Error())
+	if found == nil {
+		return unreadableAt(first, err)
+	}
+	line, _ := strconv.Atoi(found[1])
+	return unreadableAt(first+max(line-1, 0), errors.New(found[2]))
+}

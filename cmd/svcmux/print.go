@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// printer writes a report in one go: half of one would look whole.
+type printer func(rep *report, to io.Writer) error
+
+// printers returns those that -o knows.
+func printers() map[string]printer {
+	return map[string]printer{
+		"text":   printText,
+		"json":   printJSON,
+		"sarif":  printSARIF,
+		"github": printGitHub,
+	}
+}
+
+// printText writes a line for each finding, as compilers do: FILE:LINE: problem: OBJECT: FIELD: MESSAGE (REASON).
+func printText(rep *report, to io.Writer) error {
+	var b bytes.Buffer
+	for _, f := range rep.Findings {
+		fmt.Fprintf(&b, "%s%s: %s: %s (%s)\n", remark{File: f.File, Line: f.Line}.place(), f.Severity,
+			objectName(f.Namespace, f.Name), withField(f), f.Reason)
+	}
+	for _, s := range rep.Skipped {
+		fmt.Fprintf(&b, "%s%s\n", s.place(), s.Message)
+	}
+	fmt.Fprintln(&b, rep.summary())
+	_, err := to.Write(b.Bytes())
+	return err
+}
+
+// withField puts the field in front of a message, unless it stands there anyway.
+func withField(f finding) string {
+	if f.Field == "" || strings.HasPrefix(f.Message, f.Field+":") {
+		return f.Message
+	}
+	return printable(f.Field) + ": " + f.Message
+}
+
+func printJSON(rep *report, to io.Writer) error {
+	type counts struct {
+		Files    int `json:"files"`
+		Muxes    int `json:"muxes"`
+		Channels int `json:"channels"`
+		Others   int `json:"others"`
+		Problems int `json:"problems"`
+		Warnings int `json:"warnings"`
+	}
+	return encode(to, struct {
+		Counts     counts    `json:"counts"`
+		Findings   []finding `json:"findings"`
+		Unreadable []remark  `json:"unreadable"`
+		Skipped    []remark  `json:"skipped"`
+	}{
+		counts{rep.Files, rep.Muxes, rep.Channels, rep.Others, rep.count(problem), rep.count(warning)},
+		orEmpty(rep.Findings), orEmpty(rep.Unreadable), orEmpty(rep.Skipped),
+	})
+}
+
+// orEmpty makes a list of none [], where JSON would say null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func encode(to io.Writer, value any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := to.Write(b.Bytes())
+	return err
+}
