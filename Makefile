@@ -75,13 +75,15 @@ TESTFLAGS ?=
 # the files that Go knows of. The packages of test/ start clusters, so they run one after the other, after the rest.
 .PHONY: test
 test: deps ## Run every test, set-up included
+	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and what runs on them'
 	go run ./test/cluster build -all
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p 1 ./test/...
 
 .PHONY: demo
 demo: deps ## Bring up a cluster to play with, until Ctrl-C
-	go run ./test/cluster up
+	@go build -o $(BIN)/cluster ./test/cluster
+	@exec $(BIN)/cluster up
 
 FUZZTIME ?= 30s
 FUZZ ?= .

@@ -32,7 +32,7 @@ VERB -h tells its flags. K8S_VERSION selects another Kubernetes, SVC_LB_MUX_CACH
 func main() {
 	host.Reexec()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	err := run(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -70,27 +70,32 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 }
 
-// parse reads a verb's flags; what is wrong with them is told with the usage.
-func parse(flags *flag.FlagSet, args []string) error {
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
+// parse reads a verb's flags, and at most so many words after them; what is wrong with them is told with the usage.
+func parse(flags *flag.FlagSet, args []string, words int) error {
+	flags.SetOutput(io.Discard) // main says it
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(os.Stdout)
+		flags.Usage()
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if flags.NArg() > words {
+		return fmt.Errorf("%w: %s takes no %q", errUsage, flags.Name(), flags.Arg(words))
 	}
 	return nil
 }
 
 func gc(args []string, out io.Writer) error {
-	if err := parse(flag.NewFlagSet("gc", flag.ContinueOnError), args); err != nil {
+	if err := parse(flag.NewFlagSet("gc", flag.ContinueOnError), args, 0); err != nil {
 		return err
 	}
-	swept := host.Sweep()
+	swept, err := host.Sweep()
 	for _, dir := range swept {
 		fmt.Fprintln(out, "removed", dir)
 	}
-	if len(swept) == 0 {
+	if len(swept) == 0 && err == nil {
 		fmt.Fprintln(out, "nothing was left behind")
 	}
-	return nil
+	return err
 }

@@ -17,7 +17,7 @@ import (
 func shell(args []string) error {
 	flags := flag.NewFlagSet("shell", flag.ContinueOnError)
 	network := flags.String("in", host.MainNet, "network `namespace` to be in: main, outside, node-1, …")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args, 1); err != nil {
 		return err
 	}
 	h, err := choose(flags.Args())
@@ -64,8 +64,6 @@ func choose(args []string) (*host.Host, error) {
 	switch {
 	case len(running) == 0:
 		return nil, fmt.Errorf("no cluster of yours runs: start one with `go run ./test/cluster up`")
-	case len(args) > 1:
-		return nil, fmt.Errorf("%w: shell takes one name, not %q", errUsage, args)
 	case len(args) == 1:
 		return nil, fmt.Errorf("no cluster %q runs: there is %s", args[0], strings.Join(names, ", "))
 	case len(running) > 1:

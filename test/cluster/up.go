@@ -18,10 +18,14 @@ func up(ctx context.Context, args []string, out io.Writer) error {
 	nodes := flags.Int("nodes", defaultNodes(), "real `nodes` that run pods (root only)")
 	fakes := flags.Int("fake-nodes", 0, "`nodes` that kwok plays, 250 pods each")
 	iptables := flags.Bool("iptables", false, "kube-proxy programs iptables, not nftables")
-	certManager := flags.Bool("cert-manager", false, "run cert-manager beside the control plane")
+	certManager := flags.Bool("cert-manager", false, "cert-manager: from its own chart if there are nodes, else beside the control plane")
 	audit := flags.Bool("audit", false, "log every API request")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args, 0); err != nil {
 		return err
+	}
+	if *nodes < 0 || *nodes > cluster.MaxNodes || *fakes < 0 || *fakes > cluster.MaxFakeNodes {
+		return fmt.Errorf("up: -nodes=%d and -fake-nodes=%d: there is room for 0 to %d and 0 to %d",
+			*nodes, *fakes, cluster.MaxNodes, cluster.MaxFakeNodes)
 	}
 	if *nodes > 0 && os.Getuid() != 0 {
 		return fmt.Errorf("up -nodes=%d: real nodes run containers, which needs root here: use sudo, or -nodes=0", *nodes)
@@ -66,6 +70,9 @@ func defaultNodes() int {
 
 // announce tells a person what there is to do with it.
 func announce(c *cluster.Cluster, out io.Writer, took time.Duration) error {
+	if len(c.Nodes()) == 0 {
+		fmt.Fprintln(out, "No node here runs pods: real ones need root, and -nodes.")
+	}
 	path, err := c.Kubeconfig()
 	if err != nil {
 		return err
@@ -90,8 +97,8 @@ Ctrl-C ends it.
 
 func build(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
-	all := flags.Bool("all", false, "Helm 3, kwok and cert-manager too, not only Kubernetes")
-	if err := parse(flags, args); err != nil {
+	all := flags.Bool("all", false, "kwok, cert-manager and Helm 3 too, not only Kubernetes")
+	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
 	products := []binaries.Product{binaries.Pod()}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // build leaves p in dir, or nothing at all. The caller holds p's lock, so a partial folder is a dead builder's.
@@ -17,18 +18,25 @@ func (c Cache) build(ctx context.Context, p Product, dir string) error {
 	if err := os.RemoveAll(partial); err != nil {
 		return fmt.Errorf("remove what an interrupted build left: %w", err)
 	}
-	if err := os.Mkdir(partial, 0o755); err != nil {
-		return fmt.Errorf("make the cache folder: %w", err)
+	result := filepath.Join(partial, "result")
+	for _, folder := range []string{partial, result, scratch(partial)} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return fmt.Errorf("make the cache folder: %w: free some space, or set %s to another folder", err, CacheVariable)
+		}
 	}
+	defer os.RemoveAll(partial)
 	done := c.Progress.Begin("building "+p.String(), "the first time takes "+p.cost+", then it is kept in "+c.Dir)
-	err := c.fill(ctx, p, partial)
-	done()
-	if err != nil {
-		_ = os.RemoveAll(partial)
+	if err := c.fill(ctx, p, result); err != nil {
+		done("failed")
 		return fmt.Errorf("build %s: %w", p, err)
 	}
-	return os.Rename(partial, dir)
+	done("done")
+	return os.Rename(result, dir)
 }
+
+// scratch is where go keeps what it needs for a moment, gigabytes at times: a killed build leaves it, the next one
+// removes it with the rest.
+func scratch(partial string) string { return filepath.Join(partial, "scratch") }
 
 func (c Cache) fill(ctx context.Context, p Product, dir string) error {
 	if err := c.run(ctx, p, p.goArguments(filepath.Join(dir, p.binary))...); err != nil {
@@ -76,9 +84,12 @@ func (c Cache) copy(ctx context.Context, p Product, what copied, dir string) err
 func (c Cache) command(ctx context.Context, p Product, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(c.Source, p.folder)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	// A killed builder takes its compiler with it: nobody else would ever wait for it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
+		"GOTMPDIR="+scratch(filepath.Join(c.Dir, "."+p.Name+".partial")))
+	// An interrupted go stops its compilers and tidies up; one whose builder was killed at least starts no more.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd
 }
 
@@ -93,8 +104,8 @@ func (c Cache) run(ctx context.Context, p Product, args ...string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted; nothing half-made is left, and what was compiled is kept: %w", ctx.Err())
 	case strings.Contains(output.String(), "no space left on device"):
-		return fmt.Errorf("the disk is full: it needs up to 10 GB in Go's caches (`go env GOCACHE GOMODCACHE TMPDIR`) and "+
-			"1 GB in %s: free some, or point GOCACHE, GOTMPDIR and %s elsewhere\n%s",
+		return fmt.Errorf("the disk is full: it needs up to 10 GB in Go's caches (`go env GOCACHE GOMODCACHE`) and 3 GB for "+
+			"a while in %s: free some, or point GOCACHE, GOMODCACHE and %s elsewhere\n%s",
 			c.Dir, CacheVariable, tail(output.String(), 3))
 	default:
 		return fmt.Errorf("%w\n%s", err, tail(output.String(), 20))

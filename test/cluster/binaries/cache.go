@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -34,6 +35,13 @@ func Open() (Cache, error) {
 			return Cache{}, fmt.Errorf("no place for the binaries: %w: set %s to a folder", err, CacheVariable)
 		}
 		dir = filepath.Join(user, "svc-lb-mux")
+	}
+	dir, err := filepath.Abs(dir) // builds run in their modules' folders
+	if err != nil {
+		return Cache{}, fmt.Errorf("find the cache %s: %w", dir, err)
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return Cache{}, fmt.Errorf("everything is built with go: %w: install Go, or add its bin folder to PATH", err)
 	}
 	source, err := findSource()
 	if err != nil {
@@ -104,7 +112,8 @@ func (c Cache) lock(ctx context.Context, p Product) (unlock func(), err error) {
 	if tryLock(file) {
 		return func() { _ = file.Close() }, nil
 	}
-	defer c.Progress.Begin("waiting for another build of "+p.String(), "")()
+	done := c.Progress.Begin("waiting for another build of "+p.String(), "")
+	defer done("over")
 	for {
 		select {
 		case <-ctx.Done():
@@ -141,19 +150,18 @@ func (c Cache) key(p Product) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:12], nil
 }
 
-// dependsOn leaves out tests and the modfiles of other versions, so that touching them rebuilds nothing.
+// dependsOn leaves out tests, the modfiles of other versions and what an editor leaves: touching them rebuilds nothing.
 func (p Product) dependsOn(file string) bool {
-	if strings.HasSuffix(file, "_test.go") {
-		return false
-	}
 	module := strings.TrimSuffix(p.modfile, ".mod")
 	if module == "" {
 		module = "go"
 	}
 	switch filepath.Ext(file) {
+	case ".go":
+		return !strings.HasSuffix(file, "_test.go")
 	case ".mod", ".sum":
 		return strings.TrimSuffix(strings.TrimSuffix(file, ".mod"), ".sum") == module
 	default:
-		return true
+		return false
 	}
 }

@@ -55,6 +55,7 @@ func TestABuildIsKeptUntilItsSourcesChange(t *testing.T) {
 	}
 	write(t, filepath.Join(c.Source, "small", "main_test.go"), "package main\n")
 	write(t, filepath.Join(c.Source, "small", "other.mod"), "module small\n")
+	write(t, filepath.Join(c.Source, "small", "main.go~"), "what an editor leaves")
 	if again := need(t, c, p); again != dir {
 		t.Error("a test, or the modfile of another version, makes it another build")
 	}
@@ -157,16 +158,36 @@ func TestErrorsTellTheWayOut(t *testing.T) {
 	})
 	t.Run("an interrupted build", func(t *testing.T) {
 		c, p, _ := small(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := c.Need(ctx, p); !errors.Is(err, context.Canceled) {
+		p.ldflags = []string{"-X main.never=seen"} // so that there is something to do
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := c.Need(ctx, p); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(c.Dir, "*small-*")); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
 		}
 	})
 	t.Run("a version that isn't known", func(t *testing.T) {
 		t.Setenv("K8S_VERSION", "1.2.3")
 		_, err := KubernetesVersion()
 		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) || !strings.Contains(err.Error(), "1.33.13, 1.34.4, 1.35.4, 1.36.3") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a cache with a relative path is where one stands", func(t *testing.T) {
+		t.Setenv(CacheVariable, "relative")
+		c, err := Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if here, _ := os.Getwd(); c.Dir != filepath.Join(here, "relative") {
+			t.Errorf("it is %s", c.Dir)
+		}
+	})
+	t.Run("no go to build with", func(t *testing.T) {
+		t.Setenv("PATH", "/nonexistent")
+		if _, err := Open(); err == nil || !strings.Contains(err.Error(), "install Go") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -226,13 +247,13 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 
 func TestProgressIsPlainAwayFromATerminal(t *testing.T) {
 	var said bytes.Buffer
-	Progress{To: &said}.Begin("building it", "it takes long")()
+	Progress{To: &said}.Begin("building it", "it takes long")("done")
 	if !regexp.MustCompile(`^building it \(it takes long\)\nbuilding it: done after \d+m?s\n$`).MatchString(said.String()) {
 		t.Errorf("%q", said.String())
 	}
 	said.Reset()
-	Progress{To: &said, Terminal: true}.Begin("building it", "")()
-	if !strings.Contains(said.String(), "\r\033[Kbuilding it 0s") {
+	Progress{To: &said, Terminal: true}.Begin("building it", "")("done")
+	if !strings.Contains(said.String(), "\r\033[Kbuilding it: 0s") {
 		t.Errorf("on a terminal: %q", said.String())
 	}
 }

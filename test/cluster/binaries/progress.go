@@ -20,29 +20,27 @@ func Stderr() Progress {
 	return Progress{To: os.Stderr, Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
-// Begin announces a step, and repeats it with the time that has passed until done is called.
-func (p Progress) Begin(what, hint string) (done func()) {
+// Begin announces a step, and repeats it with the time that has passed until done is called with how it went.
+func (p Progress) Begin(what, hint string) (done func(how string)) {
 	if p.To == nil {
-		return func() {}
+		return func(string) {}
 	}
 	if hint != "" {
 		hint = " (" + hint + ")"
 	}
-	if !p.Terminal {
-		fmt.Fprintf(p.To, "%s%s\n", what, hint)
-	}
+	fmt.Fprintf(p.To, "%s%s\n", what, hint)
 	begun := time.Now()
 	stop := make(chan struct{})
 	var painter sync.WaitGroup
-	painter.Go(func() { p.paint(what, hint, begun, stop) })
-	return sync.OnceFunc(func() {
+	painter.Go(func() { p.paint(what, begun, stop) })
+	return func(how string) {
 		close(stop)
 		painter.Wait()
-		p.end(what, time.Since(begun))
-	})
+		p.end(what, how, time.Since(begun))
+	}
 }
 
-func (p Progress) paint(what, hint string, begun time.Time, stop <-chan struct{}) {
+func (p Progress) paint(what string, begun time.Time, stop <-chan struct{}) {
 	every := 30 * time.Second
 	if p.Terminal {
 		every = time.Second
@@ -51,7 +49,7 @@ func (p Progress) paint(what, hint string, begun time.Time, stop <-chan struct{}
 	defer tick.Stop()
 	for {
 		if p.Terminal {
-			fmt.Fprintf(p.To, "\r\033[K%s %s%s", what, elapsed(begun), hint)
+			fmt.Fprintf(p.To, "\r\033[K%s: %s", what, elapsed(begun))
 		}
 		select {
 		case <-stop:
@@ -64,11 +62,11 @@ func (p Progress) paint(what, hint string, begun time.Time, stop <-chan struct{}
 	}
 }
 
-func (p Progress) end(what string, took time.Duration) {
+func (p Progress) end(what, how string, took time.Duration) {
 	if p.Terminal {
 		fmt.Fprint(p.To, "\r\033[K")
 	}
-	fmt.Fprintf(p.To, "%s: done after %s\n", what, took.Round(time.Second/10))
+	fmt.Fprintf(p.To, "%s: %s after %s\n", what, how, took.Round(time.Second/10))
 }
 
 func elapsed(since time.Time) time.Duration { return time.Since(since).Round(time.Second) }

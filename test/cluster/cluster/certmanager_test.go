@@ -45,7 +45,7 @@ spec:
       containers:
       - name: hook
         image: ` + PodImage + `
-        command: [/pod, webhook]
+        args: [webhook]
         readinessProbe: {httpGet: {path: /readyz, port: 8443, scheme: HTTPS}, periodSeconds: 1}
         volumeMounts: [{name: tls, mountPath: /tls}]
       volumes: [{name: tls, secret: {secretName: hook-tls}}]

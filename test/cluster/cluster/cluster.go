@@ -203,6 +203,9 @@ func (c *Cluster) until(ctx context.Context, what string, ok func(context.Contex
 		}
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("interrupted while waiting until %s", what)
+			}
 			return fmt.Errorf("%s: not after a minute: %w", what, err)
 		case <-time.After(25 * time.Millisecond):
 		}

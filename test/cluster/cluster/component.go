@@ -23,6 +23,7 @@ type Component struct {
 
 	mu      sync.Mutex
 	process *host.Process
+	ended   bool // on purpose
 }
 
 // Add runs one more program beside the control plane, such as a webhook: its log is shown with the others' if the test
@@ -51,7 +52,10 @@ func (p *Component) Start() error {
 	defer log.Close()
 	command := p.command
 	command.Stdout, command.Stderr = log, log
-	p.process, err = p.host.Run(command)
+	process, err := p.host.Run(command)
+	if err == nil {
+		p.process, p.ended = process, false
+	}
 	return err
 }
 
@@ -66,13 +70,18 @@ func (p *Component) Stop(ctx context.Context) error {
 func (p *Component) Kill(ctx context.Context) error { return p.end(ctx, syscall.SIGKILL) }
 
 // Freeze stops it in its tracks: its connections stay open and nothing answers.
-func (p *Component) Freeze() error { return p.running().Signal(syscall.SIGSTOP) }
+func (p *Component) Freeze() error { return p.signal(syscall.SIGSTOP) }
 
 // Thaw lets it go on.
-func (p *Component) Thaw() error { return p.running().Signal(syscall.SIGCONT) }
+func (p *Component) Thaw() error { return p.signal(syscall.SIGCONT) }
 
-// Done is closed when the process that runs now has ended.
-func (p *Component) Done() <-chan struct{} { return p.running().Done() }
+func (p *Component) signal(signal syscall.Signal) error {
+	process := p.running()
+	if process == nil {
+		return fmt.Errorf("signal %s: it was never started", p.Name)
+	}
+	return process.Signal(signal)
+}
 
 func (p *Component) running() *host.Process {
 	p.mu.Lock()
@@ -81,7 +90,13 @@ func (p *Component) running() *host.Process {
 }
 
 func (p *Component) end(ctx context.Context, signal syscall.Signal) error {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
 	process := p.running()
+	if process == nil {
+		return fmt.Errorf("end %s: it was never started", p.Name)
+	}
 	if err := process.Signal(signal); err != nil {
 		return fmt.Errorf("end %s: %w", p.Name, err)
 	}
@@ -102,11 +117,13 @@ func (p *Component) Log(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// failed is an error with the component's last words, if it has ended.
+// failed is an error with the component's last words, if it has ended by itself.
 func (p *Component) failed() error {
-	process := p.running()
-	if process == nil {
-		return nil // its turn hasn't come
+	p.mu.Lock()
+	process, onPurpose := p.process, p.ended
+	p.mu.Unlock()
+	if process == nil || onPurpose {
+		return nil
 	}
 	select {
 	case <-process.Done():

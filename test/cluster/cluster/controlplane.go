@@ -64,7 +64,7 @@ func (c *Cluster) apiServer() *Component {
 	}
 	if c.options.audit {
 		args = append(args, "--audit-policy-file="+c.auditPolicy(), "--audit-log-path="+c.auditLog(),
-			"--audit-log-mode=blocking-strict")
+			"--audit-log-mode=blocking-strict", "--audit-log-maxsize=100000") // all in one file
 	}
 	return c.component("kube-apiserver", args...)
 }

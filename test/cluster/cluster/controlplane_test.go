@@ -162,6 +162,7 @@ func componentsFail(t *testing.T, c *Cluster) {
 		t.Error("what runs was started once more")
 	}
 	must(manager.Stop(ctx))
+	must(c.WaitReady(ctx)) // what was stopped on purpose is no reason to give up
 	c.Kubectl(t, "create", "deployment", "waits", "--image=none")
 	time.Sleep(300 * time.Millisecond) // long enough for a ReplicaSet, which must not come
 	if sets := c.Kubectl(t, "get", "replicasets", "-o", "name"); sets != "" {

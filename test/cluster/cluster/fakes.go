@@ -14,11 +14,13 @@ import (
 // selects the one and tolerates the other.
 const FakeNode = "svc-lb-mux.test/fake-node"
 
-// Fake pods have addresses in the upper half of the pods' range, so that real nodes and fake ones get along.
+// MaxNodes and MaxFakeNodes are how many there are addresses for. Fake pods have theirs in the upper half of the
+// pods' range, so that real nodes and fake ones get along.
 const (
+	MaxNodes     = 100
+	MaxFakeNodes = 127
 	fakePods     = "10.244.128.0/17"
 	fakePods6    = "fd00:244:0:8000::/49"
-	maxFakeNodes = 127
 )
 
 // startKwok runs the controller that says what fake nodes' kubelets would.
@@ -48,8 +50,8 @@ func (c *Cluster) AddFakeNodes(ctx context.Context, n int) error {
 	if n > 0 && !c.options.kwok {
 		return fmt.Errorf("nobody plays fake nodes here: start the cluster with cluster.Kwok()")
 	}
-	if c.fakeNodes+n > maxFakeNodes {
-		return fmt.Errorf("%d fake nodes are more than the %d that there are addresses for", c.fakeNodes+n, maxFakeNodes)
+	if c.fakeNodes+n > MaxFakeNodes {
+		return fmt.Errorf("%d fake nodes are more than the %d that there are addresses for", c.fakeNodes+n, MaxFakeNodes)
 	}
 	for range n {
 		c.fakeNodes++

@@ -98,7 +98,7 @@ func TestFakeNodesSayWhenTheyCannotBe(t *testing.T) {
 		t.Errorf("without kwok: %v", err)
 	}
 	c.options.kwok = true
-	if err := c.AddFakeNodes(t.Context(), maxFakeNodes+1); err == nil || !strings.Contains(err.Error(), "127") {
+	if err := c.AddFakeNodes(t.Context(), MaxFakeNodes+1); err == nil || !strings.Contains(err.Error(), "127") {
 		t.Errorf("too many: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ type Image struct {
 	Program    string // the file
 	As         string // its path in the image
 	Entrypoint []string
+	Args       []string // unless the pod has its own
 }
 
 // PodImage is the image of the program that test pods run; the sandbox of each pod is it, too.
@@ -62,7 +63,7 @@ func writeArchive(path string, images ...Image) error {
 func (i Image) config(layer string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": i.Entrypoint, "User": "65532:65532", "Env": []string{"PATH=/"}},
+		"config": map[string]any{"Entrypoint": i.Entrypoint, "Cmd": i.Args, "User": "65532:65532", "Env": []string{"PATH=/"}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + layer}},
 	})
 }

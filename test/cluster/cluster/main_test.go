@@ -32,7 +32,6 @@ spec:
       - name: web
         image: ` + PodImage + `
         args: [serve]
-        command: [/pod]
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1}
         securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 ---

@@ -81,7 +81,7 @@ func (c *Cluster) startNode(ctx context.Context, network nodeNetwork) (*Node, er
 	if err != nil {
 		return nil, err
 	}
-	node.Containerd = c.componentIn(node.Name, "containerd."+node.Name, "/usr/bin/containerd", "--config", files.containerd)
+	node.Containerd = c.componentIn(node.Name, "containerd."+node.Name, find("containerd"), "--config", files.containerd)
 	node.Kubelet = c.componentIn(node.Name, "kubelet."+node.Name, filepath.Join(c.bin["kubernetes"], "kubelet"),
 		"--config="+files.kubelet, "--kubeconfig="+c.configs[node.Name], "--root-dir="+node.run+"/kubelet",
 		"--cert-dir="+node.run+"/kubelet/pki", "--hostname-override="+node.Name, "--node-ip="+withIPv6(node.IP, node.IPv6))
@@ -112,7 +112,7 @@ func (c *Cluster) waitNode(ctx context.Context, node *Node) error {
 // importImage waits for containerd's socket by trying.
 func (c *Cluster) importImage(ctx context.Context, node *Node, archive string) error {
 	return c.until(ctx, "import "+archive, func(ctx context.Context) error {
-		_, err := c.Run(ctx, Program{Args: []string{"/usr/bin/ctr", "--address", node.run + "/containerd.sock",
+		_, err := c.Run(ctx, Program{Args: []string{find("ctr"), "--address", node.run + "/containerd.sock",
 			"--namespace", "k8s.io", "images", "import", archive}})
 		return err
 	})

@@ -105,7 +105,7 @@ func writeTemplate(path, text string, facts any) error {
 
 // writeImages makes the archives that every node imports: ours, and those that the caller brought.
 func (c *Cluster) writeImages() ([]string, error) {
-	pod := Image{Name: PodImage, Program: filepath.Join(c.bin["pod"], "pod"), As: "/pod", Entrypoint: []string{"/pod", "pause"}}
+	pod := Image{Name: PodImage, Program: filepath.Join(c.bin["pod"], "pod"), As: "/pod", Entrypoint: []string{"/pod"}, Args: []string{"pause"}}
 	images := []Image{pod}
 	if c.options.certs {
 		images = append(images, c.certManagerImages()...)

@@ -19,7 +19,7 @@ func needsOf(o options) []need {
 		needs = append(needs, need{"iptables", "iptables"})
 	}
 	if o.nodes > 0 {
-		needs = append(needs, need{"containerd", "containerd"}, need{"runc", "runc"}, need{"mount", "mount"},
+		needs = append(needs, need{"containerd", "containerd"}, need{"ctr", "containerd"}, need{"runc", "runc"}, need{"mount", "mount"},
 			need{cniPlugins + "/ptp", "containernetworking-plugins"}, need{"iptables", "iptables"})
 	}
 	return needs
@@ -29,7 +29,7 @@ func needsOf(o options) []need {
 func missingPackages(o options) error {
 	var programs, packages []string
 	for _, n := range needsOf(o) {
-		if _, err := exec.LookPath(n.program); err == nil || inSbin(n.program) {
+		if find(n.program) != "" {
 			continue
 		}
 		programs = append(programs, filepath.Base(n.program))
@@ -43,14 +43,14 @@ func missingPackages(o options) error {
 		strings.Join(programs, ", "), strings.Join(slices.Compact(packages), " "))
 }
 
-// inSbin looks where a plain user's PATH doesn't.
-func inSbin(program string) bool {
-	for _, dir := range []string{"/usr/sbin", "/sbin"} {
-		if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
-			return true
+// find looks for a program in PATH, and where a plain user's PATH doesn't.
+func find(program string) string {
+	for _, candidate := range []string{program, filepath.Join("/usr/sbin", program), filepath.Join("/sbin", program)} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
 		}
 	}
-	return false
+	return ""
 }
 
 // requireNodes skips a test where nodes can't be had, and says what that leaves untested.

@@ -46,9 +46,15 @@ func (m *machine) start(conn *net.UnixConn, command Command, files []*os.File) {
 		return
 	}
 	_ = send(conn, response{Pid: pid})
-	go m.obey(conn, pid)
+	hungUp := make(chan struct{})
+	go func() {
+		defer close(hungUp)
+		m.obey(conn, pid)
+	}()
 	status := <-ended
 	_ = send(conn, response{Exited: &status})
+	// A socket that is closed with a signal still unread loses the message above: let the caller hang up first.
+	<-hungUp
 }
 
 func (m *machine) fork(command Command, files []*os.File) (int, chan syscall.WaitStatus, error) {
@@ -68,7 +74,7 @@ func (m *machine) fork(command Command, files []*os.File) (int, chan syscall.Wai
 	return pid, ended, nil
 }
 
-// obey passes signals on until the caller hangs up.
+// obey passes signals on until the caller hangs up. To a process that has ended they mean nothing.
 func (m *machine) obey(conn *net.UnixConn, pid int) {
 	for {
 		var ask request

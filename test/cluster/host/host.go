@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,15 +64,32 @@ func exit(err error) {
 // Root is where hosts of this user keep their folders.
 func Root() string { return filepath.Join("/tmp", fmt.Sprintf("svc-lb-mux-%d", os.Getuid())) }
 
+// checkRoot refuses a place that others could have prepared: /tmp is everybody's, and what lies in a host's folder is
+// run, trusted, and at last removed.
+func checkRoot() error {
+	info, err := os.Lstat(Root())
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is no folder that belongs to you alone (%s): remove it, or let its owner remove it",
+			Root(), info.Mode())
+	}
+	return nil
+}
+
 // Start makes a new host. It lives until Close, or until this process ends.
 func Start() (*Host, error) {
 	if err := allowed(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(Root(), 0o700); err != nil {
+	if err := os.Mkdir(Root(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make a place for the host: %w", err)
 	}
-	Sweep()
+	if _, err := Sweep(); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp(Root(), "")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the host: %w", err)
@@ -81,6 +100,9 @@ func Start() (*Host, error) {
 	}
 	return h, nil
 }
+
+// errNoWord stands where the reason should: it was printed by whoever failed.
+var errNoWord = errors.New("see above")
 
 // launch starts the keeper and waits until its init answers. The keeper reads the lifeline's other end: it is
 // closed with this process, even by a SIGKILL.
@@ -111,9 +133,10 @@ func (h *Host) launch() error {
 		close(h.gone)
 	}()
 	_ = report.Close()
+	_ = ready.SetReadDeadline(time.Now().Add(30 * time.Second))
 	word, err := io.ReadAll(ready)
 	if err != nil || string(word) != "ready" {
-		return fmt.Errorf("the host did not start: %s", strings.TrimSpace(string(word)))
+		return fmt.Errorf("the host did not start: %s: %w", strings.TrimSpace(string(word)), cmp.Or(err, errNoWord))
 	}
 	return nil
 }
@@ -129,7 +152,8 @@ func (h *Host) Close() error {
 	}
 	select {
 	case <-h.gone:
-		return nil
+		// The keeper has done this, unless it was killed itself.
+		return sweep(h.Dir)
 	case <-time.After(30 * time.Second):
 		return fmt.Errorf("host %s: its keeper (pid %d) is not done cleaning up after 30 s", h.Dir, h.keeper.Process.Pid)
 	}
@@ -143,13 +167,13 @@ func (h *Host) Gone() <-chan struct{} { return h.gone }
 
 // allowed says early, and with the way out, why a host can't be made here.
 func allowed() error {
-	if os.Getuid() == 0 {
-		return nil
-	}
 	probe := exec.Command("/proc/self/exe")
 	probe.Env = append(os.Environ(), roleVariable+"=probe")
 	probe.SysProcAttr = namespaces()
-	if err := probe.Start(); err != nil {
+	if err := probe.Start(); err != nil && os.Getuid() == 0 {
+		return fmt.Errorf("root may not make namespaces here: %w: a container needs --privileged, or at least "+
+			"--cap-add SYS_ADMIN,NET_ADMIN", err)
+	} else if err != nil {
 		return fmt.Errorf("no user namespaces for uid %d: %w: run as root, or allow them with "+
 			"`sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000` (and on Ubuntu "+
 			"`kernel.apparmor_restrict_unprivileged_userns=0`)", os.Getuid(), err)

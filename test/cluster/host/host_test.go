@@ -227,12 +227,63 @@ func TestSweepTakesOnlyWhatIsAbandoned(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dead, "lock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	Sweep()
+	if _, err := Sweep(); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Stat(dead); err == nil {
 		t.Errorf("%s is still there", dead)
 	}
 	if _, err := os.Stat(alive.Dir); err != nil {
 		t.Errorf("a living host was swept: %v", err)
+	}
+}
+
+func TestAKilledKeeperLeavesNothingToo(t *testing.T) {
+	h := start(t)
+	_ = h.keeper.Process.Kill()
+	<-h.Gone()
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(h.Dir); err == nil {
+		t.Errorf("%s is left", h.Dir)
+	}
+	for _, hierarchy := range hierarchies() {
+		if _, err := os.Stat(filepath.Join(hierarchy, cgroupOf(h.Dir))); err == nil {
+			t.Errorf("cgroup %s is left in %s", cgroupOf(h.Dir), hierarchy)
+		}
+	}
+}
+
+func TestASignalMeetsTheEnd(t *testing.T) {
+	h := start(t)
+	for i := range 300 {
+		p, err := h.Run(Command{Args: []string{"/bin/true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(i%30) * 100 * time.Microsecond)
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			t.Fatalf("signal %d: %v", i, err)
+		}
+		var exit *ExitError
+		if err := p.Wait(t.Context()); err != nil && !errors.As(err, &exit) {
+			t.Fatalf("wait %d: %v", i, err)
+		}
+	}
+}
+
+func TestAFolderThatIsNotOursIsRefused(t *testing.T) {
+	start(t) // so that it is there
+	if err := os.Chmod(Root(), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start()
+	if restored := os.Chmod(Root(), 0o700); restored != nil {
+		t.Fatal(restored)
+	}
+	if err == nil || !strings.Contains(err.Error(), Root()) {
+		t.Errorf("a folder that everybody can write to: %v", err)
 	}
 }
 

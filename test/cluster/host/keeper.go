@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +23,7 @@ func keep(dir string) error {
 	lifeline, report := inherited(3, "lifeline"), inherited(4, "report")
 	lock, err := holdLock(dir)
 	if err != nil {
+		fmt.Fprint(report, err)
 		return err
 	}
 	defer lock.Close()
@@ -84,18 +86,26 @@ func namespaces() *syscall.SysProcAttr {
 
 // Sweep removes what hosts left behind whose keeper died before it could clean up (a power cut, an OOM kill).
 // It returns the folders that it removed.
-func Sweep() []string {
+func Sweep() ([]string, error) {
+	if err := checkRoot(); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
 	dirs, _ := filepath.Glob(filepath.Join(Root(), "*"))
 	var swept []string
+	var errs []error
 	for _, dir := range dirs {
 		if !abandoned(dir) {
 			continue
 		}
-		if sweep(dir) == nil {
-			swept = append(swept, dir)
+		if err := sweep(dir); err != nil {
+			errs = append(errs, fmt.Errorf("remove what is left of %s: %w", dir, err))
+			continue
 		}
+		swept = append(swept, dir)
 	}
-	return swept
+	return swept, errors.Join(errs...)
 }
 
 // Running lists this user's hosts that are alive, in the order of their names.
@@ -122,6 +132,10 @@ func abandoned(dir string) bool {
 	return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 }
 
+// sweep removes the folder last: by it the cgroups are found.
 func sweep(dir string) error {
-	return errors.Join(removeCgroups(dir), os.RemoveAll(dir))
+	if err := removeCgroups(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -95,7 +96,11 @@ func (p *Process) Signal(signal syscall.Signal) error {
 	case <-p.done:
 		return nil
 	default:
-		return send(p.conn, request{Signal: signal})
+		err := send(p.conn, request{Signal: signal})
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+			return nil // it ended just now
+		}
+		return err
 	}
 }
 

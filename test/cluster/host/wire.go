@@ -135,6 +135,9 @@ func (h *Host) call(ctx context.Context, ask request, files ...*os.File) (reply,
 	}
 	if err != nil {
 		_ = conn.Close()
+		for _, file := range got.files {
+			_ = file.Close()
+		}
 	}
 	return got, err
 }

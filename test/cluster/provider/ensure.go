@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,14 +29,14 @@ func (p *Provider) ensure(ctx context.Context, key string) error {
 	case Wait:
 		return nil
 	case Fail:
-		return p.fail(ctx, service)
+		return p.fail(ctx, service, "told to fail")
 	case Take:
-		p.forget(key)
+		p.pool.release(key)
 	case Name:
 		ingress = []corev1.LoadBalancerIngress{{Hostname: strings.ReplaceAll(key, "/", "-") + ".lb.example.com"}}
 	case Give:
 		if ingress, err = p.give(key, service); err != nil {
-			return err
+			return errors.Join(err, p.fail(ctx, service, err.Error()))
 		}
 	}
 	if sameIngress(service.Status.LoadBalancer.Ingress, ingress) {
@@ -59,13 +60,13 @@ func (p *Provider) give(key string, service *corev1.Service) ([]corev1.LoadBalan
 	return ingress, nil
 }
 
-func (p *Provider) fail(ctx context.Context, service *corev1.Service) error {
+func (p *Provider) fail(ctx context.Context, service *corev1.Service, why string) error {
 	now := metav1.Now()
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: service.Name + ".", Namespace: service.Namespace},
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: service.Namespace,
 			Name: service.Name, UID: service.UID},
-		Reason: "SyncLoadBalancerFailed", Message: "Error syncing load balancer: told to fail",
+		Reason: "SyncLoadBalancerFailed", Message: "Error syncing load balancer: " + why,
 		Type: corev1.EventTypeWarning, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		Source: corev1.EventSource{Component: "service-controller"},
 	}

@@ -55,7 +55,7 @@ func Start(ctx context.Context, client kubernetes.Interface, four, six netip.Pre
 		one: map[string]Behaviour{}, ensured: map[string]string{}, ensures: map[string]int{},
 		finished: make(chan struct{}),
 		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, time.Second)),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 30*time.Second)),
 	}
 	enqueue := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
