@@ -1,0 +1,141 @@
+// Package certstest makes certificates for tests, and lays them out as a kubelet lays out a Secret volume. It is for
+// tests alone.
+package certstest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Authority signs serving certificates.
+type Authority struct {
+	cert   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	serial int64
+}
+
+// NewAuthority has a key of its own.
+func NewAuthority(t testing.TB) *Authority {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Authority{cert: cert, key: key, serial: 1}
+}
+
+// Pool is what a client trusts.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// Pair is a certificate followed by its authority's, and its private key, as the files tls.crt and tls.key hold them.
+type Pair struct {
+	Cert, Key []byte
+}
+
+// Pair signs a new certificate with a new key for localhost and 127.0.0.1.
+func (a *Authority) Pair(t testing.TB, notAfter time.Time) Pair {
+	t.Helper()
+	a.serial++
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(a.serial), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: notAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := append(block("CERTIFICATE", der), block("CERTIFICATE", a.cert.Raw)...)
+	return Pair{Cert: chain, Key: block("PRIVATE KEY", keyDER)}
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func block(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// Volume is a Secret volume:
+//
+//	tls.crt -> ..data/tls.crt
+//	tls.key -> ..data/tls.key
+//	..data  -> ..7             swapped by renaming a new symlink over it
+//	..7/       tls.crt tls.key
+type Volume struct {
+	Dir        string
+	generation int
+}
+
+// NewVolume is empty: the Secret isn't there yet.
+func NewVolume(t testing.TB) *Volume {
+	t.Helper()
+	return &Volume{Dir: t.TempDir()}
+}
+
+// CertFile is where a pod finds the certificate.
+func (v *Volume) CertFile() string { return filepath.Join(v.Dir, "tls.crt") }
+
+// KeyFile is where a pod finds the private key.
+func (v *Volume) KeyFile() string { return filepath.Join(v.Dir, "tls.key") }
+
+// Put swaps the volume's content in one step, as a kubelet does.
+func (v *Volume) Put(t testing.TB, pair Pair) {
+	t.Helper()
+	before := ".." + strconv.Itoa(v.generation)
+	v.generation++
+	now := ".." + strconv.Itoa(v.generation)
+	must(t, os.Mkdir(filepath.Join(v.Dir, now), 0o755))
+	must(t, os.WriteFile(filepath.Join(v.Dir, now, "tls.crt"), pair.Cert, 0o644))
+	must(t, os.WriteFile(filepath.Join(v.Dir, now, "tls.key"), pair.Key, 0o600))
+	must(t, os.Symlink(now, filepath.Join(v.Dir, "..data_tmp")))
+	must(t, os.Rename(filepath.Join(v.Dir, "..data_tmp"), filepath.Join(v.Dir, "..data")))
+	if v.generation == 1 {
+		must(t, os.Symlink("..data/tls.crt", v.CertFile()))
+		must(t, os.Symlink("..data/tls.key", v.KeyFile()))
+	}
+	must(t, os.RemoveAll(filepath.Join(v.Dir, before)))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,55 @@
+package webhook
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap/zapcore"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+	"nowake.ai/svc-lb-mux/validation/corpus"
+)
+
+// TestCorpus asks about every Service of the corpus over HTTP.
+func TestCorpus(t *testing.T) {
+	cases, err := corpus.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := newDoor(t, zapcore.ErrorLevel)
+	for _, c := range cases {
+		t.Run(c.Name(), func(t *testing.T) {
+			got := door.ask(t, request(t, c.Old, c.Service))
+			if diff := cmp.Diff(c.Deny, causes(got)); diff != "" || got.Allowed != (len(c.Deny) == 0) {
+				t.Errorf("allowed %v, causes (-want +got):\n%s", got.Allowed, diff)
+			}
+			checkWarnings(t, got.Warnings)
+			if want := len(c.Warn) + len(c.Tolerated); len(got.Warnings) != want && !cut(got.Warnings) {
+				t.Errorf("%d warnings, want %d: %q", len(got.Warnings), want, got.Warnings)
+			}
+		})
+	}
+	if len(cases) < 500 {
+		t.Errorf("only %d cases: the corpus isn't whole", len(cases))
+	}
+}
+
+func causes(response *admissionv1.AdmissionResponse) []corpus.Expect {
+	if response.Result == nil || response.Result.Details == nil {
+		return nil
+	}
+	var all []corpus.Expect
+	for _, cause := range response.Result.Details.Causes {
+		all = append(all, corpus.Expect{Reason: validation.Reason(cause.Type), Field: cause.Field})
+	}
+	slices.SortFunc(all, corpus.Expect.Compare)
+	return all
+}
+
+// cut is true if the last line stands for more.
+func cut(warnings []string) bool {
+	return len(warnings) > 0 && len(warnings[len(warnings)-1]) < len("and 12345 more")+1 &&
+		warnings[len(warnings)-1][:4] == "and "
+}

@@ -1,0 +1,61 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// FuzzAdmissionReview sends any body: it is refused with a 4xx, or answered as an API server takes it. The handler is
+// the one without a net for panics.
+func FuzzAdmissionReview(f *testing.F) {
+	bad := annotated("external-ports", "http:0,grpc:http")
+	update := request(f, bad, bad)
+	good := request(f, nil, channel(nil))
+	for _, req := range []*admissionv1.AdmissionRequest{good, update, request(f, nil, bad)} {
+		f.Add(body(f, req))
+	}
+	f.Add([]byte(strings.Replace(string(body(f, good)), `"port":80`, `"port":1e9`, 1)))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1"}}`))
+	f.Add([]byte("[[[["))
+
+	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), large: newGate()}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(data))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			if w.Code < 400 || w.Code > 499 {
+				t.Errorf("code %d: %s", w.Code, w.Body)
+			}
+			return
+		}
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
+			t.Fatalf("%v: %s", err, w.Body)
+		}
+		checkAnswer(t, review)
+	})
+}
+
+func checkAnswer(t *testing.T, review admissionv1.AdmissionReview) {
+	t.Helper()
+	response := review.Response
+	switch {
+	case review.APIVersion != apiVersion || review.Kind != kind || response == nil || response.UID == "":
+		t.Fatalf("an answer that no API server takes: %+v", review)
+	case !response.Allowed && (response.Result == nil || response.Result.Code < 400 || response.Result.Message == ""):
+		t.Errorf("a denial without a word: %+v", response)
+	case len(response.Patch) > 0 || response.PatchType != nil:
+		t.Errorf("a validating webhook patches nothing: %+v", response)
+	}
+	checkWarnings(t, response.Warnings)
+}

@@ -1,0 +1,104 @@
+package webhook
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Path is where reviews are asked for.
+const Path = "/validate"
+
+type handler struct {
+	lang    validation.Language
+	log     *zap.Logger
+	metrics metrics
+	large   gate
+}
+
+// NewHandler answers AdmissionReviews of version v1.
+func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.Registerer) http.Handler {
+	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), large: newGate()}
+	return h.recovering(h)
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	leave, fault := h.large.enter(r)
+	if fault != nil {
+		h.refuse(w, r, fault)
+		return
+	}
+	defer leave()
+	req, fault := read(w, r)
+	if fault != nil {
+		h.refuse(w, r, fault)
+		return
+	}
+	answer := Review(h.lang, req)
+	h.write(w, answer)
+	h.metrics.answered(req.Operation, answer, time.Since(start))
+	if !answer.Response.Allowed {
+		h.logDenial(req, answer)
+	}
+}
+
+func (h *handler) write(w http.ResponseWriter, answer Answer) {
+	review := admissionv1.AdmissionReview{Response: answer.Response}
+	review.APIVersion, review.Kind = apiVersion, kind
+	body, err := json.Marshal(review)
+	if err != nil { // strings and numbers can't fail; if they do, the API server is to know
+		panic(err)
+	}
+	w.Header().Set("Content-Type", mediaType)
+	if _, err := w.Write(body); err != nil {
+		h.log.Debug("the API server went away before its answer", zap.Error(err))
+	}
+}
+
+// logDenial is the one line of a request at the level info. An annotation may hold a secret, so values stay out.
+func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer) {
+	h.log.Info("denied",
+		zap.String("operation", string(req.Operation)), zap.String("kind", answer.Kind),
+		zap.String("namespace", shorten(answer.Namespace, maxLogged)), zap.String("name", shorten(answer.Name, maxLogged)),
+		zap.String("user", shorten(req.UserInfo.Username, maxLogged)), zap.Strings("reasons", answer.Reasons),
+		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)))
+}
+
+// maxLogged bounds what a caller can have logged; no name in Kubernetes is longer.
+const maxLogged = 253
+
+// refuse answers what is no review at all. No API server sends such a thing, so it is counted, and logged only to
+// those who look for it.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
+	h.metrics.refused(fault.code)
+	h.log.Debug("refused a request", zap.String("from", r.RemoteAddr), zap.Int("code", fault.code),
+		zap.String("fault", fault.text))
+	if fault.code == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	http.Error(w, fault.text, fault.code)
+}
+
+// recovering makes a panic the failure of one request, which the API server then treats by the webhook's
+// failurePolicy.
+func (h *handler) recovering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			what := recover()
+			if what == nil {
+				return
+			}
+			h.metrics.refused(http.StatusInternalServerError)
+			h.log.Error("a review panicked", zap.Any("panic", what), zap.Stack("stack"))
+			http.Error(w, "the review failed, the webhook's log says why", http.StatusInternalServerError)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,174 @@
+package webhook
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Options are what a process is told: by flags and, where none is given, by environment variables.
+type Options struct {
+	// APIPrefix is what annotations and classes begin with.
+	APIPrefix string
+	// DefaultMuxNamespace is that of muxes which a class names without one.
+	DefaultMuxNamespace string
+	// LogLevel is debug, info, warn or error; empty is info, or debug if Debug is true-like.
+	LogLevel string
+	// Debug is the environment's word; a flag would say LogLevel.
+	Debug string
+
+	// Address is where reviews are served over TLS, ProbeAddress where probes and metrics are, without.
+	Address, ProbeAddress string
+
+	// CertDir holds the serving certificate, as CertName and KeyName.
+	CertDir, CertName, KeyName string
+	// CertInterval is how often the files are looked at.
+	CertInterval time.Duration
+
+	// DrainDelay is how long reviews are still taken once the process is told to end: the cluster needs that time to
+	// stop sending them here. DrainTimeout bounds the wait for those still under way after it.
+	DrainDelay, DrainTimeout time.Duration
+}
+
+// DefaultOptions takes from the environment what it says.
+func DefaultOptions(getenv func(string) string) Options {
+	first := func(values ...string) string {
+		for _, value := range values {
+			if value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	return Options{
+		APIPrefix:           first(getenv("API_PREFIX"), validation.DefaultPrefix),
+		DefaultMuxNamespace: first(getenv("DEFAULT_MUX_NAMESPACE"), getenv("NAMESPACE")),
+		Debug:               getenv("SVC_LB_MUX_DEBUG"),
+		Address:             ":9443",
+		ProbeAddress:        ":8081",
+		CertDir:             "/etc/svc-lb-mux/tls",
+		CertName:            "tls.crt",
+		KeyName:             "tls.key",
+		CertInterval:        10 * time.Second,
+		DrainDelay:          5 * time.Second,
+		DrainTimeout:        15 * time.Second,
+	}
+}
+
+// AddFlags lets flags overrule what is there.
+func (o *Options) AddFlags(flags *flag.FlagSet) {
+	text := func(to *string, name, usage string) { flags.StringVar(to, name, *to, usage) }
+	span := func(to *time.Duration, name, usage string) { flags.DurationVar(to, name, *to, usage) }
+
+	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
+	text(&o.DefaultMuxNamespace, "default-mux-namespace",
+		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
+	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
+	text(&o.Address, "address", "`host:port` to serve admission reviews on, over TLS")
+	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
+	text(&o.CertDir, "cert-dir", "`folder` with the serving certificate, such as a mounted Secret")
+	text(&o.CertName, "cert-name", "`file` in it with the certificate and what follows it in its chain")
+	text(&o.KeyName, "key-name", "`file` in it with the private key")
+	span(&o.CertInterval, "cert-interval", "`time` between two looks at these files")
+	span(&o.DrainDelay, "drain-delay",
+		"`time` for which reviews are still taken after SIGTERM, while the cluster stops sending them")
+	span(&o.DrainTimeout, "drain-timeout", "`time` to wait for reviews that are still under way after that")
+}
+
+// Check says everything that is wrong, each with its flag, its value and the way out.
+func (o Options) Check() error {
+	_, langErr := o.language()
+	_, levelErr := o.level()
+	return errors.Join(langErr, levelErr, o.checkAddresses(), o.checkFiles(), o.checkTimes())
+}
+
+func (o Options) language() (validation.Language, error) {
+	if _, err := validation.New(o.APIPrefix, "default"); err != nil {
+		return validation.Language{}, fmt.Errorf("--api-prefix (API_PREFIX): %w", err)
+	}
+	if o.DefaultMuxNamespace == "" {
+		return validation.Language{}, errors.New("--default-mux-namespace is empty: name the namespace that muxes " +
+			"live in, there or in DEFAULT_MUX_NAMESPACE or NAMESPACE")
+	}
+	lang, err := validation.New(o.APIPrefix, o.DefaultMuxNamespace)
+	if err != nil {
+		return lang, fmt.Errorf("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE): %w", err)
+	}
+	return lang, nil
+}
+
+func (o Options) level() (zapcore.Level, error) {
+	if o.LogLevel != "" {
+		switch level, err := zapcore.ParseLevel(o.LogLevel); {
+		case err == nil && level <= zapcore.ErrorLevel:
+			return level, nil
+		default:
+			return level, fmt.Errorf("--log-level %q: write debug, info, warn or error", o.LogLevel)
+		}
+	}
+	switch strings.ToLower(o.Debug) {
+	case "1", "true", "t", "yes", "y", "on":
+		return zapcore.DebugLevel, nil
+	case "", "0", "false", "f", "no", "n", "off":
+		return zapcore.InfoLevel, nil
+	}
+	return zapcore.InfoLevel, fmt.Errorf("SVC_LB_MUX_DEBUG %q is neither true nor false: write one of them, "+
+		"or overrule it with --log-level", o.Debug)
+}
+
+func (o Options) checkAddresses() error {
+	err := errors.Join(checkAddress("--address", o.Address), checkAddress("--probe-address", o.ProbeAddress))
+	if err == nil && o.Address == o.ProbeAddress && !strings.HasSuffix(o.Address, ":0") {
+		return fmt.Errorf("--probe-address %q is --address too: give it a port of its own", o.ProbeAddress)
+	}
+	return err
+}
+
+func checkAddress(name, value string) error {
+	_, port, err := net.SplitHostPort(value)
+	if number, portErr := strconv.ParseUint(port, 10, 16); err == nil && portErr == nil && number <= 65535 {
+		return nil
+	}
+	return fmt.Errorf("%s %q is not host:port: write :9443, or 127.0.0.1:9443", name, value)
+}
+
+func (o Options) checkFiles() error {
+	var errs []error
+	for _, file := range []struct{ name, value string }{{"--cert-name", o.CertName}, {"--key-name", o.KeyName}} {
+		if file.value == "" || filepath.Base(file.value) != file.value {
+			errs = append(errs, fmt.Errorf("%s %q is not the name of a file in --cert-dir: write one such as tls.crt",
+				file.name, file.value))
+		}
+	}
+	if o.CertDir == "" {
+		errs = append(errs, errors.New("--cert-dir is empty: name the folder that holds the certificate"))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) checkTimes() error {
+	var errs []error
+	for _, span := range []struct {
+		name         string
+		value, least time.Duration
+	}{
+		{"--cert-interval", o.CertInterval, 10 * time.Millisecond},
+		{"--drain-delay", o.DrainDelay, 0},
+		{"--drain-timeout", o.DrainTimeout, 0},
+	} {
+		if span.value < span.least {
+			errs = append(errs, fmt.Errorf("%s %s is too short: write %s or more, such as 10s",
+				span.name, span.value, span.least))
+		}
+	}
+	return errors.Join(errs...)
+}

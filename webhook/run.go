@@ -1,0 +1,102 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"nowake.ai/svc-lb-mux/certs"
+)
+
+// Run serves until the context ends, then drains, and returns nil if that was the reason. Its log goes to logs.
+func Run(ctx context.Context, options Options, version string, logs io.Writer) error {
+	p, err := newProcess(options, version, logs)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx)
+}
+
+// process is what one webhook consists of.
+type process struct {
+	options   Options
+	log       *zap.Logger
+	files     *certs.Files
+	state     *state
+	admission server
+	probes    server
+	sleep     func(time.Duration)
+}
+
+// newProcess listens at once, so that what can't work fails before anything runs.
+func newProcess(options Options, version string, logs io.Writer) (*process, error) {
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	lang, _ := options.language()
+	level, _ := options.level()
+	log := newLog(level, logs)
+	registry := newRegistry(version)
+	files := certs.NewFiles(certs.FilesOptions{
+		CertFile: filepath.Join(options.CertDir, options.CertName),
+		KeyFile:  filepath.Join(options.CertDir, options.KeyName),
+		Interval: options.CertInterval,
+	}, log, registry)
+	state := &state{certificate: files.Ready}
+
+	admission, err := net.Listen("tcp", options.Address)
+	if err != nil {
+		return nil, fmt.Errorf("--address %q: %w", options.Address, err)
+	}
+	probes, err := net.Listen("tcp", options.ProbeAddress)
+	if err != nil {
+		admission.Close()
+		return nil, fmt.Errorf("--probe-address %q: %w", options.ProbeAddress, err)
+	}
+	log.Info("starting", zap.String("version", version), zap.Stringer("address", admission.Addr()),
+		zap.Stringer("probeAddress", probes.Addr()), zap.String("apiPrefix", lang.Prefix()),
+		zap.String("defaultMuxNamespace", lang.DefaultMuxNamespace()))
+	return &process{
+		options: options, log: log, files: files, state: state,
+		admission: server{admissionServer(state.leaving(routes(NewHandler(lang, log, registry))), files, log), admission},
+		probes:    server{probeServer(probeRoutes(state, registry), log), probes},
+		sleep:     time.Sleep,
+	}, nil
+}
+
+// run returns when nothing of it runs any more.
+func (p *process) run(ctx context.Context) error {
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // certificates are followed to the very end
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+
+	failed := make(chan error, 2)
+	running.Go(func() { p.files.Run(following) })
+	running.Go(func() { failed <- p.admission.serveTLS() })
+	running.Go(func() { failed <- p.probes.serve() })
+
+	select {
+	case <-ctx.Done():
+		p.drain()
+		return nil
+	case err := <-failed:
+		p.admission.close()
+		p.probes.close()
+		return err
+	}
+}
+
+func newLog(level zapcore.Level, to io.Writer) *zap.Logger {
+	encoder := zap.NewProductionEncoderConfig()
+	encoder.TimeKey = "time"
+	encoder.EncodeTime, encoder.EncodeDuration = zapcore.RFC3339NanoTimeEncoder, zapcore.StringDurationEncoder
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level))
+}

@@ -1,0 +1,99 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"nowake.ai/svc-lb-mux/certs"
+)
+
+const (
+	// headerTimeout and bodyTimeout are more than an API server waits for (30 s at most, 5 s as the chart sets it);
+	// they end what nobody waits for any more.
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 10 * time.Second
+	answerTimeout = 15 * time.Second
+	// idleTimeout is more than the 90 s after which API servers close idle connections: were we the first to close
+	// one, a request could be on its way into it.
+	idleTimeout = 3 * time.Minute
+	// maxHeader is plenty: API servers send no tokens here.
+	maxHeader = 64 << 10
+
+	// An HTTP/2 connection's window must hold every stream's: else the large bodies that wait at the gate fill it, and
+	// those that should be read, the small ones too, wait for them. net/http takes less than 4 MiB; and a stream's
+	// can't be below the protocol's own 64 KiB, which callers use before they are told ours.
+	maxStreams       = 60
+	streamWindow     = 64 << 10
+	connectionWindow = maxStreams * streamWindow
+)
+
+// server is one listener and what is served there.
+type server struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+func admissionServer(handler http.Handler, files *certs.Files, log *zap.Logger) *http.Server {
+	server := probeServer(handler, log)
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.GetCertificate}
+	return server
+}
+
+func probeServer(handler http.Handler, log *zap.Logger) *http.Server {
+	errorLog, err := zap.NewStdLogAt(log, zap.DebugLevel) // handshakes that somebody broke off: no news to most
+	if err != nil {
+		panic(err) // only a level that doesn't exist
+	}
+	return &http.Server{
+		Handler: handler, ErrorLog: errorLog, MaxHeaderBytes: maxHeader,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamWindow,
+			MaxReceiveBufferPerConnection: connectionWindow,
+		},
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+	}
+}
+
+func routes(reviews http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(Path, reviews)
+	return mux
+}
+
+func (s server) serveTLS() error {
+	return s.ended(s.http.ServeTLS(s.listener, "", "")) // the certificate comes from TLSConfig
+}
+
+func (s server) serve() error {
+	return s.ended(s.http.Serve(s.listener))
+}
+
+func (s server) ended(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving on %s: %w", s.listener.Addr(), err)
+}
+
+// shutdown waits for what is under way, up to a limit, and then cuts it off.
+func (s server) shutdown(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		s.close()
+	}
+	return err
+}
+
+// close doesn't wait. Its error would be the listener's, which is closed then all the same.
+func (s server) close() {
+	_ = s.http.Close()
+}

@@ -1,0 +1,224 @@
+package webhook
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// load is callers that ask without a pause, over connections that stay and over new ones, HTTP/1.1 and HTTP/2.
+type load struct {
+	callers sync.WaitGroup
+	over    chan struct{}
+	asked   atomic.Int64
+	failed  atomic.Int64
+	first   atomic.Pointer[error]
+}
+
+func (r *running) load(t *testing.T) *load {
+	t.Helper()
+	l := &load{over: make(chan struct{})}
+	review := body(t, request(t, nil, channel(nil)))
+	for i := range 8 {
+		client := caller(r.authority.Pool(), i%2 == 0, i%4 < 2)
+		l.callers.Go(func() {
+			defer client.CloseIdleConnections()
+			for {
+				select {
+				case <-l.over:
+					return
+				default:
+				}
+				l.asked.Add(1)
+				if err := r.ask(client, bytes.NewReader(review)); err != nil {
+					l.failed.Add(1)
+					l.first.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	return l
+}
+
+// end stops the callers and returns how often they asked; every time must have been answered.
+func (l *load) end(t *testing.T) int64 {
+	t.Helper()
+	close(l.over)
+	l.callers.Wait()
+	if failed := l.failed.Load(); failed > 0 {
+		t.Errorf("%d of %d requests failed, first: %v", failed, l.asked.Load(), *l.first.Load())
+	}
+	return l.asked.Load()
+}
+
+func TestNoRequestFailsWhileCertificatesAreSwapped(t *testing.T) {
+	r := start(t, withCertificate(t))
+	r.awaitReady(t, http.StatusOK)
+	load := r.load(t)
+	const swaps = 100
+	expiry := time.Now().Add(2 * time.Hour).Truncate(time.Second)
+	for range swaps {
+		expiry = expiry.Add(time.Second)
+		r.volume.Put(t, r.authority.Pair(t, expiry))
+		for deadline := time.Now().Add(10 * time.Second); !r.files.NotAfter().Equal(expiry); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("a new pair isn't served")
+			}
+		}
+	}
+	t.Logf("%d requests during %d swaps", load.end(t), swaps)
+	r.end(t)
+}
+
+// slow is a body whose second half comes when it is told to.
+type slow struct {
+	first, second io.Reader
+	now           chan struct{}
+}
+
+func slowly(body []byte) *slow {
+	half := len(body) / 2
+	return &slow{bytes.NewReader(body[:half]), bytes.NewReader(body[half:]), make(chan struct{})}
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	if n, err := s.first.Read(p); !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	<-s.now
+	return s.second.Read(p)
+}
+
+func TestARolloutFailsNoAdmission(t *testing.T) {
+	r := start(t, func(r *running, options *Options) {
+		withCertificate(t)(r, options)
+		r.release = make(chan struct{})
+	})
+	r.awaitReady(t, http.StatusOK)
+	bodies, underWay := r.begin(t, 6)
+	load := r.load(t)
+
+	r.stop()
+	r.awaitReady(t, http.StatusServiceUnavailable)
+	if code, _ := r.probe(t, HealthPath); code != http.StatusOK {
+		t.Errorf("healthy while draining: %d; a kubelet would kill it", code)
+	}
+	if !r.saysGoodbye(t) {
+		t.Error("callers aren't asked to come back over a new connection, which would lead them elsewhere")
+	}
+	time.Sleep(500 * time.Millisecond)
+	asked := load.end(t) // now no endpoint leads here any more
+	close(r.release)
+	r.awaitClosed(t)
+
+	for _, body := range bodies {
+		close(body.now)
+	}
+	underWay.Wait()
+	r.end(t)
+	t.Logf("%d requests around the signal, %d under way at the end", asked, len(bodies))
+}
+
+// saysGoodbye is true if an answer is the last one of its connection.
+func (r *running) saysGoodbye(t *testing.T) bool {
+	t.Helper()
+	client := caller(r.authority.Pool(), false, false)
+	defer client.CloseIdleConnections()
+	response, err := client.Post("https://"+r.admission.listener.Addr().String()+Path, "application/json",
+		bytes.NewReader(body(t, request(t, nil, channel(nil)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.Close
+}
+
+// begin sends halves of good reviews; each must be allowed once its body is told to go on.
+func (r *running) begin(t *testing.T, count int) ([]*slow, *sync.WaitGroup) {
+	t.Helper()
+	var bodies []*slow
+	underWay := &sync.WaitGroup{}
+	for i := range count {
+		body := slowly(sized(t, 10<<10))
+		bodies = append(bodies, body)
+		underWay.Go(func() {
+			client := caller(r.authority.Pool(), false, i%2 == 0)
+			defer client.CloseIdleConnections()
+			if err := r.ask(client, body); err != nil {
+				t.Errorf("one that was under way: %v", err)
+			}
+		})
+	}
+	r.awaitInside(t, int64(count))
+	return bodies, underWay
+}
+
+// awaitClosed returns once nobody gets in any more.
+func (r *running) awaitClosed(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", r.admission.listener.Addr().String())
+		if err != nil {
+			return
+		}
+		conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("still takes new connections")
+		}
+	}
+}
+
+func TestAReviewThatNeverEndsDoesNotHoldTheProcess(t *testing.T) {
+	r := start(t, func(r *running, options *Options) {
+		withCertificate(t)(r, options)
+		options.DrainTimeout = 50 * time.Millisecond
+	})
+	r.awaitReady(t, http.StatusOK)
+	body := slowly(sized(t, 10<<10))
+	gone := make(chan error, 1)
+	client := caller(r.authority.Pool(), true, false)
+	go func() { gone <- r.ask(client, body) }()
+	r.awaitInside(t, 1)
+	r.end(t)
+	close(body.now)
+	if err := <-gone; err == nil {
+		t.Error("the test's review ended in time")
+	}
+	if !bytes.Contains([]byte(r.logs.String()), []byte("--drain-timeout")) {
+		t.Errorf("cut off without a word: %s", r.logs)
+	}
+}
+
+// TestLargeBodiesWaitTheirTurn keeps every place taken, and small reviews come through all the same.
+func TestLargeBodiesWaitTheirTurn(t *testing.T) {
+	r := start(t, withCertificate(t))
+	r.awaitReady(t, http.StatusOK)
+	client := caller(r.authority.Pool(), false, true)
+	defer client.CloseIdleConnections()
+	var large sync.WaitGroup
+	var bodies []*slow
+	for range 2 * maxLarge {
+		body := slowly(sized(t, 1<<20))
+		bodies = append(bodies, body)
+		large.Go(func() {
+			if err := r.ask(client, body); err != nil {
+				t.Errorf("a large one: %v", err)
+			}
+		})
+	}
+	r.awaitInside(t, 2*maxLarge)
+	if err := r.ask(client, bytes.NewReader(sized(t, 10))); err != nil {
+		t.Errorf("a small one: %v", err)
+	}
+	for _, body := range bodies {
+		close(body.now)
+	}
+	large.Wait()
+	r.end(t)
+}
