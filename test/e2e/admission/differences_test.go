@@ -1,0 +1,167 @@
+package admission
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+	"nowake.ai/svc-lb-mux/validation/corpus"
+)
+
+// differences are the Services of the corpus on which policy and validation disagree: always that the policy lets
+// pass what validation refuses. Each has a reason that whoever has only the policy can live with.
+func differences() map[string]string {
+	return map[string]string{
+		"a thousand ports that all want one number are told up to a point": "with more than 200 ports, to compare each " +
+			"with each costs more than the API server allows; the reconciler still gives a number to one of them only",
+	}
+}
+
+// beyond are differences that the corpus has no room for.
+func beyond() map[string]difference {
+	blanks := strings.Repeat(" ", 1000)
+	return map[string]difference{
+		"a list is read up to its 100th entry and one more: rules that compare entries cost the square of that": {
+			svc: aMuxThatSays("allowed-namespaces", numbered("team-%d,", 101)+"Wrong"), denies: "validation",
+		},
+		"a change from a list that is longer is let pass: there is no telling which mistakes are new": {
+			old: aMuxThatSays("port-range", numbered("%d,", 102)), svc: aMuxThatSays("port-range", "x"), denies: "validation",
+		},
+		"so is a change from more than 200 ports, as far as external-ports goes": {
+			old: aChannelThatAsks(200, ""), svc: aChannelThatAsks(1, "grcp:1"), denies: "validation",
+		},
+		"of more than 32 mistakes each counts for itself; validation stops reading, so that any change is news": {
+			old: aChannelThatAsks(0, numbered("x%d:1,", 40)), svc: aChannelThatAsks(0, numbered("x%d:1,", 39)), denies: "validation",
+		},
+		"an entry of 1,000 characters is refused unread: only one padded with blanks could be right": {
+			svc: aChannelThatAsks(0, "http"+blanks+":8080"), denies: "policy",
+		},
+		"so is a pattern of names of more than 300, though its placeholders may stand for less": {
+			svc: aMuxThatSays("allowed-hostnames", strings.Repeat("{namespace}.", 30)+"com"), denies: "policy",
+		},
+		"so is a length of time of more than 100": {
+			svc: aMuxThatSays("release-grace", "0."+strings.Repeat("0", 100)+"1s"), denies: "policy",
+		},
+	}
+}
+
+// difference is a change that one of the two denies.
+type difference struct {
+	old, svc *corev1.Service
+	denies   string
+}
+
+func differsBeyond(t *testing.T, w world, lang validation.Language) {
+	for why, d := range beyond() {
+		t.Run(why, func(t *testing.T) {
+			var old *corev1.Service
+			if d.old != nil {
+				var err error
+				if old, err = w.seed(t.Context(), d.old); err != nil {
+					t.Fatal(err)
+				}
+				defer w.remove(t, old)
+			}
+			got, want := w.judge(t.Context(), old, d.svc), len(lang.Review(d.old, d.svc).Denied) > 0
+			if got.err != nil || got.denied != (d.denies == "policy") || want != (d.denies == "validation") {
+				t.Errorf("want a denial by the %s alone; validation denies: %v; the policy: %+v", d.denies, want, got)
+			}
+		})
+	}
+}
+
+// affordsTheDearest makes Services on which every rule works as hard as it can be made to. Each is wrong, so a verdict
+// with validation's reason means that none of them ran out of cost.
+func affordsTheDearest(t *testing.T, w world) {
+	long := strings.Repeat("x", 900)
+	for name, svc := range map[string]*corev1.Service{
+		"a hundred and one of each mistake":   dearestMux(101, ""),
+		"long mistakes":                       dearestMux(60, long),
+		"199 ports, all unknown":              aChannelThatAsks(199, numbered("x%d:1,", 250)),
+		"199 ports, unknown at length":        aChannelThatAsks(199, numbered(long+"%d:1,", 250)),
+		"199 ports, all long and clashing":    aChannelThatAsks(199, numbered("p%d:"+strings.Repeat(" ", 900)+"1,", 199)),
+		"as many names":                       aChannelGathering(numbered("x.%d."+strings.Repeat("y.", 120)+"com,", 101)),
+		"as many names, too long":             aChannelGathering(numbered(long+"%d,", 101)),
+		"199 ports that clash":                aChannelThatAsks(199, numbered("p%d:1,", 199)),
+		"199 ports, wrong at length":          aChannelThatAsks(199, numbered("p%d:"+long+",", 250)),
+		"one port asked for a thousand times": aChannelThatAsks(199, strings.Repeat("p20000:1,", 1000)),
+		"patterns of full length": aMuxThatSays("allowed-hostnames",
+			numbered(strings.Repeat("{namespace}.", 24)+"%d,", 800)),
+		"ranges of full length": aMuxThatSays("port-range", numbered("%d"+strings.Repeat(" ", 900)+"-1,", 250)),
+		"one range in another":  aMuxThatSays("port-range", numbered("%d-65535,", 101)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, err := w.seed(t.Context(), svc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.remove(t, old)
+			fresh := svc.DeepCopy()
+			fresh.Name = "fresh"
+			got := w.judge(t.Context(), nil, fresh)
+			if !got.denied || len(got.reasons) == 0 || !strings.HasPrefix(string(got.reasons[0]), "Invalid") {
+				t.Errorf("it is refused for %v, %v: %s", got.reasons, got.err, got.message)
+			}
+			old.Labels = map[string]string{"a": "label"}
+			if got := w.judge(t.Context(), old, old); got.denied || got.err != nil {
+				t.Errorf("it can't be labelled: %+v", got)
+			}
+		})
+	}
+}
+
+// dearestMux has n wrong entries in each list.
+func dearestMux(n int, more string) *corev1.Service {
+	svc := aMuxThatSays("port-range", numbered("%d-65535"+more+",", n))
+	for key, format := range map[string]string{
+		"explicit-range": "%d-65535,", "allowed-namespaces": "_%d" + more + ",", "allowed-hostnames": "_%d" + more + ".example.com,",
+		"allowed-protocols": "x%d" + more + ",",
+	} {
+		svc.Annotations[prefix+"/"+key] = numbered(format, n)
+	}
+	return svc
+}
+
+// aChannelThatAsks and aMuxThatSays are good but for one annotation.
+func aChannelThatAsks(ports int, value string) *corev1.Service {
+	class := prefix + "/mux"
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "beyond", Namespace: corpus.Namespace,
+			Annotations: map[string]string{prefix + "/external-ports": value}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class,
+			AllocateLoadBalancerNodePorts: new(bool), Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	}
+	for i := range ports {
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", first+i), Port: int32(first + i)})
+	}
+	return svc
+}
+
+func aChannelGathering(names string) *corev1.Service {
+	svc := aChannelThatAsks(0, "")
+	svc.Annotations = map[string]string{prefix + "/external-dns-hostname": names}
+	return svc
+}
+
+func aMuxThatSays(key, value string) *corev1.Service {
+	svc := aChannelThatAsks(0, "")
+	svc.Spec.LoadBalancerClass = nil
+	svc.Annotations = map[string]string{prefix + "/multiplexer": "true", prefix + "/" + key: value}
+	return svc
+}
+
+// first is the first number of a long list.
+const first = 20000
+
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(format, "%d", strconv.Itoa(first+i)))
+	}
+	return b.String()
+}

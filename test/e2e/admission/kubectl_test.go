@@ -1,0 +1,154 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/validation/corpus"
+)
+
+// small leaves out what kubectl itself can't send: `apply` stores the object once more, in an annotation.
+func small(service *corev1.Service) bool {
+	data, err := json.Marshal(service)
+	return err == nil && len(data) < 100_000
+}
+
+func kubectlCorpus(t *testing.T, w world, cases []corpus.Case) {
+	var good, bad []*corev1.Service
+	for _, c := range cases {
+		switch {
+		case c.Impossible, c.Old != nil, !small(c.Service):
+		case len(c.Deny) == 0:
+			good = append(good, c.Service)
+		default:
+			bad = append(bad, c.Service)
+		}
+	}
+	if len(good) < 100 || len(bad) < 100 {
+		t.Fatalf("%d good and %d bad Services: that is not the corpus", len(good), len(bad))
+	}
+	for _, way := range [][]string{
+		{"apply", "--dry-run=server"},
+		{"apply", "--server-side", "--dry-run=server"},
+		{"create", "--dry-run=server"},
+		{"apply", "--server-side"},
+	} {
+		t.Run(strings.Join(way, " "), func(t *testing.T) {
+			args := append(slices.Clone(way), "-f", "-")
+			if _, err := w.TryKubectl(t.Context(), listOf(t, good), args...); err != nil {
+				t.Errorf("good Services are refused: %v", err)
+			}
+			out, err := w.TryKubectl(t.Context(), listOf(t, bad), args...)
+			if err == nil {
+				t.Error("not one bad Service is refused")
+			}
+			for _, service := range bad {
+				if name := service.Namespace + "/" + service.Name; !regexp.MustCompile(regexp.QuoteMeta(name) + "[ :]").MatchString(out.Stderr) {
+					t.Errorf("nothing is said about %s", name)
+				}
+			}
+			if out.Stdout != "" {
+				t.Errorf("bad Services pass:\n%s", out.Stdout)
+			}
+		})
+	}
+	if _, err := w.TryKubectl(t.Context(), listOf(t, good), "delete", "--wait=false", "-f", "-"); err != nil {
+		t.Errorf("what was applied can't be deleted: %v", err)
+	}
+}
+
+// listOf is one manifest of them all.
+func listOf(t *testing.T, services []*corev1.Service) string {
+	t.Helper()
+	items := make([]*corev1.Service, len(services))
+	for i, service := range services {
+		items[i] = service.DeepCopy()
+		items[i].TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
+	}
+	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// bad makes a Service that is bad already, as one from before the webhook would be.
+func bad(t *testing.T, w world, name string) {
+	t.Helper()
+	_, err := w.reconciler.CoreV1().Services(team).Create(t.Context(), channel(name, "grcp:1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func badAlready(t *testing.T, w world) {
+	bad(t, w, "old")
+	in := "--namespace=" + team
+	w.Kubectl(t, "label", "service/old", "touched=yes", in)
+	w.Kubectl(t, "patch", "service/old", in, "-p", `{"spec":{"selector":{"app":"new"}}}`)
+	edit(t, w, "old", "s/touched: .*/touched: again/")
+	if got := w.Kubectl(t, "get", "service/old", in, "-o", "jsonpath={.metadata.labels.touched} {.spec.selector.app}"); got != "again new" {
+		t.Errorf("after three changes it has %q", got)
+	}
+	w.Kubectl(t, "delete", "service/old", in)
+}
+
+// edit runs the real `kubectl edit` with sed for an editor.
+func edit(t *testing.T, w world, name, change string) cluster.Output {
+	t.Helper()
+	out, err := w.Run(t.Context(), cluster.Program{
+		Args: []string{filepath.Join(w.BinDir(), "kubectl"), "edit", "service/" + name, "--namespace=" + team},
+		Env:  []string{"KUBE_EDITOR=sed -i '" + change + "'"},
+	})
+	if err != nil {
+		out.Stderr += err.Error()
+	}
+	return out
+}
+
+func refusedInWords(t *testing.T, w world) {
+	const way = `port "grcp" is not one of this Service's ports (http)`
+	if _, err := w.user.CoreV1().Services(team).Create(t.Context(), channel("fine", "http:8080"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	in := "--namespace=" + team
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"grcp:1"}}}`, prefix+"/external-ports")
+	replacement, err := json.Marshal(channel("fine", "grcp:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(stdin string, args ...string) string {
+		out, err := w.TryKubectl(t.Context(), stdin, append(args, in)...)
+		if err == nil {
+			t.Errorf("kubectl %v is not refused", args)
+		}
+		return out.Stderr
+	}
+	for name, words := range map[string]string{
+		"patch, strategic": run("", "patch", "service/fine", "-p", patch),
+		"patch, merge":     run("", "patch", "service/fine", "--type=merge", "-p", patch),
+		"patch, json": run("", "patch", "service/fine", "--type=json", "-p",
+			`[{"op":"replace","path":"/metadata/annotations/`+strings.ReplaceAll(prefix, "/", "~1")+`~1external-ports","value":"grcp:1"}]`),
+		"annotate": run("", "annotate", "--overwrite", "service/fine", prefix+"/external-ports=grcp:1"),
+		"replace":  run(string(replacement), "replace", "-f", "-"),
+		"edit":     edit(t, w, "fine", "s/http:8080/grcp:1/").Stderr,
+		"create":   run(strings.ReplaceAll(string(replacement), `"fine"`, `"new"`), "create", "-f", "-"),
+	} {
+		if !strings.Contains(words, way) {
+			t.Errorf("%s: the way out is not in the words:\n%s", name, words)
+		}
+	}
+	if got := w.Kubectl(t, "get", "service/fine", in, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(got, "http:8080") {
+		t.Errorf("it was changed all the same: %s", got)
+	}
+	w.Kubectl(t, "delete", "service/fine", in)
+}
