@@ -43,6 +43,7 @@ func testBinary(t *testing.T, w world) {
 	t.Run("a change passes if its problems were there before", func(t *testing.T) { ratchet(t, w, cases) })
 	t.Run("a Service that is bad already can be labelled, edited and deleted", func(t *testing.T) { badAlready(t, w) })
 	t.Run("kubectl patch, edit and replace are refused in words", func(t *testing.T) { refusedInWords(t, w) })
+	t.Run("a refused change does not cost the live Service", func(t *testing.T) { survivesForce(t, w) })
 	t.Run("odd and hostile bodies", func(t *testing.T) { hostileBodies(t, w, hook.ca) })
 	t.Run("it counts what it said", func(t *testing.T) { counted(t, w) })
 	t.Run("while it is down a new channel is refused clearly", func(t *testing.T) { clearlyDown(t, w, hook) })

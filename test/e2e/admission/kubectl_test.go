@@ -115,6 +115,28 @@ func edit(t *testing.T, w world, name, change string) cluster.Output {
 	return out
 }
 
+// survivesForce is for the webhook and for the policy: `kubectl apply --force` deletes what it can't change in place,
+// and must not take a refusal for that.
+func survivesForce(t *testing.T, w world) {
+	svc := channel("live", "http:8080")
+	before, err := w.user.CoreV1().Services(team).Create(t.Context(), svc, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worse, err := json.Marshal(channel("live", "grcp:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := w.TryKubectl(t.Context(), string(worse), "apply", "--force", "-f", "-"); err == nil {
+		t.Errorf("the change is not refused: %s", out.Stdout)
+	}
+	after, err := w.user.CoreV1().Services(team).Get(t.Context(), "live", metav1.GetOptions{})
+	if err != nil || after.UID != before.UID {
+		t.Errorf("a refused change has taken the live Service: %v", err)
+	}
+	w.Kubectl(t, "delete", "service/live", "--namespace="+team)
+}
+
 func refusedInWords(t *testing.T, w world) {
 	const way = `port "grcp" is not one of this Service's ports (http)`
 	if _, err := w.user.CoreV1().Services(team).Create(t.Context(), channel("fine", "http:8080"), metav1.CreateOptions{}); err != nil {

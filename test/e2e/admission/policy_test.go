@@ -27,6 +27,8 @@ func testPolicy(t *testing.T, w world) {
 	t.Run("changes from one Service of the corpus to another", func(t *testing.T) { agreesOnChanges(t, w, lang, cases) })
 	t.Run("differences that the corpus does not show", func(t *testing.T) { differsBeyond(t, w, lang) })
 	t.Run("the dearest Services get a verdict", func(t *testing.T) { affordsTheDearest(t, w) })
+	w.namespace(t, team)
+	t.Run("a refused change does not cost the live Service", func(t *testing.T) { survivesForce(t, w) })
 	t.Run("no expression ever failed", func(t *testing.T) { neverFailed(t, w) })
 	t.Run("Kubernetes finds nothing wrong with its types", func(t *testing.T) { wellTyped(t, w) })
 	for _, kind := range []string{"validatingadmissionpolicybinding/teller", "validatingadmissionpolicybinding/" + release,
