@@ -92,8 +92,12 @@ func (g *gatherer) directory(path string) int {
 func (g *gatherer) isManifest(path string, entry fs.DirEntry) bool {
 	if entry.Type()&fs.ModeSymlink != 0 {
 		info, err := os.Stat(path)
-		if err == nil && info.IsDir() {
+		switch {
+		case err == nil && info.IsDir():
 			g.rep.skip(path, "is a link to a directory, which isn't followed: name it with -f")
+			return false
+		case err == nil && !info.Mode().IsRegular():
+			g.rep.skip(path, "is a link to no file: reading it could wait for ever")
 			return false
 		}
 	}

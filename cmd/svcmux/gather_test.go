@@ -77,6 +77,12 @@ func TestGathering(t *testing.T) {
 			args:  "-f d", code: 2,
 			want: []string{"svcmux validate: d/b.yaml: can't be read: no such file or directory"},
 		},
+		"a link to what isn't a file is told, not read": {
+			files: map[string]string{"d/bad.yaml": badChannel},
+			links: map[string]string{"d/endless.yaml": "/dev/zero"},
+			args:  "-f d", code: 1,
+			want: []string{"d/bad.yaml:8:", "d/endless.yaml: is a link to no file"},
+		},
 		"names that would break a terminal": {
 			files: map[string]string{"d/\x1b[31m\n.yaml": badChannel},
 			args:  "-f d", code: 1,
@@ -88,7 +94,7 @@ func TestGathering(t *testing.T) {
 			inFolder(t, tc.files)
 			for link, target := range tc.links {
 				if err := os.Symlink(target, link); err != nil {
-					t.Skip(err)
+					t.Fatal(err)
 				}
 			}
 			got := svcmux("", nil, append([]string{"validate"}, strings.Fields(tc.args)...)...)
