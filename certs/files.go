@@ -149,6 +149,11 @@ func (f *Files) adopt(found content) {
 		f.failed(err)
 		return
 	}
+	// Whoever wrote an expired pair did so by mistake: as long as the one before is good, it stays.
+	if expired(pair) && !expired(f.current.Load()) {
+		f.failed(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile, pair.Leaf.NotAfter.Format(time.RFC3339)))
+		return
+	}
 	f.served = found
 	f.current.Store(pair)
 	f.failure.Store(nil)
@@ -157,6 +162,9 @@ func (f *Files) adopt(found content) {
 		zap.String("serial", pair.Leaf.SerialNumber.Text(16)), zap.Strings("names", pair.Leaf.DNSNames),
 		zap.Time("notBefore", pair.Leaf.NotBefore), zap.Time("notAfter", pair.Leaf.NotAfter))
 }
+
+// expired is true for none, too.
+func expired(pair *tls.Certificate) bool { return pair == nil || time.Now().After(pair.Leaf.NotAfter) }
 
 // failed counts every bad look, so that a rate shows for as long as it lasts, but logs only what it hasn't said yet.
 func (f *Files) failed(err error) {

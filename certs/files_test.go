@@ -128,6 +128,24 @@ func TestBrokenFilesLeaveTheLastGoodPair(t *testing.T) {
 	}
 }
 
+func TestAnExpiredPairDoesNotReplaceAGoodOne(t *testing.T) {
+	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
+	f := follow(volume.Dir)
+	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
+	f.Look(t.Context())
+	volume.Put(t, authority.Pair(t, time.Now().Add(-time.Minute)))
+	f.Look(t.Context())
+	f.Look(t.Context())
+	if f.serial(t) != "2" || !strings.Contains(f.logs.String(), "has expired at") {
+		t.Errorf("serial %s is served, and the log says\n%s", f.serial(t), f.logs)
+	}
+	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
+	f.Look(t.Context())
+	if f.serial(t) != "4" {
+		t.Errorf("after the mend, serial %s is served", f.serial(t))
+	}
+}
+
 func TestFilesThatVanishLeaveTheLastGoodPair(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
