@@ -21,6 +21,7 @@ func TestWithoutRoot(t *testing.T) {
 	cache := worldReadable(t)
 	cmd := exec.Command("/proc/self/exe", "-test.run=^(TestWarmStart|TestNodes)$", "-test.v")
 	cmd.Env = append(os.Environ(), "SVC_LB_MUX_CACHE="+cache, "HOME="+cache)
+	cmd.Dir = filepath.Join(cache, "checkout")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -34,7 +35,8 @@ func TestWithoutRoot(t *testing.T) {
 	}
 }
 
-// worldReadable is a copy of the binaries that nobody can use: root's own cache is closed to others.
+// worldReadable is a copy of the binaries that nobody can use, and of the sources that they are known by: root's own
+// cache is closed to others, and the checkout may be.
 func worldReadable(t *testing.T) string {
 	t.Helper()
 	built, err := Binaries(t.Context())
@@ -49,6 +51,10 @@ func worldReadable(t *testing.T) string {
 	from := built["kubernetes"]
 	to := filepath.Join(cache, filepath.Base(from))
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	sources := filepath.Join("test", "cluster", "binaries", "kubernetes")
+	if err := os.CopyFS(filepath.Join(cache, "checkout", sources), os.DirFS(filepath.Join("..", "..", "..", sources))); err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(cache, func(path string, _ fs.DirEntry, err error) error {
