@@ -35,6 +35,10 @@ func testPolicy(t *testing.T, w world) {
 		"validatingadmissionpolicy/" + release} {
 		w.Kubectl(t, "delete", kind)
 	}
+	cluster.Eventually(t, "the API server has let go of the policy", func(ctx context.Context) error {
+		_, err := w.user.CoreV1().Services(team).Create(ctx, channel("probe", "grcp:1"), dry())
+		return err
+	})
 }
 
 func loadCorpus(t *testing.T, w world) (validation.Language, []corpus.Case) {
