@@ -22,28 +22,36 @@ const (
 	// maxBody leaves room for two objects of 3 MiB, the most that an API server takes in a request (etcd keeps 1.5
 	// MiB), and for what the review says about the request.
 	maxBody = 8 << 20
-	// smallBody is what nearly every review is below. Larger ones wait for their turn, see gate.
+	// smallBody is what nearly every review is below. Larger ones wait for their turn, see gate, which also counts in
+	// chunks of that size.
 	smallBody = 64 << 10
 )
 
-// fault is why a body is no review: the caller's mistake, in HTTP's words.
+// fault is why a request isn't judged, in HTTP's words: mostly the caller's mistake.
 type fault struct {
 	code int
 	text string
 }
 
+func (f *fault) Error() string { return f.text }
+
 func faultf(code int, format string, args ...any) *fault {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
-// read returns the review's request. Only a v1 AdmissionReview has one.
-func read(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, *fault) {
+// read returns the review's request. Only a v1 AdmissionReview has one. What it takes is given back by the caller.
+func read(w http.ResponseWriter, r *http.Request, taken *loan) (*admissionv1.AdmissionRequest, *fault) {
 	if fault := checkHeader(r); fault != nil {
 		return nil, fault
 	}
-	body, fault := readBody(w, r)
+	body, fault := readBody(w, r, taken)
 	if fault != nil {
 		return nil, fault
+	}
+	if len(body) > smallBody {
+		if fault := taken.takePlace(r.Context()); fault != nil {
+			return nil, fault
+		}
 	}
 	return parse(body)
 }
@@ -66,17 +74,21 @@ func tooLarge() *fault {
 	return faultf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxBody)
 }
 
-// readBody takes the memory that was announced, if it isn't much, and what comes beyond as it comes.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *fault) {
+// readBody takes memory as the body comes: what is announced is no more than a promise.
+func readBody(w http.ResponseWriter, r *http.Request, taken *loan) ([]byte, *fault) {
 	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), smallBody)) + bytes.MinRead)
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
-		if tooMany := new(http.MaxBytesError); errors.As(err, &tooMany) {
-			return nil, tooLarge()
-		}
+	more := func() *fault { return taken.takeChunk(r.Context()) }
+	_, err := body.ReadFrom(newMeter(http.MaxBytesReader(w, r.Body, maxBody), more))
+	var tooMany *http.MaxBytesError
+	var fault *fault
+	switch {
+	case errors.As(err, &fault):
+		return nil, fault
+	case errors.As(err, &tooMany):
+		return nil, tooLarge()
+	case err != nil:
 		return nil, faultf(http.StatusBadRequest, "the body ended early: %s", shorten(err.Error(), maxErrorText))
-	}
-	if body.Len() == 0 {
+	case body.Len() == 0:
 		return nil, faultf(http.StatusBadRequest, "the body is empty: send an AdmissionReview")
 	}
 	return body.Bytes(), nil

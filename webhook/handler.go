@@ -19,7 +19,7 @@ type handler struct {
 	lang    validation.Language
 	log     *zap.Logger
 	metrics metrics
-	large   gate
+	large   *gate
 }
 
 // NewHandler answers AdmissionReviews of version v1.
@@ -30,13 +30,9 @@ func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.R
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	leave, fault := h.large.enter(r)
-	if fault != nil {
-		h.refuse(w, r, fault)
-		return
-	}
-	defer leave()
-	req, fault := read(w, r)
+	taken := &loan{gate: h.large}
+	defer taken.giveBack()
+	req, fault := read(w, r, taken)
 	if fault != nil {
 		h.refuse(w, r, fault)
 		return
@@ -74,10 +70,15 @@ func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer) {
 // maxLogged bounds what a caller can have logged; no name in Kubernetes is longer.
 const maxLogged = 253
 
-// refuse answers what is no review at all. No API server sends such a thing, so it is counted, and logged only to
-// those who look for it.
+// refuse answers what isn't judged: what is no review, which no API server sends; a body whose sender went away or was
+// too slow; a large one that found no room. It is counted, and logged only to those who look for it, or anybody could
+// fill the log. But large ones that find no room are changes that an API server refuses, so the first of them is told.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
 	h.metrics.refused(fault.code)
+	if h.large.isNews(fault) {
+		h.log.Warn("turned a large review away: too many at once (this is said once, until there are none); more replicas "+
+			"share the load, and a NetworkPolicy keeps away who is no API server", zap.String("from", r.RemoteAddr))
+	}
 	h.log.Debug("refused a request", zap.String("from", r.RemoteAddr), zap.Int("code", fault.code),
 		zap.String("fault", fault.text))
 	if fault.code == http.StatusMethodNotAllowed {

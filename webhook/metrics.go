@@ -22,7 +22,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_reviews_total",
 			Help: "Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread where " +
-				"nobody had to look) and by decision (allowed, warned, denied).",
+				"nobody had to look, or nobody could read it) and by decision (allowed, warned, denied).",
 		}, []string{"operation", "kind", "decision"}),
 		denials: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_denials_total",
@@ -30,7 +30,8 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		}, []string{"reason"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_failed_requests_total",
-			Help: "Requests without an answer: what was no review (4xx), and reviews that failed (500).",
+			Help: "Requests without an answer: what was no review, or came too slowly or not to its end (4xx); reviews that " +
+				"failed (500); large ones turned away because there were too many at once (503).",
 		}, []string{"code"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "svc_lb_mux_admission_review_duration_seconds",

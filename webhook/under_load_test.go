@@ -195,26 +195,30 @@ func TestAReviewThatNeverEndsDoesNotHoldTheProcess(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesWaitTheirTurn keeps every place taken, and small reviews come through all the same.
-func TestLargeBodiesWaitTheirTurn(t *testing.T) {
+// TestSlowLargeBodiesKeepNobodyOut has more large bodies under way than there are places, and half of each sent: one
+// that comes at once is judged all the same, and so are they in the end.
+func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
 	r := start(t, withCertificate(t))
 	r.awaitReady(t, http.StatusOK)
 	client := caller(r.authority.Pool(), false, true)
 	defer client.CloseIdleConnections()
 	var large sync.WaitGroup
 	var bodies []*slow
-	for range 2 * maxLarge {
+	for range 4 * maxPlaces {
 		body := slowly(sized(t, 1<<20))
 		bodies = append(bodies, body)
 		large.Go(func() {
 			if err := r.ask(client, body); err != nil {
-				t.Errorf("a large one: %v", err)
+				t.Errorf("a slow one: %v", err)
 			}
 		})
 	}
-	r.awaitInside(t, 2*maxLarge)
-	if err := r.ask(client, bytes.NewReader(sized(t, 10))); err != nil {
-		t.Errorf("a small one: %v", err)
+	r.awaitInside(t, 4*maxPlaces)
+	for _, size := range []int{10, 1 << 20, 3 << 20} {
+		begin := time.Now()
+		if err := r.ask(client, bytes.NewReader(sized(t, size))); err != nil || time.Since(begin) > gateWait/2 {
+			t.Errorf("one of %d bytes, after %s: %v", size, time.Since(begin), err)
+		}
 	}
 	for _, body := range bodies {
 		close(body.now)
