@@ -36,6 +36,7 @@ type Files struct {
 	log     *zap.Logger
 	metrics fileMetrics
 	wait    func(context.Context, time.Duration) bool
+	now     func() time.Time
 
 	current atomic.Pointer[tls.Certificate]
 	failure atomic.Pointer[error] // of the last look; nil if it went well
@@ -43,6 +44,7 @@ type Files struct {
 	// Of the one goroutine that looks.
 	served    content
 	unsettled bool
+	told      stage // of what is served
 }
 
 // NewFiles looks at nothing yet: Look does, and Run goes on doing it.
@@ -50,7 +52,7 @@ func NewFiles(options FilesOptions, log *zap.Logger, registry prometheus.Registe
 	if options.Settle == 0 {
 		options.Settle = min(100*time.Millisecond, options.Interval)
 	}
-	return &Files{options: options, log: log, metrics: newFileMetrics(registry), wait: wait}
+	return &Files{options: options, log: log, metrics: newFileMetrics(registry), wait: wait, now: time.Now}
 }
 
 // GetCertificate is for tls.Config. Connections that are up stay up when the pair changes.
@@ -110,8 +112,10 @@ func (f *Files) pause() time.Duration {
 	return f.options.Interval
 }
 
-// Look reads the files once and serves them if they hold a new pair. It is not for several goroutines at once.
+// Look reads the files once and serves them if they hold a new pair; and it says so if the end of what is served is
+// near. It is not for several goroutines at once.
 func (f *Files) Look(ctx context.Context) {
+	defer f.tellExpiry()
 	f.unsettled = false
 	found, err := f.settled(ctx)
 	switch {
@@ -150,21 +154,23 @@ func (f *Files) adopt(found content) {
 		return
 	}
 	// Whoever wrote an expired pair did so by mistake: as long as the one before is good, it stays.
-	if expired(pair) && !expired(f.current.Load()) {
+	if f.expired(pair) && !f.expired(f.current.Load()) {
 		f.failed(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile, pair.Leaf.NotAfter.Format(time.RFC3339)))
 		return
 	}
-	f.served = found
+	f.served, f.told = found, fresh
 	f.current.Store(pair)
 	f.failure.Store(nil)
 	f.metrics.loaded(pair.Leaf.NotAfter)
 	f.log.Info("serving certificate loaded", zap.String("file", f.options.CertFile),
-		zap.String("serial", pair.Leaf.SerialNumber.Text(16)), zap.Strings("names", pair.Leaf.DNSNames),
+		zap.String("serial", pair.Leaf.SerialNumber.Text(16)), zap.Strings("names", namesOf(pair.Leaf)),
 		zap.Time("notBefore", pair.Leaf.NotBefore), zap.Time("notAfter", pair.Leaf.NotAfter))
 }
 
 // expired is true for none, too.
-func expired(pair *tls.Certificate) bool { return pair == nil || time.Now().After(pair.Leaf.NotAfter) }
+func (f *Files) expired(pair *tls.Certificate) bool {
+	return pair == nil || stageOf(pair.Leaf, f.now()) == over
+}
 
 // failed counts every bad look, so that a rate shows for as long as it lasts, but logs only what it hasn't said yet.
 func (f *Files) failed(err error) {
