@@ -1,5 +1,7 @@
 package validation
 
+import "slices"
+
 // DefaultPrefix is the prefix of every name below, unless another is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
 
@@ -28,6 +30,9 @@ const (
 	aggregatedExternalDNS = "aggregated-external-dns"
 	managed               = "managed"
 	mux                   = "mux"
+	channelNamespace      = "channel-namespace"
+	channelName           = "channel-name"
+	source                = "source"
 	finalizer             = "finalizer"
 
 	accepted      = "Accepted"
@@ -72,6 +77,9 @@ type Keys struct {
 	AggregatedExternalDNS string // mux: which external-dns values are ours
 	Managed               string // a mux's slices: ours
 	Mux                   string // a mux's slices and ledger: whose they are
+	ChannelNamespace      string // label of a mux's slices: the namespace of the channel that is carried
+	ChannelName           string // label of a mux's slices: its name
+	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's, removed on sight
 
 	// Condition types on a channel.
@@ -105,6 +113,9 @@ func keysUnder(prefix string) Keys {
 		AggregatedExternalDNS: under + aggregatedExternalDNS,
 		Managed:               under + managed,
 		Mux:                   under + mux,
+		ChannelNamespace:      under + channelNamespace,
+		ChannelName:           under + channelName,
+		Source:                under + source,
 		Finalizer:             under + finalizer,
 		Accepted:              under + accepted,
 		Programmed:            under + programmed,
@@ -116,9 +127,9 @@ func keysUnder(prefix string) Keys {
 type place uint8
 
 const (
-	onMux place = 1 << iota
-	onChannel
-	anywhere = onMux | onChannel
+	onMux     = place(IsMux)
+	onChannel = place(IsChannel)
+	anywhere  = place(Both)
 )
 
 // placeOf returns where an annotation of ours, named without the prefix, belongs; 0 if there is none of that name.
@@ -135,6 +146,9 @@ func placeOf(name string) place {
 	}
 	return 0
 }
+
+// isSettable is true for a name that a user may write.
+func isSettable(name string) bool { return slices.Contains(settable(), name) }
 
 // settable are the names that a user may have meant.
 func settable() []string {
