@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -41,6 +42,7 @@ func TestCorpus(t *testing.T) {
 		t.Run(c.Name(), func(t *testing.T) {
 			before := c.Service.DeepCopy()
 			verdict := lang.Review(c.Old, c.Service)
+			lang.Typos(c.Service)
 			expect(t, "denied", c.Deny, verdict.Denied)
 			expect(t, "tolerated", c.Tolerated, verdict.Tolerated)
 			expect(t, "warned of", c.Warn, verdict.Warnings)
@@ -92,7 +94,7 @@ func TestMessagesAreFitToPrint(t *testing.T) {
 	lang, cases := load(t)
 	for _, c := range cases {
 		found := lang.Check(c.Service)
-		for _, p := range append(found.Problems, found.Warnings...) {
+		for _, p := range slices.Concat(found.Problems, found.Warnings, lang.Typos(c.Service)) {
 			if len(p.Message) > bound || !utf8.ValidString(p.Message) {
 				t.Errorf("%s: message of %d bytes: %.80q", c.Name(), len(p.Message), p.Message)
 			}
@@ -110,7 +112,7 @@ func TestMessages(t *testing.T) {
 	for _, c := range cases {
 		verdict := lang.Review(c.Old, c.Service)
 		said := printed("denied", verdict.Denied) + printed("tolerated", verdict.Tolerated) +
-			printed("warning", verdict.Warnings)
+			printed("warning", verdict.Warnings) + printed("in a file, warning", lang.Typos(c.Service))
 		if said != "" {
 			fmt.Fprintf(&b, "%s\n%s\n", c.Name(), said)
 		}

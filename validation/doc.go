@@ -9,7 +9,7 @@
 //	Language.ParseChannel a Service as a Channel, likewise
 //	Language.Check        what was found about a Service, whatever it is
 //	Language.Review       the same for a change: old problems don't block it (the ratchet)
-//	Language.Typos        what a file may have meant, where its prefix isn't ours
+//	Language.Typos        what a file may have meant, where slips make its Service somebody else's
 //	Language.Keys         every annotation key and condition type that is read or written
 //
 // What was found comes as Findings: problems, which deny, and warnings, which don't. All of one object's come at

@@ -2,9 +2,6 @@ package validation
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,6 +167,10 @@ func textTooMany() string {
 	return fmt.Sprintf("reading stopped after these %d mistakes: mend them first", maxProblems)
 }
 
+func textMore(text string, count int) string {
+	return fmt.Sprintf("%s (and %d more like it)", text, count)
+}
+
 // Warnings.
 
 func textNotHonoured(part, value, wayOut string) string {
@@ -210,66 +211,34 @@ func textSame() string {
 }
 
 func textUnknownAnnotation(name string) string {
-	return fmt.Sprintf("%s: there is no such annotation%s", quote(name), didYouMean(lower(name), settable()))
+	wayOut := didYouMean(lower(name), settable())
+	if wayOut == "" {
+		wayOut = ": take it away"
+	}
+	return fmt.Sprintf("%s: there is no such annotation%s", quote(name), wayOut)
 }
 
 func textMisplaced(name string, on, belongs Kind) string {
 	return fmt.Sprintf("%s: has no effect on a %s: it belongs on a %s", name, on, belongs)
 }
 
+func textStray(name, prefix string, belongs place) string {
+	switch belongs {
+	case onMux:
+		return fmt.Sprintf(`%s: has no effect on a Service that is no mux: add the annotation %s/%s: "true", `+
+			"or take this one away", name, prefix, multiplexer)
+	case onChannel:
+		return fmt.Sprintf("%s: has no effect on a Service that is no channel: set spec.loadBalancerClass: %s/<mux>, "+
+			"or take the annotation away", name, prefix)
+	}
+	return name + ": has no effect on a Service that is neither mux nor channel: take it away"
+}
+
+func textLabel(key, meant string) string {
+	return fmt.Sprintf("%s is a label, and nobody here reads those: write %s under metadata.annotations",
+		plain(key), plain(meant))
+}
+
 func textPrefix(value, meant string) string {
 	return fmt.Sprintf("%s is under a prefix that nobody here listens to: did you mean %s?", plain(value), plain(meant))
-}
-
-// Parts of sentences.
-
-// quote makes any value fit to print: escaped as Go would, and cut to a bounded length.
-func quote(value string) string {
-	if len(value) <= maxQuoted {
-		return strconv.Quote(value)
-	}
-	end := maxQuoted
-	for end > maxQuoted-utf8.UTFMax && !utf8.RuneStart(value[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(value[:end]), len(value))
-}
-
-// plain leaves a value without quotes if it is short and printable: a key, a port.
-func plain(value string) string {
-	if quoted := quote(value); quoted != `"`+value+`"` {
-		return quoted
-	}
-	return value
-}
-
-// list shows the first few names.
-func list(names []string) string {
-	if len(names) <= maxListed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
-}
-
-func zeroHint(value string) string {
-	if trimmed := strings.TrimLeft(value, "0"); trimmed != value && digits(trimmed) == len(trimmed) && trimmed != "" {
-		return ": leave out the leading zero"
-	}
-	return ""
-}
-
-func didYouMean(name string, known []string) string {
-	if best := nearest(name, known); best != "" {
-		return ": did you mean " + best + "?"
-	}
-	return ""
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

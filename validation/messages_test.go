@@ -23,7 +23,7 @@ func TestNearest(t *testing.T) {
 		"an empty one":                 {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nearest(c.typed, names); got != c.want {
+			if got := Nearest(c.typed, names); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

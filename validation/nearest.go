@@ -1,8 +1,8 @@
 package validation
 
-// nearest returns the known name that s was most likely meant to be, or "" if none is close: one slip for a short
+// Nearest returns the known name that s was most likely meant to be, or "" if none is close: one slip for a short
 // name, two for a longer one.
-func nearest(s string, known []string) string {
+func Nearest(s string, known []string) string {
 	if len(s) > maxLabel {
 		return ""
 	}

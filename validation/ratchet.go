@@ -28,9 +28,12 @@ func ratchet(old, new []Problem) (news, known []Problem) {
 	return news, known
 }
 
-// Check returns what there is to say about a Service, whatever it is; of a stranger, nothing.
+// Check returns what there is to say about a Service, whatever it is; of a stranger, nothing. Problems that read alike
+// come once, with their number.
 func (l Language) Check(svc *corev1.Service) Findings {
-	return l.check(svc, l.Classify(svc))
+	found := l.check(svc, l.Classify(svc))
+	found.Problems = told(found.Problems)
+	return found
 }
 
 // check judges a Service in the given roles, and only those.
@@ -71,7 +74,7 @@ func unsaid(said, more []Problem) []Problem {
 	return left
 }
 
-// Verdict is the answer to a change of a Service.
+// Verdict is the answer to a change of a Service. Problems that read alike come once, with their number.
 type Verdict struct {
 	Kind Kind
 	// Denied are the problems that this change brings; the change may pass if there are none.
@@ -89,11 +92,10 @@ func (l Language) Review(old, new *corev1.Service) Verdict {
 		return Verdict{}
 	}
 	found := l.check(new, kind)
-	verdict := Verdict{Kind: kind, Denied: found.Problems, Warnings: found.Warnings}
-	if old == nil || len(found.Problems) == 0 {
-		return verdict
+	denied, tolerated := found.Problems, []Problem(nil)
+	if old != nil && len(denied) > 0 {
+		before := l.check(old, l.Classify(old)&kind)
+		denied, tolerated = ratchet(before.Problems, denied)
 	}
-	before := l.check(old, l.Classify(old)&kind)
-	verdict.Denied, verdict.Tolerated = ratchet(before.Problems, found.Problems)
-	return verdict
+	return Verdict{Kind: kind, Denied: told(denied), Tolerated: told(tolerated), Warnings: found.Warnings}
 }

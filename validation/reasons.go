@@ -69,6 +69,7 @@ const (
 	LikelyTypo Reason = "LikelyTypo"
 	// UnknownAnnotation is an annotation under our prefix that means nothing.
 	UnknownAnnotation Reason = "UnknownAnnotation"
-	// MisplacedAnnotation is a mux's annotation on a channel, or a channel's on a mux.
+	// MisplacedAnnotation is an annotation of ours where it means nothing: a mux's on a channel, a channel's on a mux,
+	// either on a Service that is neither, or among the labels.
 	MisplacedAnnotation Reason = "MisplacedAnnotation"
 )

@@ -38,7 +38,8 @@ func FuzzService(f *testing.F) {
 			k.AggregatedExternalDNS: names, DefaultPrefix + "/" + names: setting,
 			"service.beta.kubernetes.io/" + names: setting, ExternalDNSHostname: names, CloudflareProxied: setting,
 		}
-		var found Findings
+		svc.Labels = map[string]string{DefaultPrefix + "/" + names: setting, "svc-mux.nowake.io/" + port: setting}
+		found := Findings{Warnings: lang.Typos(svc)}
 		_, asMux := lang.ParseMux(svc)
 		_, asChannel := lang.ParseChannel(svc)
 		for _, part := range []Findings{asMux, asChannel, lang.Check(svc)} {

@@ -1,25 +1,40 @@
 package validation
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestTypos(t *testing.T) {
-	lang := language(t)
+// typosOf returns what a file is warned of, as REASON FIELD.
+func typosOf(t *testing.T, svc *corev1.Service) []string {
+	t.Helper()
+	var got []string
+	for _, p := range language(t).Typos(svc) {
+		got = append(got, string(p.Reason)+" "+p.Field)
+	}
+	return got
+}
+
+func TestTyposInPrefixes(t *testing.T) {
+	typo := func(key string) []string { return []string{"LikelyTypo metadata.annotations[" + key + "]"} }
 	for name, c := range map[string]struct {
 		key, class string
 		want       []string
 	}{
 		"our own prefix":              {"svc-mux.nowake.ai/external-ports", "svc-mux.nowake.ai/mux", nil},
-		"one too few in a key":        {"svc-mux.nowake.i/placeholder", "", []string{"svc-mux.nowake.i/placeholder"}},
-		"two swapped in a class":      {"", "svc-mux.nowaek.ai/mux", []string{"svc-mux.nowaek.ai/mux"}},
-		"capitals in a key":           {"Svc-Mux.nowake.ai/multiplexer", "", []string{"Svc-Mux.nowake.ai/multiplexer"}},
+		"one too few in a key":        {"svc-mux.nowake.i/placeholder", "", typo("svc-mux.nowake.i/placeholder")},
+		"two swapped in a class":      {"", "svc-mux.nowaek.ai/mux", []string{"LikelyTypo spec.loadBalancerClass"}},
+		"capitals in a key":           {"Svc-Mux.nowake.ai/multiplexer", "", typo("Svc-Mux.nowake.ai/multiplexer")},
+		"a slip in prefix and name":   {"svc-mux.nowake.io/multiplexor", "", typo("svc-mux.nowake.io/multiplexor")},
+		"capitals in both":            {"SVC-MUX.nowake.ai/Port-Range", "", typo("SVC-MUX.nowake.ai/Port-Range")},
 		"three slips and more":        {"s.nowake.ai/disabled", "s.nowake.ai/x", nil},
 		"a name of ours elsewhere":    {"example.com/disabled", "example.com/mux", nil},
+		"a slip in it elsewhere":      {"example.com/multiplexor", "", nil},
 		"a name that is none of ours": {"svc-mux.nowake.a/flavour", "", nil},
+		"a name that we write":        {"svc-mux.nowake.a/ports", "", nil},
 		"a prefix that ours begins":   {"svc-mux.nowake.ai.evil/disabled", "svc-mux.nowake.ai.evil/x", nil},
 		"a key without a prefix":      {"disabled", "mux", nil},
 	} {
@@ -31,13 +46,121 @@ func TestTypos(t *testing.T) {
 			if c.class != "" {
 				svc.Spec.LoadBalancerClass = &c.class
 			}
-			var got []string
-			for _, p := range lang.Typos(svc) {
-				got = append(got, p.Value)
+			if diff := cmp.Diff(c.want, typosOf(t, svc)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTyposOfServicesThatNobodyReads writes keys without our prefix, where they have none.
+func TestTyposOfServicesThatNobodyReads(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations, labels map[string]string
+		class               string
+		want                []string
+	}{
+		"a misspelt multiplexer":  {annotations: map[string]string{"multiplexor": "true"}, want: []string{"UnknownAnnotation multiplexor"}},
+		"a name like none":        {annotations: map[string]string{"flavour": "x"}, want: []string{"UnknownAnnotation flavour"}},
+		"a mux's, and no mux":     {annotations: map[string]string{"port-range": "1-9"}, want: []string{"MisplacedAnnotation port-range"}},
+		"a channel's, no channel": {annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
+		"either's":                {annotations: map[string]string{"disabled": "true"}, want: []string{"MisplacedAnnotation disabled"}},
+		"the slip alone is told": {
+			annotations: map[string]string{"multiplexor": "true", "port-range": "1-9", "disabled": "true", "external-ports": "a:1"},
+			want:        []string{"MisplacedAnnotation external-ports", "UnknownAnnotation multiplexor"},
+		},
+		"also one in the prefix": {
+			annotations: map[string]string{"svc-mux.nowake.io/multiplexer": "true", "port-range": "1-9"},
+			want:        []string{"LikelyTypo svc-mux.nowake.io/multiplexer"},
+		},
+		"also one in the class": {
+			annotations: map[string]string{"external-ports": "a:1", "disabled": "true"}, class: "svc-mux.nowaek.ai/mux",
+			want: []string{"LikelyTypo spec.loadBalancerClass"},
+		},
+		"a mux that is switched off": {annotations: map[string]string{"multiplexer": "false", "port-range": "1-9", "disabled": "true"}},
+		"and a channel's on it": {
+			annotations: map[string]string{"multiplexer": "false", "external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"},
+		},
+		"a label": {
+			labels: map[string]string{"multiplexer": "true"}, annotations: map[string]string{"port-range": "1-9"},
+			want: []string{"MisplacedAnnotation metadata.labels[svc-mux.nowake.ai/multiplexer]"},
+		},
+		"a label with two slips": {
+			labels: map[string]string{"svc-mux.nowake.io/port_range": "x"},
+			want:   []string{"MisplacedAnnotation metadata.labels[svc-mux.nowake.io/port_range]"},
+		},
+		"a label of a channel": {
+			labels: map[string]string{"external-ports": "x"}, class: "svc-mux.nowake.ai/mux",
+			want: []string{"MisplacedAnnotation metadata.labels[svc-mux.nowake.ai/external-ports]"},
+		},
+		"a label beside its annotation": {labels: map[string]string{"multiplexer": "true"}, annotations: map[string]string{"multiplexer": "true"}},
+		"a label like none of ours":     {labels: map[string]string{"flavour": "x", "mux": "x"}},
+		"another's class":               {class: "example.com/lb", annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
+		"a channel is admission's":      {class: "svc-mux.nowake.ai/mux", annotations: map[string]string{"port-range": "x", "y": "z"}},
+		"a mux is, too":                 {annotations: map[string]string{"multiplexer": "True", "external-ports": "x", "y": "z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := &corev1.Service{}
+			svc.Annotations, svc.Labels = prefixed(c.annotations), prefixed(c.labels)
+			if c.class != "" {
+				svc.Spec.LoadBalancerClass = &c.class
+			}
+			got := typosOf(t, svc)
+			for i := range got {
+				got[i] = strings.ReplaceAll(got[i], "metadata.annotations[svc-mux.nowake.ai/", "")
+				got[i] = strings.ReplaceAll(got[i], "metadata.annotations[", "")
+				if !strings.Contains(got[i], "[") {
+					got[i] = strings.TrimSuffix(got[i], "]")
+				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func prefixed(keys map[string]string) map[string]string {
+	all := map[string]string{}
+	for key, value := range keys {
+		if !strings.Contains(key, "/") {
+			key = DefaultPrefix + "/" + key
+		}
+		all[key] = value
+	}
+	return all
+}
+
+// TestWhatWeWriteIsNoTypo puts every key that isn't users' on a Service, as an annotation and as a label: one that was
+// a mux or a channel until now may carry it.
+func TestWhatWeWriteIsNoTypo(t *testing.T) {
+	svc := &corev1.Service{}
+	svc.Annotations = map[string]string{}
+	keys := language(t).Keys()
+	for _, key := range []string{
+		keys.Ports, keys.Generation, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS, keys.Managed,
+		keys.Mux,
+	} {
+		svc.Annotations[key] = "x"
+	}
+	svc.Labels = svc.Annotations
+	if got := typosOf(t, svc); got != nil {
+		t.Errorf("warned of %q", got)
+	}
+}
+
+func TestALanguageWithoutAPrefixWarnsOfNothing(t *testing.T) {
+	svc := &corev1.Service{}
+	svc.Annotations = map[string]string{"/x": "", "x/disabled": ""}
+	if got := (Language{}).Typos(svc); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTyposAreBounded(t *testing.T) {
+	svc := &corev1.Service{}
+	svc.Annotations = unknownAnnotations(500)
+	if got := len(typosOf(t, svc)); got != maxProblems {
+		t.Errorf("%d warnings, want %d", got, maxProblems)
 	}
 }

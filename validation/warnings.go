@@ -30,7 +30,7 @@ func warnChannel(svc *corev1.Service, found *Findings) {
 		const part = "spec.allocateLoadBalancerNodePorts"
 		found.warn(NodePortsUnused, part, "", "", textNodePorts())
 	}
-	for _, key := range keysThat(svc, isProviderKey) {
+	for _, key := range keysThat(svc.Annotations, isProviderKey) {
 		value := svc.Annotations[key]
 		found.warn(FieldNotHonoured, annotationField(key), "", value, textNotHonoured(key, value, onTheMux))
 	}
@@ -40,10 +40,10 @@ func isProviderKey(key string) bool {
 	return strings.HasPrefix(key, providerKeys) && key != corev1.AnnotationLoadBalancerSourceRangesKey
 }
 
-// keysThat returns the first few annotation keys, in order, that there is something to say about.
-func keysThat(svc *corev1.Service, matter func(key string) bool) []string {
+// keysThat returns the first few keys of annotations or labels, in order, that there is something to say about.
+func keysThat(all map[string]string, matter func(key string) bool) []string {
 	var keys []string
-	for key := range svc.Annotations {
+	for key := range all {
 		if matter(key) {
 			keys = append(keys, key)
 		}
@@ -61,7 +61,7 @@ func (l Language) warnAnnotations(svc *corev1.Service, what Kind, found *Finding
 	if l.Classify(svc) == Both {
 		here = anywhere // whichever is meant, it is refused: don't guess
 	}
-	useless := keysThat(svc, func(key string) bool {
+	useless := keysThat(svc.Annotations, func(key string) bool {
 		name, ours := l.ownName(key)
 		return ours && placeOf(name)&here == 0
 	})

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -41,17 +42,9 @@ type Options struct {
 
 // DefaultOptions takes from the environment what it says.
 func DefaultOptions(getenv func(string) string) Options {
-	first := func(values ...string) string {
-		for _, value := range values {
-			if value != "" {
-				return value
-			}
-		}
-		return ""
-	}
 	return Options{
-		APIPrefix:           first(getenv("API_PREFIX"), validation.DefaultPrefix),
-		DefaultMuxNamespace: first(getenv("DEFAULT_MUX_NAMESPACE"), getenv("NAMESPACE")),
+		APIPrefix:           cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
+		DefaultMuxNamespace: cmp.Or(getenv("DEFAULT_MUX_NAMESPACE"), getenv("NAMESPACE")),
 		Debug:               getenv("SVC_LB_MUX_DEBUG"),
 		Address:             ":9443",
 		ProbeAddress:        ":8081",
@@ -92,18 +85,29 @@ func (o Options) Check() error {
 }
 
 func (o Options) language() (validation.Language, error) {
+	if err := errors.Join(o.checkPrefix(), o.checkNamespace()); err != nil {
+		return validation.Language{}, err
+	}
+	return validation.New(o.APIPrefix, o.DefaultMuxNamespace)
+}
+
+// checkPrefix and checkNamespace each put something good in the other's place, so that both are told.
+func (o Options) checkPrefix() error {
 	if _, err := validation.New(o.APIPrefix, "default"); err != nil {
-		return validation.Language{}, fmt.Errorf("--api-prefix (API_PREFIX): %w", err)
+		return fmt.Errorf("--api-prefix (API_PREFIX): %w", err)
 	}
+	return nil
+}
+
+func (o Options) checkNamespace() error {
 	if o.DefaultMuxNamespace == "" {
-		return validation.Language{}, errors.New("--default-mux-namespace is empty: name the namespace that muxes " +
-			"live in, there or in DEFAULT_MUX_NAMESPACE or NAMESPACE")
+		return errors.New("--default-mux-namespace is empty: name the namespace that muxes live in, there or in " +
+			"DEFAULT_MUX_NAMESPACE or NAMESPACE")
 	}
-	lang, err := validation.New(o.APIPrefix, o.DefaultMuxNamespace)
-	if err != nil {
-		return lang, fmt.Errorf("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE): %w", err)
+	if _, err := validation.New(validation.DefaultPrefix, o.DefaultMuxNamespace); err != nil {
+		return fmt.Errorf("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE): %w", err)
 	}
-	return lang, nil
+	return nil
 }
 
 func (o Options) level() (zapcore.Level, error) {

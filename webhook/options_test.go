@@ -109,8 +109,30 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 }
 
 func TestAllMistakesAreToldAtOnce(t *testing.T) {
-	options := optionsFrom(t, nil, "--address=x", "--log-level=y")
-	if err := options.Check(); err == nil || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("want three lines: %v", err)
+	for name, tc := range map[string]struct {
+		args []string
+		want []string // the beginning of each line
+	}{
+		"nothing but the address is good": {
+			[]string{"--api-prefix=X", "--default-mux-namespace=Y", "--log-level=z", "--probe-address=x", "--cert-name=", "--drain-delay=-1s"},
+			[]string{"--api-prefix", "--default-mux-namespace", "--log-level", "--probe-address", "--cert-name", "--drain-delay"},
+		},
+		"no namespace, and a bad prefix": {[]string{"--api-prefix=X"}, []string{"--api-prefix", "--default-mux-namespace is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := optionsFrom(t, nil, tc.args...).Check()
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(tc.want) {
+				t.Fatalf("%d lines, want %d: %q", len(lines), len(tc.want), lines)
+			}
+			for i, want := range tc.want {
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("line %d is %q, want %s", i, lines[i], want)
+				}
+			}
+		})
 	}
 }

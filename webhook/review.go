@@ -33,7 +33,7 @@ const (
 	Denied  Decision = "denied"
 )
 
-// notRead is the kind of an object that nobody looked at, such as one that is deleted.
+// notRead is the kind of an object that nobody had to look at, such as one that is deleted, or that nobody could read.
 const notRead = "unread"
 
 // reasonUnreadable is a denial's reason where no Service could be read. No API server sends such a request.
@@ -105,7 +105,7 @@ func pass(req *admissionv1.AdmissionRequest, kind string) Answer {
 func say(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict) Answer {
 	answer := pass(req, verdict.Kind.String())
 	if answer.Name == "" {
-		answer.Name = svc.Name // the API server made it up from generateName, which the request doesn't repeat
+		answer.Name = nameOf(svc)
 	}
 	answer.Response.Warnings = warnings(verdict)
 	if len(verdict.Denied) > 0 {
@@ -114,6 +114,15 @@ func say(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validat
 		answer.Reasons = reasons(verdict.Denied)
 	}
 	return answer
+}
+
+// nameOf is for a request that names no object. An API server has made a name up by then; where it hasn't, people know
+// the object by what its name will begin with.
+func nameOf(svc *corev1.Service) string {
+	if svc.Name == "" && svc.GenerateName != "" {
+		return svc.GenerateName + "*"
+	}
+	return svc.Name
 }
 
 func unreadable(req *admissionv1.AdmissionRequest, part string, err error) Answer {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -168,6 +169,16 @@ func TestANameMadeUpByTheAPIServerIsTold(t *testing.T) {
 	req.Name = ""
 	if got := Review(testLanguage(t), req); got.Name != "web" || got.Response.Result.Details.Name != "web" {
 		t.Errorf("names are %q and %q", got.Name, got.Response.Result.Details.Name)
+	}
+}
+
+func TestANameThatIsNotMadeUpYetIsToldByItsBeginning(t *testing.T) {
+	bad := annotated("external-ports", "grcp:1")
+	bad.Name, bad.GenerateName = "", "web-"
+	got := Review(testLanguage(t), request(t, nil, bad))
+	if status := got.Response.Result; got.Name != "web-*" || status.Details.Name != "web-*" ||
+		!strings.HasPrefix(status.Message, "Service team-a/web-*: ") {
+		t.Errorf("name %q, status %v", got.Name, status)
 	}
 }
 

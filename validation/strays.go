@@ -1,0 +1,41 @@
+package validation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// warnStrays names annotations under our prefix on a Service that is neither mux nor channel, so that nobody reads
+// them. Where a slip is why it is neither, the slip alone is told: mended, it gives the others their place.
+func (l Language) warnStrays(svc *corev1.Service, found *Findings) {
+	likely := l.likely(svc)
+	strays := keysThat(svc.Annotations, func(key string) bool {
+		name, ours := l.ownName(key)
+		return ours && (placeOf(name) == 0 || isSettable(name) && placeOf(name)&likely == 0)
+	})
+	for _, key := range strays {
+		name, _ := l.ownName(key)
+		if placeOf(name) == 0 {
+			found.warn(UnknownAnnotation, annotationField(key), "", svc.Annotations[key], textUnknownAnnotation(name))
+			continue
+		}
+		found.warn(MisplacedAnnotation, annotationField(key), "", svc.Annotations[key],
+			textStray(name, l.prefix, placeOf(name)))
+	}
+}
+
+// likely says what a stranger was most likely meant to be. A mux that is switched off, by multiplexer "false", may
+// keep its settings for later.
+func (l Language) likely(svc *corev1.Service) place {
+	var likely place
+	for _, keys := range []map[string]string{svc.Annotations, svc.Labels} {
+		for key := range keys {
+			if l.meant(key) == multiplexer {
+				likely |= onMux
+			}
+		}
+	}
+	if l.meantClass(svc) != "" {
+		likely |= onChannel
+	}
+	return likely
+}

@@ -1,0 +1,61 @@
+package validation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Parts of the sentences in messages.go.
+
+// quote makes any value fit to print: escaped as Go would, and cut to a bounded length.
+func quote(value string) string {
+	if len(value) <= maxQuoted {
+		return strconv.Quote(value)
+	}
+	end := maxQuoted
+	for end > maxQuoted-utf8.UTFMax && !utf8.RuneStart(value[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(value[:end]), len(value))
+}
+
+// plain leaves a value without quotes if it is short and printable: a key, a port.
+func plain(value string) string {
+	if quoted := quote(value); quoted != `"`+value+`"` {
+		return quoted
+	}
+	return value
+}
+
+// list shows the first few names.
+func list(names []string) string {
+	if len(names) <= maxListed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
+}
+
+func zeroHint(value string) string {
+	if trimmed := strings.TrimLeft(value, "0"); trimmed != value && digits(trimmed) == len(trimmed) && trimmed != "" {
+		return ": leave out the leading zero"
+	}
+	return ""
+}
+
+func didYouMean(name string, known []string) string {
+	if best := Nearest(name, known); best != "" {
+		return ": did you mean " + best + "?"
+	}
+	return ""
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
