@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	yaml3 "go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	strict "k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -24,6 +22,8 @@ const (
 	UnknownField validation.Reason = "UnknownField"
 	// RepeatedField is a field that is there twice.
 	RepeatedField validation.Reason = "RepeatedField"
+	// UnknownKind is an object that Kubernetes doesn't know, but for a slip in its kind or version a Service.
+	UnknownKind validation.Reason = "UnknownKind"
 	// AnnotationNotText is the value of an annotation that lacks its quotes.
 	AnnotationNotText validation.Reason = "AnnotationNotText"
 )
@@ -79,36 +79,6 @@ func (o object) quoteAnnotations() []validation.Problem {
 				Message: fmt.Sprintf("%s: %s is not text: put it in quotes, %s", printable(path), printable(text), shown(text)),
 			})
 		}
-	}
-	return found
-}
-
-// repeated finds fields that are there twice; the tree has both, where the value has only the last.
-func (o object) repeated() []validation.Problem {
-	var found []validation.Problem
-	var walk func(node *yaml3.Node, path string)
-	walk = func(node *yaml3.Node, path string) {
-		seen := map[string]bool{}
-		for i, child := range node.Content {
-			switch {
-			case node.Kind == yaml3.SequenceNode:
-				walk(child, path+"["+strconv.Itoa(i)+"]")
-			case node.Kind == yaml3.MappingNode && i%2 == 1:
-				key := node.Content[i-1].Value
-				at := pathTo(path, key)
-				if seen[key] && len(found) < maxSlips {
-					found = append(found, validation.Problem{
-						Reason: RepeatedField, Field: at, Value: key,
-						Message: printable(at) + ": is there twice, and only the last one counts: keep one",
-					})
-				}
-				seen[key] = true
-				walk(child, at)
-			}
-		}
-	}
-	if o.at.node != nil {
-		walk(o.at.node, "")
 	}
 	return found
 }
@@ -175,30 +145,4 @@ func fieldLike(in reflect.Type, name string) (string, reflect.Type) {
 		}
 	}
 	return "", nil
-}
-
-// undecodable says in a user's words what the decoder says in Go's.
-func (o object) undecodable(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return errAt{o.at.line, "can't be read: " + err.Error()}
-	}
-	return errAt{o.at.at(wrong.Field).line, fmt.Sprintf("can't be read: %s: %s where Kubernetes wants %s", wrong.Field,
-		wrong.Value, wanted(wrong.Type))}
-}
-
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "text"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "fields (key: value)"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	}
-	return t.String()
 }

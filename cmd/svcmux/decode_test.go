@@ -69,21 +69,69 @@ func TestWhatOnlyFilesShow(t *testing.T) {
 			`{"apiVersion": "v1", "kind": "Service", "spec": {"type": "NodePort",` + "\n" + `"type": "LoadBalancer"}}`,
 			[]string{"RepeatedField 2: spec.type: is there twice, and only the last one counts: keep one"},
 		},
+		"a field more than twice": {
+			head + "metadata:\n  name: a\n  name: b\n  name: c\n",
+			[]string{"RepeatedField 6: metadata.name: is there 3 times, and only the last one counts: keep one"},
+		},
+		"what is below one that doesn't count": {
+			head + "metadata: {name: a, name: a}\nmetadata: {name: b, name: c}\n",
+			[]string{
+				"RepeatedField 4: metadata: is there twice, and only the last one counts: keep one",
+				"RepeatedField 4: metadata.name: is there twice, and only the last one counts: keep one",
+			},
+		},
 		"names that would break a terminal": {
 			head + `metadata: {name: "\e[31m"}` + "\nspec: {\"\\e[2J\": 1}",
 			[]string{`UnknownField 4: "spec.\x1b[2J": a Service has no such field, so it does nothing`},
 		},
 		"a number beyond its bounds": {
 			head + "metadata: {name: a}\nspec:\n  ports:\n  - port: 4294967376",
-			[]string{"unreadable 5: Service default/a can't be read: spec.ports.port: number 4294967376 where Kubernetes wants a whole number"},
+			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: number 4294967376 where Kubernetes wants a whole number"},
 		},
 		"a list for the metadata": {
 			head + "metadata: [a]",
 			[]string{"unreadable 3: Service default/(no name) can't be read: metadata: array where Kubernetes wants fields (key: value)"},
 		},
+		"the second of two ports": {
+			head + "metadata: {name: a}\nspec:\n  ports:\n  - port: 80\n  - name: b\n    port: eighty\n",
+			[]string{"unreadable 8: Service default/a can't be read: spec.ports[1].port: string where Kubernetes wants a whole number"},
+		},
+		"a text where a port should be": {
+			head + "metadata: {name: a}\nspec:\n  ports:\n  - {port: 80}\n  - words\n",
+			[]string{"unreadable 7: Service default/a can't be read: spec.ports[1]: string where Kubernetes wants fields (key: value)"},
+		},
+		"a number among source ranges": {
+			head + "metadata: {name: a}\nspec:\n  loadBalancerSourceRanges:\n  - 10.0.0.0/8\n  - 10\n",
+			[]string{"unreadable 7: Service default/a can't be read: spec.loadBalancerSourceRanges[1]: number where Kubernetes wants text"},
+		},
+		"a number for a label": {
+			head + "metadata:\n  name: a\n  labels:\n    a: b\n    x: 1\n",
+			[]string{"unreadable 7: Service default/a can't be read: metadata.labels[x]: number where Kubernetes wants text"},
+		},
+		"one in a List": {
+			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata: {name: a}\n  spec:\n    ports:\n" +
+				"    - port: 80\n    - port: x\n",
+			[]string{"unreadable 10: Service default/a can't be read: spec.ports[1].port: string where Kubernetes wants a whole number"},
+		},
+		"two wrong ones are told by the first": {
+			head + "metadata: {name: a}\nspec:\n  ports:\n  - port: x\n  - port: y\n  type: [z]\n",
+			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: string where Kubernetes wants a whole number"},
+		},
+		"a wrong field beside one in other letters": {
+			head + "metadata: {name: a}\nspec:\n  Ports: x\n  ports: [{port: x}]\n",
+			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: string where Kubernetes wants a whole number"},
+		},
+		"a kind in small letters": {
+			"apiVersion: v1\nkind: service\nmetadata: {name: a}\n",
+			[]string{`UnknownKind 2: kind: Kubernetes has no "service" of apiVersion "v1", so this isn't judged: write apiVersion: v1, kind: Service`},
+		},
+		"a Service of a group that has none": {
+			"apiVersion: core/v1\nkind: Service\nmetadata: {name: a}\n",
+			[]string{`UnknownKind 1: apiVersion: Kubernetes has no "Service" of apiVersion "core/v1", so this isn't judged: write apiVersion: v1, kind: Service`},
+		},
 		"a target port of no sort": {
 			head + "metadata: {name: a}\nspec: {ports: [{port: 1, targetPort: 1.5}]}",
-			[]string{"unreadable 4: Service default/a can't be read: spec.ports.targetPort: number 1.5 where Kubernetes wants a whole number"},
+			[]string{"unreadable 4: Service default/a can't be read: spec.ports[0].targetPort: number 1.5 where Kubernetes wants a whole number"},
 		},
 	}
 	for name, tc := range tests {
@@ -111,9 +159,23 @@ func TestThousandsOfSlipsAreToldUpToAPoint(t *testing.T) {
 	}
 	b.WriteString("spec:\n")
 	for i := range 5000 {
-		b.WriteString("  a" + itoa(i) + ": 1\n  twice: 2\n")
+		b.WriteString("  a" + itoa(i) + ": 1\n  twice" + itoa(i) + ": 2\n  twice" + itoa(i) + ": 2\n")
 	}
 	if n := len(judged(t, b.String()).Findings); n != 3*maxSlips {
 		t.Errorf("%d slips are told, want %d of each sort", n, maxSlips)
+	}
+}
+
+func TestAKeyThatIsRepeatedWithoutEndIsToldOnce(t *testing.T) {
+	text := "apiVersion: v1\nkind: Service\nmetadata:\n  annotations:\n    a:\n" + strings.Repeat("      b: \"1\"\n", 190_000)
+	var got []string
+	for _, f := range judged(t, text).Findings {
+		if f.Reason == RepeatedField {
+			got = append(got, f.Message)
+		}
+	}
+	want := []string{"metadata.annotations[a].b: is there 190000 times, and only the last one counts: keep one"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

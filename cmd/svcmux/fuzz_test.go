@@ -23,6 +23,8 @@ func FuzzFile(f *testing.F) {
 		"{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [{}]} {} [", "--- # x\n...\n%YAML 1.1\n---\nkind: Service\r\n",
 		"kind: Service\napiVersion: v1\nmetadata: {annotations: {a: [1], b: yes}, name: \"\\e\"}\nspec: {Ports: 1}\n",
 		strings.ReplaceAll(badChannel, "\n", "\u2028"), bom + badChannel, "a: &a [*a]", "<<: *x", "? [a]\n: b", "!!binary x",
+		"{\"kind\": \"Service\" 1}\n{\"kind\": \"service\", \"apiVersion\": \"v1\"}\n{x\n{\"items\": [\n{", "kind: FooList\nitems: [{kind: Service}]\n",
+		"kind: Service\napiVersion: v1\nspec: {ports: [{port: 1}, {port: a}], selector: {a: 1}}\n",
 	} {
 		f.Add([]byte(text))
 	}

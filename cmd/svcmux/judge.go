@@ -23,15 +23,21 @@ func (j judge) file(name string, data []byte) {
 		j.unreadable(name, err)
 		return
 	}
+	template := hasTemplate(data)
 	for _, c := range chunks {
-		docs, err := parse(c)
-		if err != nil {
-			j.unreadable(name, hinted(err, data))
+		docs, errs := parse(c)
+		for _, err := range errs {
+			j.unreadable(name, hinted(err, c, template))
 		}
+		var found finder
 		for _, doc := range docs {
-			for _, o := range services(doc) {
-				j.service(name, o)
-			}
+			found.find(doc.value, doc.tree, "", "")
+		}
+		for _, o := range found.services {
+			j.service(name, o)
+		}
+		for _, o := range found.oddities {
+			j.oddity(name, o)
 		}
 	}
 }
@@ -41,8 +47,10 @@ func (j judge) service(file string, o object) {
 	if err != nil {
 		var at errAt
 		errors.As(err, &at)
-		at.text = "Service " + j.nameOf(o) + " " + at.text
+		namespace, name := j.nameOf(o)
+		at.text = "Service " + objectName(namespace, name) + " " + at.text
 		j.unreadable(file, at)
+		j.rep.Unread++
 		return
 	}
 	svc.Namespace = cmp.Or(svc.Namespace, j.namespace)
@@ -65,6 +73,14 @@ func (j judge) service(file string, o object) {
 	add(warning, j.lang.Typos(svc))
 }
 
+func (j judge) oddity(file string, o oddity) {
+	namespace, name := j.nameOf(o.object)
+	j.rep.Findings = append(j.rep.Findings, finding{
+		Severity: warning, Reason: o.slip.Reason, File: file, Line: o.at.at(o.slip.Field).line,
+		Namespace: namespace, Name: name, Kind: validation.Stranger.String(), Field: o.slip.Field, Message: o.slip.Message,
+	})
+}
+
 func (j judge) unreadable(file string, err error) {
 	var at errAt
 	errors.As(err, &at)
@@ -79,24 +95,24 @@ func nameOf(svc *corev1.Service) string {
 	return svc.Name
 }
 
-// nameOf is for a Service that can't be decoded.
-func (j judge) nameOf(o object) string {
+// nameOf is for an object that isn't decoded.
+func (j judge) nameOf(o object) (namespace, name string) {
 	meta, _ := o.fields["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
-	name, _ := meta["name"].(string)
-	return objectName(cmp.Or(namespace, j.namespace), name)
+	namespace, _ = meta["namespace"].(string)
+	name, _ = meta["name"].(string)
+	return cmp.Or(namespace, j.namespace), name
 }
 
 // hinted adds what the likeliest cause is, where the parser's words don't.
-func hinted(err error, data []byte) error {
+func hinted(err error, c chunk, template bool) error {
 	var at errAt
 	if !errors.As(err, &at) {
 		return err
 	}
 	switch {
-	case hasTemplate(data):
+	case template:
 		at.text += " (a template? render it first: helm template CHART | svcmux validate -f -)"
-	case isIndentedByTab(data, at.line):
+	case isIndentedByTab(c.text, at.line-c.line+1):
 		at.text += " (this line is indented by a tab: YAML takes only spaces)"
 	}
 	return at

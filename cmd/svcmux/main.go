@@ -5,10 +5,13 @@
 //	options.go   flags, defaults, and their check
 //	validate.go  the verb: files in, a report out
 //	gather.go    which files            charts.go    templates, which aren't YAML yet
-//	split.go     a file's documents     parse.go     a document's values and lines
+//	split.go     a file's documents     json.go      values of JSON in a row
+//	parse.go     a document's values    lines.go     where they are
 //	objects.go   which are Services     decode.go    a Service, strictly
-//	judge.go     what is said of one    lines.go     where
+//	repeated.go  fields there twice     misfit.go    values of the wrong type
+//	judge.go     what is said of one
 //	report.go    all that was found     print*.go    as text, JSON, SARIF, workflow commands
+//	words.go     parts of sentences
 //	rules.go     what each reason means, from rules/*.yaml; docs/rules.md is made of the same
 package main
 

@@ -23,8 +23,8 @@ Usage:
   helm template ./chart | svcmux validate -f -
   kustomize build overlays/prod | svcmux validate -f - -o github
 
-Files hold YAML or JSON, with any number of documents and Lists. Directories are read with all below them: .yaml, .yml
-and .json. What is no v1 Service is passed over.
+Files hold YAML or JSON, with any number of documents and lists: List, ServiceList, ResourceList, whatever kubectl takes
+apart. Directories are read with all below them: .yaml, .yml and .json. What is no v1 Service is passed over.
 
 Flags:
   -f, --filename FILE             a file, a directory, or - for standard input; as often as you like

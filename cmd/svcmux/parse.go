@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,62 +21,44 @@ type document struct {
 	tree  place
 }
 
-// parse reads a chunk. One that holds nothing of ours isn't read further than its lines and kind.
-func parse(c chunk) ([]document, error) {
-	var docs []document
-	texts, err := jsonTexts(c)
-	if err != nil {
-		var notJSON error
-		if docs, notJSON = parseYAML(c); notJSON != nil {
-			return nil, err // what begins as JSON is told of JSON's rules
+// parse reads a chunk, and says what of it can't be read. One that holds nothing of ours isn't read further than its
+// lines and kind.
+func parse(c chunk) ([]document, []error) {
+	texts, broken := jsonTexts(c)
+	if len(texts) == 0 && len(broken) == 0 {
+		docs, err := parseYAML(c)
+		if err != nil {
+			return nil, []error{err}
 		}
 		return docs, nil
 	}
-	if texts == nil {
-		return parseYAML(c)
+	if len(broken) > 0 { // what begins as JSON may be YAML; if it isn't, it is told of JSON's rules
+		if docs, err := parseYAML(c); err == nil {
+			return docs, nil
+		}
 	}
+	var docs []document
 	for _, text := range texts {
-		var value any
-		if err := kubejson.Unmarshal(text.text, &value); err != nil {
-			return docs, unreadableAt(text.line, err)
+		doc, err := parseJSON(text)
+		if err != nil {
+			broken = append(broken, err)
+			continue
 		}
-		tree := place{line: text.line}
-		if fields, _ := value.(map[string]any); fields != nil && isOurKind(fmt.Sprint(fields["kind"])) {
-			tree, _ = parseTree(text) // no more than lines hang on it
-		}
-		docs = append(docs, document{value, tree})
+		docs = append(docs, doc)
 	}
-	return docs, nil
+	return docs, broken
 }
 
-// jsonTexts cuts JSON values that follow each other; nil if the chunk isn't JSON.
-func jsonTexts(c chunk) ([]chunk, error) {
-	text := bytes.TrimLeft(bytes.TrimPrefix(c.text, []byte("---")), " \t\r\n")
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
-		return nil, nil
+func parseJSON(text chunk) (document, error) {
+	var value any
+	if err := kubejson.Unmarshal(text.text, &value); err != nil {
+		return document{}, unreadableAt(text.line, err)
 	}
-	start := len(c.text) - len(text)
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	var texts []chunk
-	for line, counted := c.line, 0; ; {
-		var raw json.RawMessage
-		err := decoder.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return texts, nil
-		}
-		at := start + int(decoder.InputOffset()) - len(raw)
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			at = start + int(syntax.Offset)
-		}
-		at = max(counted, min(at, len(c.text)))
-		line += bytes.Count(c.text[counted:at], []byte("\n"))
-		counted = at
-		if err != nil {
-			return nil, unreadableAt(line, err)
-		}
-		texts = append(texts, chunk{line, raw})
+	tree := place{line: text.line}
+	if fields, _ := value.(map[string]any); fields != nil && mayHold(fmt.Sprint(fields["kind"])) {
+		tree, _ = parseTree(text) // no more than lines hang on it
 	}
+	return document{value, tree}, nil
 }
 
 func parseYAML(c chunk) ([]document, error) {
@@ -134,15 +114,11 @@ func (p place) mayHoldServices() bool {
 		if value.Kind == yaml3.AliasNode {
 			value = value.Alias
 		}
-		if key.Value == "<<" || key.Value == "kind" && isOurKind(value.Value) || key.Kind == yaml3.AliasNode {
+		if key.Value == "<<" || key.Value == "kind" && mayHold(value.Value) || key.Kind == yaml3.AliasNode {
 			return true
 		}
 	}
 	return false
-}
-
-func isOurKind(kind string) bool {
-	return slices.Contains([]string{kindService, kindList, kindServiceList}, kind)
 }
 
 // maxExpanded bounds what a document may grow to: some hundred aliases of a long text are gigabytes, and the limit

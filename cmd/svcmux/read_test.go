@@ -18,16 +18,23 @@ func where(t *testing.T, text string) []string {
 	}
 	var got []string
 	for _, c := range chunks {
-		docs, err := parse(c)
+		docs, errs := parse(c)
+		var found finder
 		for _, doc := range docs {
-			for _, o := range services(doc) {
-				meta, _ := o.fields["metadata"].(map[string]any)
-				got = append(got, fmt.Sprintf("%v in line %d", meta["name"], o.at.at("metadata.name").line))
-			}
+			found.find(doc.value, doc.tree, "", "")
 		}
-		var at errAt
-		if errors.As(err, &at) {
-			got = append(got, fmt.Sprintf("error in line %d", at.line))
+		for _, o := range found.services {
+			meta, _ := o.fields["metadata"].(map[string]any)
+			got = append(got, fmt.Sprintf("%v in line %d", meta["name"], o.at.at("metadata.name").line))
+		}
+		for _, o := range found.oddities {
+			got = append(got, fmt.Sprintf("odd %s in line %d", o.slip.Field, o.at.at(o.slip.Field).line))
+		}
+		for _, err := range errs {
+			var at errAt
+			if errors.As(err, &at) {
+				got = append(got, fmt.Sprintf("error in line %d", at.line))
+			}
 		}
 	}
 	return got
@@ -68,12 +75,39 @@ func TestReading(t *testing.T) {
 		"JSON in lines of its own":               {"{\n\"apiVersion\": \"v1\",\n\"kind\": \"Service\",\n\"metadata\": {\n\t\"name\": \"a\"}}", []string{"a in line 5"}},
 		"JSON with a pair of surrogates":         {strings.Replace(inJSON("a"), "}}", `, "labels": {"x": "\ud83d\ude00"}}}`, 1), []string{"a in line 1"}},
 		"YAML that begins like JSON":             {"{apiVersion: v1, kind: Service, metadata: {name: a}}", []string{"a in line 1"}},
+		"JSON in a row, the second one broken":   {inJSON("a") + "\n{\"kind\" \"Service\"}\n" + inJSON("c"), []string{"a in line 1", "c in line 3", "error in line 2"}},
+		"two broken ones":                        {"{x}\n" + inJSON("b") + "\n{y}\n\n{z}\n" + inJSON("f") + inJSON("g"), []string{"b in line 2", "f in line 6", "g in line 6", "error in line 1", "error in line 3", "error in line 5"}},
+		"one that lacks its end":                 {inJSON("a") + "\n{\"a\": 1\n" + inJSON("c"), []string{"a in line 1", "c in line 3", "error in line 3"}},
+		"one in many lines":                      {"{\n  \"a\": {\n    \"b\": 1,\n  }\n}\n{\n  \"apiVersion\": \"v1\", \"kind\": \"Service\", \"metadata\": {\"name\": \"b\"},\n}\n" + inJSON("c"), []string{"c in line 9", "error in line 4", "error in line 8"}},
+		"one that ends with the file":            {inJSON("a") + "\n{\"a\": [\n", []string{"a in line 1", "error in line 2"}},
+		"words after JSON":                       {inJSON("a") + "\nwords\n", []string{"a in line 1", "error in line 2"}},
+		"a text that lacks its end":              {"{\"a\": \"b\n}\n" + inJSON("b"), []string{"b in line 3", "error in line 1"}},
+		"JSON that only YAML reads":              {"{\"apiVersion\": \"v1\", kind: Service,\n\"metadata\": {\"name\": \"a\",}}", []string{"a in line 2"}},
+		"a comment after JSON":                   {inJSON("a") + " # {\n", []string{"a in line 1"}},
+		"a number beyond all bounds":             {inJSON("a") + "\n{\"a\": 1e999}\n" + inJSON("c"), []string{"a in line 1", "c in line 3", "error in line 2"}},
 		"broken JSON":                            {"\n{\"kind\": \"Service\",\n nonsense}}", []string{"error in line 3"}},
 		"one broken document hides no other":     {service("a") + "---\nx: [\n---\n" + service("b"), []string{"a in line 3", "error in line 5", "b in line 9"}},
 		"a List":                                 {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata:\n    name: a\n- " + inJSON("b"), []string{"a in line 7", "b in line 8"}},
 		"a List in a List":                       {`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "List", "items": [` + inJSON("a") + "]}]}", []string{"a in line 1"}},
 		"a ServiceList's items need no kind":     {"apiVersion: v1\nkind: ServiceList\nitems:\n- metadata: {name: a}\n", []string{"a in line 4"}},
-		"another's List":                         {"apiVersion: example.com/v1\nkind: List\nitems:\n- " + inJSON("a"), nil},
+		"another's List":                         {"apiVersion: example.com/v1\nkind: List\nitems:\n- " + inJSON("a"), []string{"a in line 4"}},
+		"a list that nobody knows":               {"apiVersion: example.com/v1\nkind: FooList\nitems:\n- " + inJSON("a") + "\n- metadata: {name: b}", []string{"a in line 4"}},
+		"a function's ResourceList":              {"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig: {kind: Service}\nitems:\n- " + inJSON("a"), []string{"a in line 5"}},
+		"one in JSON":                            {`{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList",` + "\n" + `"items": [` + inJSON("a") + "]}", []string{"a in line 2"}},
+		"a PodList":                              {"apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n", nil},
+		"another's ServiceList":                  {"apiVersion: serving.knative.dev/v1\nkind: ServiceList\nitems:\n- metadata: {name: a}\n", nil},
+		"a list in small letters":                {"apiVersion: v1\nkind: list\nitems:\n- " + inJSON("a"), []string{"a in line 4"}},
+		"a List's item without a version":        {"apiVersion: v1\nkind: List\nitems:\n- kind: Service\n", []string{"odd apiVersion in line 4"}},
+		"a ServiceList in small letters":         {"apiVersion: v1\nkind: servicelist\nitems:\n- metadata: {name: a}\n", []string{"odd kind in line 4"}},
+		"a Service in small letters":             {strings.Replace(service("a"), "Service", "service", 1), []string{"odd kind in line 2"}},
+		"Services":                               {strings.Replace(service("a"), "Service", "Services", 1), []string{"odd kind in line 2"}},
+		"a kind with two letters swapped":        {strings.Replace(inJSON("a"), "Service", "Serivce", 1), []string{"odd kind in line 1"}},
+		"a Service without a version":            {"kind: Service\nmetadata: {name: a}", []string{"odd apiVersion in line 1"}},
+		"a Service of a version to come":         {strings.Replace(service("a"), "v1", "v2", 1), []string{"odd apiVersion in line 1"}},
+		"a Service of a group without a dot":     {strings.Replace(service("a"), "v1", "apps/v1", 1), []string{"odd apiVersion in line 1"}},
+		"a version that is a number":             {strings.Replace(service("a"), "v1", "1", 1), []string{"odd apiVersion in line 1"}},
+		"a kind that is like none":               {strings.Replace(service("a"), "Service", "Secret", 1), nil},
+		"a ServiceAccount":                       {strings.Replace(service("a"), "Service", "ServiceAccount", 1), nil},
 		"another's Service":                      {strings.Replace(service("a"), "v1", "serving.knative.dev/v1", 1), nil},
 		"another kind":                           {strings.Replace(service("a"), "Service", "Deployment", 1), nil},
 		"a List that holds no objects":           {"apiVersion: v1\nkind: List\nitems: [1, null, [x], {}]", nil},
@@ -141,7 +175,10 @@ spec:
      port: 81}
 `
 	chunks := must[[]chunk](t)(split([]byte("# one\n# two\n---\n" + text)))
-	docs := must[[]document](t)(parse(chunks[0]))
+	docs, errs := parse(chunks[0])
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
 	for path, want := range map[string]int{
 		"metadata.name":                    7,
 		"metadata.annotations[a.b/c[0].d]": 9,

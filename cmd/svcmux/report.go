@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -18,6 +15,7 @@ type report struct {
 	Muxes    int
 	Channels int
 	Others   int // Services that are neither
+	Unread   int // Services that can't be decoded
 	Findings []finding
 	// Unreadable is what nothing can be said about, Skipped what nothing was looked for in.
 	Unreadable, Skipped []remark
@@ -107,21 +105,31 @@ func (r *report) exitCode(strict bool) int {
 
 // summary is for people, who else couldn't tell a clean file from one that wasn't understood as meant.
 func (r *report) summary() string {
-	services := r.Muxes + r.Channels + r.Others
-	text := count(r.Files, "file") + ", " + count(services, "Service") + ": "
-	if services == 0 {
-		text = count(r.Files, "file") + " without a Service: "
-	} else if r.Others == services {
-		text += fmt.Sprintf("no mux or channel under %s among them: ", r.prefix)
-	} else {
-		text += fmt.Sprintf("%s, %s, %s: ", count(r.Muxes, "mux"), count(r.Channels, "channel"), count(r.Others, "other"))
-	}
-	text += count(r.count(problem), string(problem)) + ", " + count(r.count(warning), string(warning))
+	text := count(r.Files, "file") + r.services() + ": " + count(r.count(problem), string(problem)) + ", " + count(r.count(warning), string(warning))
 	if n := r.count(warning); r.strict && n > 0 {
 		text += " (which count as problems)"
 	}
 	if n := len(r.Unreadable); n > 0 {
 		text += fmt.Sprintf(", %d unreadable", n)
+	}
+	return text
+}
+
+// services says no more than is known: what can't be read may hold others.
+func (r *report) services() string {
+	services := r.Muxes + r.Channels + r.Others + r.Unread
+	switch {
+	case services == 0 && len(r.Unreadable) > 0:
+		return ", no Service in what can be read"
+	case services == 0:
+		return " without a Service"
+	case r.Others == services:
+		return fmt.Sprintf(", %s: no mux or channel under %s among them", count(services, "Service"), r.prefix)
+	}
+	text := fmt.Sprintf(", %s: %s, %s, %s", count(services, "Service"), count(r.Muxes, "mux"),
+		count(r.Channels, "channel"), count(r.Others, "other"))
+	if r.Unread > 0 {
+		text += fmt.Sprintf(", %d unread", r.Unread)
 	}
 	return text
 }
@@ -132,61 +140,4 @@ func (m remark) place() string {
 		return printable(m.File) + ": "
 	}
 	return printable(m.File) + ":" + strconv.Itoa(m.Line) + ": "
-}
-
-func objectName(namespace, name string) string {
-	if name == "" {
-		return printable(namespace) + "/(no name)"
-	}
-	return printable(namespace + "/" + name)
-}
-
-func count(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "x"):
-		return fmt.Sprintf("%d %ses", n, what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// maxShown bounds what is shown of a value.
-const maxShown = 200
-
-// printable leaves a text as it is if a terminal can take it, and quotes it if not. Names in files are as hostile as
-// values.
-func printable(text string) string {
-	strange := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
-	if text != "" && len(text) <= maxShown && strings.IndexFunc(text, strange) < 0 {
-		return text
-	}
-	return shown(text)
-}
-
-// shown quotes a text, and cuts it if it is long.
-func shown(text string) string {
-	if len(text) <= maxShown {
-		return strconv.Quote(text)
-	}
-	end := maxShown
-	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(text[:end]), len(text))
-}
-
-// oneLine makes the words of a package we don't know fit to print.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	const bound = 500
-	if len(text) > bound {
-		text = strings.ToValidUTF8(text[:bound], "") + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
