@@ -1,0 +1,176 @@
+package fresh
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+func service(name string, version int, uid string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid),
+		ResourceVersion: strconv.Itoa(version)}}
+}
+
+// bench is a store with a clock.
+type bench struct {
+	*Store[*corev1.Service]
+	clock time.Time
+}
+
+func start() *bench {
+	b := &bench{clock: time.Unix(0, 0)}
+	b.Store = New[*corev1.Service](time.Minute, func() time.Time { return b.clock })
+	return b
+}
+
+var key = types.NamespacedName{Namespace: "ns", Name: "a"}
+
+func TestLatest(t *testing.T) {
+	old, now := service("a", 9, "u"), service("a", 10, "u")
+	for name, test := range map[string]struct {
+		do     func(*bench)
+		cached *corev1.Service
+		want   *corev1.Service
+	}{
+		"nothing was written: the cache":         {func(*bench) {}, old, old},
+		"nothing is anywhere":                    {func(*bench) {}, nil, nil},
+		"what was written is newer":              {func(b *bench) { b.Put(now) }, old, now},
+		"versions are numbers, not words":        {func(b *bench) { b.Put(service("a", 10, "u")) }, now, now},
+		"the cache is newer":                     {func(b *bench) { b.Put(old) }, now, now},
+		"what was created isn't in the cache":    {func(b *bench) { b.Put(now) }, nil, now},
+		"an older answer comes later":            {func(b *bench) { b.Put(now); b.Put(old) }, nil, now},
+		"it was deleted since, and that is seen": {func(b *bench) { b.Put(old); b.Seen(service("a", 11, "u")) }, nil, nil},
+		"it was created and deleted before the answer to its creation came": {
+			func(b *bench) { b.Seen(service("a", 11, "u")); b.Put(now) }, nil, nil},
+		"the informer is past the write, as another object tells": {
+			func(b *bench) { b.Put(now); b.Seen(service("b", 12, "v")) }, nil, nil},
+		"the informer isn't that far": {func(b *bench) { b.Put(now); b.Seen(service("b", 9, "v")) }, nil, now},
+		"another namespace tells nothing": {func(b *bench) {
+			b.Put(now)
+			other := service("b", 12, "v")
+			other.Namespace = "other"
+			b.Seen(other)
+		}, nil, now},
+		"what we deleted is still in the cache": {func(b *bench) { b.Delete(old) }, old, nil},
+		"it was made anew":                      {func(b *bench) { b.Delete(old) }, service("a", 12, "new"), service("a", 12, "new")},
+		"we made it anew":                       {func(b *bench) { b.Delete(old); b.Put(service("a", 12, "new")) }, old, service("a", 12, "new")},
+		"patience ends":                         {func(b *bench) { b.Put(now); b.clock = b.clock.Add(2 * time.Minute) }, nil, nil},
+		"it is forgotten":                       {func(b *bench) { b.Put(now); b.Forget(key) }, old, old},
+		"a dry run's answer has no version": {func(b *bench) {
+			b.Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "dry"}})
+		}, nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "dry"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start()
+			test.do(b)
+			got := b.Latest(key, test.cached)
+			if (got == nil) != (test.want == nil) || got != nil && (got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNothingIsKeptForLong(t *testing.T) {
+	b := start()
+	for i := range 100 {
+		b.Put(service(strconv.Itoa(i), i+1, "u"))
+	}
+	for i := range 50 {
+		b.Seen(service(strconv.Itoa(i), i+1, "u"))
+	}
+	if len(b.written) != 50 {
+		t.Errorf("%d are held, 50 haven't come back", len(b.written))
+	}
+	b.clock = b.clock.Add(2 * time.Minute)
+	b.Delete(service("x", 1, "u"))
+	if len(b.written) != 1 {
+		t.Errorf("%d are held, though all but one are old news", len(b.written))
+	}
+}
+
+// TestReadYourWrites plays an API server, and an informer that is any number of events behind: who goes by Latest never
+// sees less than it has written itself, and sees the truth once the informer has caught up.
+func TestReadYourWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := start()
+		var (
+			version   int
+			truth     *corev1.Service   // on the server
+			history   []*corev1.Service // events that the informer hasn't shown; nil name means deleted
+			deleted   []bool
+			cached    *corev1.Service
+			lastWrite int
+		)
+		event := func(obj *corev1.Service, gone bool) {
+			history, deleted = append(history, obj), append(deleted, gone)
+			truth = obj
+			if gone {
+				truth = nil
+			}
+		}
+		next := func(uid types.UID) *corev1.Service { version++; return service("a", version, string(uid)) }
+		show := func() {
+			if len(history) == 0 {
+				return
+			}
+			cached = history[0]
+			if deleted[0] {
+				cached = nil
+			}
+			b.Seen(history[0])
+			history, deleted = history[1:], deleted[1:]
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"we write", "we delete", "others write", "others delete", "show"}).Draw(t, "step") {
+			case "we write":
+				uid := types.UID(strconv.Itoa(version))
+				if truth != nil {
+					uid = truth.UID
+				}
+				event(next(uid), false)
+				answer := truth
+				if rapid.Bool().Draw(t, "the event is faster than the answer") {
+					for len(history) > 0 {
+						show()
+					}
+				}
+				b.Put(answer)
+				lastWrite = version
+			case "we delete":
+				if truth != nil {
+					gone := truth
+					event(next(truth.UID), true)
+					b.Delete(gone)
+					lastWrite = version
+				}
+			case "others write":
+				if truth != nil {
+					event(next(truth.UID), false)
+				}
+			case "others delete":
+				if truth != nil {
+					event(next(truth.UID), true)
+				}
+			case "show":
+				show()
+			}
+			if got := b.Latest(key, cached); got != nil && lastWrite > 0 {
+				if v, _ := strconv.Atoi(got.ResourceVersion); v < lastWrite {
+					t.Fatalf("it shows version %d, and we have written %d", v, lastWrite)
+				}
+			}
+		}
+		for len(history) > 0 {
+			show()
+		}
+		if got := b.Latest(key, cached); got != truth {
+			t.Fatalf("all is seen: got %v, the truth is %v", got, truth)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package plan
+
+import "nowake.ai/svc-lb-mux/validation"
+
+// Reasons that need more than one object to be found, in conditions and Events. Like those of validation they are part
+// of the API: people filter by them.
+const (
+	// Accepted is a channel that has all it asks for.
+	Accepted validation.Reason = "Accepted"
+	// Programmed is a channel whose ports are on a mux that has an address.
+	Programmed validation.Reason = "Programmed"
+	// AddressPending is a channel whose ports are on a mux that has no address yet.
+	AddressPending validation.Reason = "AddressPending"
+	// NotAccepted is a channel that has no ports, so that there is nothing to program.
+	NotAccepted validation.Reason = "NotAccepted"
+	// Disabled is a channel that its owner withdrew; its numbers are held.
+	Disabled validation.Reason = "Disabled"
+	// Waiting is a channel whose mux can't be decided about for now.
+	Waiting validation.Reason = "Waiting"
+
+	// HasBackends, NoBackends and FamilyMismatch are the reasons of the BackendsReady condition.
+	HasBackends    validation.Reason = "HasBackends"
+	NoBackends     validation.Reason = "NoBackends"
+	FamilyMismatch validation.Reason = "FamilyMismatch"
+
+	// MuxNotFound is a channel that names no mux.
+	MuxNotFound validation.Reason = "MuxNotFound"
+	// MuxPortConflict is a number that somebody else has.
+	MuxPortConflict validation.Reason = "MuxPortConflict"
+	// MuxPortLimitExceeded is a channel that doesn't fit under the mux's cap.
+	MuxPortLimitExceeded validation.Reason = "MuxPortLimitExceeded"
+	// QuotaExceeded is a channel that doesn't fit under its namespace's cap.
+	QuotaExceeded validation.Reason = "QuotaExceeded"
+	// NamespaceNotAllowed is a channel in a namespace that may not attach.
+	NamespaceNotAllowed validation.Reason = "NamespaceNotAllowed"
+	// HostnameNotAllowed is a DNS name that isn't gathered; its channel stays.
+	HostnameNotAllowed validation.Reason = "HostnameNotAllowed"
+	// ProtocolNotAllowed is a port under a protocol that the mux doesn't carry.
+	ProtocolNotAllowed validation.Reason = "ProtocolNotAllowed"
+	// OutOfRange is a number outside of where it may be.
+	OutOfRange validation.Reason = "OutOfRange"
+	// MuxPatchRefused is a channel whose ports the API server didn't take.
+	MuxPatchRefused validation.Reason = "MuxPatchRefused"
+
+	// MuxPortsChanged is a mux whose ports were changed.
+	MuxPortsChanged validation.Reason = "MuxPortsChanged"
+	// MuxAnnotationsUpdated is a mux whose notes were changed.
+	MuxAnnotationsUpdated validation.Reason = "MuxAnnotationsUpdated"
+	// MuxEndpointsCreated is a mux that got its first backends.
+	MuxEndpointsCreated validation.Reason = "MuxEndpointsCreated"
+	// MuxEndpointsChanged is a mux of which a channel got its first backends, or lost its last.
+	MuxEndpointsChanged validation.Reason = "MuxEndpointsChanged"
+	// MuxDriftCorrected is a change by somebody else that was undone.
+	MuxDriftCorrected validation.Reason = "MuxDriftCorrected"
+	// MuxExternalDNSAnnotationConflict is a value for external-dns that the mux's owner, or another channel, has set
+	// differently.
+	MuxExternalDNSAnnotationConflict validation.Reason = "MuxExternalDnsAnnotationConflict"
+	// MuxPaused is a mux that its owner paused.
+	MuxPaused validation.Reason = "MuxPaused"
+	// PortAllocationStoreInvalid is a ledger that can't be gone by.
+	PortAllocationStoreInvalid validation.Reason = "PortAllocationStoreInvalid"
+	// UnexplainedPort is a port of the mux that looks like ours and is nobody's.
+	UnexplainedPort validation.Reason = "UnexplainedPort"
+)

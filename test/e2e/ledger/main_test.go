@@ -1,0 +1,42 @@
+// Package ledger holds the reconciler's store of claims to its word on a real API server: what it believes of a cache
+// that is behind, what it asks live, and what it leaves alone.
+package ledger
+
+import (
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// ledgerName is what the tests' muxes call their ledgers, if nothing else is said.
+const ledgerName = "mux-port-allocations"
+
+// TestLedger shares one cluster; each part has a namespace of its own.
+func TestLedger(t *testing.T) {
+	c := cluster.Start(t, cluster.APIServerOnly())
+	for name, test := range map[string]func(*testing.T, *world){
+		"what is written is read, and asked for no more":    quiet,
+		"nothing of others is touched":                      neighbours,
+		"ten thousand claims":                               large,
+		"an older cache is overruled by what was written":   readYourWrites,
+		"an older cache is overruled by the mux's stamp":    stamped,
+		"a lost label is no lost ledger, and is mended":     unlabelled,
+		"a mended ledger is seen before the cache shows it": mended,
+		"bad news are asked for once":                       confirmed,
+		"an emptied ledger is asked for once":               emptied,
+		"a deleted ledger is missing":                       deleted,
+		"who writes second has a conflict":                  conflicts,
+		"a ledger moves to its new name":                    moves,
+		"a ledger that can't be deleted has moved":          movesWithoutDelete,
+		"a copy that is older isn't taken":                  oldCopies,
+		"the newest of several copies is taken":             newestCopy,
+		"a broken ledger freezes under its old name too":    movesBroken,
+		"what isn't ours is left alone":                     foreign,
+		"what can't be read isn't missing":                  forbidden,
+		"with the cache that ships":                         realCache,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newWorld(t, c)) })
+	}
+}

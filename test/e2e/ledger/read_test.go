@@ -1,0 +1,218 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+func quiet(t *testing.T, w *world) {
+	w.expect(w.read(w.ask(), "GET"), plan.Missing, 0, 0)
+	entry := w.write(w.read(w.ask(), "GET"), 1, 80, "POST")
+	entry = w.write(entry, 2, 81, "PATCH")
+	w.write(entry, 2, 82, "PATCH")
+	w.catchUp()
+	ask := w.ask()
+	ask.Stamp, ask.PortsLive = 2, true
+	for range 20 {
+		w.expect(w.read(ask, ""), plan.Good, 2, 82)
+	}
+	if owners := w.live(ledgerName).OwnerReferences; len(owners) > 0 {
+		t.Errorf("it belongs to %v, and would go with it", owners)
+	}
+}
+
+func neighbours(t *testing.T, w *world) {
+	w.established()
+	w.edit(func(cm *corev1.ConfigMap) {
+		cm.Labels["team"], cm.Annotations["example.com/note"], cm.Data["README"] = "edge", "hands off", "ask the edge team"
+		cm.BinaryData = map[string][]byte{"logo": {1, 2, 3}}
+		cm.Finalizers = []string{"example.com/keep"}
+	})
+	w.catchUp()
+	before := w.live(ledgerName)
+	w.write(w.read(w.ask(), ""), 2, 81, "PATCH")
+	after := w.live(ledgerName)
+	for _, cm := range []*corev1.ConfigMap{before, after} {
+		delete(cm.Data, ledger.PlainKey)
+		delete(cm.Annotations, w.keys.Generation)
+		cm.ResourceVersion, cm.ManagedFields = "", nil
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error(diff)
+	}
+	w.edit(func(cm *corev1.ConfigMap) { cm.Finalizers = nil })
+}
+
+func large(t *testing.T, w *world) {
+	small := w.claims(1, 80)
+	entry := w.write(w.read(w.ask(), "GET"), 1, 80, "POST")
+	big := plan.Ledger{Mux: w.mux, Generation: 2}
+	for i := range 10_000 {
+		claim := small.Claims[0]
+		claim.Owner.Channel.Name, claim.Public = fmt.Sprintf("service-%05d", i), int32(1+i)
+		claim.MuxName, claim.Source = fmt.Sprintf("%020x", i*i*i), plan.Auto
+		big.Claims = append(big.Claims, claim)
+	}
+	entry, err := w.store.Write(t.Context(), big, entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(big, entry.Ledger); diff != "" {
+		t.Error(diff)
+	}
+	w.keysOf(ledger.PackedKey)
+	small.Generation = 3
+	if _, err = w.store.Write(t.Context(), small, entry); err != nil {
+		t.Fatal(err)
+	}
+	w.keysOf(ledger.PlainKey)
+}
+
+// keysOf checks which keys the ledger has.
+func (w *world) keysOf(want ...string) {
+	w.Helper()
+	cm := w.live(ledgerName)
+	var got []string
+	for key := range maps.Keys(cm.Data) {
+		got = append(got, key)
+	}
+	for key := range maps.Keys(cm.BinaryData) {
+		got = append(got, key)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.Error(diff)
+	}
+}
+
+func readYourWrites(_ *testing.T, w *world) {
+	entry := w.established()
+	w.write(entry, 2, 81, "PATCH")
+	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // though the cache says 1
+	w.catchUp()
+	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81)
+	w.somebodyElseWrites(3, 82)
+	w.catchUp()
+	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82) // what was written last no longer counts
+	w.somebodyElseWrites(4, 83)
+	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82) // and nothing says otherwise
+}
+
+// somebodyElseWrites as another process of ours would.
+func (w *world) somebodyElseWrites(generation int64, public int32) {
+	w.Helper()
+	ask := w.ask()
+	ask.Stamp = 1 << 60
+	store := w.another(&requests{}, "")
+	entry, err := store.Read(w.Context(), ask)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err := store.Write(w.Context(), w.claims(generation, public), entry); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func stamped(_ *testing.T, w *world) {
+	w.established()
+	w.somebodyElseWrites(2, 81)
+	ask := w.ask()
+	ask.Stamp = 2
+	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
+	w.expect(w.read(ask, ""), plan.Good, 2, 81) // what was read live is remembered like what was written
+	ask.Stamp = 3
+	w.expect(w.read(ask, "GET"), plan.Good, 2, 81) // a restored backup, then
+	w.expect(w.read(ask, ""), plan.Good, 2, 81)
+}
+
+func unlabelled(t *testing.T, w *world) {
+	w.established()
+	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Labels, "app.kubernetes.io/name") })
+	w.catchUp()
+	entry := w.read(w.ask(), "GET")
+	w.expect(entry, plan.Edited, 1, 80)
+	w.write(entry, 2, 80, "PATCH")
+	w.catchUp()
+	w.expect(w.read(w.ask(), ""), plan.Good, 2, 80)
+	if got := w.live(ledgerName).Labels["app.kubernetes.io/name"]; got != "svc-lb-mux" {
+		t.Errorf("the label is %q", got)
+	}
+}
+
+func mended(_ *testing.T, w *world) {
+	w.established()
+	good := w.live(ledgerName).Data[ledger.PlainKey]
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = "{" })
+	w.catchUp()
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = good })
+	w.expect(w.read(w.ask(), "GET"), plan.Good, 1, 80)
+	w.expect(w.read(w.ask(), ""), plan.Good, 1, 80)
+}
+
+func confirmed(t *testing.T, w *world) {
+	for text, condition := range map[string]plan.Condition{"{": plan.Unreadable, `{"schemaVersion":2}`: plan.Newer} {
+		w.store.Forget(w.mux)
+		if w.live(ledgerName) != nil {
+			w.remove()
+			w.catchUp()
+		}
+		w.established()
+		w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = text })
+		w.catchUp()
+		entry := w.read(w.ask(), "GET")
+		w.expect(entry, condition, 0, 0)
+		w.expect(w.read(w.ask(), ""), condition, 0, 0)
+		if _, err := w.store.Write(t.Context(), w.claims(2, 80), entry); err == nil || w.count.since() != "" {
+			t.Errorf("%s is overwritten: %v", text, err)
+		}
+	}
+}
+
+func emptied(_ *testing.T, w *world) {
+	w.established()
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data = nil })
+	w.catchUp()
+	w.expect(w.read(w.ask(), ""), plan.Edited, 1, 0) // nothing on the mux says that this is too little
+	ask := w.ask()
+	ask.PortsLive = true
+	w.expect(w.read(ask, "GET"), plan.Edited, 1, 0)
+	w.expect(w.read(ask, ""), plan.Edited, 1, 0)
+	w.somebodyElseWrites(2, 81)
+	ask.Stamp = 2
+	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
+}
+
+func deleted(_ *testing.T, w *world) {
+	entry := w.established()
+	w.write(entry, 2, 81, "PATCH")
+	w.remove()
+	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // the cache hasn't heard
+	w.catchUp()
+	entry = w.read(w.ask(), "GET")
+	w.expect(entry, plan.Missing, 0, 0)
+	w.write(entry, 3, 82, "POST")
+}
+
+func forbidden(t *testing.T, w *world) {
+	w.established()
+	ask := w.ask()
+	ask.Name = "another" // neither in the cache
+	for what, ask := range map[string]ledger.Ask{
+		"not in the cache": ask,
+		"stamped higher":   {Mux: w.mux, Name: ledgerName, Stamp: 2},
+		"nowhere at all":   {Mux: types.NamespacedName{Namespace: "kube-public", Name: "mux"}, Name: ledgerName},
+	} {
+		entry, err := w.another(&requests{}, "nobody").Read(t.Context(), ask)
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: it is read as %d, %v", what, entry.Condition, err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+func conflicts(t *testing.T, w *world) {
+	missing := w.read(w.ask(), "GET")
+	first := w.write(missing, 1, 80, "POST")
+	again := func(what string, entry ledger.Entry) {
+		t.Helper()
+		before := w.live(ledgerName)
+		if _, err := w.store.Write(t.Context(), w.claims(9, 99), entry); !apierrors.IsConflict(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(before, w.live(ledgerName)); diff != "" {
+			t.Errorf("%s: it is written:\n%s", what, diff)
+		}
+		w.count.since()
+	}
+	again("it is there already", missing)
+	second := w.write(first, 2, 81, "PATCH")
+	again("it was written since", first)
+	w.edit(func(cm *corev1.ConfigMap) { cm.Labels["team"] = "edge" })
+	again("somebody labelled it since", second)
+	w.remove()
+	again("it was deleted since", second)
+	third := w.write(missing, 3, 82, "POST")
+	again("it was made anew since", second)
+	other := w.claims(4, 83)
+	other.Mux.Name = "other"
+	if _, err := w.store.Write(t.Context(), other, third); err == nil {
+		t.Error("another mux's ledger is written over it")
+	}
+}
+
+func moves(t *testing.T, w *world) {
+	w.established()
+	ask := w.ask()
+	ask.Name, ask.Stamp = "edge-ports", 1
+	entry := w.read(ask, "GET GET")
+	w.expect(entry, plan.Good, 1, 80)
+	if !entry.Moved || entry.Name != ledgerName {
+		t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
+	}
+	entry = w.write(entry, 2, 80, "POST DELETE")
+	if entry.Moved || entry.Name != "edge-ports" || w.live(ledgerName) != nil || w.live("edge-ports") == nil {
+		t.Errorf("it was written to %s; the old one: %v", entry.Name, w.live(ledgerName))
+	}
+	w.write(entry, 3, 81, "PATCH")
+	w.catchUp()
+	w.expect(w.read(ask, ""), plan.Good, 3, 81)
+}
+
+// movesWithoutDelete is also what a crash between the two writes leaves.
+func movesWithoutDelete(t *testing.T, w *world) {
+	w.established()
+	w.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "writer"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}}}})
+	w.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "writer"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "writer"},
+		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "writer"}}})
+	ask := w.ask()
+	ask.Name = "edge-ports"
+	store := w.another(&requests{}, "writer")
+	var entry ledger.Entry
+	cluster.Eventually(t, "the role counts", func(ctx context.Context) error {
+		var err error
+		entry, err = store.Read(ctx, ask)
+		return err
+	})
+	entry, err := store.Write(t.Context(), w.claims(2, 81), entry)
+	if err == nil || !strings.Contains(err.Error(), w.mux.Namespace+"/"+ledgerName) || apierrors.IsConflict(err) {
+		t.Errorf("what is left behind isn't told: %v", err)
+	}
+	w.expect(entry, plan.Good, 2, 81)
+	w.catchUp()
+	w.expect(w.read(ask, ""), plan.Good, 2, 81)
+	if w.live(ledgerName) == nil {
+		t.Error("it was deleted without the right to")
+	}
+}
+
+// copyAs leaves a copy of the ledger under another name, as people and a crash in a move do.
+func (w *world) copyAs(name string) {
+	w.Helper()
+	cm := w.live(ledgerName)
+	cm.Name = name
+	w.create(cm)
+}
+
+func oldCopies(t *testing.T, w *world) {
+	entry := w.established()
+	w.copyAs("backup")
+	w.write(entry, 2, 81, "PATCH")
+	w.remove()
+	w.catchUp()
+	ask := w.ask()
+	ask.Stamp = 2
+	entry = w.read(ask, "GET GET")
+	w.expect(entry, plan.Missing, 0, 0)
+	w.write(entry, 3, 82, "POST")
+	if w.live("backup") == nil {
+		t.Error("the copy is gone")
+	}
+}
+
+func newestCopy(t *testing.T, w *world) {
+	entry := w.established()
+	w.copyAs("a")
+	entry = w.write(entry, 3, 83, "PATCH")
+	w.copyAs("b")
+	w.write(entry, 2, 82, "PATCH")
+	w.copyAs("c")
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "d", Labels: maps.Clone(w.live("c").Labels),
+		Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}})
+	w.remove()
+	w.catchUp()
+	entry = w.read(w.ask(), "GET GET GET GET")
+	w.expect(entry, plan.Good, 3, 83)
+	w.write(entry, 4, 84, "POST DELETE")
+	if w.live("b") != nil || w.live("a") == nil || w.live("c") == nil || w.live("d") == nil {
+		t.Error("not b alone was deleted")
+	}
+}
+
+func movesBroken(t *testing.T, w *world) {
+	w.established()
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = "{" })
+	w.catchUp()
+	ask := w.ask()
+	ask.Name = "edge-ports"
+	entry := w.read(ask, "GET GET")
+	w.expect(entry, plan.Unreadable, 0, 0)
+	if !entry.Moved || entry.Name != ledgerName || !strings.Contains(entry.Why, ledgerName) {
+		t.Errorf("it is read from %s, moved: %v: %s", entry.Name, entry.Moved, entry.Why)
+	}
+	if _, err := w.store.Write(t.Context(), w.claims(1, 80), entry); err == nil {
+		t.Error("it is overwritten")
+	}
+}
+
+func foreign(t *testing.T, w *world) {
+	ours := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state"}
+	for what, cm := range map[string]*corev1.ConfigMap{
+		"somebody's settings": {Data: map[string]string{"colour": "green"}},
+		"our labels alone":    {ObjectMeta: metav1.ObjectMeta{Labels: ours}},
+		"another mux's": {ObjectMeta: metav1.ObjectMeta{Labels: ours,
+			Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}},
+		"another mux's text": {ObjectMeta: metav1.ObjectMeta{Labels: ours, Annotations: map[string]string{w.keys.Mux: w.mux.String()}},
+			Data: map[string]string{ledger.PlainKey: `{"mux":{"namespace":"a","name":"b"}}`}},
+	} {
+		cm.Name = ledgerName
+		w.create(cm)
+		w.catchUp()
+		entry := w.read(w.ask(), "GET")
+		w.expect(entry, plan.Foreign, 0, 0)
+		if !strings.Contains(entry.Why, w.mux.Namespace+"/"+ledgerName) || !strings.Contains(entry.Why, w.keys.AllocationConfigMap) {
+			t.Errorf("%s: %s", what, entry.Why)
+		}
+		before := w.live(ledgerName)
+		if _, err := w.store.Write(t.Context(), w.claims(1, 80), entry); err == nil {
+			t.Errorf("%s is overwritten", what)
+		}
+		// Nor does it help to have read nothing there.
+		missing := ledger.Ask{Mux: w.mux, Name: "nothing"}
+		if entry, err := w.store.Read(t.Context(), missing); err != nil || entry.Condition != plan.Missing {
+			t.Errorf("%s: another name is read as %d, %v", what, entry.Condition, err)
+		}
+		if diff := cmp.Diff(before, w.live(ledgerName)); diff != "" {
+			t.Errorf("%s: it is written:\n%s", what, diff)
+		}
+		w.remove()
+		w.count.since()
+	}
+}
+
+// realCache is the cache that ships: it sees what the store writes, and no longer what has lost its label.
+func realCache(t *testing.T, w *world) {
+	shipped, err := cache.New(w.config, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Label: ledger.Selector()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = shipped.Start(t.Context()) }()
+	if !shipped.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache doesn't start")
+	}
+	store := ledger.NewStore(w.keys, shipped, w.admin, w.admin)
+	read := func(ctx context.Context) (ledger.Entry, error) { return store.Read(ctx, w.ask()) }
+	entry, err := read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect(entry, plan.Missing, 0, 0)
+	for generation := range int64(20) {
+		if _, err = store.Write(t.Context(), w.claims(generation+1, 80), entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry, err = read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.expect(entry, plan.Good, generation+1, 80)
+	}
+	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Labels, "app.kubernetes.io/component") })
+	cluster.Eventually(t, "the store sees that the label is gone", func(ctx context.Context) error {
+		entry, err := read(ctx)
+		if err == nil && entry.Condition != plan.Edited {
+			err = errors.New("it doesn't yet")
+		}
+		return err
+	})
+}
