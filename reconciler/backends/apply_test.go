@@ -1,0 +1,225 @@
+package backends
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// scribbler writes down what it is asked for, answers as it is told, and reads its answer into whatever it is given, as
+// a real client does.
+type scribbler struct {
+	client.Writer
+	asked   []string
+	answers map[string]error // by the slice's name
+}
+
+func (s *scribbler) answer(verb string, object client.Object, more ...string) error {
+	s.asked = append(s.asked, strings.Join(append([]string{verb, object.GetName()}, more...), " "))
+	slice := object.(*discoveryv1.EndpointSlice)
+	slice.ResourceVersion = "99"
+	slice.Labels = nil
+	for i := range slice.Endpoints {
+		slice.Endpoints[i].Addresses[0] = "scribbled"
+		*slice.Endpoints[i].Conditions.Ready = false
+	}
+	return s.answers[slice.Name]
+}
+
+func (s *scribbler) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	return s.answer("create", object)
+}
+
+func (s *scribbler) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	return s.answer("patch", object, string(data))
+}
+
+func (s *scribbler) Delete(_ context.Context, object client.Object, options ...client.DeleteOption) error {
+	var o client.DeleteOptions
+	o.ApplyOptions(options)
+	return s.answer("delete", object, string(*o.Preconditions.UID), *o.Preconditions.ResourceVersion)
+}
+
+// bench is a line without a cluster.
+type bench struct {
+	*line
+	*scribbler
+	told  []plan.Event
+	clock time.Time
+}
+
+func start(t *testing.T) *bench {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{scribbler: &scribbler{answers: map[string]error{}}, clock: time.Unix(1_000_000, 0)}
+	b.line = newLine(Options{Language: language, Writer: b.scribbler, Metrics: NewMetrics(), Now: func() time.Time { return b.clock },
+		Tell: func(e plan.Event) { b.told = append(b.told, e) }}, nil)
+	return b
+}
+
+func step(op plan.Op, name string) plan.SliceStep {
+	ready := true
+	return plan.SliceStep{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
+		Differs: plan.Difference{Endpoints: true},
+		Slice: &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: name, Labels: map[string]string{"a": "b"}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
+				Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		}}
+}
+
+// decided is a plan of steps.
+func decided(steps ...plan.SliceStep) *plan.Slices {
+	return &plan.Slices{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
+}
+
+// TestWhatWasObservedIsNotChanged: steps share with the cache, and clients read their answers into what they are given.
+func TestWhatWasObservedIsNotChanged(t *testing.T) {
+	b := start(t)
+	d := decided(step(plan.CreateSlice, "a"), step(plan.UpdateSlice, "b"), step(plan.DeleteSlice, "c"))
+	before := decided(step(plan.CreateSlice, "a"), step(plan.UpdateSlice, "b"), step(plan.DeleteSlice, "c"))
+	if _, err := b.apply(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, d); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{"create a",
+		`patch b {"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}}],"metadata":{"resourceVersion":"7"}}`,
+		"delete c uid 7"}
+	if diff := cmp.Diff(want, b.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASliceThatCannotBeWrittenHarmsOnlyItself(t *testing.T) {
+	b := start(t)
+	refusal := errors.New("endpoints[0].addresses: Invalid value")
+	b.answers["bad"] = refusal
+	_, err := b.apply(t.Context(), decided(step(plan.DeleteSlice, "bad"), step(plan.CreateSlice, "bad"), step(plan.CreateSlice, "good")))
+	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "delete EndpointSlice svc-mux/bad") {
+		t.Errorf("the error is %v", err)
+	}
+	if want := []string{"delete bad uid 7", "create good"}; !slices.Equal(b.asked, want) {
+		t.Errorf("it has asked for %q", b.asked)
+	}
+}
+
+func TestStaleDecisionsAreNoErrors(t *testing.T) {
+	resource := schema.GroupResource{Resource: "endpointslices"}
+	for name, answer := range map[string]error{
+		"a conflict":        apierrors.NewConflict(resource, "a", errors.New("changed")),
+		"it exists already": apierrors.NewAlreadyExists(resource, "a"),
+		"it is gone":        apierrors.NewNotFound(resource, "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t)
+			b.answers["a"] = answer
+			var last time.Duration
+			for range 5 {
+				again, err := b.apply(t.Context(), decided(step(plan.UpdateSlice, "a")))
+				if err != nil || again <= last || again > lastRetry {
+					t.Fatalf("again after %s, then %s, %v", last, again, err)
+				}
+				last = again
+			}
+		})
+	}
+}
+
+// TestALabelInSomebodysNamespaceIsNoError: only there may we be forbidden to delete.
+func TestALabelInSomebodysNamespaceIsNoError(t *testing.T) {
+	b := start(t)
+	b.answers["a"] = apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "a", errors.New("no rights"))
+	theirs := step(plan.DeleteSlice, "a")
+	theirs.Slice.Namespace = "team-b"
+	if again, err := b.apply(t.Context(), decided(theirs)); err != nil || again != lastRetry {
+		t.Errorf("again after %s, %v", again, err)
+	}
+	if _, err := b.apply(t.Context(), decided(step(plan.DeleteSlice, "a"))); err == nil {
+		t.Error("what we may not delete of the mux's own is no error")
+	}
+}
+
+func TestAQuarrelIsToldOnceAndPaced(t *testing.T) {
+	b := start(t)
+	drift := func() time.Duration {
+		remove, create := step(plan.DeleteSlice, "a"), step(plan.CreateSlice, "a")
+		remove.Drift, create.Drift = true, true
+		again, err := b.apply(t.Context(), decided(remove, create))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	if drift(); len(b.asked) != 2 || len(b.told) != 1 || !strings.Contains(b.told[0].Message, "svc-mux/a was changed by somebody else") {
+		t.Fatalf("asked %q, told %+v", b.asked, b.told)
+	}
+	if again := drift(); len(b.asked) != 2 || again != time.Second {
+		t.Errorf("asked %q, again after %s", b.asked, again)
+	}
+	b.clock = b.clock.Add(time.Second)
+	if drift(); len(b.asked) != 4 || len(b.told) != 1 {
+		t.Errorf("asked %q, told %d times", b.asked, len(b.told))
+	}
+}
+
+func TestAStrayHasTimeToBeClaimed(t *testing.T) {
+	b := start(t)
+	stray := step(plan.DeleteSlice, "a")
+	stray.Stray = true
+	if again, err := b.apply(t.Context(), decided(stray)); err != nil || again != strayed || len(b.asked) != 0 {
+		t.Errorf("again after %s, asked %q, %v", again, b.asked, err)
+	}
+	b.clock = b.clock.Add(strayed)
+	if _, err := b.apply(t.Context(), decided(stray)); err != nil || len(b.asked) != 1 {
+		t.Errorf("asked %q, %v", b.asked, err)
+	}
+}
+
+// TestThePatchSaysOnlyWhatDiffers: what others put on our slices isn't ours to write.
+func TestThePatchSaysOnlyWhatDiffers(t *testing.T) {
+	s := step(plan.UpdateSlice, "a")
+	s.Slice.Endpoints = nil
+	for name, test := range map[string]struct {
+		differs plan.Difference
+		want    string
+	}{
+		"labels":       {plan.Difference{Labels: true}, `{"metadata":{"labels":{"a":"b"},"resourceVersion":"7"}}`},
+		"no endpoints": {plan.Difference{Endpoints: true}, `{"endpoints":[],"metadata":{"resourceVersion":"7"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Differs = test.differs
+			patch, err := patchOf(&s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := patch.Data(nil)
+			if err != nil || string(data) != test.want || !json.Valid(data) {
+				t.Errorf("%s, %v", data, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package backends
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+const (
+	componentLabel = "app.kubernetes.io/component"
+	component      = "mux-endpoints"
+)
+
+// legacy writes what our slices of a mux say into an Endpoints object as well. The mirroring controller is told to leave
+// it: else every backend would be there twice. An object that isn't ours isn't touched, and one of the original's not
+// before takeover has labelled it.
+type legacy struct {
+	*line
+	mu   sync.Mutex
+	sums map[types.NamespacedName][sha256.Size]byte // what was written last, as a hash
+	told map[types.NamespacedName]bool
+}
+
+func setupLegacy(mgr manager.Manager, l *line) error {
+	e := &legacy{line: l, sums: map[types.NamespacedName][sha256.Size]byte{}, told: map[types.NamespacedName]bool{}}
+	return run(mgr, "backends-legacy", e, 1,
+		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, handler.EnqueueRequestsFromMapFunc(e.isMux)))
+}
+
+func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
+	slice := object.(*discoveryv1.EndpointSlice)
+	if !plan.IsOurSlice(e.keys, slice) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: plan.MuxOfSlice(e.keys, slice)}}
+}
+
+func (e *legacy) isMux(_ context.Context, object client.Object) []reconcile.Request {
+	if !e.carrier(object.(*corev1.Service)).IsMux {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+}
+
+// Reconcile writes one mux's object if its slices say something else than was written last.
+func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	mux, err := e.get(ctx, req.NamespacedName)
+	if err != nil || mux == nil || !e.carrier(mux).IsMux || mux.DeletionTimestamp != nil {
+		e.forget(req.NamespacedName)
+		return reconcile.Result{}, err
+	}
+	slices, err := OnMux(ctx, e.cache, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	object := e.object(mux, slices)
+	text, err := json.Marshal(object)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	sum := sha256.Sum256(text)
+	if e.isWritten(req.NamespacedName, sum) {
+		return reconcile.Result{}, nil
+	}
+	written, err := e.write(ctx, object)
+	if err != nil && isStale(err) || err == nil && !written {
+		return reconcile.Result{RequeueAfter: e.stale.When(req.NamespacedName)}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", req.NamespacedName, err)
+	}
+	e.stale.Forget(req.NamespacedName)
+	e.remember(req.NamespacedName, sum)
+	return reconcile.Result{}, nil
+}
+
+//nolint:staticcheck // deprecated, and asked for by who still reads it
+func (e *legacy) object(mux *corev1.Service, slices []*discoveryv1.EndpointSlice) *corev1.Endpoints {
+	return &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: mux.Namespace, Name: mux.Name,
+			Labels:          map[string]string{originalLabel: original, componentLabel: component, discoveryv1.LabelSkipMirror: "true"},
+			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
+		},
+		Subsets: plan.Subsets(slices),
+	}
+}
+
+// write says false if the object is somebody else's for now.
+//
+//nolint:staticcheck // deprecated, and asked for by who still reads it
+func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (bool, error) {
+	key := client.ObjectKeyFromObject(object)
+	is := &corev1.Endpoints{}
+	if err := e.Live.Get(ctx, key, is); err != nil {
+		if apierrors.IsNotFound(err) {
+			return true, e.Writer.Create(ctx, object)
+		}
+		return false, err
+	}
+	if is.Labels[originalLabel] != original || is.Labels[discoveryv1.LabelSkipMirror] != "true" {
+		if e.tells(key) {
+			log.FromContext(ctx).Info("Endpoints of the mux are somebody else's still, and left alone", "endpoints", key)
+		}
+		return false, nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": object.Labels,
+			"annotations": object.Annotations, "ownerReferences": object.OwnerReferences},
+		"subsets": append([]corev1.EndpointSubset{}, object.Subsets...),
+	})
+	if err != nil {
+		return false, err
+	}
+	return true, e.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
+}
+
+func (e *legacy) tells(mux types.NamespacedName) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := !e.told[mux]
+	e.told[mux] = true
+	return first
+}
+
+func (e *legacy) isWritten(mux types.NamespacedName, sum [sha256.Size]byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last, known := e.sums[mux]
+	return known && last == sum
+}
+
+func (e *legacy) remember(mux types.NamespacedName, sum [sha256.Size]byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sums[mux] = sum
+	delete(e.told, mux)
+}
+
+func (e *legacy) forget(mux types.NamespacedName) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sums, mux)
+	delete(e.told, mux)
+}

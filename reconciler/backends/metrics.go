@@ -1,0 +1,103 @@
+package backends
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// Metrics is a prometheus.Collector for the caller to register. Its series are those of muxes, and go with them: never
+// one for each channel.
+type Metrics struct {
+	endpoints, writes *prometheus.Desc
+
+	mu      sync.Mutex
+	carried map[types.NamespacedName]cargo // by channel
+	written map[types.NamespacedName]map[plan.Op]int
+}
+
+// cargo is what a channel has on a mux.
+type cargo struct {
+	mux       types.NamespacedName
+	endpoints int
+}
+
+// NewMetrics counts from nothing.
+func NewMetrics() *Metrics {
+	mux := []string{"mux_namespace", "mux"}
+	return &Metrics{
+		endpoints: prometheus.NewDesc("svc_lb_mux_backends_endpoints",
+			"Endpoints that are carried on the mux, ready or not.", mux, nil),
+		writes: prometheus.NewDesc("svc_lb_mux_backends_slice_writes_total",
+			"EndpointSlices of the mux written, by what was done: create, update or delete.", append(mux, "operation"), nil),
+		carried: map[types.NamespacedName]cargo{},
+		written: map[types.NamespacedName]map[plan.Op]int{},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.endpoints
+	ch <- m.writes
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sums := map[types.NamespacedName]int{}
+	for _, c := range m.carried {
+		sums[c.mux] += c.endpoints
+	}
+	for mux, sum := range sums {
+		ch <- prometheus.MustNewConstMetric(m.endpoints, prometheus.GaugeValue, float64(sum), mux.Namespace, mux.Name)
+	}
+	for mux, counts := range m.written {
+		for op, n := range counts {
+			ch <- prometheus.MustNewConstMetric(m.writes, prometheus.CounterValue, float64(n), mux.Namespace, mux.Name, op.String())
+		}
+	}
+}
+
+// carry says what a channel has now; a mux without a name is none.
+func (m *Metrics) carry(channel, mux types.NamespacedName, endpoints int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if mux.Name == "" {
+		delete(m.carried, channel)
+		return
+	}
+	m.carried[channel] = cargo{mux, endpoints}
+}
+
+func (m *Metrics) wrote(mux types.NamespacedName, op plan.Op) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if counts := m.written[mux]; counts != nil { // else it is cleaned up after, and has no series any more
+		counts[op]++
+	}
+}
+
+// begin is called before anything is counted for a mux.
+func (m *Metrics) begin(mux types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.written[mux] == nil {
+		m.written[mux] = map[plan.Op]int{}
+	}
+}
+
+// forget drops the series of a mux that is none any more.
+func (m *Metrics) forget(mux types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.written, mux)
+	for channel, c := range m.carried {
+		if c.mux == mux {
+			delete(m.carried, channel)
+		}
+	}
+}

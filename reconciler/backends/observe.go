@@ -1,0 +1,125 @@
+package backends
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// observation is what a decision about a channel is made from. Nothing of it may be changed.
+type observation struct {
+	plan.View
+	// disputed is true if a slice has this channel's labels, and was another's.
+	disputed bool
+}
+
+// observe gathers, and asks nobody but the cache.
+func (l *line) observe(ctx context.Context, channel types.NamespacedName) (observation, error) {
+	view := observation{View: plan.View{Keys: l.keys, Channel: channel, InPlace: l.inPlace.of(channel), Taken: map[string]bool{}}}
+	svc, err := l.get(ctx, channel)
+	if err != nil {
+		return view, err
+	}
+	if svc != nil {
+		view.Mux.Key, view.Attached = muxOf(l.Language, svc)
+	}
+	if view.Attached {
+		if err := l.observeMux(ctx, &view); err != nil {
+			return view, err
+		}
+		if view.Sources, err = Sources(ctx, l.cache, channel); err != nil {
+			return view, err
+		}
+	}
+	return view, l.observeSlices(ctx, &view)
+}
+
+func (l *line) observeMux(ctx context.Context, view *observation) error {
+	mux, err := l.get(ctx, view.Mux.Key)
+	if err != nil {
+		return err
+	}
+	if mux != nil {
+		view.Mux = l.carrier(mux)
+	}
+	view.Claims, view.ClaimsKnown = l.Claims(view.Channel, view.Mux.Key)
+	return nil
+}
+
+// carrier is a Service as a mux. One with problems is a mux still: whatever it has been decided to carry is carried on.
+func (l *line) carrier(svc *corev1.Service) plan.Carrier {
+	return plan.Carrier{
+		Key: client.ObjectKeyFromObject(svc), UID: svc.UID, Families: svc.Spec.IPFamilies,
+		IsMux:    svc.Spec.Type == corev1.ServiceTypeLoadBalancer && l.Language.Classify(svc).Mux(),
+		Deleting: svc.DeletionTimestamp != nil,
+	}
+}
+
+// observeSlices finds our slices of the channel: by what they say, and, where somebody took that off them, by name.
+func (l *line) observeSlices(ctx context.Context, view *observation) error {
+	listed, err := slicesBy(ctx, l.cache, "", byChannel, view.Channel.String())
+	if err != nil {
+		return err
+	}
+	known := make(map[types.NamespacedName]bool, len(listed))
+	for _, cached := range listed {
+		key := client.ObjectKeyFromObject(cached)
+		known[key] = true
+		if l.inPlace.isAnothers(key, view.Channel) {
+			view.disputed = true // somebody changed its labels, and the channel whose it is puts them right
+			continue
+		}
+		if slice := l.written.Latest(key, cached); slice != nil {
+			view.Slices = append(view.Slices, slice)
+		}
+	}
+	for _, source := range view.Sources {
+		key := types.NamespacedName{Namespace: view.Mux.Key.Namespace,
+			Name: plan.SliceName(view.Mux.Key, view.Channel, source.Name, source.AddressType)}
+		if known[key] {
+			continue
+		}
+		slice, err := l.slice(ctx, key)
+		switch {
+		case err != nil:
+			return err
+		case slice == nil:
+		case plan.IsOurSlice(l.keys, slice):
+			view.Slices = append(view.Slices, slice)
+		default:
+			view.Taken[key.Name] = true
+		}
+	}
+	return nil
+}
+
+// get returns a Service, nil if there is none.
+func (l *line) get(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	var svc corev1.Service
+	if err := l.cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read Service %s: %w", key, err)
+	}
+	return &svc, nil
+}
+
+// slice returns a slice as the cache has it, or as it was written since; nil if there is none.
+func (l *line) slice(ctx context.Context, key types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
+	cached := &discoveryv1.EndpointSlice{}
+	if err := l.cache.Get(ctx, key, cached, client.UnsafeDisableDeepCopy); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read EndpointSlice %s: %w", key, err)
+		}
+		cached = nil
+	}
+	return l.written.Latest(key, cached), nil
+}

@@ -1,0 +1,160 @@
+package backends
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// queue is what a worker takes channels from.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Waker wakes the line for channels whose claims have changed: ledger.NewBoard takes its Wake. Before the line runs it
+// does nothing: every channel is looked at when the line starts.
+type Waker struct {
+	mu    sync.Mutex
+	queue queue
+}
+
+// Wake has channels looked at.
+func (w *Waker) Wake(channels []types.NamespacedName) {
+	w.mu.Lock()
+	queue := w.queue
+	w.mu.Unlock()
+	if queue == nil {
+		return
+	}
+	for _, channel := range channels {
+		queue.Add(reconcile.Request{NamespacedName: channel})
+	}
+}
+
+func (w *Waker) source() source.Source {
+	return source.Func(func(_ context.Context, queue queue) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.queue = queue
+		return nil
+	})
+}
+
+// onSlice wakes the channel that a slice belongs to: ours by what they say they carry, so that what somebody else does
+// to them is put right at once, others if their Service is a channel. If that Service comes later, it wakes itself.
+func (l *line) onSlice() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		slice := object.(*discoveryv1.EndpointSlice)
+		l.written.Seen(slice)
+		if channel, waits := l.refused.waiting(client.ObjectKeyFromObject(slice)); waits {
+			return []reconcile.Request{{NamespacedName: channel}}
+		}
+		if plan.IsOurSlice(l.keys, slice) {
+			if channel, told := plan.ChannelOfSlice(l.keys, slice); told {
+				return []reconcile.Request{{NamespacedName: channel}}
+			}
+			return nil
+		}
+		channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+		if channel.Name == "" || !l.isChannel(ctx, channel) {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: channel}}
+	})
+}
+
+func (l *line) isChannel(ctx context.Context, key types.NamespacedName) bool {
+	var svc corev1.Service
+	if err := l.cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy); err != nil {
+		return false
+	}
+	_, attached := muxOf(l.Language, &svc)
+	return attached
+}
+
+// onService wakes a channel that begins or ceases to be one, and all channels of a mux of which something changes that
+// slices depend on. Ports, addresses and annotations are none of that.
+func (l *line) onService() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { l.service(ctx, nil, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { l.service(ctx, e.ObjectOld, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { l.service(ctx, e.Object, nil, q) },
+	}
+}
+
+// role is what a Service is to the line.
+type role struct {
+	attached types.NamespacedName // the mux that it names
+	isMux    bool
+	uid      types.UID
+	deleting bool
+	families string
+}
+
+func (l *line) roleOf(object client.Object) role {
+	if object == nil {
+		return role{}
+	}
+	svc := object.(*corev1.Service)
+	var r role
+	r.attached, _ = muxOf(l.Language, svc)
+	if carrier := l.carrier(svc); carrier.IsMux {
+		r.isMux, r.uid, r.deleting = true, carrier.UID, carrier.Deleting
+		for _, family := range carrier.Families {
+			r.families += string(family)
+		}
+	}
+	return r
+}
+
+func (l *line) service(ctx context.Context, old, now client.Object, q queue) {
+	before, after := l.roleOf(old), l.roleOf(now)
+	object := now
+	if object == nil {
+		object = old
+	}
+	key := client.ObjectKeyFromObject(object)
+	if before.attached != after.attached {
+		q.Add(reconcile.Request{NamespacedName: key})
+	}
+	before.attached, after.attached = types.NamespacedName{}, types.NamespacedName{}
+	if before == after {
+		return
+	}
+	if after.isMux {
+		l.Metrics.begin(key)
+	} else {
+		l.Metrics.forget(key)
+	}
+	for _, channel := range l.carriedBy(ctx, key) {
+		q.Add(reconcile.Request{NamespacedName: channel})
+	}
+}
+
+// carriedBy returns the channels that name a mux, and those that our slices on it carry.
+func (l *line) carriedBy(ctx context.Context, mux types.NamespacedName) []types.NamespacedName {
+	channels, err := channelsOf(ctx, l.cache, mux)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", mux)
+	}
+	carried, err := OnMux(ctx, l.cache, mux)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", mux)
+	}
+	for _, slice := range carried {
+		if channel, told := plan.ChannelOfSlice(l.keys, slice); told {
+			channels = append(channels, channel)
+		}
+	}
+	return channels
+}
