@@ -23,10 +23,10 @@ func needs(command string) string {
 	switch command {
 	case "webhook":
 		return "--default-mux-namespace is empty"
-	case "svcmux":
-		return "Usage:"
+	case "reconciler":
+		return "--kubeconfig (KUBECONFIG) is empty"
 	}
-	return "only reports its version"
+	return "Usage:"
 }
 
 func TestBuiltBinaries(t *testing.T) {
@@ -43,7 +43,9 @@ func TestBuiltBinaries(t *testing.T) {
 			}
 		})
 		t.Run(name+" without what it needs says so and exits 2", func(t *testing.T) {
-			out, err := exec.Command(filepath.Join(bin, name)).CombinedOutput()
+			cmd := exec.Command(filepath.Join(bin, name))
+			cmd.Env = []string{"HOME=" + t.TempDir()}
+			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), needs(name)) {
 				t.Errorf("output %q, error %v; want exit code 2 and a sentence that says why", out, err)

@@ -127,12 +127,13 @@ func (l Ledger) sorted() Ledger {
 
 func compareHolders(a, b HostnameHolder) int { return cmp.Compare(a.Hostname, b.Hostname) }
 
-func compareClaims(a, b Claim) int {
-	return cmp.Or(
-		cmp.Compare(a.Public, b.Public),
-		cmp.Compare(a.Owner.Protocol, b.Owner.Protocol),
-		compareIDs(a.Owner, b.Owner),
-	)
+func compareClaims(a, b Claim) int { return byNumber(&a, &b) }
+
+func byNumber(a, b *Claim) int {
+	if a.Public != b.Public {
+		return cmp.Compare(a.Public, b.Public)
+	}
+	return cmp.Or(cmp.Compare(a.Owner.Protocol, b.Owner.Protocol), compareIDs(a.Owner, b.Owner))
 }
 
 func compareIDs(a, b PortID) int {
@@ -145,7 +146,10 @@ func compareIDs(a, b PortID) int {
 
 // CompareKeys orders objects by namespace, then name.
 func CompareKeys(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	if a.Namespace != b.Namespace {
+		return cmp.Compare(a.Namespace, b.Namespace)
+	}
+	return cmp.Compare(a.Name, b.Name)
 }
 
 // sameClaims is true if nothing that is written differs.

@@ -1,0 +1,126 @@
+package mux
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends
+// at the first step that fails, and the next pass goes on from what is there. The time returned is when to look again.
+func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
+	l.tellStanding(o, p)
+	if l.Print != nil {
+		l.Print(p)
+		l.carry(o, p, true)
+		return time.Time{}, nil
+	}
+	start := l.Now()
+	if p.Publish != nil && p.Publish.Drift {
+		wait, first := l.fights.Allow(p.Mux, start)
+		if wait > 0 {
+			return earlier(l.meanwhile(ctx, o, p), start.Add(wait)), nil
+		}
+		if !first {
+			p.Publish.Events = nil
+		}
+	}
+	if err := l.reserve(ctx, o, p); err != nil {
+		return time.Time{}, err
+	}
+	l.carry(o, p, true)
+	stuck, again := l.hide(ctx, o, p)
+	if stuck > 0 {
+		return start, nil // plan again: their ports stay
+	}
+	if refused, err := l.publish(ctx, o, p); err != nil || refused {
+		return start, err
+	}
+	l.carry(o, p, false)
+	if err := l.settle(ctx, o, p); err != nil {
+		return time.Time{}, err
+	}
+	again = earlier(again, l.show(ctx, o, p.Show))
+	for _, event := range o.memory.edges.news(p.Told) {
+		l.tell(o.service, event)
+	}
+	if !p.Empty() {
+		l.Metrics.Applied(p.Mux, l.Now().Sub(start))
+	}
+	return again, nil
+}
+
+// meanwhile is for a mux that somebody else keeps changing back, until it is its turn again: what doesn't hang on its
+// ports goes on. Addresses stay off channels whose ports aren't there, and nothing is settled that isn't so yet.
+func (l *Line) meanwhile(ctx context.Context, o *observed, p *plan.Plan) time.Time {
+	l.carry(o, p, true)
+	missing := map[types.NamespacedName]bool{}
+	for i := range p.InForce {
+		claim := &p.InForce[i]
+		if !isOn(o.service, &corev1.ServicePort{Port: claim.Public, Protocol: claim.Owner.Protocol}) {
+			missing[claim.Owner.Channel] = true
+		}
+	}
+	_, again := l.hide(ctx, o, p)
+	return earlier(again, l.show(ctx, o, slices.DeleteFunc(slices.Clone(p.Show), func(patch plan.ChannelPatch) bool {
+		return missing[patch.Channel]
+	})))
+}
+
+func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {
+	return l.writeLedger(ctx, o, p.Reserve)
+}
+
+func (l *Line) settle(ctx context.Context, o *observed, p *plan.Plan) error {
+	return l.writeLedger(ctx, o, p.Settle)
+}
+
+func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerWrite) error {
+	if write == nil {
+		return nil
+	}
+	entry, err := l.Ledgers.Write(ctx, write.Ledger, o.entry)
+	if err != nil {
+		return err
+	}
+	l.Metrics.Wrote("ledger")
+	o.entry, o.world.Ledger = entry, entry.Reading
+	return nil
+}
+
+// carry tells the board which claims backends go by: those that leave stay until they are off the mux.
+func (l *Line) carry(o *observed, p *plan.Plan, leaving bool) {
+	if o.world.Mux == nil {
+		l.Board.Forget(p.Mux)
+		return
+	}
+	claims := p.InForce
+	if leaving {
+		claims = append(claims[:len(claims):len(claims)], p.Leaving...)
+	}
+	var good *plan.Ledger
+	if p.Freeze == nil {
+		good = &o.world.Ledger.Ledger
+	}
+	l.Board.Set(p.Mux, claims, good)
+}
+
+// sideBySide calls do for 0 to n-1, a bounded number at a time.
+func (l *Line) sideBySide(n int, do func(int)) {
+	var all sync.WaitGroup
+	places := make(chan struct{}, max(l.Parallel, 1))
+	for i := range n {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			do(i)
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,56 @@
+package mux
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCalm(t *testing.T) {
+	const quiet, longest = 50 * time.Millisecond, time.Second
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	for name, test := range map[string]struct {
+		changes []int // milliseconds
+		asked   int
+		want    time.Duration
+	}{
+		"nothing changed":                         {nil, 0, 0},
+		"the first change is acted on at once":    {[]int{0}, 0, 0},
+		"a change soon after waits for quiet":     {[]int{20}, 20, 50 * time.Millisecond},
+		"each change has it wait anew":            {[]int{20, 60}, 60, 50 * time.Millisecond},
+		"until it is quiet":                       {[]int{20, 60}, 110, 0},
+		"a change after a while is acted on":      {[]int{60}, 60, 0},
+		"however long changes come, it is enough": {every(40, 20, 1000), 1010, 10 * time.Millisecond},
+		"and then it is acted on":                 {every(40, 20, 1020), 1020, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCalm(quiet, longest)
+			if name != "the first change is acted on at once" {
+				c.changed(web, start)
+				if wait := c.wait(web, start); wait != 0 {
+					t.Fatalf("the first change waits %s", wait)
+				}
+			}
+			for _, change := range test.changes {
+				c.changed(web, at(change))
+			}
+			if got := c.wait(web, at(test.asked)); got != test.want {
+				t.Errorf("it waits %s, not %s", got, test.want)
+			}
+			if test.want == 0 {
+				if got := c.wait(web, at(test.asked)); got != 0 {
+					t.Errorf("with nothing new, it waits %s", got)
+				}
+			}
+		})
+	}
+}
+
+// every lists points in time.
+func every(step, first, last int) []int {
+	var list []int
+	for ms := first; ms <= last; ms += step {
+		list = append(list, ms)
+	}
+	return list
+}

@@ -1,0 +1,134 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// hide takes addresses off. It returns how many channels didn't let it, and when to look again.
+func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
+	due, again := l.inTurn(p.Hide)
+	failed := l.patchChannels(ctx, o, due)
+	for key := range failed {
+		o.memory.stuck[key] = o.memory.stuck[key].again(l.Now())
+	}
+	for i := range due {
+		if key := due[i].Channel; failed[key] == nil {
+			delete(o.memory.stuck, key)
+		}
+	}
+	return len(failed), again
+}
+
+// show puts addresses on, and tells channels what was decided. One that can't be told is tried again later, and harms
+// nobody else.
+func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
+	now := l.Now()
+	due, again := l.inTurn(slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool {
+		return now.Before(o.memory.failing[patch.Channel].until)
+	}))
+	failed := l.patchChannels(ctx, o, due)
+	for key := range failed {
+		o.memory.failing[key] = o.memory.failing[key].again(l.Now())
+	}
+	for i := range due {
+		if key := due[i].Channel; failed[key] == nil {
+			delete(o.memory.failing, key)
+		}
+	}
+	return again
+}
+
+// inTurn leaves out what somebody else keeps changing back, until it is its turn again; it returns when that is.
+func (l *Line) inTurn(patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
+	now := l.Now()
+	var again time.Time
+	var due []plan.ChannelPatch
+	for i := range patches {
+		patch := patches[i]
+		if patch.Drift {
+			wait, first := l.fights.Allow(patch.Channel, now)
+			if wait > 0 {
+				again = earlier(again, now.Add(wait))
+				continue
+			}
+			if !first {
+				patch.Events = nil
+			}
+		}
+		due = append(due, patch)
+	}
+	return due, again
+}
+
+// earlier returns the first of two points in time, of which either may be zero for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// patchChannels writes channels side by side, and returns what went wrong with which.
+func (l *Line) patchChannels(ctx context.Context, o *observed, patches []plan.ChannelPatch) map[types.NamespacedName]error {
+	failed := map[types.NamespacedName]error{}
+	var mu sync.Mutex
+	l.sideBySide(len(patches), func(i int) {
+		if err := l.patchChannel(ctx, o, &patches[i]); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed[patches[i].Channel] = err
+		}
+	})
+	for i := range patches {
+		if patch := &patches[i]; failed[patch.Channel] == nil {
+			o.memory.inPlace[patch.Channel] = patch.Fingerprint
+		}
+	}
+	return failed
+}
+
+func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.ChannelPatch) error {
+	before := o.channels[patch.Channel]
+	body, err := channelBody(patch, l.Language.Keys())
+	if err != nil {
+		return err
+	}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
+	err = l.Writer.Status().Patch(ctx, svc, client.RawPatch(types.StrategicMergePatchType, body))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // it went meanwhile
+	case err != nil:
+		l.log(ctx).Info("a channel can't be told", "channel", patch.Channel, "error", err.Error())
+		return fmt.Errorf("status of channel %s: %w", patch.Channel, err)
+	}
+	l.Metrics.Wrote("channel")
+	l.wrote(before, svc)
+	for _, event := range patch.Events {
+		l.tell(before, event)
+	}
+	l.tellProgrammed(o, patch)
+	return nil
+}
+
+// tellProgrammed notes how long it took until a channel was of use for the first time.
+func (l *Line) tellProgrammed(o *observed, patch *plan.ChannelPatch) {
+	if !patch.SetAddress || len(patch.Address) == 0 {
+		return
+	}
+	if last, known := o.memory.read[patch.Channel]; known && len(last.channel.Conditions) == 0 {
+		l.Metrics.Programmed(&last.channel)
+	}
+}

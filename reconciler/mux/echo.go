@@ -1,0 +1,66 @@
+package mux
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// wrote keeps what the API server answered, so that the cache, which is behind, isn't believed. If there is more in it
+// than we wrote, somebody changed the Service meanwhile, and it is looked at again.
+func (l *Line) wrote(before, now *corev1.Service) {
+	Trim(now)
+	l.services.Put(now)
+	if before == nil || essence(before, l.Language.Keys()) != essence(now, l.Language.Keys()) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.echoes[client.ObjectKeyFromObject(now)] = now.ResourceVersion
+}
+
+// isEcho is true once for each of our own writes that the informer shows.
+func (l *Line) isEcho(svc *corev1.Service) bool {
+	key := client.ObjectKeyFromObject(svc)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	version, known := l.echoes[key]
+	if !known || version != svc.ResourceVersion {
+		return false
+	}
+	delete(l.echoes, key)
+	return true
+}
+
+// forgetEcho is for a Service that went before its echo came.
+func (l *Line) forgetEcho(svc *corev1.Service) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.echoes, client.ObjectKeyFromObject(svc))
+}
+
+// essence stands for all of a Service that others decide, as far as we go by it.
+func essence(svc *corev1.Service, keys validation.Keys) string {
+	others := make(map[string]string, len(svc.Annotations))
+	for key, value := range svc.Annotations {
+		if key != keys.Ports {
+			others[key] = value
+		}
+	}
+	text, err := json.Marshal(struct {
+		UID         types.UID
+		Deleting    *metav1.Time
+		Spec        *corev1.ServiceSpec
+		Annotations map[string]string
+		Finalizers  []string
+	}{svc.UID, svc.DeletionTimestamp, &svc.Spec, others, svc.Finalizers})
+	if err != nil { // nothing in it can fail; if it does, every write is looked at again
+		return svc.ResourceVersion
+	}
+	return string(text)
+}

@@ -1,0 +1,207 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"nowake.ai/svc-lb-mux/reconciler/fight"
+	"nowake.ai/svc-lb-mux/reconciler/fresh"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Options are what a line is made from.
+type Options struct {
+	Language validation.Language
+	// Namespaces are those whose muxes are looked after; all if there are none.
+	Namespaces []string
+	// Cache reads from informers, Live from the API server, and Writer writes there.
+	Cache  client.Reader
+	Live   client.Reader
+	Writer client.Client
+	// Sources are the slices of a channel, OnMux ours on a mux.
+	Sources, OnMux Slices
+	// Ledgers keeps claims; Board tells others which are in force.
+	Ledgers *ledger.Store
+	Board   *ledger.Board
+	Events  record.EventRecorder
+	Metrics Metrics
+	// Now is the clock.
+	Now func() time.Time
+
+	// Quiet and Longest space passes in a burst: see calm.
+	Quiet, Longest time.Duration
+	// Parallel bounds how many channels are written side by side.
+	Parallel int
+	// Muxes bounds how many muxes are looked after side by side.
+	Muxes int
+	// Print, if set, gets each plan in place of its being carried out.
+	Print func(*plan.Plan)
+}
+
+// Slices looks slices up in a cache.
+type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
+
+// Metrics is told what was decided and done.
+type Metrics interface {
+	Decided(p *plan.Plan, took time.Duration)
+	Applied(mux types.NamespacedName, took time.Duration)
+	Wrote(kind string)
+	Programmed(channel *plan.ObservedChannel)
+	Forget(mux types.NamespacedName)
+}
+
+// Line looks after muxes.
+type Line struct {
+	Options
+	services *fresh.Store[*corev1.Service]
+	fights   *fight.Fights[types.NamespacedName]
+	calm     *calm
+
+	mu       sync.Mutex
+	memories map[types.NamespacedName]*memory
+	// echoes are the resource versions of our own writes, by Service: the informer shows them, and they are no news.
+	echoes map[types.NamespacedName]string
+}
+
+// patience is how long the cache may be behind before it is believed again.
+const patience = time.Minute
+
+// New returns a line that looks after nothing yet.
+func New(options Options) *Line {
+	return &Line{
+		Options:  options,
+		services: fresh.New[*corev1.Service](patience, options.Now),
+		fights:   fight.New[types.NamespacedName](),
+		calm:     newCalm(options.Quiet, options.Longest),
+		memories: map[types.NamespacedName]*memory{},
+		echoes:   map[types.NamespacedName]string{},
+	}
+}
+
+// Reconcile is one pass over a mux: observe, decide, apply.
+func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	mux := request.NamespacedName
+	if !l.looksAfter(mux) {
+		return reconcile.Result{}, nil
+	}
+	if wait := l.calm.wait(mux, l.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	memory := l.memory(mux)
+	o, err := l.observe(ctx, mux, memory)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := l.decide(ctx, o)
+	again, err := l.apply(ctx, o, p)
+	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
+		// Somebody was faster, or the cache is behind: what changed comes by itself, and this is for if it doesn't.
+		logr.FromContextOrDiscard(ctx).V(1).Info("somebody was faster", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: behindPause}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	l.tidy(o, p)
+	if p.Freeze != nil {
+		again = earlier(again, l.Now().Add(frozenPause))
+	}
+	if l.Print != nil && !p.Again.After(l.Now()) {
+		p.Again = time.Time{} // nothing was done, so the same would be decided again, and again
+	}
+	return after(l.Now(), again, p.Again, memory.nextTry()), nil
+}
+
+// looksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched. A
+// class that names no mux concerns everybody.
+func (l *Line) looksAfter(mux types.NamespacedName) bool {
+	return len(l.Namespaces) == 0 || mux == nowhere || slices.Contains(l.Namespaces, mux.Namespace)
+}
+
+// errBehind is a write that was refused because what it was decided from is no longer so.
+var errBehind = errors.New("the cache is behind")
+
+// behindPause is how long to wait for the cache to catch up.
+const behindPause = 100 * time.Millisecond
+
+// frozenPause is how often a frozen mux is looked at: what froze it may lie where no informer looks, such as in a
+// ConfigMap that isn't ours.
+const frozenPause = 10 * time.Second
+
+// leastPause keeps a pass that asks for another one at once from spinning.
+const leastPause = time.Millisecond
+
+// after turns points in time into the first of them.
+func after(now time.Time, times ...time.Time) reconcile.Result {
+	var first time.Time
+	for _, at := range times {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if first.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(first.Sub(now), leastPause)}
+}
+
+func (l *Line) memory(mux types.NamespacedName) *memory {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.memories[mux]
+	if m == nil {
+		m = newMemory()
+		l.memories[mux] = m
+	}
+	return m
+}
+
+// decide makes the plan. Where a channel with claims isn't to be seen, it is looked for live, and decided again.
+func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
+	start := l.Now()
+	p := plan.Mux(o.world)
+	if len(p.Confirm) > 0 {
+		o.world.Live = l.lookFor(ctx, o.world.Key, p.Confirm)
+		p = plan.Mux(o.world)
+	}
+	l.Metrics.Decided(p, l.Now().Sub(start))
+	return p
+}
+
+// tidy takes from a pass what the next ones should know, and forgets what is gone.
+func (l *Line) tidy(o *observed, p *plan.Plan) {
+	m := o.memory
+	there := make(map[types.NamespacedName]bool, len(o.world.Channels)+1)
+	there[o.world.Key] = true
+	for i := range o.world.Channels {
+		there[o.world.Channels[i].Key] = true
+	}
+	m.keep(func(key types.NamespacedName) bool { return there[key] })
+	m.tried(o.world.Now)
+	for key, print := range p.InPlace {
+		m.inPlace[key] = print
+	}
+	m.setFrozen(p.Freeze != nil)
+	if o.world.Mux == nil && len(o.world.Channels) == 0 {
+		l.mu.Lock()
+		delete(l.memories, o.world.Key)
+		l.mu.Unlock()
+		l.calm.forget(o.world.Key)
+		l.Ledgers.Forget(o.world.Key)
+		l.Metrics.Forget(o.world.Key)
+	}
+}

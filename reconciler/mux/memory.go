@@ -1,0 +1,227 @@
+package mux
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// memory is what the process remembers of one mux between passes.
+type memory struct {
+	// uid is the mux's; empty if there is none.
+	uid types.UID
+	// inPlace is what was seen in place as decided, or put there: see plan.World.
+	inPlace map[types.NamespacedName]plan.Fingerprint
+	// standing are the Events that were sent about what stands, edges those about backends that came or went: as long as
+	// a channel can't be told, each pass finds them anew.
+	standing, edges sayings
+	// refused are channels whose ports the API server didn't take; stuck those whose address it didn't take off, and
+	// failing those that it didn't let us tell anything.
+	refused map[types.NamespacedName]refusal
+	stuck   map[types.NamespacedName]setback
+	failing map[types.NamespacedName]setback
+	// notes is set while the API server doesn't take what is written for people.
+	notes setback
+	// read are channels as they were read last.
+	read map[types.NamespacedName]reading
+
+	mu sync.Mutex
+	// backing is whether channels have backends. Whoever hears of an edge takes it away.
+	backing  map[types.NamespacedName]plan.Backing
+	families string
+	frozen   bool
+}
+
+// refusal is what the API server said of a channel's ports, and which ports they were.
+type refusal struct {
+	setback
+	words string
+	asked uint64
+	slots []plan.Slot // that were refused
+}
+
+// setback is something to try again, later each time.
+type setback struct {
+	until time.Time
+	pause time.Duration
+}
+
+// The pauses after a write that failed.
+const (
+	firstPause   = 2 * time.Second
+	longestPause = 5 * time.Minute
+)
+
+func (s setback) again(now time.Time) setback {
+	pause := min(max(2*s.pause, firstPause), longestPause)
+	return setback{until: now.Add(pause), pause: pause}
+}
+
+// reading is a channel at a resource version.
+type reading struct {
+	version string
+	channel plan.ObservedChannel
+}
+
+func newMemory() *memory {
+	return &memory{
+		inPlace: map[types.NamespacedName]plan.Fingerprint{},
+		refused: map[types.NamespacedName]refusal{},
+		stuck:   map[types.NamespacedName]setback{},
+		failing: map[types.NamespacedName]setback{},
+		read:    map[types.NamespacedName]reading{},
+		backing: map[types.NamespacedName]plan.Backing{},
+	}
+}
+
+// onMux forgets what was in place on a mux that is another one now, or none.
+func (m *memory) onMux(key types.NamespacedName, uid types.UID) {
+	if m.uid != uid {
+		m.uid = uid
+		delete(m.inPlace, key)
+	}
+}
+
+// keep drops what is remembered of channels that aren't there any more.
+func (m *memory) keep(there func(types.NamespacedName) bool) {
+	drop(m.inPlace, there)
+	drop(m.refused, there)
+	drop(m.stuck, there)
+	drop(m.failing, there)
+	drop(m.read, there)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	drop(m.backing, there)
+}
+
+func drop[V any](of map[types.NamespacedName]V, there func(types.NamespacedName) bool) {
+	for key := range of {
+		if !there(key) {
+			delete(of, key)
+		}
+	}
+}
+
+// backs looks up whether a channel has backends, or finds out.
+func (m *memory) backs(channel types.NamespacedName, find func() plan.Backing) plan.Backing {
+	m.mu.Lock()
+	known, found := m.backing[channel]
+	m.mu.Unlock()
+	if found {
+		return known
+	}
+	// What changes while it is found out is heard of, and comes to another pass.
+	now := find()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.backing[channel] = now
+	return now
+}
+
+func (m *memory) edge(channel types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.backing, channel)
+}
+
+// onFamilies forgets all backing if the mux's address families are others than before.
+func (m *memory) onFamilies(families []corev1.IPFamily) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if text := fmt.Sprint(families); text != m.families {
+		m.families = text
+		clear(m.backing)
+	}
+}
+
+// refusals are those that still count: not those of channels that ask for something else now, or that were waited out.
+func (m *memory) refusals(channels []plan.ObservedChannel, now time.Time) (map[types.NamespacedName]string, map[types.NamespacedName][]plan.Slot) {
+	words, slots := map[types.NamespacedName]string{}, map[types.NamespacedName][]plan.Slot{}
+	for i := range channels {
+		c := &channels[i]
+		if no, known := m.refused[c.Key]; known && now.Before(no.until) && no.asked == asks(c) {
+			words[c.Key], slots[c.Key] = no.words, no.slots
+		}
+	}
+	return words, slots
+}
+
+// asks stands for what a channel asks for.
+func asks(c *plan.ObservedChannel) uint64 {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, c.UID, c.Ports)
+	return hash.Sum64()
+}
+
+// waiting are the channels of a list of setbacks that aren't to be tried yet.
+func waiting(setbacks map[types.NamespacedName]setback, now time.Time) map[types.NamespacedName]bool {
+	keys := map[types.NamespacedName]bool{}
+	for key, s := range setbacks {
+		if now.Before(s.until) {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// tried forgets the setbacks that were over when a pass began: what failed again in it has a new one.
+func (m *memory) tried(began time.Time) {
+	over := func(s setback) bool { return !s.until.After(began) }
+	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return over(r.setback) })
+	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return over(s) })
+	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return over(s) })
+	if over(m.notes) {
+		m.notes = setback{}
+	}
+}
+
+// nextTry is when the first of all setbacks is over; zero if there are none.
+func (m *memory) nextTry() time.Time {
+	next := m.notes.until
+	for _, no := range m.refused {
+		next = earlier(next, no.until)
+	}
+	for _, s := range m.stuck {
+		next = earlier(next, s.until)
+	}
+	for _, s := range m.failing {
+		next = earlier(next, s.until)
+	}
+	return next
+}
+
+// sayings are Events that were sent, and not taken back since.
+type sayings map[plan.Event]bool
+
+// news are those Events that weren't sent yet; those that aren't among them any more are news when they come back.
+func (s *sayings) news(events []plan.Event) []plan.Event {
+	var news []plan.Event
+	said := make(sayings, len(events))
+	for _, event := range events {
+		if !(*s)[event] {
+			news = append(news, event)
+		}
+		said[event] = true
+	}
+	*s = said
+	return news
+}
+
+func (m *memory) setFrozen(frozen bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.frozen = frozen
+}
+
+func (m *memory) isFrozen() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.frozen
+}

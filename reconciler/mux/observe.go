@@ -1,0 +1,197 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// observed is a world, and the objects it was made from.
+type observed struct {
+	world    plan.World
+	service  *corev1.Service // the mux's; nil if there is none
+	channels map[types.NamespacedName]*corev1.Service
+	memory   *memory
+	entry    ledger.Entry
+}
+
+// observe gathers all that a decision about a mux needs. Nothing is fetched later.
+func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*observed, error) {
+	now := l.Now()
+	o := &observed{
+		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, InPlace: m.inPlace},
+		channels: map[types.NamespacedName]*corev1.Service{},
+		memory:   m,
+	}
+	if err := l.observeMux(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := l.observeChannels(ctx, o); err != nil {
+		return nil, err
+	}
+	o.world.Refused, o.world.Unpublished = m.refusals(o.world.Channels, now)
+	o.world.Stuck = waiting(m.stuck, now)
+	if o.world.Mux == nil {
+		return o, nil
+	}
+	err := l.observeLedger(ctx, o)
+	return o, err
+}
+
+// observeLedger reads the ledger and, where it may be lost, what else tells of claims.
+func (l *Line) observeLedger(ctx context.Context, o *observed) error {
+	mux := o.world.Mux
+	entry, err := l.Ledgers.Read(ctx, ledger.Ask{
+		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
+	})
+	if err != nil {
+		return err
+	}
+	o.entry, o.world.Ledger, o.world.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
+	if entry.Condition != plan.Good || len(entry.Ledger.Claims) == 0 {
+		o.world.Records, err = l.records(ctx, mux.Key)
+	}
+	return err
+}
+
+func (l *Line) observeMux(ctx context.Context, o *observed) error {
+	svc, err := l.service(ctx, o.world.Key)
+	if err != nil || svc == nil || !l.isMux(svc) {
+		o.memory.onMux(o.world.Key, "")
+		return err
+	}
+	o.memory.onMux(o.world.Key, svc.UID)
+	o.service = svc
+	o.world.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
+	o.memory.onFamilies(o.world.Mux.Families)
+	return nil
+}
+
+// isMux is true for what is a mux, however bad; a Service of another type has no load balancer to share.
+func (l *Line) isMux(svc *corev1.Service) bool {
+	return l.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// service is the newest of a Service that we know; nil if there is none.
+func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	var svc corev1.Service
+	err := l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return l.services.Latest(key, nil), nil
+	case err != nil:
+		return nil, fmt.Errorf("service %s: %w", key, err)
+	}
+	return l.services.Latest(key, &svc), nil
+}
+
+func (l *Line) observeChannels(ctx context.Context, o *observed) error {
+	var list corev1.ServiceList
+	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: o.world.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("channels of mux %s: %w", o.world.Key, err)
+	}
+	for i := range list.Items {
+		svc := l.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
+		if svc == nil {
+			continue
+		}
+		channel, names := l.channel(svc, o.memory)
+		if !names || channel.Mux != o.world.Key && o.world.Key != nowhere {
+			continue // it changed since it was listed
+		}
+		if o.world.Mux != nil {
+			channel.Backends = o.memory.backs(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux) })
+		}
+		o.channels[channel.Key] = svc
+		o.world.Channels = append(o.world.Channels, channel)
+	}
+	return nil
+}
+
+// channel reads a Service as a channel, unless it was read at the same version before.
+func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bool) {
+	key := client.ObjectKeyFromObject(svc)
+	if !l.Language.Classify(svc).Channel() {
+		return plan.ObservedChannel{}, false
+	}
+	last, known := m.read[key]
+	if known && last.version == svc.ResourceVersion && last.channel.UID == svc.UID {
+		return last.channel, true
+	}
+	if known && last.channel.UID != svc.UID {
+		delete(m.inPlace, key) // it was made anew
+	}
+	channel := plan.ReadChannel(l.Language, svc)
+	m.read[key] = reading{svc.ResourceVersion, channel}
+	return channel, true
+}
+
+// backing finds out whether a channel has backends that the mux reaches.
+func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.ObservedMux) plan.Backing {
+	sources, err := l.Sources(ctx, l.Cache, c.Key)
+	if err != nil {
+		return plan.Unknown
+	}
+	return plan.BackingOf(sources, plan.CarriedIn(c.Ports), mux.Families)
+}
+
+// records says which channels our own slices carry, by the port names that they have on the mux.
+func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[string]types.NamespacedName, error) {
+	onMux, err := l.OnMux(ctx, l.Cache, mux)
+	if err != nil {
+		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
+	}
+	records := map[string]types.NamespacedName{}
+	for _, slice := range onMux {
+		channel, ours := plan.ChannelOfSlice(l.Language.Keys(), slice)
+		for _, port := range slice.Ports {
+			if ours && port.Name != nil {
+				records[*port.Name] = channel
+			}
+		}
+	}
+	return records, nil
+}
+
+// lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there.
+func (l *Line) lookFor(ctx context.Context, mux types.NamespacedName, keys []types.NamespacedName) map[types.NamespacedName]plan.Liveness {
+	live := make(map[types.NamespacedName]plan.Liveness, len(keys))
+	var mu sync.Mutex
+	l.sideBySide(len(keys), func(i int) {
+		found := l.look(ctx, mux, keys[i])
+		mu.Lock()
+		defer mu.Unlock()
+		live[keys[i]] = found
+	})
+	return live
+}
+
+func (l *Line) look(ctx context.Context, mux, key types.NamespacedName) plan.Liveness {
+	var svc corev1.Service
+	switch err := l.Live.Get(ctx, key, &svc); {
+	case apierrors.IsNotFound(err):
+		return plan.Gone
+	case err != nil:
+		return plan.Present
+	}
+	named, ok := l.Language.ParseClass(class(&svc))
+	if ok && named == mux && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return plan.Present
+	}
+	return plan.Gone
+}
+
+func class(svc *corev1.Service) string {
+	if svc.Spec.LoadBalancerClass == nil {
+		return ""
+	}
+	return *svc.Spec.LoadBalancerClass
+}

@@ -1,0 +1,104 @@
+package mux
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// muxBody is a JSON merge patch of a mux: whole lists, since a strategic merge loses 53/TCP beside 53/UDP. It carries
+// the resource version that was decided from: if anybody was faster, it is refused.
+func muxBody(p *plan.MuxPatch, finalizers []string) ([]byte, error) {
+	metadata := map[string]any{"resourceVersion": p.ResourceVersion}
+	if len(p.Annotations) > 0 {
+		metadata["annotations"] = orNull(p.Annotations)
+	}
+	if p.DropFinalizer != "" {
+		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == p.DropFinalizer })
+	}
+	body := map[string]any{"metadata": metadata}
+	if p.Ports != nil {
+		body["spec"] = map[string]any{"ports": p.Ports}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("patch of a mux: %w", err)
+	}
+	return data, nil
+}
+
+// orNull has null for annotations that are to go.
+func orNull(annotations map[string]string) map[string]any {
+	values := make(map[string]any, len(annotations))
+	for key, value := range annotations {
+		values[key] = value
+		if value == "" {
+			values[key] = nil
+		}
+	}
+	return values
+}
+
+// channelBody is a strategic merge patch of a channel, for its status: conditions are merged by type, the address is
+// one value. The API server takes annotations and finalizers there, too.
+func channelBody(p *plan.ChannelPatch, keys validation.Keys) ([]byte, error) {
+	annotations := map[string]any{}
+	if p.SetNote {
+		annotations[keys.Ports] = p.PortsNote
+		if p.PortsNote == "" {
+			annotations[keys.Ports] = nil
+		}
+	}
+	for _, key := range p.Leftovers.Annotations {
+		annotations[key] = nil
+	}
+	metadata, status := map[string]any{}, map[string]any{}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	if p.Leftovers.Finalizer != "" {
+		metadata["$deleteFromPrimitiveList/finalizers"] = []string{p.Leftovers.Finalizer}
+	}
+	if p.SetAddress {
+		status["loadBalancer"] = addressBody(p.Address)
+	}
+	if conditions := conditionsBody(p.Conditions, p.Drop); len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
+	body := map[string]any{}
+	if len(metadata) > 0 {
+		body["metadata"] = metadata
+	}
+	if len(status) > 0 {
+		body["status"] = status
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("patch of channel %s: %w", p.Channel, err)
+	}
+	return data, nil
+}
+
+func addressBody(address []corev1.LoadBalancerIngress) map[string]any {
+	if len(address) == 0 {
+		return map[string]any{"ingress": nil}
+	}
+	return map[string]any{"ingress": address}
+}
+
+func conditionsBody(set []metav1.Condition, drop []string) []any {
+	var list []any
+	for i := range set {
+		list = append(list, &set[i])
+	}
+	for _, kind := range drop {
+		list = append(list, map[string]any{"$patch": "delete", "type": kind})
+	}
+	return list
+}

@@ -1,0 +1,99 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// publish patches the mux. It returns true if channels were refused, so that there is another plan to make.
+func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, error) {
+	if p.Publish == nil {
+		return false, nil
+	}
+	patch := *p.Publish
+	whole := !l.Now().Before(o.memory.notes.until)
+	if !whole {
+		patch = withoutNotes(patch, l.Language.Keys())
+	}
+	if isEmpty(&patch) {
+		return false, nil
+	}
+	err := l.patchMux(ctx, o, &patch)
+	switch {
+	case err == nil:
+		l.tellPublished(o, &patch, whole)
+		if whole {
+			o.memory.inPlace[p.Mux] = patch.Fingerprint
+		}
+		return false, nil
+	case !isRefusal(err):
+		if patch.Drift && len(patch.Events) > 0 {
+			l.fights.Forget(p.Mux) // it wasn't put right, so it is still to be told
+		}
+		return false, err
+	}
+	return l.publishInParts(ctx, o, p, patch, err)
+}
+
+// tellPublished tells of a patch that was made, with or without what is written for people.
+func (l *Line) tellPublished(o *observed, patch *plan.MuxPatch, whole bool) {
+	for _, event := range patch.Events {
+		if whole || event.Reason != plan.MuxAnnotationsUpdated {
+			l.tell(o.service, event)
+		}
+	}
+}
+
+func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) error {
+	body, err := muxBody(patch, o.service.Finalizers)
+	if err != nil {
+		return err
+	}
+	key := o.world.Key
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	err = l.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body))
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("mux %s: %w", key, errBehind)
+	case err != nil:
+		return fmt.Errorf("ports of mux %s: %w", key, err)
+	}
+	l.Metrics.Wrote("mux")
+	l.wrote(o.service, svc)
+	o.service = l.services.Latest(key, svc)
+	return nil
+}
+
+// isRefusal is true for what the API server won't take however often it is tried, and false for what may pass.
+func isRefusal(err error) bool {
+	switch reasonOf(err) {
+	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonInternalError:
+		return true
+	}
+	return false
+}
+
+// isTooMuch is true where the size of an object may be why it was refused. Node ports that have run out are an internal
+// error, and no reason to leave anything else out.
+func isTooMuch(err error) bool {
+	reason := reasonOf(err)
+	return isRefusal(err) && reason != metav1.StatusReasonInternalError
+}
+
+func reasonOf(err error) metav1.StatusReason {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.StatusReasonUnknown
+	}
+	return status.Status().Reason
+}

@@ -1,0 +1,177 @@
+package mux
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// indexMux finds the channels of a mux in the cache.
+const indexMux = "mux"
+
+// nowhere stands for the mux of channels whose class names none.
+var nowhere = types.NamespacedName{} //nolint:gochecknoglobals // never changed; a struct can't be a constant
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Setup has a manager run the line.
+func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
+	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexMux, l.indexByMux); err != nil {
+		return err
+	}
+	line, err := controller.New("mux", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: l.Muxes})
+	if err != nil {
+		return err
+	}
+	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onService())); err != nil {
+		return err
+	}
+	if err := line.Watch(source.Kind(m.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice())); err != nil {
+		return err
+	}
+	if err := line.Watch(source.Kind(m.GetCache(), &corev1.ConfigMap{}, l.onLedger())); err != nil {
+		return err
+	}
+	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray)})
+	if err != nil {
+		return err
+	}
+	return strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onStray()))
+}
+
+func (l *Line) indexByMux(obj client.Object) []string {
+	svc, ok := obj.(*corev1.Service)
+	if !ok || !l.Language.Classify(svc).Channel() {
+		return nil
+	}
+	return []string{l.muxOf(svc).String()}
+}
+
+// muxOf is the mux that a channel names; nowhere if its class can't be read.
+func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
+	mux, _ := l.Language.ParseClass(class(svc))
+	return mux
+}
+
+// onService wakes the muxes that a Service is about: itself, and the one that it names or named.
+func (l *Line) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
+	wake := func(q queue, services ...*corev1.Service) {
+		for _, svc := range services {
+			kind := l.Language.Classify(svc)
+			if kind.Channel() {
+				l.wake(q, l.muxOf(svc))
+			}
+			if kind.Mux() {
+				l.wake(q, client.ObjectKeyFromObject(svc))
+			}
+		}
+	}
+	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
+			l.services.Seen(e.Object)
+			wake(q, e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
+			echo := l.isEcho(e.ObjectNew)
+			l.services.Seen(e.ObjectNew)
+			if echo || e.ObjectOld.ResourceVersion == e.ObjectNew.ResourceVersion {
+				return
+			}
+			wake(q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Service], q queue) {
+			l.forgetEcho(e.Object)
+			l.services.Seen(e.Object)
+			wake(q, e.Object)
+		},
+	}
+}
+
+func (l *Line) wake(q queue, mux types.NamespacedName) {
+	l.calm.changed(mux, l.Now())
+	q.Add(reconcile.Request{NamespacedName: mux})
+}
+
+// onSlice wakes a mux when one of its channels may have got its first backend, or lost its last. A pod more or less
+// is none of its business.
+func (l *Line) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
+	edge := func(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
+		if plan.Edge(old, now) {
+			l.onEdge(ctx, q, old)
+			l.onEdge(ctx, q, now)
+		}
+	}
+	return handler.TypedFuncs[*discoveryv1.EndpointSlice, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*discoveryv1.EndpointSlice], q queue) {
+			edge(ctx, q, nil, e.Object)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*discoveryv1.EndpointSlice], q queue) {
+			edge(ctx, q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*discoveryv1.EndpointSlice], q queue) {
+			edge(ctx, q, e.Object, nil)
+		},
+	}
+}
+
+func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
+	if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
+		return
+	}
+	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+	svc, err := l.service(ctx, channel)
+	if err != nil || svc == nil || !l.Language.Classify(svc).Channel() {
+		return // its Service's own event wakes the mux
+	}
+	mux := l.muxOf(svc)
+	l.memory(mux).edge(channel)
+	l.wake(q, mux)
+}
+
+// onLedger wakes the mux that a ledger names, and those beside it that are frozen: one of them may have waited for it.
+func (l *Line) onLedger() handler.TypedEventHandler[*corev1.ConfigMap, reconcile.Request] {
+	wake := func(q queue, cm *corev1.ConfigMap) {
+		namespace, name, _ := strings.Cut(cm.Annotations[l.Language.Keys().Mux], "/")
+		if named := (types.NamespacedName{Namespace: namespace, Name: name}); namespace == cm.Namespace {
+			l.wake(q, named)
+		}
+		for _, mux := range l.frozenIn(cm.Namespace) {
+			l.wake(q, mux)
+		}
+	}
+	return handler.TypedFuncs[*corev1.ConfigMap, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.ConfigMap], q queue) { wake(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.ConfigMap], q queue) {
+			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
+				wake(q, e.ObjectOld)
+				wake(q, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.ConfigMap], q queue) { wake(q, e.Object) },
+	}
+}
+
+func (l *Line) frozenIn(namespace string) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var frozen []types.NamespacedName
+	for mux, m := range l.memories {
+		if mux.Namespace == namespace && m.isFrozen() {
+			frozen = append(frozen, mux)
+		}
+	}
+	return frozen
+}

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// shown is a mux's address as its channels show it: without its ports, and with every IP in proxy mode. In the usual
+// mode, kube-proxy would take the address for the channel's own, and with it the channel's port numbers: one channel
+// would get what is sent to another.
+func shown(address []corev1.LoadBalancerIngress) []corev1.LoadBalancerIngress {
+	proxy := corev1.LoadBalancerIPModeProxy
+	var channel []corev1.LoadBalancerIngress
+	for _, ingress := range address {
+		ingress.Ports = nil
+		if ingress.IP != "" {
+			ingress.IPMode = &proxy
+		}
+		channel = append(channel, ingress)
+	}
+	return channel
+}
+
+// sameAddress compares as sets: providers change the order.
+func sameAddress(a, b []corev1.LoadBalancerIngress) bool {
+	if slices.EqualFunc(a, b, sameIngress) {
+		return true
+	}
+	return slices.Equal(addressText(a), addressText(b))
+}
+
+func sameIngress(a, b corev1.LoadBalancerIngress) bool {
+	mode := a.IPMode == b.IPMode || a.IPMode != nil && b.IPMode != nil && *a.IPMode == *b.IPMode
+	return a.IP == b.IP && a.Hostname == b.Hostname && mode
+}
+
+func addressText(address []corev1.LoadBalancerIngress) []string {
+	text := make([]string, 0, len(address))
+	for _, ingress := range address {
+		mode := ""
+		if ingress.IPMode != nil {
+			mode = string(*ingress.IPMode)
+		}
+		text = append(text, strings.Join([]string{ingress.IP, ingress.Hostname, mode}, " "))
+	}
+	slices.Sort(text)
+	return slices.Compact(text)
+}

@@ -1,0 +1,487 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+var muxKey = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
+
+func english(t testing.TB) validation.Language {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, muxKey.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return language
+}
+
+// cluster is an API server with one mux, and the process that looks after it.
+type cluster struct {
+	language validation.Language
+	now      time.Time
+	services map[types.NamespacedName]*corev1.Service
+	version  int
+	nodePort int32
+
+	// ledger is nil if there is none; condition is what is found when it is read, and why what is said of it.
+	ledger    *plan.Ledger
+	condition plan.Condition
+	why       string
+	name      string // of its ConfigMap, where it isn't the one that the mux gives it
+	saved     *plan.Ledger
+
+	// What the process knows.
+	lastGood    *plan.Ledger
+	inPlace     map[types.NamespacedName]plan.Fingerprint
+	refused     map[types.NamespacedName]string
+	unpublished map[types.NamespacedName][]plan.Slot
+	stuck       map[types.NamespacedName]bool
+	backends    map[types.NamespacedName]plan.Backing
+	records     map[string]types.NamespacedName
+	hidden      map[types.NamespacedName]bool // what the cache doesn't show
+
+	// established are claims that were in force when a plan had been carried out: promises are about these. names are
+	// all names that a channel's port ever had on the mux.
+	established map[plan.Slot]plan.Claim
+	names       map[string]types.NamespacedName
+	live        map[types.NamespacedName]plan.Liveness
+	answered    map[types.NamespacedName]plan.Liveness // what was found when it was last asked
+}
+
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	return &cluster{
+		language:    english(t),
+		now:         time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		services:    map[types.NamespacedName]*corev1.Service{},
+		nodePort:    30000,
+		inPlace:     map[types.NamespacedName]plan.Fingerprint{},
+		refused:     map[types.NamespacedName]string{},
+		unpublished: map[types.NamespacedName][]plan.Slot{},
+		stuck:       map[types.NamespacedName]bool{},
+		backends:    map[types.NamespacedName]plan.Backing{},
+		records:     map[string]types.NamespacedName{},
+		hidden:      map[types.NamespacedName]bool{},
+
+		established: map[plan.Slot]plan.Claim{},
+		names:       map[string]types.NamespacedName{},
+		live:        map[types.NamespacedName]plan.Liveness{},
+		answered:    map[types.NamespacedName]plan.Liveness{},
+	}
+}
+
+// put stores a Service as the API server would.
+func (c *cluster) put(svc *corev1.Service) {
+	key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	c.version++
+	svc.ResourceVersion = strconv.Itoa(c.version)
+	if svc.UID == "" {
+		svc.UID = types.UID(fmt.Sprintf("uid-%s-%d", svc.Name, c.version))
+	}
+	if svc.CreationTimestamp.IsZero() {
+		svc.CreationTimestamp = metav1.NewTime(c.now.Add(time.Duration(c.version)*time.Second - 24*time.Hour))
+	}
+	for i := range svc.Spec.Ports {
+		port := &svc.Spec.Ports[i]
+		if port.Protocol == "" {
+			port.Protocol = corev1.ProtocolTCP
+		}
+		if port.NodePort == 0 && key == muxKey {
+			c.nodePort++
+			port.NodePort = c.nodePort
+		}
+	}
+	if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
+		delete(c.services, key)
+		return
+	}
+	c.services[key] = svc
+}
+
+func (c *cluster) mux() *corev1.Service { return c.services[muxKey] }
+
+// isMux is how the process tells.
+func (c *cluster) isMux() bool {
+	svc := c.mux()
+	return svc != nil && c.language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// namesMux is true if the Service is a channel of the mux.
+func (c *cluster) namesMux(svc *corev1.Service) bool {
+	if !c.language.Classify(svc).Channel() {
+		return false
+	}
+	of, ok := c.language.ParseClass(*svc.Spec.LoadBalancerClass)
+	return ok && of == muxKey
+}
+
+func (c *cluster) channels() []types.NamespacedName {
+	var keys []types.NamespacedName
+	for key, svc := range c.services {
+		if c.namesMux(svc) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, plan.CompareKeys)
+	return keys
+}
+
+// world is what the process sees. It shares nothing with the cluster.
+func (c *cluster) world() plan.World {
+	w := plan.World{
+		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
+		Live: map[types.NamespacedName]plan.Liveness{}, Records: maps.Clone(c.records),
+		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), InPlace: maps.Clone(c.inPlace),
+	}
+	if c.isMux() {
+		svc := c.mux().DeepCopy()
+		w.Mux = plan.ReadMux(c.language, svc, plan.DeclaresPlaceholder(svc))
+	}
+	for _, key := range c.channels() {
+		if c.hidden[key] {
+			continue
+		}
+		channel := plan.ReadChannel(c.language, c.services[key].DeepCopy())
+		channel.Backends = c.backends[key]
+		w.Channels = append(w.Channels, channel)
+	}
+	if c.lastGood != nil {
+		last := c.lastGood.Clone()
+		w.LastGood = &last
+	}
+	w.Ledger = c.reading(w.Mux)
+	return w
+}
+
+func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
+	if mux == nil {
+		return plan.Reading{}
+	}
+	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why}
+	if c.name != "" && c.name != mux.Ledger {
+		read.Name, read.Moved = c.name, true
+	}
+	switch {
+	case c.ledger == nil && c.condition <= plan.Edited:
+		read.Condition = plan.Missing
+	case c.condition <= plan.Edited:
+		read.Ledger = c.ledger.Clone()
+	}
+	return read
+}
+
+// decide plans, and answers what is asked about channels that aren't to be seen.
+func (c *cluster) decide() (asked, final *plan.Plan) {
+	w := c.world()
+	clear(c.answered)
+	p := plan.Mux(w)
+	if len(p.Confirm) == 0 {
+		return nil, p
+	}
+	for _, key := range p.Confirm {
+		w.Live[key] = plan.Gone
+		if svc := c.services[key]; svc != nil && c.namesMux(svc) {
+			w.Live[key] = plan.Present
+		}
+		if said, known := c.live[key]; known {
+			w.Live[key] = said
+		}
+		c.answered[key] = w.Live[key]
+	}
+	return p, plan.Mux(w)
+}
+
+// step is one write of a plan.
+type step struct {
+	what string
+	do   func() error
+	// One of these was written.
+	ledger  *plan.LedgerWrite
+	publish *plan.MuxPatch
+	channel *plan.ChannelPatch
+}
+
+// steps are the writes of a plan in their order, each as the API server would take it.
+func (c *cluster) steps(p *plan.Plan) []step {
+	var steps []step
+	ledger := func(what string, l *plan.LedgerWrite) {
+		if l != nil {
+			steps = append(steps, step{what: what, ledger: l, do: func() error { return c.writeLedger(l) }})
+		}
+	}
+	channels := func(what string, patches []plan.ChannelPatch) {
+		for i := range patches {
+			patch := &patches[i]
+			steps = append(steps, step{
+				what: what + " " + patch.Channel.String(), channel: patch, do: func() error { return c.patchChannel(patch) },
+			})
+		}
+	}
+	ledger("reserve", p.Reserve)
+	channels("hide", p.Hide)
+	for i := range steps {
+		if s := &steps[i]; s.channel != nil && c.stuck[s.channel.Channel] {
+			s.do = func() error { return nil } // its status can't be written
+		}
+	}
+	if p.Publish != nil {
+		steps = append(steps, step{what: "publish", publish: p.Publish, do: func() error { return c.patchMux(p.Publish) }})
+	}
+	ledger("settle", p.Settle)
+	channels("show", p.Show)
+	return steps
+}
+
+// apply carries a plan out, and is watched doing so.
+func (c *cluster) apply(p *plan.Plan) error { return c.applySome(p, c.watched(), len(c.steps(p))) }
+
+// applySome carries the first steps of a plan out. If they aren't all, the process crashed.
+func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
+	steps := c.steps(p)
+	for _, s := range steps[:min(n, len(steps))] {
+		before := w.before(c)
+		if err := s.do(); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+		if err := w.after(c, p, &s, before); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+	}
+	if n < len(steps) {
+		c.lastGood = nil
+		clear(c.inPlace)
+		return nil
+	}
+	c.remember(p)
+	c.establish()
+	return nil
+}
+
+// remember is what the process keeps of a pass that went through.
+func (c *cluster) remember(p *plan.Plan) {
+	maps.Copy(c.inPlace, p.InPlace)
+	if p.Publish != nil {
+		c.inPlace[p.Mux] = p.Publish.Fingerprint
+	}
+	for _, patches := range [...][]plan.ChannelPatch{p.Hide, p.Show} {
+		for i := range patches {
+			if !c.stuck[patches[i].Channel] {
+				c.inPlace[patches[i].Channel] = patches[i].Fingerprint
+			}
+		}
+	}
+	for _, claim := range p.InForce { // our slices
+		if c.backends[claim.Owner.Channel] == plan.Backed {
+			c.records[claim.MuxName] = claim.Owner.Channel
+		}
+	}
+	if p.Freeze == nil && c.ledger != nil {
+		last := c.ledger.Clone()
+		c.lastGood = &last
+	}
+}
+
+func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
+	if err := contradiction(&l.Ledger); err != nil {
+		return err
+	}
+	ledger := l.Ledger.Clone()
+	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", ""
+	return nil
+}
+
+// contradiction is what a ledger can't say.
+func contradiction(l *plan.Ledger) error {
+	slots, owners, names := map[plan.Slot]bool{}, map[plan.PortID]bool{}, map[string]bool{}
+	for i := range l.Claims {
+		claim := &l.Claims[i]
+		if slots[claim.Slot()] {
+			return fmt.Errorf("the ledger has %s twice", claim.Slot())
+		}
+		slots[claim.Slot()] = true
+		if claim.MuxName == "" {
+			return fmt.Errorf("the claim of %s has no name", claim.Slot())
+		}
+		if claim.State != plan.Held {
+			continue
+		}
+		if owners[claim.Owner] || names[claim.MuxName] {
+			return fmt.Errorf("the ledger has owner %v or name %s twice", claim.Owner, claim.MuxName)
+		}
+		owners[claim.Owner], names[claim.MuxName] = true, true
+	}
+	return nil
+}
+
+func (c *cluster) patchMux(p *plan.MuxPatch) error {
+	svc := c.mux().DeepCopy()
+	if svc.ResourceVersion != p.ResourceVersion {
+		return fmt.Errorf("the mux is at version %s, not %s", svc.ResourceVersion, p.ResourceVersion)
+	}
+	if p.Ports != nil {
+		if err := acceptable(p.Ports); err != nil {
+			return err
+		}
+		svc.Spec.Ports = nil
+		for i := range p.Ports {
+			svc.Spec.Ports = append(svc.Spec.Ports, *p.Ports[i].DeepCopy())
+		}
+	}
+	if svc.Annotations == nil {
+		svc.Annotations = map[string]string{}
+	}
+	for key, value := range p.Annotations {
+		svc.Annotations[key] = value
+		if value == "" {
+			delete(svc.Annotations, key)
+		}
+	}
+	svc.Finalizers = slices.DeleteFunc(svc.Finalizers, func(f string) bool { return f == p.DropFinalizer })
+	c.put(svc)
+	return nil
+}
+
+// acceptable is what the API server says of a list of ports.
+func acceptable(ports []corev1.ServicePort) error {
+	if len(ports) == 0 {
+		return fmt.Errorf("a Service needs a port")
+	}
+	seen := map[string]bool{}
+	for i := range ports {
+		port := &ports[i]
+		node := fmt.Sprintf("node port %d/%s", port.NodePort, port.Protocol)
+		for _, what := range [...]string{"name " + port.Name, fmt.Sprintf("port %d/%s", port.Port, port.Protocol), node} {
+			if seen[what] && (what != node || port.NodePort != 0) {
+				return fmt.Errorf("%s is there twice", what)
+			}
+			seen[what] = true
+		}
+	}
+	return nil
+}
+
+func (c *cluster) patchChannel(p *plan.ChannelPatch) error {
+	svc := c.services[p.Channel]
+	if svc == nil {
+		return nil // it went meanwhile
+	}
+	svc = svc.DeepCopy()
+	if p.SetAddress {
+		svc.Status.LoadBalancer.Ingress = slices.Clone(p.Address)
+	}
+	for _, condition := range p.Conditions {
+		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == condition.Type })
+		svc.Status.Conditions = append(svc.Status.Conditions, condition)
+	}
+	for _, kind := range p.Drop {
+		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+	}
+	if svc.Annotations == nil {
+		svc.Annotations = map[string]string{}
+	}
+	if p.SetNote {
+		svc.Annotations[c.language.Keys().Ports] = p.PortsNote
+		if p.PortsNote == "" {
+			delete(svc.Annotations, c.language.Keys().Ports)
+		}
+	}
+	for _, key := range p.Leftovers.Annotations {
+		delete(svc.Annotations, key)
+	}
+	svc.Finalizers = slices.DeleteFunc(svc.Finalizers, func(f string) bool { return f == p.Leftovers.Finalizer })
+	c.put(svc)
+	return nil
+}
+
+// settle lets passes follow each other until there is nothing to do, as the process would: one follows another only if
+// the plan asks for it. Each pass is handed to see.
+func (c *cluster) settle(see func(asked, p *plan.Plan)) error {
+	for range 12 {
+		if err := c.checkPure(); err != nil {
+			return err
+		}
+		asked, p := c.decide()
+		see(asked, p)
+		if err := c.apply(p); err != nil {
+			return err
+		}
+		if !p.Again.IsZero() && !p.Again.After(c.now) {
+			continue
+		}
+		switch {
+		case p.Empty() && len(p.Confirm) == 0:
+			return c.atRest(p)
+		case p.Empty() || c.onlyStuck(p):
+			return nil
+		}
+		_, next := c.decide()
+		if !next.Empty() && !c.onlyStuck(next) {
+			return fmt.Errorf("there is more to do, and nobody asked for another pass:\n%s\nafter\n%s", printed(next), printed(p))
+		}
+	}
+	return fmt.Errorf("it doesn't come to rest")
+}
+
+// onlyStuck is true if there is nothing left but addresses that can't be taken off.
+func (c *cluster) onlyStuck(p *plan.Plan) bool {
+	for i := range p.Hide {
+		if !c.stuck[p.Hide[i].Channel] {
+			return false
+		}
+	}
+	return p.Reserve == nil && p.Publish == nil && p.Settle == nil && len(p.Show) == 0
+}
+
+// merge changes an object as a JSON merge patch would.
+func merge[T any](t testing.TB, object *T, patch map[string]any) *T {
+	t.Helper()
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var is map[string]any
+	if err := json.Unmarshal(text, &is); err != nil {
+		t.Fatal(err)
+	}
+	text, err = json.Marshal(mergeValues(is, patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var merged T
+	if err := json.Unmarshal(text, &merged); err != nil {
+		t.Fatal(err)
+	}
+	return &merged
+}
+
+func mergeValues(is, patch map[string]any) map[string]any {
+	if is == nil {
+		is = map[string]any{}
+	}
+	for key, value := range patch {
+		inner, isMap := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(is, key)
+		case isMap:
+			old, _ := is[key].(map[string]any)
+			is[key] = mergeValues(old, inner)
+		default:
+			is[key] = value
+		}
+	}
+	return is
+}

@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// maxNotes bounds what is said at once of one channel.
+const maxNotes = 5
+
+// acceptedCondition is what is to be said of a channel's ports; false if nothing is.
+func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, bool) {
+	kind := p.w.Keys.Accepted
+	live := find(c.Conditions, kind)
+	switch {
+	case j.carryOn && live != nil:
+		return *live, true
+	case j.carryOn && !p.inForce(c):
+		return metav1.Condition{}, false
+	case j.carryOn:
+		return condition(kind, true, Accepted, p.said.accepted), true
+	}
+	is := condition(kind, j.accepted, j.reason, j.message)
+	for i, note := range j.notes[:min(len(j.notes), maxNotes)] {
+		if i == 0 {
+			is.Reason, is.Message = string(note.reason), note.message
+			continue
+		}
+		is.Message += "; " + note.message
+	}
+	if j.refusal != nil && j.refusal.reason == j.reason && j.refusal.advice != "" {
+		is.Message = advised(live, &is, j.refusal.advice)
+	}
+	return is, true
+}
+
+// advised is a refusal with its way out. Advice that was given stays: it would change with every port that others get,
+// and be news each time.
+func advised(live, now *metav1.Condition, advice string) string {
+	if live != nil && live.Status == now.Status && live.Reason == now.Reason &&
+		strings.HasPrefix(live.Message, now.Message+": ") {
+		return live.Message
+	}
+	return now.Message + ": " + advice
+}
+
+func (p *pass) programmedCondition(c *member, j *judgement) metav1.Condition {
+	kind := p.w.Keys.Programmed
+	live := find(c.Conditions, kind)
+	switch {
+	case j.attached && len(p.w.Mux.Address) > 0:
+		return condition(kind, true, Programmed, p.said.programmed)
+	case j.attached:
+		return condition(kind, false, AddressPending, p.said.addressPending)
+	case j.reason == Disabled:
+		return condition(kind, false, Disabled, j.message)
+	case j.carryOn && live != nil && live.Status == metav1.ConditionFalse:
+		return *live
+	case j.carryOn:
+		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze))
+	}
+	return condition(kind, false, NotAccepted, textNotProgrammed())
+}
+
+// backingCondition is what is to be said of backends; false if nothing is.
+func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool) {
+	kind := p.w.Keys.BackendsReady
+	if !j.attached {
+		return metav1.Condition{}, false
+	}
+	switch c.Backends {
+	case Backed:
+		return condition(kind, true, HasBackends, textHasBackends()), true
+	case Unbacked:
+		return condition(kind, false, NoBackends, textNoBackends()), true
+	case OtherFamily:
+		return condition(kind, false, FamilyMismatch, textFamilyMismatch(p.w.Mux)), true
+	case Unknown:
+	}
+	return metav1.Condition{}, false
+}
+
+func condition(kind string, is bool, reason validation.Reason, message string) metav1.Condition {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{Type: kind, Status: status, Reason: string(reason), Message: message}
+}
+
+// setCondition puts a condition into the patch if it differs from what is there.
+func (p *pass) setCondition(c *member, want metav1.Condition, patch *ChannelPatch) bool {
+	live := find(c.Conditions, want.Type)
+	want.LastTransitionTime = metav1.NewTime(p.now)
+	if live != nil {
+		if live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
+			return false
+		}
+		if live.Status == want.Status {
+			want.LastTransitionTime = live.LastTransitionTime
+		}
+	}
+	patch.Conditions = append(patch.Conditions, want)
+	return true
+}
+
+func find(conditions []metav1.Condition, kind string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i]
+		}
+	}
+	return nil
+}

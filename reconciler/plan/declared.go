@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	helmRelease = "meta.helm.sh/release-name"
+	// lastApplied is where kubectl apply keeps what it applied.
+	lastApplied = corev1.LastAppliedConfigAnnotation
+)
+
+// DeclaresPlaceholder is true if whoever applies a Service declares the placeholder port: a server-side applier that
+// owns it, kubectl apply's own note, or Helm, of which we can't see what it applied.
+func DeclaresPlaceholder(svc *corev1.Service) bool {
+	if _, helm := svc.Annotations[helmRelease]; helm {
+		return true
+	}
+	if note := svc.Annotations[lastApplied]; note != "" && noteDeclares(note) {
+		return true
+	}
+	for i := range svc.ManagedFields {
+		if managerOwns(&svc.ManagedFields[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func noteDeclares(note string) bool {
+	var applied struct {
+		Spec struct {
+			Ports []struct {
+				Port     int32           `json:"port"`
+				Protocol corev1.Protocol `json:"protocol"`
+			} `json:"ports"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal([]byte(note), &applied) != nil {
+		return false // somebody's own text
+	}
+	for _, port := range applied.Spec.Ports {
+		if port.Port == placeholderNumber && (port.Protocol == "" || port.Protocol == corev1.ProtocolTCP) {
+			return true
+		}
+	}
+	return false
+}
+
+// managerOwns is true if an applier owns the port by its key, as the API server keeps track of it.
+func managerOwns(entry *metav1.ManagedFieldsEntry) bool {
+	if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
+		return false
+	}
+	var owned struct {
+		Spec struct {
+			Ports map[string]json.RawMessage `json:"f:ports"`
+		} `json:"f:spec"`
+	}
+	if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) != nil {
+		return false
+	}
+	_, owns := owned.Spec.Ports[`k:{"port":101,"protocol":"TCP"}`]
+	return owns
+}

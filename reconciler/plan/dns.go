@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// maxHostnamesBytes bounds what is gathered on a mux: all annotations of an object together may have 256 KiB.
+const maxHostnamesBytes = 100 << 10
+
+// dns is what external-dns is to be told.
+type dns struct {
+	ours    validation.ExternalDNS // what we say
+	all     validation.ExternalDNS // and what the mux's owner says
+	holders []HostnameHolder
+	of      map[types.NamespacedName][]string // names gathered, by channel
+}
+
+// gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that had it first, for
+// as long as any of its channels asks for it. One that isn't granted is dropped, and its channel stays.
+func (p *pass) gatherNames() {
+	var attached []*member
+	for _, c := range p.channels {
+		if c.attached {
+			attached = append(attached, c)
+		}
+	}
+	g := &gathering{pass: p, before: map[string]string{}, holders: map[string]string{}}
+	for _, holder := range p.w.Ledger.Ledger.Hostnames {
+		g.before[holder.Hostname] = holder.Namespace
+	}
+	p.dns.of = map[types.NamespacedName][]string{}
+	g.askAll(attached)
+	owners := p.ownersNames()
+	owns := make(map[string]bool, len(owners))
+	for _, name := range owners {
+		owns[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.holders)) {
+		p.dns.holders = append(p.dns.holders, HostnameHolder{name, g.holders[name]})
+		if !owns[name] {
+			p.dns.ours.Hostnames = append(p.dns.ours.Hostnames, name)
+		}
+	}
+	p.dns.all.Hostnames = slices.Sorted(slices.Values(slices.Concat(owners, p.dns.ours.Hostnames)))
+	p.proxied(attached)
+}
+
+type gathering struct {
+	*pass
+	before  map[string]string // who had a name
+	holders map[string]string // who has it
+	bytes   int
+}
+
+// askAll asks for all names: first for those that a namespace had, then for the others.
+func (g *gathering) askAll(attached []*member) {
+	for _, incumbents := range [...]bool{true, false} {
+		for _, c := range attached {
+			for _, name := range c.Hostnames {
+				if (g.before[name] == c.Key.Namespace) == incumbents {
+					g.ask(c, name)
+				}
+			}
+		}
+	}
+	for _, names := range g.dns.of {
+		slices.Sort(names)
+	}
+}
+
+// ownersNames are the names on the mux that we didn't write.
+func (p *pass) ownersNames() []string {
+	ours := make(map[string]bool, len(p.w.Mux.OurDNS.Hostnames))
+	for _, name := range p.w.Mux.OurDNS.Hostnames {
+		ours[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(p.w.Mux.DNS.Hostnames), func(name string) bool { return ours[name] })
+}
+
+func (g *gathering) ask(c *member, name string) {
+	namespace := c.Key.Namespace
+	had := g.before[name] == namespace
+	switch holder := g.holders[name]; {
+	case holder == namespace:
+	case holder != "":
+		g.deny(c, MuxExternalDNSAnnotationConflict, textHostnameTaken(name, holder))
+		return
+	case !had && !g.w.Mux.Hostnames.Allows(name, namespace):
+		g.deny(c, HostnameNotAllowed, textHostnameNotAllowed(name, g.w.Mux))
+		return
+	case g.bytes+len(name)+1 > maxHostnamesBytes:
+		g.deny(c, HostnameNotAllowed, textHostnamesFull(name))
+		return
+	default:
+		g.holders[name] = namespace
+		g.bytes += len(name) + 1
+	}
+	g.dns.of[c.Key] = append(g.dns.of[c.Key], name)
+}
+
+func (g *gathering) deny(c *member, reason validation.Reason, message string) {
+	j := &c.judgement
+	j.notes = append(j.notes, note{reason, message})
+}
+
+// proxied is on if all channels that say anything say so. What the mux's owner set stays, and is said.
+func (p *pass) proxied(attached []*member) {
+	wish := validation.Unset
+	for _, c := range attached {
+		switch {
+		case len(p.dns.of[c.Key]) == 0 || c.Proxied == validation.Unset || c.Proxied == validation.Garbled:
+		case c.Proxied == validation.Off:
+			wish = validation.Off
+		case wish == validation.Unset:
+			wish = validation.On
+		}
+	}
+	now, ours := p.w.Mux.DNS.Proxied, p.w.Mux.OurDNS.Proxied
+	if now != validation.Unset && now != ours {
+		p.dns.all.Proxied = now
+		if wish != validation.Unset && wish != now {
+			p.sayOfMux(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
+		}
+		return
+	}
+	p.dns.ours.Proxied, p.dns.all.Proxied = wish, wish
+}

@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"slices"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// edit is the difference between what a channel has and what it asks for.
+type edit struct {
+	*pass
+	channel *member
+	left    []*Claim // whose ports are gone from the channel
+	wanted  []wanted // what it has no claim for, or another one
+	kept    bool     // what left stays for now
+}
+
+// wanted is a port that needs a number.
+type wanted struct {
+	port *validation.ChannelPort
+	has  *Claim // what it has now, if anything
+	done bool   // it has got one
+}
+
+func (w *wanted) id(c *member) PortID { return PortID{c.Key, w.port.Name, w.port.Protocol} }
+
+// fixed is the number asked for; 0 if any will do.
+func (w *wanted) fixed() int32 {
+	if w.port.Request.Kind == validation.Auto {
+		return 0
+	}
+	return w.port.Request.Number
+}
+
+func (p *pass) compare(c *member) *edit {
+	e := &edit{pass: p, channel: c}
+	owned := c.claims
+	matched := make([]bool, len(owned))
+	find := finder(owned)
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		at := find(PortID{c.Key, port.Name, port.Protocol})
+		switch {
+		case at < 0:
+			e.wanted = append(e.wanted, wanted{port: port})
+		case matched[at]: // a name twice, which is told as a problem
+		default:
+			matched[at] = true
+			if !p.satisfies(owned[at], port) {
+				e.wanted = append(e.wanted, wanted{port: port, has: owned[at]})
+			}
+		}
+	}
+	for i, claim := range owned {
+		if claim.State == Held && !matched[i] {
+			e.left = append(e.left, claim)
+		}
+	}
+	return e
+}
+
+// finder finds where an owner's claim in force is; it returns a negative number if there is none.
+func finder(claims []*Claim) func(PortID) int {
+	if len(claims) <= manyPorts {
+		return func(id PortID) int {
+			return slices.IndexFunc(claims, func(c *Claim) bool { return c.State == Held && c.Owner == id })
+		}
+	}
+	index := make(map[PortID]int, len(claims))
+	for i, claim := range claims {
+		if claim.State == Held {
+			index[claim.Owner] = i
+		}
+	}
+	return func(id PortID) int {
+		if i, found := index[id]; found {
+			return i
+		}
+		return -1
+	}
+}
+
+// satisfies is true if a claim is what the port asks for, and brings it up to date with the port. An auto port keeps
+// its number though the range has moved since.
+func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
+	switch port.Request.Kind {
+	case validation.Auto:
+		if claim.Source != Auto && !p.w.Mux.Auto.Contains(claim.Public) {
+			return false
+		}
+		claim.Source = Auto
+	case validation.Own, validation.Number:
+		if port.Request.Number != claim.Public {
+			return false
+		}
+		claim.Source = Static
+	case validation.Unread: // refused elsewhere; until then it keeps what it has
+		return true
+	}
+	claim.Port = port.Port
+	return true
+}
+
+// followRenames lets a number follow a port that was renamed: a number asked for at once, one that was picked if there
+// is no doubt which port is meant. The port keeps its name on the mux, so that no packet notices.
+func (e *edit) followRenames() {
+	if len(e.left) == 0 {
+		return
+	}
+	var wanted []wanted
+	for _, w := range e.wanted {
+		claim := e.predecessor(&w)
+		if w.has != nil || claim == nil {
+			wanted = append(wanted, w)
+			continue
+		}
+		claim.Owner = w.id(e.channel)
+		e.satisfies(claim, w.port)
+	}
+	e.wanted = wanted
+	e.dropFollowed()
+}
+
+// dropFollowed takes out of left what has a port again.
+func (e *edit) dropFollowed() {
+	has := make(map[PortID]bool, len(e.channel.Ports))
+	for i := range e.channel.Ports {
+		has[PortID{e.channel.Key, e.channel.Ports[i].Name, e.channel.Ports[i].Protocol}] = true
+	}
+	var left []*Claim
+	for _, claim := range e.left {
+		if !has[claim.Owner] {
+			left = append(left, claim)
+		}
+	}
+	e.left = left
+}
+
+// predecessor is the claim of a port that went, and that can only have been this one. Two ports of a channel never
+// have protocol and number in common, so only what went can be ambiguous.
+func (e *edit) predecessor(w *wanted) *Claim {
+	var found *Claim
+	for _, claim := range e.left {
+		if claim.Owner.Protocol != w.port.Protocol {
+			continue
+		}
+		if number := w.fixed(); number != 0 {
+			if claim.Public == number {
+				return claim
+			}
+			continue
+		}
+		if claim.Source == Auto && claim.Port == w.port.Port {
+			if found != nil {
+				return nil
+			}
+			found = claim
+		}
+	}
+	return found
+}
+
+// grant gives an incumbent what it asks for now, all of it or nothing.
+func (e *edit) grant() *refusal {
+	g := &grant{pass: e.pass, channel: e.channel, wanted: e.wanted, ours: map[*Claim]bool{}}
+	for i := range g.wanted {
+		if has := g.wanted[i].has; has != nil {
+			g.ours[has] = true // it moves away
+		} else {
+			g.adding++
+		}
+	}
+	no := g.all()
+	if no != nil {
+		g.undo()
+		return no
+	}
+	g.commit()
+	return nil
+}

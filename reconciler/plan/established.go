@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"math"
+	"slices"
+)
+
+// established is what the ledger was taken for, before this pass changed anything.
+type established struct {
+	// ledger is as it was read; where it was lost, there is nothing in it.
+	ledger Ledger
+	// mend says why it must be written anew though no claim changes.
+	mend string
+	// renew is true if it was rebuilt: then it is a new generation, one past the mux's stamp.
+	renew bool
+	// broken says why it can't be gone by.
+	broken string
+	// guessed is true if it is broken, and nothing better is known: there may be claims that we can't see.
+	guessed bool
+}
+
+// ledger finds out who owns what.
+//
+//	good                    as it says
+//	the original's          the same, then whoever has a port on the mux that it doesn't tell of
+//	lost, or emptied        rebuilt from the mux, our slices, and the channels' own notes
+//	edited by somebody      the same, then what else it says, as far as the mux doesn't say otherwise
+//	anything else           frozen: the claims that were last in force here, else what can be told from the mux
+func (p *pass) ledger() established {
+	read := &p.w.Ledger
+	p.live = readPorts(p.w.Mux.Ports)
+	before := established{ledger: read.Ledger.sorted(), broken: p.broken()}
+	switch {
+	case before.broken != "" && p.w.LastGood != nil:
+		p.adopt(p.w.LastGood.Claims)
+	case before.broken != "":
+		before.guessed = true
+		p.adopt(p.explainPorts(nil, nil).claims)
+	case read.Condition == Good && len(before.ledger.Claims) > 0:
+		p.adopt(p.taken(before.ledger.Claims))
+	case read.Condition == Good && (before.ledger.Generation > 0 || len(p.explainPorts(nil, nil).claims) == 0):
+		// We wrote that there is nothing, or there is nothing.
+	default: // missing, edited, or emptied
+		p.adopt(p.rebuild(before.ledger.Claims))
+		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0; before.renew {
+			before.mend = textRebuilt(read)
+		}
+	}
+	if read.Moved {
+		before.mend = textMoved(read.Name, p.w.Mux.Ledger)
+	}
+	p.name()
+	if before.broken == "" {
+		p.unrefuse()
+	}
+	return before
+}
+
+// broken says what is wrong with a ledger that freezes; empty if it can be gone by, or rebuilt.
+func (p *pass) broken() string {
+	read, stamp := &p.w.Ledger, p.w.Mux.Generation
+	switch read.Condition {
+	case Unreadable, Foreign, Newer:
+		return read.Why
+	case Good, Edited:
+		if read.Ledger.Generation < stamp {
+			return textOutdated(read, stamp)
+		}
+	case Missing:
+	}
+	return ""
+}
+
+// taken is what a ledger says. One of the original's first versions tells of auto ports only: whoever has another port
+// on the mux has it still.
+func (p *pass) taken(claims []Claim) []Claim {
+	if p.w.Ledger.Ledger.Generation > 0 {
+		return claims
+	}
+	return p.explainPorts(nil, claims).claims
+}
+
+// tellRebuilt says that the ledger was put right, unless there never was one.
+func (p *pass) tellRebuilt(before *established) {
+	if before.renew && (p.w.Ledger.Condition != Missing || p.w.Mux.Generation > 0) {
+		p.plan.Told = append(p.plan.Told, Event{
+			Object: p.w.Key, Reason: MuxDriftCorrected, Message: textPutRight([]string{before.mend}),
+		})
+	}
+}
+
+// next is the generation after both the ledger's and the mux's.
+func (e *established) next(stamp int64) int64 {
+	latest := max(e.ledger.Generation, stamp)
+	if latest == math.MaxInt64 {
+		return latest // somebody wrote that by hand; there is no later one
+	}
+	return latest + 1
+}
+
+// name gives a port name to claims that the original wrote, which knows no other than the one derived.
+func (p *pass) name() {
+	if !slices.ContainsFunc(p.claims, func(c *Claim) bool { return c.MuxName == "" }) {
+		return
+	}
+	taken := map[string]bool{}
+	for _, claim := range p.claims {
+		if claim.MuxName != "" {
+			taken[claim.MuxName] = true
+		}
+	}
+	for _, claim := range p.claims {
+		if claim.MuxName != "" {
+			continue
+		}
+		claim.MuxName = legacyName(claim.Owner)
+		if taken[claim.MuxName] || p.another(claim) {
+			claim.MuxName = freeName(claim.Owner, func(name string) bool {
+				return taken[name] || p.live.byName[name] != nil
+			})
+		}
+		taken[claim.MuxName] = true
+	}
+}
+
+// another is true if the port of the mux that has the claim's name belongs to another claim of the same derived name.
+func (p *pass) another(claim *Claim) bool {
+	port := p.live.byName[claim.MuxName]
+	return port != nil && slotOf(port) != claim.Slot() && slices.ContainsFunc(p.claims, func(other *Claim) bool {
+		return other != claim && other.Slot() == slotOf(port) && legacyName(other.Owner) == port.Name
+	})
+}
+
+// unrefuse takes back what the API server refused: claims that never got onto the mux go, and what their channels
+// had before, which is still there, holds again. Any other port that isn't on the mux was taken off it by somebody, and
+// comes back.
+func (p *pass) unrefuse() {
+	var gone []*Claim
+	for key, slots := range p.w.Unpublished {
+		var never []*Claim
+		for _, claim := range p.claimsOf(key) {
+			if claim.State == Held && !p.live.has(claim) && slices.Contains(slots, claim.Slot()) {
+				never = append(never, claim)
+			}
+		}
+		for _, claim := range p.claimsOf(key) {
+			if len(never) > 0 && claim.State == Releasing && p.live.has(claim) {
+				claim.State = Held
+			}
+		}
+		gone = append(gone, never...)
+	}
+	p.forget(gone...)
+	for _, claim := range gone {
+		p.table.leave(claim.Slot())
+	}
+}

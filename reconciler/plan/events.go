@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// maxListed bounds how many things one sentence lists.
+const maxListed = 8
+
+// muxEvents tells of a patch of the mux.
+func (p *pass) muxEvents(patch *MuxPatch, change *portChange, told bool) []Event {
+	normal := func(reason validation.Reason, message string) Event {
+		return Event{Object: p.w.Key, Reason: reason, Message: message}
+	}
+	if patch.Drift {
+		return []Event{normal(MuxDriftCorrected, textPutRight(patch.Why))}
+	}
+	var events []Event
+	if !change.empty() {
+		events = append(events, normal(MuxPortsChanged, listed(change.text(), "; ")))
+	}
+	if told {
+		events = append(events, normal(MuxAnnotationsUpdated, "channels, topology, summary or DNS names are up to date"))
+	}
+	return events
+}
+
+// text says what changes, one sentence each for what comes, goes, and is put right.
+func (c *portChange) text() []string {
+	var text []string
+	for _, part := range [...]struct {
+		what  string
+		slots []string
+	}{{"added", c.added}, {"removed", c.removed}, {"renamed", c.renamed}, {"changed", c.changed}} {
+		if len(part.slots) > 0 {
+			text = append(text, part.what+" "+listed(part.slots, ", "))
+		}
+	}
+	return text
+}
+
+// listed joins as many as fit, and counts the rest.
+func listed(items []string, separator string) string {
+	if len(items) <= maxListed {
+		return strings.Join(items, separator)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], separator), len(items)-maxListed)
+}
+
+// channelEvents tells of what changed about a channel: that it was refused, and why; that it no longer is; and what is
+// to be said of one that was accepted. To be accepted at once is no news.
+func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Event {
+	if patch.Drift {
+		return []Event{{
+			Object: c.Key, Reason: MuxDriftCorrected, Message: textPutRight(patch.Why),
+		}}
+	}
+	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.Accepted })
+	if i < 0 {
+		return nil
+	}
+	now, before := patch.Conditions[i], find(c.Conditions, p.w.Keys.Accepted)
+	refused := now.Status == metav1.ConditionFalse
+	switch {
+	case c.Deleting: // its owner knows
+	case refused && j.reason == Disabled:
+		return []Event{{Object: c.Key, Reason: Disabled, Message: now.Message}}
+	case refused:
+		return []Event{{Object: c.Key, Warning: true, Reason: validation.Reason(now.Reason), Message: now.Message}}
+	case len(j.notes) > 0:
+		var events []Event
+		for _, note := range j.notes[:min(len(j.notes), maxNotes)] {
+			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: note.message})
+		}
+		return events
+	case before != nil && before.Status == metav1.ConditionFalse:
+		return []Event{{Object: c.Key, Reason: Accepted, Message: now.Message}}
+	}
+	return nil
+}
+
+// tellEdges says, once for all of them, which channels got their first backends and which lost their last.
+func (p *pass) tellEdges() {
+	var gained, lost []string
+	others := false
+	for _, c := range p.channels {
+		live := find(c.Conditions, p.w.Keys.BackendsReady)
+		had := live != nil && live.Status == metav1.ConditionTrue
+		has := c.attached && c.Backends == Backed
+		switch {
+		case c.deferred || c.Backends == Unknown:
+			others = others || had
+		case c.drifted:
+			others = others || has
+		case has && !had:
+			gained = append(gained, c.Key.String())
+		case had && !has:
+			lost = append(lost, c.Key.String())
+		default:
+			others = others || has
+		}
+	}
+	if len(gained)+len(lost) == 0 {
+		return
+	}
+	reason := MuxEndpointsChanged
+	if len(lost) == 0 && !others {
+		reason = MuxEndpointsCreated
+	}
+	p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: reason, Message: textEdges(gained, lost)})
+}
+
+// problems are what a Service's own mistakes are told as.
+func problems(found []validation.Problem) (validation.Reason, string) {
+	messages := make([]string, 0, len(found))
+	for i := range found {
+		messages = append(messages, found[i].Message)
+	}
+	return found[0].Reason, listed(messages[:min(len(messages), maxNotes)], "; ")
+}

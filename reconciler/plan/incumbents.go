@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"slices"
+)
+
+// incumbents goes over all claims that were there before, and decides which of them stay. Whoever has ports keeps them
+// before anybody else gets any. First all let go what they let go, then all get what they ask for instead: so nobody
+// waits for a number only because of the order they come in.
+func (p *pass) incumbents() {
+	p.absentees()
+	p.graces()
+	var edits []*edit
+	for _, c := range p.channels {
+		if p.inForce(c) {
+			if e := p.letGo(c); e != nil {
+				edits = append(edits, e)
+			}
+		}
+	}
+	for _, e := range edits {
+		p.reconsider(e)
+		if e.channel.refusal != nil {
+			p.refused = append(p.refused, e)
+		}
+	}
+}
+
+// absentees are owners of claims that aren't among the channels. Not to see somebody doesn't mean that they are gone:
+// they keep what they have until a live read says so.
+func (p *pass) absentees() {
+	for key, claims := range p.absent {
+		if !slices.ContainsFunc(claims, (*Claim).held) {
+			continue
+		}
+		switch p.w.Live[key] {
+		case Gone:
+			p.releaseAll(claims)
+		case Unasked:
+			p.plan.Confirm = append(p.plan.Confirm, key)
+		case Present:
+		}
+	}
+}
+
+// graces ends those that are over. One that ends later than the mux's grace allows from now, because the grace was
+// shortened or the clock was wrong, is shortened.
+func (p *pass) graces() {
+	latest := p.now.Add(p.w.Mux.Grace)
+	var over []*Claim
+	for _, claim := range p.claims {
+		if claim.State != InGrace {
+			continue
+		}
+		if claim.Until.After(latest) {
+			claim.Until = latest
+		}
+		if !claim.Until.After(p.now) {
+			over = append(over, claim)
+			continue
+		}
+		p.lookAgain(claim.Until)
+	}
+	p.forget(over...)
+}
+
+// release lets a claim go. It isn't free before it is off the mux and out of the ledger.
+func (p *pass) release(claim *Claim) {
+	if claim.State != Held {
+		return
+	}
+	p.count(claim, -1)
+	claim.State = Releasing
+	p.count(claim, +1) // its channel may be stuck: then it keeps its slot
+}
+
+// keep takes back that a claim was let go.
+func (p *pass) keep(claim *Claim) {
+	p.count(claim, -1)
+	claim.State = Held
+	p.count(claim, +1)
+}
+
+func (p *pass) releaseAll(claims []*Claim) {
+	for _, claim := range claims {
+		p.release(claim)
+	}
+}
+
+// count enters a claim's slot, or takes it out, if it takes one.
+func (p *pass) count(claim *Claim, n int) {
+	if claim.State == Held || p.published(claim) {
+		p.held += n
+		p.heldBy[claim.Owner.Channel.Namespace] += n
+		p.carrying[claim.Owner.Protocol] += n
+	}
+}
+
+// letGo releases what a channel no longer has in its spec, or may no longer have. What it returns is to be decided
+// once all others have done so; nil if nothing is.
+func (p *pass) letGo(c *member) *edit {
+	j := &c.judgement
+	switch {
+	case c.Deleting:
+		j.reason, j.message = NotAccepted, textDeleting()
+		p.releaseAll(c.claims)
+		return nil
+	case !p.w.Mux.Namespaces.Allows(c.Key.Namespace):
+		j.reason, j.message = NamespaceNotAllowed, textNamespace(p.w.Mux, c.Key.Namespace)
+		p.releaseAll(c.claims)
+		return nil
+	}
+	e := p.compare(c)
+	e.followRenames()
+	p.releaseAll(e.left)
+	return e
+}
+
+// reconsider gives a channel that has ports what it asks for instead, or more.
+func (p *pass) reconsider(e *edit) {
+	c, j := e.channel, &e.channel.judgement
+	switch {
+	case len(c.Problems) > 0:
+		j.reason, j.message = problems(c.Problems)
+	case len(e.wanted) == 0:
+		p.accept(c)
+	case p.w.Refused[c.Key] != "":
+		j.reason, j.message = MuxPatchRefused, textRefused(p.w.Refused[c.Key])
+	default:
+		p.editOrKeep(e)
+	}
+	j.attached = p.inForce(c)
+	if c.Disabled && (j.attached || len(c.Problems) == 0) {
+		j.reason, j.message = Disabled, textDisabled(p.w.Keys.Disabled, j.attached)
+		j.accepted, j.attached, j.notes = false, false, nil
+	}
+}
+
+// editOrKeep gives all that is asked for, or nothing. A channel that waits for what somebody else is just letting go
+// keeps what it let go itself, until it can have the one for the other without a gap.
+func (p *pass) editOrKeep(e *edit) {
+	no := e.grant()
+	if no == nil {
+		p.accept(e.channel)
+		return
+	}
+	p.refuse(e.channel, no)
+	if p.passes(no, e.channel.Key) {
+		for _, claim := range e.left {
+			p.keep(claim)
+		}
+		e.kept = true
+	}
+}

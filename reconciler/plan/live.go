@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// The placeholder is the port of a mux that has no other: a Service needs one.
+const (
+	placeholderName   = "placeholder"
+	placeholderNumber = 101
+)
+
+// liveMux is the mux's ports as they are, and whose each of them is.
+type liveMux struct {
+	bySlot      map[Slot]*corev1.ServicePort
+	byName      map[string]*corev1.ServicePort
+	foreign     []*corev1.ServicePort // not ours, in the order they have
+	placeholder *corev1.ServicePort
+	// keepsPlaceholder is true if the placeholder stays beside channels' ports.
+	keepsPlaceholder bool
+}
+
+// readPorts indexes the mux's ports; whose they are is told by register.
+func readPorts(ports []corev1.ServicePort) liveMux {
+	live := liveMux{
+		bySlot: make(map[Slot]*corev1.ServicePort, len(ports)),
+		byName: make(map[string]*corev1.ServicePort, len(ports)),
+	}
+	for i := range ports {
+		port := &ports[i]
+		live.bySlot[slotOf(port)] = port
+		live.byName[port.Name] = port
+		if isPlaceholder(port) {
+			live.placeholder = port
+		}
+	}
+	return live
+}
+
+// MayHaveOurs is true if a mux has ports besides the placeholder: a ledger without claims may have lost theirs.
+func MayHaveOurs(ports []corev1.ServicePort) bool {
+	return slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return !isPlaceholder(&p) })
+}
+
+func isPlaceholder(port *corev1.ServicePort) bool {
+	return port.Name == placeholderName && slotOf(port) == Slot{placeholderNumber, corev1.ProtocolTCP}
+}
+
+// has is true if the claim's port is on the mux, name and all.
+func (l *liveMux) has(claim *Claim) bool {
+	port := l.bySlot[claim.Slot()]
+	return port != nil && port.Name == claim.MuxName
+}
+
+// register finds out whose each port is, and enters all that is taken. A port is ours if a claim has its name, or if
+// a claim that belongs on the mux has its number: then somebody changed its name. All others are foreign: they stay,
+// and nobody gets their numbers.
+func (p *pass) register() {
+	for _, claim := range p.claims {
+		p.table.hold(claim)
+		p.count(claim, +1)
+	}
+	published := func(slot Slot) bool {
+		claim := p.table.holders[slot]
+		return claim != nil && p.published(claim)
+	}
+	for i := range p.w.Mux.Ports {
+		port := &p.w.Mux.Ports[i]
+		slot, claim := slotOf(port), p.table.names[port.Name]
+		switch {
+		case isPlaceholder(port) || published(slot):
+		case claim != nil && claim.Owner.Protocol == slot.Protocol, p.unclaimed(port):
+			p.table.leave(slot) // unless it is the claim's number, which somebody changed
+		default:
+			p.live.foreign = append(p.live.foreign, port)
+			p.occupy(port)
+			p.reportUnexplained(port)
+		}
+	}
+	if p.keepsPlaceholder() && !published(slotOf(placeholderPort())) {
+		p.live.keepsPlaceholder = true
+		p.occupy(placeholderPort())
+	}
+}
+
+// unclaimed is true for a port that is a channel's by its name, though the ledger doesn't know of it: somebody put it
+// back. No backends go there. It comes off, and if its channel asks for it, it gets it then.
+func (p *pass) unclaimed(port *corev1.ServicePort) bool {
+	if len(port.Name) != nameDigits || !looksOurs(port.Name) {
+		return false
+	}
+	if p.derived == nil {
+		p.derived = map[string]bool{}
+		for _, c := range p.channels {
+			for i := range c.Ports {
+				p.derived[derivedName(PortID{c.Key, c.Ports[i].Name, c.Ports[i].Protocol})] = true
+			}
+		}
+	}
+	return p.derived[port.Name]
+}
+
+// occupy enters a port that isn't ours.
+func (p *pass) occupy(port *corev1.ServicePort) {
+	p.table.reserve(port)
+	p.held++
+	p.carrying[slotOf(port).Protocol]++
+}
+
+// keepsPlaceholder is true if the placeholder stays beside channels' ports: its owner says so, or whoever applies the
+// mux declares it. To take that away is what makes GitOps tools fight. To put it back is for whoever declares it.
+func (p *pass) keepsPlaceholder() bool {
+	there := p.live.placeholder != nil
+	switch p.w.Mux.Placeholder {
+	case validation.PlaceholderKeep:
+		return there || p.fitsPlaceholder()
+	case validation.PlaceholderRemove:
+		return false
+	case validation.PlaceholderUsual:
+	}
+	return there && p.w.Mux.DeclaresPlaceholder
+}
+
+// fitsPlaceholder is true if the placeholder may come to the mux beside what is there.
+func (p *pass) fitsPlaceholder() bool {
+	slot := slotOf(placeholderPort())
+	return p.live.bySlot[slot] == nil && p.table.holders[slot] == nil && p.roomForPlaceholder()
+}
+
+func (p *pass) roomForPlaceholder() bool {
+	mixes := p.carrying[corev1.ProtocolTCP] < p.held && p.w.Mux.Protocols.OneOnly
+	return p.live.byName[placeholderName] == nil && p.held < p.w.Mux.Cap.Ports && !mixes
+}
+
+// placeholderLater makes sure of another pass if the placeholder is to be there, and there is room for it only now.
+func (p *pass) placeholderLater() {
+	slot := slotOf(placeholderPort())
+	if p.w.Mux.Placeholder != validation.PlaceholderKeep || p.live.keepsPlaceholder || !p.roomForPlaceholder() {
+		return
+	}
+	_, foreign := p.table.foreign[slot]
+	holder := p.table.holders[slot]
+	if !foreign && (holder == nil || p.leaves(holder)) && len(p.plan.InForce) > 0 {
+		p.lookAgain(p.now)
+	}
+}
+
+func placeholderPort() *corev1.ServicePort {
+	return &corev1.ServicePort{
+		Name: placeholderName, Protocol: corev1.ProtocolTCP, Port: placeholderNumber,
+		TargetPort: intstr.FromInt32(placeholderNumber),
+	}
+}
+
+func (p *pass) reportUnexplained(port *corev1.ServicePort) {
+	if looksOurs(port.Name) {
+		p.sayOfMux(UnexplainedPort, textUnexplained(port))
+	}
+}

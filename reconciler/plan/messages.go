@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Every sentence that users read. Each names the object, the value and the way out, and none has a time in it that
+// would change from pass to pass.
+
+func textMuxNotFound(mux types.NamespacedName) string {
+	return fmt.Sprintf("there is no mux %s: create it, a LoadBalancer Service with the multiplexer annotation, or name "+
+		"another in spec.loadBalancerClass", mux)
+}
+
+func textMuxDeleting(mux types.NamespacedName) string {
+	return fmt.Sprintf("the mux %s is being deleted: create it again, or make this channel anew under another", mux)
+}
+
+func textDeleting() string { return "the Service is being deleted" }
+
+func textPaused(key string) string {
+	return fmt.Sprintf("the mux is paused: ports stay as they are until %s is taken away", key)
+}
+
+func textWaiting(mux types.NamespacedName, freeze *Freeze) string {
+	return fmt.Sprintf("nothing is decided for the mux %s until this is mended: %s", mux, freeze.Message)
+}
+
+func textUnexplained(port *corev1.ServicePort) string {
+	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and its number "+
+		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
+}
+
+func textRebuilt(read *Reading) string {
+	switch read.Condition {
+	case Missing:
+		return "the ledger is lost: rebuilt from the mux"
+	case Edited:
+		if len(read.Ledger.Claims) == 0 {
+			break
+		}
+		return "the ledger was edited: where it contradicts the mux, the mux counts"
+	case Good, Unreadable, Foreign, Newer:
+	}
+	return "the ledger was emptied: rebuilt from the mux"
+}
+
+func textMoved(from, to string) string { return fmt.Sprintf("moved from ConfigMap %s to %s", from, to) }
+
+func textOutdated(read *Reading, stamp int64) string {
+	return fmt.Sprintf("ConfigMap %s is of generation %d, and the mux's ports of generation %d: it was put back from an "+
+		"older copy; put the newer one back, or delete it, and it is rebuilt from the mux", read.Name,
+		read.Ledger.Generation, stamp)
+}
+
+// sayings are what nearly all channels are told.
+type sayings struct{ accepted, programmed, addressPending string }
+
+func sayingsOf(mux types.NamespacedName) sayings {
+	return sayings{
+		accepted: textAccepted(mux), programmed: textProgrammed(mux), addressPending: textAddressPending(mux),
+	}
+}
+
+func textAccepted(mux types.NamespacedName) string {
+	return fmt.Sprintf("all ports have a number on the mux %s", mux)
+}
+
+func textProgrammed(mux types.NamespacedName) string {
+	return fmt.Sprintf("all ports are on the mux %s, which has an address", mux)
+}
+
+func textAddressPending(mux types.NamespacedName) string {
+	return fmt.Sprintf("all ports are on the mux %s, which has no address from its provider yet", mux)
+}
+
+func textNotProgrammed() string { return "the channel has no ports on a mux" }
+
+func textHasBackends() string { return "at least one backend is ready" }
+
+func textNoBackends() string {
+	return "no backend is ready: look at the pods that the Service selects, and at the names of its ports"
+}
+
+func textFamilyMismatch(mux *ObservedMux) string {
+	families := make([]string, len(mux.Families))
+	for i, family := range mux.Families {
+		families[i] = string(family)
+	}
+	return fmt.Sprintf("all backends have addresses of another family than the mux %s (%s): make the mux dual-stack",
+		mux.Key, strings.Join(families, ", "))
+}
+
+func textDisabled(key string, holds bool) string {
+	if !holds {
+		return fmt.Sprintf("gets no ports because of %s", key)
+	}
+	return fmt.Sprintf("withdrawn because of %s; its numbers are held", key)
+}
+
+func textNamespace(mux *ObservedMux, namespace string) string {
+	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",
+		namespace, mux.Key, mux.Namespaces)
+}
+
+func textRefused(words string) string {
+	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
+}
+
+func textLimit(mux *ObservedMux, adding int) string {
+	which := "max-ports"
+	if mux.Cap.Reason != "" {
+		which = mux.Provider.Name
+	}
+	return fmt.Sprintf("%s more would pass the %d ports (%s) of the mux %s", portCount(adding), mux.Cap.Ports, which, mux.Key)
+}
+
+func textLimitAdvice(held int) string {
+	return fmt.Sprintf("it has %d; use another mux, or ask for the limit to be raised", held)
+}
+
+func textQuota(mux *ObservedMux, namespace string, adding int) string {
+	return fmt.Sprintf("%s more would pass the %d ports that namespace %s may have on the mux %s", portCount(adding),
+		mux.CapPerNamespace, namespace, mux.Key)
+}
+
+func textQuotaAdvice(held int) string {
+	return fmt.Sprintf("it has %d; free some, or ask for the limit to be raised", held)
+}
+
+func portCount(n int) string {
+	if n == 1 {
+		return "1 port"
+	}
+	return strconv.Itoa(n) + " ports"
+}
+
+func textProtocol(mux *ObservedMux, protocol corev1.Protocol) string {
+	return fmt.Sprintf("the mux %s doesn't take %s, only %s: use another mux", mux.Key, protocol, mux.Protocols.Allowed)
+}
+
+func textOneProtocol(mux *ObservedMux, inUse, asked corev1.Protocol) string {
+	return fmt.Sprintf("all ports of the mux %s must have one protocol, and it has %s, not %s: use another mux, or if its "+
+		"provider can mix them, say so with allowed-protocols", mux.Key, inUse, asked)
+}
+
+func textPlaceholderProtocol(mux *ObservedMux, asked corev1.Protocol, key string) string {
+	return fmt.Sprintf("all ports of the mux %s must have one protocol, and its placeholder has TCP, not %s: set %s to remove "+
+		"on the mux, or use another", mux.Key, asked, key)
+}
+
+func textNotExplicit(port string, slot Slot, mux *ObservedMux) string {
+	return fmt.Sprintf("port %q asks for %s; on the mux %s, numbers may be asked for in %s: take one of them, or auto",
+		port, slot, mux.Key, mux.Explicit)
+}
+
+func textForeign(port string, slot Slot, name string) string {
+	return fmt.Sprintf("port %q asks for %s, which is the mux's own (%q)", port, slot, name)
+}
+
+func textLeaving(port string, slot Slot) string {
+	return fmt.Sprintf("port %q asks for %s, which is just being taken off the mux", port, slot)
+}
+
+func textConflict(port string, holder *Claim) string {
+	state := "has it"
+	if holder.State != Held {
+		state = "had it and may come back for it"
+	}
+	return fmt.Sprintf("port %q asks for %s, and %s (port %q) %s", port, holder.Slot(), holder.Owner.Channel,
+		holder.Owner.Name, state)
+}
+
+func textWayOut(near int32, canPick bool) string {
+	var ways []string
+	if canPick {
+		ways = append(ways, "ask for auto")
+	}
+	if near != 0 {
+		ways = append(ways, fmt.Sprintf("ask for another number such as %d", near))
+	}
+	if len(ways) == 0 {
+		return "use another mux"
+	}
+	return strings.Join(ways, ", or ")
+}
+
+func textNoRange(port string, mux *ObservedMux, key string) string {
+	return fmt.Sprintf("port %q asks for auto, and the mux %s has no range to pick from: set %s on it, or ask for a number",
+		port, mux.Key, key)
+}
+
+func textExhausted(port string, protocol corev1.Protocol, mux *ObservedMux) string {
+	return fmt.Sprintf("port %q asks for auto, and no number of %s is free for %s on the mux %s: widen its port-range, or "+
+		"free some", port, mux.Auto, protocol, mux.Key)
+}
+
+func textOutOfRange(claim *Claim, mux *ObservedMux) string {
+	allowed := mux.Auto
+	if claim.Source == Static {
+		allowed = mux.Explicit
+	}
+	if allowed.Len() == 0 {
+		return fmt.Sprintf("port %q keeps %s though the mux has no range any more; a new one comes when the channel is "+
+			"made anew", claim.Owner.Name, claim.Slot())
+	}
+	return fmt.Sprintf("port %q keeps %s, which is outside of %s now; another comes when the channel is made anew",
+		claim.Owner.Name, claim.Slot(), allowed)
+}
+
+func textHostnameNotAllowed(name string, mux *ObservedMux) string {
+	return fmt.Sprintf("%s isn't gathered: the mux %s allows %s", name, mux.Key, mux.Hostnames)
+}
+
+func textHostnameTaken(name, holder string) string {
+	return fmt.Sprintf("%s isn't gathered: namespace %s has it", name, holder)
+}
+
+func textHostnamesFull(name string) string {
+	return fmt.Sprintf("%s isn't gathered: the mux has as many names as fit into an annotation", name)
+}
+
+func textProxiedConflict(now, wish validation.Switch) string {
+	value := now.String()
+	if value == "" {
+		value = "neither true nor false"
+	}
+	return fmt.Sprintf("%s is %s on the mux and stays so, though its channels say %s: take it off the mux to have it follow "+
+		"them", validation.CloudflareProxied, value, wish)
+}
+
+func textEdges(gained, lost []string) string {
+	var parts []string
+	if len(gained) > 0 {
+		parts = append(parts, "backends came: "+listed(gained, ", "))
+	}
+	if len(lost) > 0 {
+		parts = append(parts, "no backends any more: "+listed(lost, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func textPutRight(what []string) string { return "put right what was changed: " + listed(what, "; ") }
+
+// What a step is for, as a dry run and a corrected drift name it.
+
+func textAnnotation(key, want string) string {
+	if want == "" {
+		return key + " goes"
+	}
+	if len(want) > maxQuoted {
+		want = want[:maxQuoted] + "..."
+	}
+	return fmt.Sprintf("%s is %q", key, want)
+}
+
+// maxQuoted bounds a value within a sentence.
+const maxQuoted = 60
+
+func textAddress(address []corev1.LoadBalancerIngress) string {
+	if len(address) == 0 {
+		return "the address goes"
+	}
+	return "the address is " + strings.Join(addressList(address), ", ")
+}
+
+func addressList(address []corev1.LoadBalancerIngress) []string {
+	var list []string
+	for _, ingress := range address {
+		list = append(list, ingress.IP+ingress.Hostname)
+	}
+	return list
+}
+
+func textLeftovers(left validation.Leftovers) string {
+	all := left.Annotations
+	if left.Finalizer != "" {
+		all = append(all[:len(all):len(all)], left.Finalizer)
+	}
+	return "the original's leftovers go: " + strings.Join(all, ", ")
+}
+
+func textClaimGiven(c *Claim) string {
+	return fmt.Sprintf("%s to %s (port %q, %s)", c.Slot(), c.Owner.Channel, c.Owner.Name, c.Source)
+}
+
+func textUntil(until time.Time) string { return until.UTC().Format(time.RFC3339) }

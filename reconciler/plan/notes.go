@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Bounds of what is told to people on the mux: an object's annotations together may have 256 KiB, and the ones of the
+// mux's owner come first.
+const (
+	maxChannelsBytes = 24 << 10
+	maxTopologyBytes = 40 << 10
+)
+
+// notes is what people are told on the mux. It is made from what the mux carries alone, so that it changes with the
+// ports only: each change makes a provider look at its load balancer.
+type notes struct{ channels, topology, summary string }
+
+func (p *pass) writeNotes(published []*Claim) notes {
+	if len(published) == 0 {
+		return notes{}
+	}
+	keys := p.carried()
+	names := 0
+	for _, gathered := range p.dns.of {
+		names += len(gathered)
+	}
+	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), len(published))
+	if names > 0 {
+		summary += fmt.Sprintf(" | %d DNS name(s)", names)
+	}
+	return notes{channels: channelList(keys), topology: p.topology(keys), summary: summary}
+}
+
+// carried are the channels that have ports on the mux, sorted. Some of them may not be seen just now.
+func (p *pass) carried() []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(p.sorted))
+	for _, c := range p.sorted {
+		if slices.ContainsFunc(c.claims, p.published) {
+			keys = append(keys, c.Key)
+		}
+	}
+	seen := len(keys)
+	for key, claims := range p.absent {
+		if slices.ContainsFunc(claims, p.published) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > seen {
+		slices.SortFunc(keys, CompareKeys)
+	}
+	return keys
+}
+
+// topology has a line for each channel, as many as fit, and counts the rest.
+func (p *pass) topology(keys []types.NamespacedName) string {
+	var b strings.Builder
+	for i, key := range keys {
+		claims := slices.DeleteFunc(slices.Clone(p.claimsOf(key)), func(c *Claim) bool { return !p.published(c) })
+		line := topologyLine(key, claims, p.dns.of[key])
+		if b.Len()+len(line)+1 > maxTopologyBytes {
+			fmt.Fprintf(&b, "and %d more", len(keys)-i)
+			break
+		}
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// topologyLine reads "app/web  http:8080->443/TCP  web.example.com".
+func topologyLine(key types.NamespacedName, claims []*Claim, names []string) string {
+	slices.SortFunc(claims, func(a, b *Claim) int { return compareIDs(a.Owner, b.Owner) })
+	var b strings.Builder
+	b.WriteString(key.String())
+	for i, claim := range claims {
+		separator := ", "
+		if i == 0 {
+			separator = "  "
+		}
+		fmt.Fprintf(&b, "%s%s:%d->%s", separator, claim.Owner.Name, claim.Port, claim.Slot())
+	}
+	if len(names) > 0 {
+		b.WriteString("  " + strings.Join(names, " "))
+	}
+	return b.String()
+}
+
+// String reads "443/TCP".
+func (s Slot) String() string { return strconv.Itoa(int(s.Number)) + "/" + string(s.Protocol) }
+
+// channelList is a list in JSON. Its last entry counts what doesn't fit.
+func channelList(keys []types.NamespacedName) string {
+	list := make([]string, 0, len(keys))
+	size := 2
+	for i, key := range keys {
+		if size += len(key.String()) + 3; size > maxChannelsBytes {
+			list = append(list, fmt.Sprintf("and %d more", len(keys)-i))
+			break
+		}
+		list = append(list, key.String())
+	}
+	text, err := json.Marshal(list)
+	if err != nil { // a list of strings
+		return ""
+	}
+	return string(text)
+}

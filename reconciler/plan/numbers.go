@@ -1,0 +1,191 @@
+package plan
+
+import (
+	"math/bits"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// numbers is a set of port numbers.
+type numbers [1 << 16 / 64]uint64
+
+func (n *numbers) add(number int32)    { n[number/64] |= 1 << (number % 64) }
+func (n *numbers) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
+
+// firstFree returns the first number of the run that is in none of the sets; 0 if there is none. It looks at 64
+// numbers at a time, so that a range with one number left costs no more than an empty one.
+func firstFree(run validation.PortRange, sets ...*numbers) int32 {
+	if run.First > run.Last {
+		return 0
+	}
+	for word := run.First / 64; word <= run.Last/64; word++ {
+		var taken uint64
+		for _, set := range sets {
+			taken |= set[word]
+		}
+		if word == run.First/64 {
+			taken |= 1<<(run.First%64) - 1
+		}
+		if taken == ^uint64(0) {
+			continue
+		}
+		if free := word*64 + int32(bits.TrailingZeros64(^taken)); free <= run.Last {
+			return free
+		}
+	}
+	return 0
+}
+
+// lastFree returns the last number of the run that isn't in the set; 0 if there is none.
+func lastFree(run validation.PortRange, set *numbers) int32 {
+	if run.First > run.Last {
+		return 0
+	}
+	for word := run.Last / 64; word >= run.First/64; word-- {
+		free := ^set[word]
+		if word == run.Last/64 && run.Last%64 != 63 {
+			free &= 1<<(run.Last%64+1) - 1
+		}
+		if free == 0 {
+			continue
+		}
+		if number := word*64 + 63 - int32(bits.LeadingZeros64(free)); number >= run.First {
+			return number
+		}
+	}
+	return 0
+}
+
+// countFree counts the numbers of the run that aren't in the set.
+func countFree(run validation.PortRange, set *numbers) int {
+	count := 0
+	for word := run.First / 64; word <= run.Last/64; word++ {
+		free := ^set[word]
+		if word == run.First/64 {
+			free &^= 1<<(run.First%64) - 1
+		}
+		if word == run.Last/64 && run.Last%64 != 63 {
+			free &= 1<<(run.Last%64+1) - 1
+		}
+		count += bits.OnesCount64(free)
+	}
+	return count
+}
+
+// table says whose each public port is: the one place where that is asked and changed.
+type table struct {
+	holders map[Slot]*Claim
+	foreign map[Slot]string // names of ports that aren't ours
+	taken   map[corev1.Protocol]*numbers
+	names   map[string]*Claim // port names in use on the mux, and whose they are; nil for foreign ones
+	// leaving are numbers of no claim that are still on the mux, or in the ledger, and aren't once the pass is done.
+	leaving map[Slot]bool
+}
+
+func newTable(claims int) table {
+	return table{
+		holders: make(map[Slot]*Claim, claims),
+		foreign: map[Slot]string{},
+		taken: map[corev1.Protocol]*numbers{
+			corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {},
+		},
+		names:   make(map[string]*Claim, claims),
+		leaving: map[Slot]bool{},
+	}
+}
+
+// isPort is true for what a port can be.
+func isPort(s Slot) bool {
+	switch s.Protocol {
+	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+		return s.Number >= validation.MinPort && s.Number <= validation.MaxPort
+	}
+	return false
+}
+
+func (t *table) hold(c *Claim) {
+	t.holders[c.Slot()] = c
+	t.mark(c.Slot())
+	if other := t.names[c.MuxName]; other == nil || other.State != Held {
+		t.names[c.MuxName] = c // whoever moved away gave its name to the one that moved
+	}
+}
+
+func (t *table) drop(c *Claim) {
+	if t.holders[c.Slot()] != c {
+		return
+	}
+	delete(t.holders, c.Slot())
+	if _, foreign := t.foreign[c.Slot()]; !foreign && !t.leaving[c.Slot()] {
+		t.taken[c.Owner.Protocol].remove(c.Public)
+	}
+}
+
+// named is true if a port name is in use.
+func (t *table) named(name string) bool {
+	_, named := t.names[name]
+	return named
+}
+
+// leave keeps a number that nobody has from being given before it is gone.
+func (t *table) leave(slot Slot) {
+	if t.holders[slot] == nil && isPort(slot) {
+		t.leaving[slot] = true
+		t.mark(slot)
+	}
+}
+
+func (t *table) reserve(port *corev1.ServicePort) {
+	slot := slotOf(port)
+	t.foreign[slot] = port.Name
+	t.mark(slot)
+	t.names[port.Name] = nil
+}
+
+func (t *table) mark(slot Slot) {
+	if isPort(slot) {
+		t.taken[slot.Protocol].add(slot.Number)
+	}
+}
+
+// auto returns the first number of the ranges that is free under all of the protocols; 0 if there is none.
+func (t *table) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
+	sets := make([]*numbers, len(protocols))
+	for i, protocol := range protocols {
+		sets[i] = t.taken[protocol]
+	}
+	for _, run := range ranges {
+		if free := firstFree(run, sets...); free != 0 {
+			return free
+		}
+	}
+	return 0
+}
+
+// nearest returns the free number of the ranges that is closest to the one asked for; 0 if there is none. Of two, it
+// is the higher one.
+func (t *table) nearest(ranges validation.PortRanges, asked Slot) int32 {
+	var best int32
+	for _, run := range ranges.Ranges() {
+		above := validation.PortRange{First: max(run.First, asked.Number), Last: run.Last}
+		below := validation.PortRange{First: run.First, Last: min(run.Last, asked.Number)}
+		for _, number := range [...]int32{firstFree(above, t.taken[asked.Protocol]), lastFree(below, t.taken[asked.Protocol])} {
+			if number != 0 && (best == 0 || distance(number, asked) < distance(best, asked)) {
+				best = number
+			}
+		}
+	}
+	return best
+}
+
+func distance(number int32, asked Slot) int32 { return max(number-asked.Number, asked.Number-number) }
+
+func slotOf(port *corev1.ServicePort) Slot {
+	protocol := port.Protocol
+	if protocol == "" {
+		protocol = corev1.ProtocolTCP
+	}
+	return Slot{port.Port, protocol}
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// TestNumbers compares with looking at one number after the other.
+func TestNumbers(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		first := rapid.Int32Range(1, 300).Draw(r, "first")
+		run := validation.PortRange{First: first, Last: rapid.Int32Range(first, 400).Draw(r, "last")}
+		var set numbers
+		taken := map[int32]bool{}
+		for _, number := range rapid.SliceOf(rapid.Int32Range(1, 410)).Draw(r, "taken") {
+			set.add(number)
+			taken[number] = true
+		}
+		if rapid.Bool().Draw(r, "crowded") {
+			for number := run.First; number < run.Last; number++ {
+				set.add(number)
+				taken[number] = true
+			}
+		}
+		var low, high int32
+		free := 0
+		for number := run.First; number <= run.Last; number++ {
+			if taken[number] {
+				continue
+			}
+			if free++; low == 0 {
+				low = number
+			}
+			high = number
+		}
+		if got := firstFree(run, &set); got != low {
+			t.Errorf("the first free number of %s is %d, not %d", run, low, got)
+		}
+		if got := lastFree(run, &set); got != high {
+			t.Errorf("the last free number of %s is %d, not %d", run, high, got)
+		}
+		if got := countFree(run, &set); got != free {
+			t.Errorf("%s has %d free numbers, not %d", run, free, got)
+		}
+	})
+}
+
+// TestNearest: of two as near, it is the higher one.
+func TestNearest(t *testing.T) {
+	ranges := portRanges(t, "8000-8010,9000-9010")
+	rapid.Check(t, func(r *rapid.T) {
+		table := newTable(0)
+		for _, number := range rapid.SliceOf(rapid.Int32Range(7990, 9020)).Draw(r, "taken") {
+			table.mark(Slot{number, corev1.ProtocolTCP})
+		}
+		asked := Slot{rapid.Int32Range(1, 65535).Draw(r, "asked"), corev1.ProtocolTCP}
+		var want int32
+		for number := range ranges.All() {
+			taken := table.taken[corev1.ProtocolTCP]
+			if taken[number/64]&(1<<(number%64)) != 0 {
+				continue
+			}
+			if want == 0 || distance(number, asked) < distance(want, asked) ||
+				distance(number, asked) == distance(want, asked) && number > want {
+				want = number
+			}
+		}
+		if got := table.nearest(ranges, asked); got != want {
+			t.Errorf("nearest to %s is %d, not %d", asked, want, got)
+		}
+	})
+}
+
+// BenchmarkLastFree finds the only free one of 60,000 numbers.
+func BenchmarkLastFree(b *testing.B) {
+	table := newTable(0)
+	for number := int32(1); number < 60_000; number++ {
+		table.mark(Slot{number, corev1.ProtocolTCP})
+	}
+	ranges := portRanges(b, "1-60000").Ranges()
+	for b.Loop() {
+		if got := table.auto(ranges, corev1.ProtocolTCP); got != 60_000 {
+			b.Fatal(got)
+		}
+	}
+}
+
+func portRanges(t testing.TB, text string) validation.PortRanges {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{language.Keys().PortRange: text}}}
+	return ReadMux(language, svc, false).Auto
+}

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ports is the list that the mux ought to have: what isn't ours as it is, then what channels hold.
+func (p *pass) ports(published []*Claim) []corev1.ServicePort {
+	ports := make([]corev1.ServicePort, 0, len(published)+len(p.live.foreign)+1)
+	for _, port := range p.live.foreign {
+		ports = append(ports, *port)
+	}
+	for _, claim := range published {
+		ports = append(ports, p.port(claim))
+	}
+	if p.live.keepsPlaceholder || len(ports) == 0 {
+		port := placeholderPort()
+		if p.live.placeholder != nil {
+			port = p.live.placeholder
+		}
+		ports = slices.Insert(ports, 0, *port)
+	}
+	return ports
+}
+
+// publishedClaims are those that belong on the mux, in the order of their ports.
+func (p *pass) publishedClaims() []*Claim {
+	claims := make([]*Claim, 0, len(p.claims))
+	for _, claim := range p.claims {
+		if p.published(claim) {
+			claims = append(claims, claim)
+		}
+	}
+	slices.SortFunc(claims, byNumber)
+	return claims
+}
+
+// port is a claim's port on the mux. It keeps its node port, also when its number or its name changes.
+func (p *pass) port(claim *Claim) corev1.ServicePort {
+	port := corev1.ServicePort{
+		Name: claim.MuxName, Protocol: claim.Owner.Protocol, Port: claim.Public,
+		TargetPort: intstr.FromInt32(claim.Public),
+	}
+	live := p.live.byName[claim.MuxName]
+	if live == nil || slotOf(live).Protocol != claim.Owner.Protocol {
+		live = p.live.bySlot[claim.Slot()]
+		if live != nil && p.keeps(live) {
+			live = nil
+		}
+	}
+	if live != nil {
+		port.NodePort = live.NodePort
+		port.AppProtocol = live.AppProtocol
+		if slotOf(live) == claim.Slot() {
+			port.TargetPort = live.TargetPort
+		}
+	}
+	if c := p.byKey[claim.Owner.Channel]; c != nil {
+		port.AppProtocol = appProtocol(c, claim)
+	}
+	return port
+}
+
+// keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
+func (p *pass) keeps(live *corev1.ServicePort) bool {
+	claim := p.table.names[live.Name]
+	return claim != nil && p.published(claim)
+}
+
+func appProtocol(c *member, claim *Claim) *string {
+	for i := range c.Ports {
+		if port := &c.Ports[i]; port.Name == claim.Owner.Name && port.AppProtocol != "" {
+			return &port.AppProtocol
+		}
+	}
+	return nil
+}
+
+// portChange is what differs between the ports that a mux has and those that it ought to have.
+type portChange struct{ added, removed, renamed, changed []string }
+
+func (c *portChange) empty() bool {
+	return len(c.added)+len(c.removed)+len(c.renamed)+len(c.changed) == 0
+}
+
+// diffPorts compares with what is on the mux as sets: the order is the applier's.
+func (p *pass) diffPorts(want []corev1.ServicePort) portChange {
+	var change portChange
+	stay := 0
+	for i := range want {
+		port := &want[i]
+		slot := slotOf(port)
+		old := p.live.bySlot[slot]
+		if old == nil {
+			change.added = append(change.added, slot.String())
+			continue
+		}
+		stay++
+		switch {
+		case old.Name != port.Name:
+			change.renamed = append(change.renamed, slot.String())
+		case deref(old.AppProtocol) != deref(port.AppProtocol):
+			change.changed = append(change.changed, slot.String())
+		}
+	}
+	if stay < len(p.live.bySlot) {
+		change.removed = p.removed(want)
+	}
+	return change
+}
+
+func (p *pass) removed(want []corev1.ServicePort) []string {
+	left := maps.Clone(p.live.bySlot)
+	for i := range want {
+		delete(left, slotOf(&want[i]))
+	}
+	var removed []string
+	for _, slot := range slices.SortedFunc(maps.Keys(left), compareSlots) {
+		removed = append(removed, slot.String())
+	}
+	return removed
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func compareSlots(a, b Slot) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Protocol, b.Protocol))
+}

@@ -1,0 +1,40 @@
+package plan_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// What is foreseen leaves out what isn't needed for a verdict: it must come to the same ones in every world.
+func TestWhatIsForeseenIsDecided(t *testing.T) {
+	compared := 0
+	for _, file := range worldFiles(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCluster(t)
+		for _, stage := range readStory(t, text).stages {
+			for _, doc := range stage.docs {
+				c.enact(t, doc)
+			}
+			for range 4 {
+				decided := plan.Mux(c.world())
+				if diff := cmp.Diff(decided.Verdicts, plan.Foreseen(c.world())); diff != "" {
+					t.Fatalf("%s, %s (-decided +foreseen):\n%s", file, stage.title, diff)
+				}
+				compared += len(decided.Verdicts)
+				if _, final := c.decide(); c.apply(final) != nil {
+					break
+				}
+			}
+		}
+	}
+	if compared < 500 {
+		t.Errorf("%d verdicts, which isn't every world", compared)
+	}
+}

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What predictions say; what they have in common with conditions is in messages.go. Kubernetes shows 256 characters of
+// a warning, so what matters comes first, and lists are short.
+
+// What a refusal comes to, before what it is about.
+
+func textNothing() string { return "it will get no port" }
+
+func textKeeps() string { return "it will keep the ports it has" }
+
+func textHiddenHolder(port string, slot Slot) string {
+	return fmt.Sprintf("port %q asks for %s, which a channel of another namespace has", port, slot)
+}
+
+func textNearlyFull(mux *ObservedMux, left int) string {
+	which := "max-ports"
+	if mux.Cap.Reason != "" {
+		which = mux.Provider.Name
+	}
+	return fmt.Sprintf("after this the mux %s has room for %s (of %d, %s): make another mux in time, or have the limit raised",
+		mux.Key, counted(left, "port"), mux.Cap.Ports, which)
+}
+
+func textQuotaNearlyFull(mux *ObservedMux, namespace string, left int) string {
+	return fmt.Sprintf("after this namespace %s may have %s more on the mux %s (of %d): free some in time, or have the limit "+
+		"raised", namespace, counted(left, "port"), mux.Key, mux.CapPerNamespace)
+}
+
+func textNearlyUsedUp(mux *ObservedMux, protocol corev1.Protocol, left int) string {
+	return fmt.Sprintf("after this the mux %s has %s left for %s in %s: have its port-range widened in time",
+		mux.Key, counted(left, "number"), protocol, mux.Auto)
+}
+
+// counted reads "no port", "1 port", "2 ports". What is below its limit already has none left.
+func counted(n int, what string) string {
+	switch {
+	case n <= 0:
+		return "no " + what
+	case n == 1:
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func textMuxGone(mux types.NamespacedName, channels string) string {
+	return fmt.Sprintf("with the mux %s, %s will lose address and ports; a mux made again by that name gives them the same "+
+		"numbers", mux, channels)
+}
+
+func textMuxDropped(mux types.NamespacedName, channels string) string {
+	return fmt.Sprintf("%s is no mux from now on, and %s will lose address and ports; make it a mux again, and they get the "+
+		"same numbers", mux, channels)
+}
+
+func textPortsDropped(ports int, channels string) string {
+	return fmt.Sprintf("takes %s of %s off the mux until the reconciler puts them back: apply the mux with its own ports "+
+		"alone, and don't replace it", portCount(ports), channels)
+}
+
+func textPortsDroppedPaused(ports int, channels, key string) string {
+	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set", portCount(ports), channels, key)
+}
+
+func textDetached(mux *ObservedMux, channels string) string {
+	return fmt.Sprintf("shuts out %s, which will lose address and ports: to keep them, allow their namespaces beside %s",
+		channels, mux.Namespaces)
+}
+
+// textChannels reads "3 channels (app/a, app/b, ...)".
+func textChannels(count int, shown []types.NamespacedName) string {
+	const names, room = 3, 90
+	text := make([]string, 0, names+1)
+	size := 0
+	for _, key := range shown[:min(len(shown), names)] {
+		if size += len(key.String()); size > room && len(text) > 0 {
+			break
+		}
+		text = append(text, key.String())
+	}
+	channels := counted(count, "channel")
+	if len(text) == 0 {
+		return channels
+	}
+	if len(text) < count {
+		text = append(text, "...")
+	}
+	return channels + " (" + strings.Join(text, ", ") + ")"
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// target is what the mux ought to look like.
+type target struct {
+	ports      []corev1.ServicePort
+	published  []*Claim
+	change     portChange
+	notes      notes
+	generation int64
+}
+
+// publish is the one patch of the mux.
+func (p *pass) publish(to target) {
+	mux := p.w.Mux
+	patch := &MuxPatch{ResourceVersion: mux.ResourceVersion, Annotations: map[string]string{}}
+	if !to.change.empty() {
+		patch.Ports = to.ports
+		patch.Added = p.addedChannels(to.published)
+		patch.Why = append(patch.Why, to.change.text()...)
+	}
+	told := p.annotate(patch, to.notes, to.generation)
+	if left := mux.Leftovers; !left.Empty() {
+		for _, key := range left.Annotations {
+			patch.Annotations[key] = ""
+		}
+		patch.DropFinalizer = left.Finalizer
+		patch.Why = append(patch.Why, textLeftovers(left))
+	}
+	print := p.muxPrint(&to)
+	if len(patch.Why) == 0 {
+		p.plan.InPlace[mux.Key] = print
+		return
+	}
+	patch.Drift, patch.Fingerprint = p.w.InPlace[mux.Key] == print, print
+	patch.Events = p.muxEvents(patch, &to.change, told)
+	p.plan.Publish = patch
+}
+
+// annotate sets what differs, and returns whether people are told anything new.
+func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
+	mux, keys := p.w.Mux, p.w.Keys
+	set := func(differs bool, key, want string) bool {
+		if differs {
+			patch.Annotations[key] = want
+			patch.Why = append(patch.Why, textAnnotation(key, want))
+		}
+		return differs
+	}
+	set(generation != 0 && mux.Generation != generation, keys.Generation, validation.FormatGeneration(generation))
+	told := [...]bool{
+		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
+		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
+		set(mux.Summary != notes.summary, keys.Summary, notes.summary),
+		set(!slices.Equal(mux.DNS.Hostnames, p.dns.all.Hostnames),
+			validation.ExternalDNSHostname, validation.FormatHostnames(p.dns.all.Hostnames)),
+		set(mux.DNS.Proxied != p.dns.all.Proxied, validation.CloudflareProxied, p.dns.all.Proxied.String()),
+	}
+	set(!slices.Equal(mux.OurDNS.Hostnames, p.dns.ours.Hostnames) || mux.OurDNS.Proxied != p.dns.ours.Proxied,
+		keys.AggregatedExternalDNS, validation.FormatAggregated(p.dns.ours))
+	return slices.Contains(told[:], true)
+}
+
+// addedChannels are the channels of which a port comes to the mux.
+func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, claim := range published {
+		if p.live.bySlot[claim.Slot()] == nil {
+			keys = append(keys, claim.Owner.Channel)
+		}
+	}
+	slices.SortFunc(keys, CompareKeys)
+	return slices.Compact(keys)
+}
+
+// muxPrint goes by what is ours, whoever adds or removes other ports.
+func (p *pass) muxPrint(to *target) Fingerprint {
+	for i := range to.ports {
+		port := &to.ports[i]
+		if _, foreign := p.table.foreign[slotOf(port)]; !foreign {
+			p.ink.add(port.Name, string(slotOf(port).Protocol), deref(port.AppProtocol))
+			p.ink.number(port.Port)
+		}
+	}
+	p.ink.add(string(p.w.Mux.UID), to.notes.channels, to.notes.topology, to.notes.summary,
+		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames),
+		p.dns.all.Proxied.String(), validation.FormatAggregated(p.dns.ours))
+	return p.ink.take()
+}

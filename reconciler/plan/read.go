@@ -1,0 +1,30 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// ReadMux is a Service seen as a mux. Whether its placeholder is declared must be asked of the whole object, before
+// anything of it was dropped: see DeclaresPlaceholder.
+func ReadMux(l validation.Language, svc *corev1.Service, declaresPlaceholder bool) *ObservedMux {
+	mux, found := l.ParseMux(svc)
+	return &ObservedMux{
+		Mux: mux, Problems: found.Problems, Warnings: found.Warnings,
+		Address:             svc.Status.LoadBalancer.Ingress,
+		DeclaresPlaceholder: declaresPlaceholder,
+		Leftovers:           l.Leftovers(svc),
+	}
+}
+
+// ReadChannel is a Service seen as a channel, or as what was one once. Who asks knows of its backends.
+func ReadChannel(l validation.Language, svc *corev1.Service) ObservedChannel {
+	channel, found := l.ParseChannel(svc)
+	return ObservedChannel{
+		Channel: channel, Problems: found.Problems,
+		Address: svc.Status.LoadBalancer.Ingress, Conditions: svc.Status.Conditions,
+		PortsNote: svc.Annotations[l.Keys().Ports],
+		Leftovers: l.Leftovers(svc),
+	}
+}

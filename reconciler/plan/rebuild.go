@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// rebuild finds out who owns what where the ledger doesn't say: by the names of the mux's ports, by the channel that
+// our slices carry under such a name, and last by what channels say they have, as far as they may ask for it. Then
+// come the claims of a ledger that was edited, if any, unless the mux says otherwise.
+func (p *pass) rebuild(edited []Claim) []Claim {
+	r := p.explainPorts(edited, nil)
+	for _, claim := range edited {
+		if r.unexplained[claim.Slot()] {
+			continue // somebody else's port is there
+		}
+		r.take(claim)
+	}
+	if len(edited) == 0 {
+		r.takeNotes()
+	}
+	slices.SortFunc(r.claims, compareClaims)
+	return r.claims
+}
+
+// explainPorts claims the ports that are on the mux, and that aren't among the claims known.
+func (p *pass) explainPorts(edited, known []Claim) *rebuilding {
+	r := &rebuilding{
+		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, notes: map[Slot][]portOf{},
+		slots: map[Slot]bool{}, owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
+		byNamespace: map[string]int{},
+	}
+	for _, claim := range known {
+		r.take(claim)
+	}
+	r.index(edited)
+	for _, explain := range [...]func(*corev1.ServicePort) (Claim, bool){r.byName, r.byNote} {
+		for i := range p.w.Mux.Ports {
+			port := &p.w.Mux.Ports[i]
+			if isPlaceholder(port) || r.slots[slotOf(port)] {
+				continue
+			}
+			claim, found := explain(port)
+			if r.unexplained[slotOf(port)] = !found; found {
+				r.take(claim)
+			}
+		}
+	}
+	return r
+}
+
+type rebuilding struct {
+	*pass
+	edited  map[string]Claim    // claims in force, by the name on the mux
+	derived map[string][]portOf // channels' ports, by both derived names
+	notes   map[Slot][]portOf   // channels' ports, by what their channels say they have, and may
+	claims  []Claim
+
+	slots       map[Slot]bool
+	owners      map[PortID]bool
+	names       map[string]bool
+	unexplained map[Slot]bool
+	byNamespace map[string]int // claims
+}
+
+// portOf is a port of a channel.
+type portOf struct {
+	channel *member
+	port    *validation.ChannelPort
+}
+
+func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.Protocol} }
+
+func (r *rebuilding) index(edited []Claim) {
+	for _, claim := range edited {
+		if claim.State == Held {
+			r.edited[nameOf(&claim)] = claim
+		}
+	}
+	for _, c := range r.channels {
+		for i := range c.Ports {
+			port := portOf{c, &c.Ports[i]}
+			for _, name := range [...]string{derivedName(port.id()), legacyName(port.id())} {
+				r.derived[name] = append(r.derived[name], port)
+			}
+		}
+		for _, recorded := range c.Recorded {
+			if port := r.may(c, recorded); port != nil {
+				slot := Slot{recorded.Public, port.Protocol}
+				r.notes[slot] = append(r.notes[slot], portOf{c, port})
+			}
+		}
+	}
+}
+
+// nameOf is a claim's name on the mux; the original's claims have none but the derived one.
+func nameOf(claim *Claim) string {
+	if claim.MuxName == "" {
+		return legacyName(claim.Owner)
+	}
+	return claim.MuxName
+}
+
+// take adds a claim unless its number, its owner or its name is claimed already.
+func (r *rebuilding) take(claim Claim) {
+	held := claim.State == Held
+	if r.slots[claim.Slot()] || held && (r.owners[claim.Owner] || claim.MuxName != "" && r.names[claim.MuxName]) {
+		return
+	}
+	r.slots[claim.Slot()] = true
+	if held {
+		r.owners[claim.Owner], r.names[claim.MuxName] = true, true
+	}
+	r.claims = append(r.claims, claim)
+	r.byNamespace[claim.Owner.Channel.Namespace]++
+}
+
+// byName says whose a live port is by its name. Of several channels that it fits, it is the one that says so.
+func (r *rebuilding) byName(port *corev1.ServicePort) (Claim, bool) {
+	if claim, found := r.edited[port.Name]; found && claim.Owner.Protocol == slotOf(port).Protocol {
+		claim.Public = port.Port
+		return claim, true
+	}
+	fit := r.fit(r.candidates(port.Name), port)
+	if len(fit) > 1 {
+		fit = only(fit, func(o portOf) bool { return slices.Contains(r.notes[slotOf(port)], o) })
+	}
+	return r.onlyOne(fit, port)
+}
+
+// byNote says whose a live port is by what a channel says, where no name tells.
+func (r *rebuilding) byNote(port *corev1.ServicePort) (Claim, bool) {
+	_, recorded := r.w.Records[port.Name]
+	if recorded || !looksOurs(port.Name) || len(r.fit(r.candidates(port.Name), port)) > 0 {
+		return Claim{}, false
+	}
+	return r.onlyOne(r.fit(r.notes[slotOf(port)], port), port)
+}
+
+// fit are those that have the port's protocol, and no claim yet.
+func (r *rebuilding) fit(ports []portOf, port *corev1.ServicePort) []portOf {
+	return only(ports, func(o portOf) bool { return o.port.Protocol == slotOf(port).Protocol && !r.owners[o.id()] })
+}
+
+func (r *rebuilding) onlyOne(of []portOf, port *corev1.ServicePort) (Claim, bool) {
+	if len(of) != 1 {
+		return Claim{}, false
+	}
+	return r.claim(of[0], port.Port, port.Name), true
+}
+
+// candidates are the ports that a name on the mux may stand for. Names can be made to collide; what our slices carry
+// under one can't.
+func (r *rebuilding) candidates(name string) []portOf {
+	derived := r.derived[name]
+	recorded, found := r.w.Records[name]
+	if !found {
+		return derived
+	}
+	if own := only(derived, func(o portOf) bool { return o.channel.Key == recorded }); len(own) > 0 {
+		return own
+	}
+	return r.portsOf(recorded)
+}
+
+func only(ports []portOf, is func(portOf) bool) []portOf {
+	return slices.DeleteFunc(slices.Clone(ports), func(o portOf) bool { return !is(o) })
+}
+
+func (r *rebuilding) portsOf(channel types.NamespacedName) []portOf {
+	var ports []portOf
+	if c := r.byKey[channel]; c != nil {
+		for i := range c.Ports {
+			ports = append(ports, portOf{c, &c.Ports[i]})
+		}
+	}
+	return ports
+}
+
+func (r *rebuilding) claim(of portOf, number int32, name string) Claim {
+	source := Static
+	if of.port.Request.Kind == validation.Auto {
+		source = Auto
+	}
+	return Claim{Owner: of.id(), Port: of.port.Port, Public: number, Source: source, MuxName: name}
+}

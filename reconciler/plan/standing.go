@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"slices"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// standing says whether anything may be decided. What can't be understood, or isn't all there is, freezes the mux:
+// nobody loses a port because somebody made a mistake.
+func (p *pass) standing(before *established) *Freeze {
+	mux := p.w.Mux
+	for _, warning := range mux.Warnings {
+		if warning.Reason == validation.GkePortLimitApplied || warning.Reason == validation.ProviderPortLimitApplied {
+			p.sayOfMux(warning.Reason, warning.Message)
+		}
+	}
+	switch {
+	case len(mux.Problems) > 0:
+		reason, message := problems(mux.Problems)
+		return &Freeze{reason, message}
+	case before.broken != "":
+		return &Freeze{PortAllocationStoreInvalid, before.broken}
+	case mux.Disabled:
+		return &Freeze{MuxPaused, textPaused(p.w.Keys.Disabled)}
+	}
+	return nil
+}
+
+// freeze carries on with what is known: addresses and backends flow, and nothing else is touched.
+func (p *pass) freeze(freeze *Freeze, before *established) {
+	p.plan.Freeze = freeze
+	p.say(Event{
+		Object: p.w.Key, Warning: freeze.Reason != MuxPaused, Reason: freeze.Reason, Message: freeze.Message,
+	})
+	for _, c := range p.channels {
+		j := &c.judgement
+		switch {
+		case before.guessed && p.showed(c): // it has ports, for all we know
+			j.attached, j.carryOn = true, true
+		case p.inForce(c):
+			j.attached, j.carryOn = p.reached(c), true
+		case len(c.Problems) > 0:
+			j.reason, j.message = problems(c.Problems)
+		default:
+			j.reason, j.message = Waiting, textWaiting(p.w.Key, freeze)
+		}
+	}
+	for _, claim := range p.claims {
+		if p.live.has(claim) || claim.State == Held && p.published(claim) {
+			p.plan.InForce = append(p.plan.InForce, *claim)
+		}
+	}
+	slices.SortFunc(p.plan.InForce, compareClaims)
+	p.measure()
+	p.showAll()
+	p.tellEdges()
+}
+
+// showed is true if a channel was told that it has ports: it shows an address, or what it says in its status, which only
+// we write, is that it waits for one.
+func (p *pass) showed(c *member) bool {
+	said := find(c.Conditions, p.w.Keys.Programmed)
+	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
+}
+
+// inForce is true if the channel has a claim that holds.
+func (p *pass) inForce(c *member) bool {
+	for _, claim := range c.claims {
+		if claim.State == Held {
+			return true
+		}
+	}
+	return false
+}
+
+// reached is true if the channel may show the mux's address while nothing is decided: all that it holds is on the mux,
+// or some of it still is.
+func (p *pass) reached(c *member) bool {
+	some, all := false, true
+	for _, claim := range c.claims {
+		if claim.State == Held {
+			has := p.live.has(claim)
+			some, all = some || has, all && has
+		}
+	}
+	return all || some && p.showed(c)
+}
+
+// published is true if a claim's port belongs on the mux. Where a channel still shows the address, its ports stay.
+func (p *pass) published(claim *Claim) bool {
+	stuck := len(p.w.Stuck) > 0 && p.w.Stuck[claim.Owner.Channel] && p.live.has(claim)
+	switch claim.State {
+	case Held:
+		return stuck || !p.disables || !p.disabled(claim)
+	case Releasing:
+		return stuck && p.namesake(claim) == nil
+	case InGrace:
+	}
+	return false
+}
+
+// disabled is true for a claim of a channel that is.
+func (p *pass) disabled(claim *Claim) bool {
+	c := p.byKey[claim.Owner.Channel]
+	return c != nil && c.Disabled
+}
+
+// namesake is the claim that took a claim's name over when its port moved to another number; nil if there is none.
+func (p *pass) namesake(claim *Claim) *Claim {
+	for _, other := range p.claimsOf(claim.Owner.Channel) {
+		if other != claim && other.State == Held && other.MuxName == claim.MuxName {
+			return other
+		}
+	}
+	return nil
+}

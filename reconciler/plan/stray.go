@@ -1,0 +1,25 @@
+package plan
+
+import "nowake.ai/svc-lb-mux/validation"
+
+// Stray is what to take off a Service that was a channel once and isn't any more; nil if there is nothing.
+func Stray(keys validation.Keys, c *ObservedChannel) *ChannelPatch {
+	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}
+	for _, kind := range [...]string{keys.Accepted, keys.Programmed, keys.BackendsReady} {
+		if find(c.Conditions, kind) != nil {
+			patch.Drop = append(patch.Drop, kind)
+			patch.Why = append(patch.Why, kind+" goes")
+		}
+	}
+	if c.PortsNote != "" {
+		patch.SetNote = true
+		patch.Why = append(patch.Why, textAnnotation(keys.Ports, ""))
+	}
+	if !c.Leftovers.Empty() {
+		patch.Why = append(patch.Why, textLeftovers(c.Leftovers))
+	}
+	if len(patch.Why) == 0 {
+		return nil
+	}
+	return &patch
+}

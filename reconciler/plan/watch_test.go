@@ -1,0 +1,402 @@
+package plan_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// watch looks at every single write of a plan, and holds it to the promises. It knows what the process saw when it
+// decided: what people did since isn't its fault.
+type watch struct {
+	world plan.World
+	mux   *plan.ObservedMux
+	seen  map[types.NamespacedName]*plan.ObservedChannel
+	// answered is what live reads said.
+	answered map[types.NamespacedName]plan.Liveness
+}
+
+func (c *cluster) watched() *watch {
+	w := &watch{world: c.world(), seen: map[types.NamespacedName]*plan.ObservedChannel{}, answered: maps.Clone(c.answered)}
+	w.mux = w.world.Mux
+	for i := range w.world.Channels {
+		w.seen[w.world.Channels[i].Key] = &w.world.Channels[i]
+	}
+	return w
+}
+
+// moment is what stood before a write.
+type moment struct {
+	ports  []corev1.ServicePort
+	ledger *plan.Ledger
+	good   bool
+}
+
+func (w *watch) before(c *cluster) moment {
+	m := moment{good: c.condition == plan.Good}
+	if mux := c.mux(); mux != nil {
+		m.ports = slices.Clone(mux.Spec.Ports)
+	}
+	if c.ledger != nil {
+		ledger := c.ledger.Clone()
+		m.ledger = &ledger
+	}
+	return m
+}
+
+func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
+	if p.Freeze != nil && (s.ledger != nil || s.publish != nil) {
+		return errors.New("a frozen mux, or its ledger, is written")
+	}
+	switch {
+	case s.ledger != nil:
+		return w.ledgerWritten(c, &s.ledger.Ledger, was)
+	case s.publish != nil:
+		return w.published(c, s.publish, was)
+	}
+	return w.channelWritten(c, p, s.channel)
+}
+
+// ledgerWritten: a number has one owner, and another one only after none; who has ports keeps them; all or none.
+func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
+	claims := map[plan.Slot]*plan.Claim{}
+	has := map[types.NamespacedName]int{}
+	for i := range now.Claims {
+		claim := &now.Claims[i]
+		claims[claim.Slot()] = claim
+		c.names[claim.MuxName] = claim.Owner.Channel
+		if claim.State == plan.Held {
+			has[claim.Owner.Channel]++
+		}
+	}
+	if was.ledger == nil || !was.good || len(was.ledger.Claims) == 0 {
+		w.doubt(c, was.ports)
+	}
+	if now.Generation < w.mux.Generation || was.ledger != nil && was.good && now.Generation < was.ledger.Generation {
+		return fmt.Errorf("generation %d goes back", now.Generation)
+	}
+	if was.ledger != nil && was.good {
+		for i := range was.ledger.Claims {
+			old := &was.ledger.Claims[i]
+			is := claims[old.Slot()]
+			if is != nil && is.Owner.Channel != old.Owner.Channel && !w.graceOver(old) {
+				return fmt.Errorf("%s goes from %s (%s) to %s at once", old.Slot(), old.Owner.Channel, old.State, is.Owner.Channel)
+			}
+		}
+	}
+	had := map[types.NamespacedName]bool{}
+	for slot, old := range c.established {
+		had[old.Owner.Channel] = true
+		is := claims[slot]
+		if is != nil && is.State == plan.Held && is.Owner.Channel == old.Owner.Channel {
+			c.established[slot] = *is
+			continue
+		}
+		if !w.mayGo(&old) {
+			return fmt.Errorf("%s is taken from %s, who still asks for it", slot, old.Owner.Channel)
+		}
+		delete(c.established, slot)
+	}
+	for key, n := range has {
+		if seen := w.seen[key]; seen != nil && !had[key] && n != len(seen.Ports) && was.good && was.ledger != nil && len(was.ledger.Claims) > 0 {
+			if !slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == key }) {
+				return fmt.Errorf("%s gets %d of %d ports", key, n, len(seen.Ports))
+			}
+		}
+	}
+	return w.capped(c, now, was, had)
+}
+
+// doubt keeps as promised only what can be known without a ledger: what is on the mux under the name that can be derived,
+// of channels that are to be seen.
+func (w *watch) doubt(c *cluster, ports []corev1.ServicePort) {
+	maps.DeleteFunc(c.established, func(slot plan.Slot, claim plan.Claim) bool {
+		return w.seen[claim.Owner.Channel] == nil ||
+			claim.MuxName != plan.DerivedName(claim.Owner) || !slices.ContainsFunc(ports, func(p corev1.ServicePort) bool {
+			return p.Name == claim.MuxName && slotOf(&p) == slot
+		})
+	})
+}
+
+// capped: nobody new comes beyond the cap.
+func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.NamespacedName]bool) error {
+	if was.ledger == nil || !was.good || len(was.ledger.Claims) == 0 {
+		return nil
+	}
+	held, comes := 0, false
+	for i := range now.Claims {
+		claim := &now.Claims[i]
+		if claim.State != plan.Held {
+			continue
+		}
+		held++
+		old := slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == claim.Owner.Channel })
+		comes = comes || !had[claim.Owner.Channel] && !old
+	}
+	for i := range was.ports {
+		if c.foreign(&was.ports[i]) && !w.renamed(c, &was.ports[i]) {
+			held++
+		}
+	}
+	if comes && held > w.mux.Cap.Ports {
+		return fmt.Errorf("newcomers bring the mux to %d of %d ports", held, w.mux.Cap.Ports)
+	}
+	return nil
+}
+
+func (w *watch) graceOver(old *plan.Claim) bool {
+	if old.State != plan.InGrace {
+		return false
+	}
+	until := w.world.Now.Add(w.mux.Grace)
+	if old.Until.Before(until) {
+		until = old.Until
+	}
+	return !until.After(w.world.Now)
+}
+
+// mayGo is true if the owner of a claim asks for something else, or nothing, or is shut out.
+func (w *watch) mayGo(claim *plan.Claim) bool {
+	key := claim.Owner.Channel
+	c := w.seen[key]
+	if c == nil {
+		return w.answered[key] == plan.Gone
+	}
+	if c.Deleting || !w.mux.Namespaces.Allows(key.Namespace) {
+		return true
+	}
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if port.Name != claim.Owner.Name || port.Protocol != claim.Owner.Protocol {
+			continue
+		}
+		switch port.Request.Kind {
+		case validation.Own, validation.Number:
+			return port.Request.Number != claim.Public
+		case validation.Auto:
+			return claim.Source != plan.Auto && !w.mux.Auto.Contains(claim.Public)
+		case validation.Unread:
+			return false
+		}
+	}
+	return true
+}
+
+// foreign is true for a port that never was a channel's, and isn't the placeholder.
+func (c *cluster) foreign(port *corev1.ServicePort) bool {
+	_, ours := c.names[port.Name]
+	return !ours && (port.Name != "placeholder" || port.Port != 101)
+}
+
+func slotOf(port *corev1.ServicePort) plan.Slot {
+	return plan.Slot{Number: port.Port, Protocol: port.Protocol}
+}
+
+// published: what is on the mux is in the ledger, and has its generation; what goes shows no address any more; what
+// isn't ours is as it was.
+func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
+	for key := range patch.Annotations {
+		if !strings.HasPrefix(key, c.language.Prefix()+"/") && key != validation.ExternalDNSHostname &&
+			key != validation.CloudflareProxied && !strings.HasPrefix(key, "kopf.zalando.org/") {
+			return fmt.Errorf("annotation %s isn't ours", key)
+		}
+	}
+	if patch.Ports == nil {
+		return nil
+	}
+	ports := c.mux().Spec.Ports
+	if err := w.claimed(c, ports, was.ports); err != nil {
+		return err
+	}
+	is := map[plan.Slot]corev1.ServicePort{}
+	for _, port := range ports {
+		is[slotOf(&port)] = port
+	}
+	lost := map[types.NamespacedName]bool{}
+	for i := range was.ports {
+		old := &was.ports[i]
+		port, still := is[slotOf(old)]
+		owner, ours := c.names[old.Name]
+		switch {
+		case c.foreign(old) && !(still && port.Name == old.Name && port.NodePort == old.NodePort) && !w.renamed(c, old):
+			return fmt.Errorf("port %s isn't ours, and is changed", old.Name)
+		case ours && still && c.names[port.Name] != owner && !c.foreign(&port) && port.Name != "placeholder" && !c.drifted(old):
+			return fmt.Errorf("%s goes from %s to %s in one patch", slotOf(old), owner, c.names[port.Name])
+		}
+		if ours && !c.drifted(old) {
+			lost[owner] = true
+		}
+	}
+	for i := range ports {
+		delete(lost, c.names[ports[i].Name])
+	}
+	for key := range lost {
+		if svc := c.services[key]; svc != nil && w.seen[key] != nil && len(svc.Status.LoadBalancer.Ingress) > 0 {
+			return fmt.Errorf("%s loses its last port, and still shows the address", key)
+		}
+	}
+	return nil
+}
+
+// drifted is true if somebody put a name of ours where it doesn't belong.
+func (c *cluster) drifted(port *corev1.ServicePort) bool {
+	return c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
+		return claim.MuxName == port.Name && claim.Slot() == slotOf(port)
+	})
+}
+
+// renamed is true if somebody gave a port of ours another name, or took its number.
+func (w *watch) renamed(c *cluster, port *corev1.ServicePort) bool {
+	return slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool { return claim.Slot() == slotOf(port) })
+}
+
+func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
+	if stamp := c.mux().Annotations[c.language.Keys().Generation]; c.ledger != nil && c.ledger.Generation > 0 &&
+		stamp != validation.FormatGeneration(c.ledger.Generation) {
+		return fmt.Errorf("ports are stamped %q, and the ledger has generation %d", stamp, c.ledger.Generation)
+	}
+	for i := range ports {
+		port := &ports[i]
+		there := func(old corev1.ServicePort) bool { return old.Name == port.Name && slotOf(&old) == slotOf(port) }
+		if c.foreign(port) || port.Name == "placeholder" || slices.ContainsFunc(was, there) {
+			continue
+		}
+		if c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
+			return claim.Slot() == slotOf(port) && (claim.MuxName == port.Name || claim.MuxName == "") && claim.State != plan.InGrace
+		}) {
+			return fmt.Errorf("port %s (%s) is published before it is claimed", port.Name, slotOf(port))
+		}
+	}
+	return nil
+}
+
+// channelWritten: an address comes when all ports are on the mux, and in a frozen world goes only with them.
+func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatch) error {
+	keys := c.language.Keys()
+	for _, condition := range patch.Conditions {
+		if condition.Type != keys.Accepted && condition.Type != keys.Programmed && condition.Type != keys.BackendsReady {
+			return fmt.Errorf("condition %s isn't ours", condition.Type)
+		}
+	}
+	if !patch.SetAddress || c.mux() == nil {
+		return nil
+	}
+	live, inPlace := map[string]bool{}, map[string]bool{}
+	for i := range c.mux().Spec.Ports {
+		port := &c.mux().Spec.Ports[i]
+		live[port.Name], inPlace[port.Name] = true, !c.drifted(port)
+	}
+	if len(patch.Address) == 0 {
+		if p.Freeze == nil || len(c.mux().Status.LoadBalancer.Ingress) == 0 {
+			return nil
+		}
+		for name, owner := range c.names {
+			if owner == patch.Channel && inPlace[name] && c.ledgerHolds(name) {
+				return errors.New("an address is taken off while nothing may be decided, though its ports are there")
+			}
+		}
+		return nil
+	}
+	for _, ingress := range patch.Address {
+		if ingress.IP != "" && (ingress.IPMode == nil || *ingress.IPMode != corev1.LoadBalancerIPModeProxy) || len(ingress.Ports) > 0 {
+			return errors.New("an address isn't in proxy mode")
+		}
+	}
+	if c.ledger == nil || p.Freeze != nil {
+		return nil
+	}
+	for _, claim := range c.ledger.Claims {
+		if claim.Owner.Channel == patch.Channel && claim.State == plan.Held && !live[claim.MuxName] && claim.MuxName != "" {
+			return fmt.Errorf("an address comes before port %s", claim.MuxName)
+		}
+	}
+	return nil
+}
+
+func (c *cluster) ledgerHolds(name string) bool {
+	return c.ledger != nil && slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
+		return claim.MuxName == name && claim.State == plan.Held
+	})
+}
+
+// establish takes what is in force now as promised.
+func (c *cluster) establish() {
+	if c.ledger == nil || c.condition != plan.Good || !c.isMux() {
+		return
+	}
+	clear(c.established)
+	for _, claim := range c.ledger.Claims {
+		if claim.State == plan.Held {
+			c.established[claim.Slot()] = claim
+		}
+	}
+}
+
+// atRest is what must be so once there is nothing left to do and nothing stands in the way.
+func (c *cluster) atRest(p *plan.Plan) error {
+	if !p.Empty() || !p.Again.IsZero() && !p.Again.After(c.now) {
+		return fmt.Errorf("it isn't at rest:\n%s", printed(p))
+	}
+	if !c.isMux() || p.Freeze != nil || c.mux().DeletionTimestamp != nil {
+		return nil
+	}
+	live := map[plan.Slot]string{}
+	for i := range c.mux().Spec.Ports {
+		live[slotOf(&c.mux().Spec.Ports[i])] = c.mux().Spec.Ports[i].Name
+	}
+	held := map[types.NamespacedName]int{}
+	if c.ledger != nil {
+		for _, claim := range c.ledger.Claims {
+			svc := c.services[claim.Owner.Channel]
+			if claim.State == plan.Releasing || svc == nil && claim.State == plan.Held && c.live[claim.Owner.Channel] != plan.Present {
+				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
+			}
+			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
+			if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled) {
+				return fmt.Errorf("%s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
+			}
+			if claim.State == plan.Held && !disabled {
+				held[claim.Owner.Channel]++
+			}
+		}
+	}
+	for _, v := range p.Verdicts {
+		svc := c.services[v.Channel]
+		shows := len(svc.Status.LoadBalancer.Ingress) > 0
+		if should := held[v.Channel] > 0 && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should || v.Programmed != should {
+			return fmt.Errorf("%s shows an address: %t, is programmed: %t, and has %d ports", v.Channel, shows, v.Programmed, held[v.Channel])
+		}
+		if v.Accepted && held[v.Channel] != len(svc.Spec.Ports) {
+			return fmt.Errorf("%s is accepted with %d of %d ports", v.Channel, held[v.Channel], len(svc.Spec.Ports))
+		}
+	}
+	return nil
+}
+
+// shuffled is the same world in another order, from which the same must be decided, and which isn't changed by it.
+func (c *cluster) checkPure() error {
+	w, same := c.world(), c.world()
+	if err := plan.Recount(c.world()); err != nil {
+		return err
+	}
+	first := plan.Mux(w)
+	if !reflect.DeepEqual(w, same) {
+		return errors.New("the world was changed")
+	}
+	other := c.world()
+	slices.Reverse(other.Channels)
+	slices.Reverse(other.Ledger.Ledger.Claims)
+	if again := plan.Mux(other); !reflect.DeepEqual(first, again) {
+		return fmt.Errorf("another order, another plan:\n%s\n%s", printed(first), printed(again))
+	}
+	return nil
+}

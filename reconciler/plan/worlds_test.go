@@ -1,0 +1,431 @@
+package plan_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// A world is a file of several YAML documents: a sentence of what is to be seen, in comments; then objects. Those after
+// a document of kind Then come once all before has come to rest. Its text has every pass.
+//
+// A Service is merged into the one of its name. What it leaves out is as in most: a LoadBalancer, and unless it is the
+// mux, a channel of it. Ledger and World stand for what isn't a Service.
+type story struct {
+	stages []stageOf
+}
+
+type stageOf struct {
+	title string
+	docs  []map[string]any
+}
+
+// ledgerDoc is a document of kind Ledger. A claim reads "20000/TCP app/web http:80 auto", then perhaps the name of its
+// port, "releasing", or "until 10m".
+type ledgerDoc struct {
+	Kind       string            `json:"kind"`
+	Generation int64             `json:"generation"`
+	Claims     []string          `json:"claims"`
+	Hostnames  map[string]string `json:"hostnames"`
+	Name       string            `json:"name"`
+	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
+	Found string `json:"found"`
+	Why   string `json:"why"`
+	// Do is something done to the one that is there: save, restore, edit, empty or lose.
+	Do string `json:"do"`
+}
+
+// worldDoc is a document of kind World.
+type worldDoc struct {
+	Kind    string            `json:"kind"`
+	Later   string            `json:"later"`   // time goes by
+	Delete  []string          `json:"delete"`  // Services
+	Hidden  []string          `json:"hidden"`  // what the cache doesn't show
+	Live    map[string]string `json:"live"`    // what a live read says: gone, or present where it fails
+	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
+	// Unpublished are the ports, as 81/TCP, of which some may be in the ledger already.
+	Unpublished map[string][]string `json:"unpublished"`
+	Stuck       []string            `json:"stuck"`    // channels whose address couldn't be taken off
+	Backends    map[string]string   `json:"backends"` // backed, unbacked, otherFamily
+	Records     map[string]string   `json:"records"`  // port names on the mux, and the channels that our slices carry there
+	Restart     bool                `json:"restart"`  // the process forgets all it knew
+}
+
+func readStory(t testing.TB, text []byte) *story {
+	t.Helper()
+	s := &story{stages: []stageOf{{title: "at first"}}}
+	for _, part := range strings.Split(string(text), "\n---\n") {
+		var doc map[string]any
+		if err := yaml.Unmarshal([]byte(part), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if doc["kind"] == "Then" {
+			s.stages = append(s.stages, stageOf{title: doc["title"].(string)})
+			continue
+		}
+		last := &s.stages[len(s.stages)-1]
+		last.docs = append(last.docs, doc)
+	}
+	return s
+}
+
+func as[T any](t testing.TB, doc map[string]any) T {
+	t.Helper()
+	text, err := yaml.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value T
+	if err := yaml.UnmarshalStrict(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func (c *cluster) enact(t testing.TB, doc map[string]any) {
+	t.Helper()
+	switch doc["kind"] {
+	case "Ledger":
+		c.enactLedger(t, as[ledgerDoc](t, doc))
+	case "World":
+		c.enactWorld(t, as[worldDoc](t, doc))
+	case "Service":
+		c.enactService(t, doc)
+	default:
+		t.Fatalf("a document of kind %v", doc["kind"])
+	}
+}
+
+func (c *cluster) enactService(t testing.TB, doc map[string]any) {
+	t.Helper()
+	as[corev1.Service](t, doc) // strictly
+	meta := doc["metadata"].(map[string]any)
+	key := types.NamespacedName{Name: meta["name"].(string), Namespace: "app"}
+	if namespace, set := meta["namespace"].(string); set {
+		key.Namespace = namespace
+	}
+	svc := c.services[key]
+	if svc == nil {
+		svc = &corev1.Service{}
+		svc.Namespace, svc.Spec.Type = key.Namespace, corev1.ServiceTypeLoadBalancer
+		if key != muxKey {
+			class := c.language.Prefix() + "/mux"
+			svc.Spec.LoadBalancerClass = &class
+		}
+	}
+	c.put(merge(t, svc, doc))
+}
+
+func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
+	t.Helper()
+	if w.Later != "" {
+		later, err := time.ParseDuration(w.Later)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(later)
+	}
+	for _, name := range w.Delete {
+		delete(c.services, keyOf(t, name))
+	}
+	if w.Hidden != nil {
+		c.hidden = keySet(t, w.Hidden)
+	}
+	for name, said := range w.Live {
+		c.live[keyOf(t, name)] = map[string]plan.Liveness{"gone": plan.Gone, "present": plan.Present}[said]
+	}
+	if w.Refused != nil {
+		clear(c.refused)
+	}
+	for name, words := range w.Refused {
+		c.refused[keyOf(t, name)] = words
+	}
+	for name, slots := range w.Unpublished {
+		for _, text := range slots {
+			c.unpublished[keyOf(t, name)] = append(c.unpublished[keyOf(t, name)], slotFrom(t, text))
+		}
+	}
+	if w.Stuck != nil {
+		c.stuck = keySet(t, w.Stuck)
+	}
+	for name, backing := range w.Backends {
+		c.backends[keyOf(t, name)] = map[string]plan.Backing{
+			"backed": plan.Backed, "unbacked": plan.Unbacked, "otherFamily": plan.OtherFamily,
+		}[backing]
+	}
+	for name, channel := range w.Records {
+		c.records[name] = keyOf(t, channel)
+	}
+	if w.Restart {
+		c.lastGood = nil
+		clear(c.inPlace)
+	}
+}
+
+func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
+	t.Helper()
+	c.why = l.Why
+	switch l.Do {
+	case "save":
+		saved := c.ledger.Clone()
+		c.saved = &saved
+		return
+	case "restore":
+		restored := c.saved.Clone()
+		c.ledger = &restored
+		return
+	case "edit":
+		c.condition = plan.Edited
+	case "empty":
+		c.ledger.Claims, c.ledger.Hostnames = nil, nil
+		c.condition = plan.Edited
+		return
+	case "lose":
+		c.ledger = nil
+		return
+	}
+	found := map[string]plan.Condition{
+		"": plan.Good, "good": plan.Good, "edited": plan.Edited, "unreadable": plan.Unreadable, "foreign": plan.Foreign,
+		"newer": plan.Newer,
+	}
+	condition, known := found[l.Found]
+	if !known {
+		t.Fatalf("a ledger is found %s", l.Found)
+	}
+	c.condition = condition
+	if l.Claims == nil && (l.Found != "" || l.Do != "") {
+		return
+	}
+	c.name = l.Name
+	c.ledger = &plan.Ledger{Mux: muxKey, Generation: l.Generation}
+	for _, text := range l.Claims {
+		c.ledger.Claims = append(c.ledger.Claims, c.claim(t, text))
+	}
+	for hostname, namespace := range l.Hostnames {
+		c.ledger.Hostnames = append(c.ledger.Hostnames, plan.HostnameHolder{Hostname: hostname, Namespace: namespace})
+	}
+	c.ledger.Sort()
+}
+
+// claim reads "20000/TCP app/web http:80 auto 1f0c5fd25a8f8ad2a2cb until 10m".
+func (c *cluster) claim(t testing.TB, text string) plan.Claim {
+	t.Helper()
+	fields := strings.Fields(text)
+	var claim plan.Claim
+	slot := strings.ReplaceAll(fields[0], "/", " ")
+	port := strings.ReplaceAll(fields[2], ":", " ")
+	if _, err := fmt.Sscan(slot, &claim.Public, &claim.Owner.Protocol); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if _, err := fmt.Sscan(port, &claim.Owner.Name, &claim.Port); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	claim.Owner.Channel = keyOf(t, fields[1])
+	if fields[3] == "auto" {
+		claim.Source = plan.Auto
+	}
+	for i, field := range fields[4:] {
+		switch field {
+		case "releasing":
+			claim.State = plan.Releasing
+		case "until":
+			later, err := time.ParseDuration(fields[4+i+1])
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			claim.State, claim.Until = plan.InGrace, c.now.Add(later)
+			return claim
+		default:
+			claim.MuxName = field
+		}
+	}
+	return claim
+}
+
+func keyOf(t testing.TB, name string) types.NamespacedName {
+	t.Helper()
+	namespace, name, found := strings.Cut(name, "/")
+	if !found {
+		t.Fatalf("%s isn't a namespace and a name", namespace)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func keySet(t testing.TB, names []string) map[types.NamespacedName]bool {
+	t.Helper()
+	keys := map[types.NamespacedName]bool{}
+	for _, name := range names {
+		keys[keyOf(t, name)] = true
+	}
+	return keys
+}
+
+func printed(p *plan.Plan) string {
+	var b bytes.Buffer
+	p.Print(&b)
+	return b.String()
+}
+
+// shortened leaves out what is like the lines before it.
+func shortened(text string) string {
+	const most = 12
+	var out []string
+	run, left := 0, 0
+	flush := func() {
+		if left > 0 {
+			out = append(out, fmt.Sprintf("  (and %d more lines)", left))
+		}
+		run, left = 0, 0
+	}
+	kind := ""
+	for _, line := range strings.Split(text, "\n") {
+		if len(line) > 300 {
+			line = line[:300] + "..."
+		}
+		is := lineKind(line)
+		if is == "" || is != kind {
+			flush()
+		}
+		kind = is
+		if run++; is != "" && run > most {
+			left++
+			continue
+		}
+		out = append(out, line)
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
+// lineKind tells the lines of a list from others.
+func lineKind(line string) string {
+	switch {
+	case strings.HasPrefix(line, "  "):
+		return "detail"
+	case strings.Contains(line, "refused") || strings.Contains(line, "accepted"):
+		return "verdict"
+	}
+	for _, prefix := range [...]string{"show ", "hide ", "event on "} {
+		if strings.HasPrefix(line, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
+
+// tell plays a story and writes down what is decided.
+func (s *story) tell(t testing.TB, c *cluster) string {
+	t.Helper()
+	var b strings.Builder
+	for i, stage := range s.stages {
+		for _, doc := range stage.docs {
+			c.enact(t, doc)
+		}
+		fmt.Fprintf(&b, "=== %s\n", stage.title)
+		var passes []string
+		err := c.settle(func(asked, p *plan.Plan) {
+			if asked != nil {
+				for _, key := range asked.Confirm {
+					passes = append(passes, fmt.Sprintf("confirm that %s is gone\n", key))
+				}
+			}
+			passes = append(passes, printed(p))
+		})
+		if i == 0 && len(s.stages) > 1 {
+			passes = passes[len(passes)-1:] // how it came so isn't what the story is about
+		}
+		b.WriteString(shortened(strings.Join(passes, "\n")) + "\n")
+		if err != nil {
+			t.Errorf("%s: %v\n%s", stage.title, err, b.String())
+			return b.String()
+		}
+	}
+	return b.String()
+}
+
+func worldFiles(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/worlds/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestWorlds(t *testing.T) {
+	files := worldFiles(t)
+	if len(files) < 60 {
+		t.Errorf("%d worlds, which isn't a manual", len(files))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCluster(t)
+			got := readStory(t, text).tell(t, c)
+			sameText(t, strings.TrimSuffix(file, ".yaml")+".txt", got)
+		})
+	}
+}
+
+func TestNoWorldIsStale(t *testing.T) {
+	texts, err := filepath.Glob("testdata/worlds/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worlds := map[string]bool{}
+	for _, file := range worldFiles(t) {
+		worlds[strings.TrimSuffix(file, ".yaml")] = true
+	}
+	for _, file := range texts {
+		if !worlds[strings.TrimSuffix(file, ".txt")] {
+			t.Errorf("%s has no world: remove it", file)
+		}
+	}
+	_ = slices.Sorted(maps.Keys(worlds))
+}
+
+func sameText(t *testing.T, file, got string) {
+	t.Helper()
+	if updating.Value.String() == "true" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-%s +now, -update rewrites it)\n%s", file, diff)
+	}
+}
+
+// slotFrom reads 81/TCP.
+func slotFrom(t testing.TB, text string) plan.Slot {
+	t.Helper()
+	number, protocol, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Slot{Number: int32(n), Protocol: corev1.Protocol(protocol)}
+}

@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// write decides what is written on ledger and mux.
+func (p *pass) write(before *established) {
+	published := p.publishedClaims()
+	ports := p.ports(published)
+	change := p.diffPorts(ports)
+	reserve := p.ledgerNow(before)
+	moves := !change.empty() || before.renew
+	if moves && (before.renew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
+		reserve.Generation = before.next(p.w.Mux.Generation)
+		p.plan.Reserve = &LedgerWrite{Ledger: reserve, Why: p.whyReserve(before)}
+	}
+	p.publish(target{ports, published, change, p.writeNotes(published), reserve.Generation})
+	settled := p.ledgerAfter(reserve, ports)
+	written := before.ledger
+	if p.plan.Reserve != nil {
+		written = p.plan.Reserve.Ledger
+	}
+	mend := before.mend != "" && p.plan.Reserve == nil
+	if mend || !sameClaims(settled.Claims, written.Claims) || !slices.Equal(settled.Hostnames, written.Hostnames) {
+		p.plan.Settle = &LedgerWrite{Ledger: settled, Why: whySettle(&written, &settled, before.mend, mend)}
+	}
+	p.force(published)
+	p.tellRebuilt(before)
+	p.measure()
+}
+
+// ledgerNow is the ledger as it must be before the mux changes.
+func (p *pass) ledgerNow(before *established) Ledger {
+	now := Ledger{Mux: p.w.Key, Generation: before.ledger.Generation, Hostnames: p.dns.holders}
+	now.Claims = make([]Claim, 0, len(p.claims))
+	for _, claim := range p.claims {
+		now.Claims = append(now.Claims, *claim)
+	}
+	return now.sorted()
+}
+
+// ledgerAfter is the ledger once the mux has changed: what went is dropped, or held for its owner for a while.
+func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
+	if !slices.ContainsFunc(now.Claims, func(c Claim) bool { return c.State == Releasing }) {
+		return now
+	}
+	names := make(map[Slot]string, len(ports))
+	for i := range ports {
+		names[slotOf(&ports[i])] = ports[i].Name
+	}
+	after := now.Clone()
+	after.Claims = after.Claims[:0]
+	for _, claim := range now.Claims {
+		if claim.State == Releasing && names[claim.Slot()] != claim.MuxName {
+			if p.w.Mux.Grace == 0 {
+				continue
+			}
+			claim.State, claim.Until = InGrace, p.now.Add(p.w.Mux.Grace)
+			p.lookAgain(claim.Until)
+		}
+		after.Claims = append(after.Claims, claim)
+	}
+	return after
+}
+
+// force tells which claims backends go by: those on the mux, and for as long as they are there, those that leave.
+func (p *pass) force(published []*Claim) {
+	p.plan.InForce = make([]Claim, 0, len(published))
+	for _, claim := range published {
+		p.plan.InForce = append(p.plan.InForce, *claim)
+	}
+	for _, claim := range p.claims {
+		if claim.State == Releasing && p.live.has(claim) && !p.published(claim) {
+			p.plan.Leaving = append(p.plan.Leaving, *claim)
+		}
+	}
+	slices.SortFunc(p.plan.Leaving, compareClaims)
+}
+
+// measure is for metrics and the console.
+func (p *pass) measure() {
+	u := &p.plan.Usage
+	u.Limit, u.RangeSize = p.w.Mux.Cap.Ports, p.w.Mux.Auto.Len()
+	u.Foreign = len(p.table.foreign)
+	for _, claim := range p.claims {
+		switch claim.State {
+		case Held:
+			u.Held++
+		case InGrace:
+			u.InGrace++
+		case Releasing:
+		}
+	}
+	for _, run := range p.w.Mux.Auto.Ranges() {
+		u.RangeFree += countFree(run, p.table.taken[corev1.ProtocolTCP])
+	}
+}

@@ -1,0 +1,197 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+)
+
+// Run works until the context ends, then lets go of the lease, and returns nil if that was the reason. Its log goes to
+// logs.
+func Run(ctx context.Context, options Options, version string, logs io.Writer) error {
+	if err := options.Check(); err != nil {
+		return err
+	}
+	kube, err := restConfig(options.Kubeconfig, version)
+	if err != nil {
+		return err
+	}
+	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now}.Run(ctx)
+}
+
+// Process is one reconciler. Tests make one with a clock, or a client's config, of their own.
+type Process struct {
+	Options Options
+	Config  *rest.Config
+	Version string
+	Logs    io.Writer
+	Now     func() time.Time
+}
+
+// Run works until the context ends.
+func (p Process) Run(ctx context.Context) error {
+	level, err := p.Options.level()
+	if err != nil {
+		return err
+	}
+	zapLog := newLog(level, p.Logs)
+	logger := zapr.NewLogger(zapLog)
+	log.SetLogger(logger) // controller-runtime's and client-go's own lines go the same way
+	klog.SetLogger(logger)
+	ctx = logr.NewContext(ctx, logger)
+
+	m, err := p.manager(logger)
+	if err != nil {
+		return err
+	}
+	registry := newRegistry(p.Version)
+	if err := p.setup(ctx, m, registry); err != nil {
+		return err
+	}
+	probes, err := net.Listen("tcp", p.Options.ProbeAddress)
+	if err != nil {
+		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
+	}
+	if err := m.Add(&probeServer{listener: probes, manager: m, registry: registry}); err != nil {
+		return err
+	}
+	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
+		"namespace", p.Options.Namespace, "dryRun", p.Options.DryRun)
+	if err := m.Start(ctx); err != nil {
+		return fmt.Errorf("reconciler: %w", err)
+	}
+	logger.Info("ended in order")
+	return nil
+}
+
+func (p Process) manager(logger logr.Logger) (manager.Manager, error) {
+	o := &p.Options
+	unnamed := true
+	return manager.New(p.Config, manager.Options{
+		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger, Cache: cacheOptions(o),
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // served with the probes
+		HealthProbeBindAddress: "0",
+		LeaderElection:         o.LeaderElection && !p.dry(), LeaderElectionID: o.LeaseName, LeaderElectionNamespace: o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
+		Controller: config.Controller{SkipNameValidation: &unnamed}, // tests run several in one process
+	})
+}
+
+func (p Process) dry() bool {
+	dry, err := p.Options.DryRun.on("")
+	return dry && err == nil
+}
+
+// setup puts the parts together.
+func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry) error {
+	language, err := p.Options.language()
+	if err != nil {
+		return err
+	}
+	events, print, err := p.outputs(m)
+	if err != nil {
+		return err
+	}
+	metrics := newMetrics(registry, p.Now)
+	carried := backends.NewMetrics()
+	registry.MustRegister(carried)
+
+	waker := &backends.Waker{}
+	board := ledger.NewBoard(waker.Wake)
+	line := mux.New(mux.Options{
+		Language: language, Namespaces: p.Options.muxNamespaces(),
+		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
+		Sources: backends.Sources, OnMux: backends.OnMux,
+		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
+		Board:   board, Events: events, Metrics: metrics, Now: p.Now,
+		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
+		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: print.plan,
+	})
+	if err := line.Setup(ctx, m); err != nil {
+		return err
+	}
+	teller := &teller{cache: m.GetCache(), events: events}
+	return backends.Setup(ctx, m, backends.Options{
+		Language: language, Claims: board.Known, Waker: waker, Writer: print.writer(m.GetClient()), Print: print.slices, Live: m.GetAPIReader(),
+		Tell: teller.tell, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Now: p.Now,
+	})
+}
+
+// muxesAtOnce is how many muxes are looked after side by side.
+const muxesAtOnce = 4
+
+// outputs are where Events go, and in a dry run everything else too.
+func (p Process) outputs(m manager.Manager) (record.EventRecorder, printer, error) {
+	if p.dry() {
+		return silent{}, newPrinter(p.Logs), nil
+	}
+	broadcaster, err := newBroadcaster(p.Config)
+	if err != nil {
+		return nil, printer{}, err
+	}
+	err = m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		broadcaster.Shutdown()
+		return nil
+	}))
+	return broadcaster.NewRecorder(m.GetScheme(), eventSource()), printer{}, err
+}
+
+// ErrNoCluster is a process that wasn't told how to reach an API server.
+var ErrNoCluster = errors.New("no cluster to work in")
+
+func restConfig(file, version string) (*rest.Config, error) {
+	kube, err := clusterConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	kube.UserAgent = "svc-lb-mux-reconciler/" + version
+	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter
+	kube.WarningHandler = rest.NoWarnings{} // that Endpoints are deprecated is known, and the reason why they are read
+	return kube, nil
+}
+
+func clusterConfig(file string) (*rest.Config, error) {
+	if file == "" {
+		kube, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("%w: this is no pod (%w); name a file with --kubeconfig, or in KUBECONFIG", ErrNoCluster, err)
+		}
+		return kube, nil
+	}
+	kube, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --kubeconfig (KUBECONFIG) %q: %w", ErrNoCluster, file, err)
+	}
+	return kube, nil
+}
+
+func newLog(level zapcore.Level, to io.Writer) *zap.Logger {
+	encoder := zap.NewProductionEncoderConfig()
+	encoder.TimeKey = "time"
+	encoder.EncodeTime, encoder.EncodeDuration = zapcore.RFC3339NanoTimeEncoder, zapcore.StringDurationEncoder
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level))
+}
