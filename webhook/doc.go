@@ -4,5 +4,7 @@
 //	NewHandler  an http.Handler around it: bodies, counters, a log line per denial
 //	Run         the process: TLS, probes, metrics, and an end that fails no admission
 //
-// It has no client and needs no right in the cluster: what needs a second object to decide isn't decided here.
+// What needs a second object to decide isn't decided here, and for what is, no client and no right is needed. On
+// request, the process also follows Services and tells what the reconciler would decide by them: predict.go. That only
+// ever adds to an answer. Readiness, and admission, don't depend on it.
 package webhook

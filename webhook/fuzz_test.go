@@ -19,7 +19,12 @@ func FuzzAdmissionReview(f *testing.F) {
 	bad := annotated("external-ports", "http:0,grpc:http")
 	update := request(f, bad, bad)
 	good := request(f, nil, channel(nil))
-	for _, req := range []*admissionv1.AdmissionRequest{good, update, request(f, nil, bad)} {
+	api := named("team-a", "api", 80)
+	mux := testMux(f, map[string]string{"port-range": "20000-20009"}, api)
+	for _, req := range []*admissionv1.AdmissionRequest{
+		good, update, request(f, nil, bad), request(f, mux, mux), deletionOf(f, mux),
+		request(f, annotated("disabled", "true"), annotated("external-ports", "http:auto")),
+	} {
 		f.Add(body(f, req))
 	}
 	f.Add([]byte(strings.Replace(string(body(f, good)), `"port":80`, `"port":1e9`, 1)))
@@ -27,11 +32,16 @@ func FuzzAdmissionReview(f *testing.F) {
 	f.Add([]byte("[[[["))
 
 	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), large: newGate()}
+	seer := newSeer(f, mux, api)
+	h.foresight = seer.foresight
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(data))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
+		if seer.logs.Len() > 0 {
+			t.Fatalf("a prediction fails: %s", seer.logs)
+		}
 		if w.Code != http.StatusOK {
 			if w.Code < 400 || w.Code > 499 {
 				t.Errorf("code %d: %s", w.Code, w.Body)

@@ -20,11 +20,17 @@ type handler struct {
 	log     *zap.Logger
 	metrics metrics
 	large   *gate
+	// foresight is nil where nothing is to be foreseen.
+	foresight *foresight
 }
 
 // NewHandler answers AdmissionReviews of version v1.
 func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.Registerer) http.Handler {
-	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), large: newGate()}
+	return newHandler(lang, nil, log, registry)
+}
+
+func newHandler(lang validation.Language, foresight *foresight, log *zap.Logger, registry prometheus.Registerer) http.Handler {
+	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), large: newGate(), foresight: foresight}
 	return h.recovering(h)
 }
 
@@ -37,7 +43,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, fault)
 		return
 	}
-	answer := Review(h.lang, req)
+	answer := review(h.lang, h.foresight, req)
 	h.write(w, answer)
 	h.metrics.answered(req.Operation, answer, time.Since(start))
 	if !answer.Response.Allowed {

@@ -38,6 +38,8 @@ type Options struct {
 	// DrainDelay is how long reviews are still taken once the process is told to end: the cluster needs that time to
 	// stop sending them here. DrainTimeout bounds the wait for those still under way after it.
 	DrainDelay, DrainTimeout time.Duration
+
+	PredictOptions
 }
 
 // DefaultOptions takes from the environment what it says.
@@ -54,6 +56,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		CertInterval:        10 * time.Second,
 		DrainDelay:          5 * time.Second,
 		DrainTimeout:        15 * time.Second,
+		PredictOptions:      defaultPredictOptions(getenv),
 	}
 }
 
@@ -75,13 +78,14 @@ func (o *Options) AddFlags(flags *flag.FlagSet) {
 	span(&o.DrainDelay, "drain-delay",
 		"`time` for which reviews are still taken after SIGTERM, while the cluster stops sending them")
 	span(&o.DrainTimeout, "drain-timeout", "`time` to wait for reviews that are still under way after that")
+	o.PredictOptions.addFlags(flags)
 }
 
 // Check says everything that is wrong, each with its flag, its value and the way out.
 func (o Options) Check() error {
 	_, langErr := o.language()
 	_, levelErr := o.level()
-	return errors.Join(langErr, levelErr, o.checkAddresses(), o.checkFiles(), o.checkTimes())
+	return errors.Join(langErr, levelErr, o.checkAddresses(), o.checkFiles(), o.checkTimes(), o.PredictOptions.check())
 }
 
 func (o Options) language() (validation.Language, error) {
@@ -119,14 +123,14 @@ func (o Options) level() (zapcore.Level, error) {
 			return level, fmt.Errorf("--log-level %q: write debug, info, warn or error", o.LogLevel)
 		}
 	}
-	switch strings.ToLower(o.Debug) {
-	case "1", "true", "t", "yes", "y", "on":
+	debug, err := Switch(o.Debug).on("SVC_LB_MUX_DEBUG")
+	switch {
+	case err != nil:
+		return zapcore.InfoLevel, fmt.Errorf("%w, or overrule it with --log-level", err)
+	case debug:
 		return zapcore.DebugLevel, nil
-	case "", "0", "false", "f", "no", "n", "off":
-		return zapcore.InfoLevel, nil
 	}
-	return zapcore.InfoLevel, fmt.Errorf("SVC_LB_MUX_DEBUG %q is neither true nor false: write one of them, "+
-		"or overrule it with --log-level", o.Debug)
+	return zapcore.InfoLevel, nil
 }
 
 func (o Options) checkAddresses() error {

@@ -83,6 +83,8 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		"a file outside the folder":      {func(o *Options) { o.KeyName = "../tls.key" }, []string{"--key-name", `"../tls.key"`, "tls.crt"}},
 		"no file":                        {func(o *Options) { o.CertName = "" }, []string{"--cert-name", `""`}},
 		"a negative delay":               {func(o *Options) { o.DrainDelay = -time.Second }, []string{"--drain-delay", "-1s", "10s"}},
+		"a prediction wish that is none": {func(o *Options) { o.Predict = "maybe" }, []string{"--predict", "PREDICT", `"maybe"`}},
+		"strict about nothing":           {func(o *Options) { o.Strict = "true" }, []string{"--predict-strict", "set --predict too"}},
 		"files looked at without a rest": {func(o *Options) { o.CertInterval = 0 }, []string{"--cert-interval", "0s", "10s"}},
 	}
 	for name, tc := range tests {

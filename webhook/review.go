@@ -55,6 +55,14 @@ func (a Answer) Decision() Decision {
 //
 // The old object is decoded only if the new one has problems: nothing else depends on it.
 func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer {
+	return review(lang, nil, req)
+}
+
+// review asks what is foreseen too, once nothing else is wrong.
+func review(lang validation.Language, foresight *foresight, req *admissionv1.AdmissionRequest) Answer {
+	if deletes(req) {
+		return deletion(foresight, req)
+	}
 	if !concerns(req) {
 		return pass(req, notRead)
 	}
@@ -73,14 +81,21 @@ func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer 
 		}
 		verdict = lang.Review(old, svc)
 	}
-	return say(req, svc, verdict)
+	var also foreseen
+	if len(verdict.Denied) == 0 {
+		also = foresight.say(foresight.of(req, svc))
+	}
+	return say(req, svc, verdict, also)
 }
 
 // concerns is true for what the language is about. The webhook's rules and matchConditions let nothing else through;
 // where they are edited, it still must pass.
 func concerns(req *admissionv1.AdmissionRequest) bool {
-	return (req.Operation == admissionv1.Create || req.Operation == admissionv1.Update) &&
-		req.Resource.Group == "" && req.Resource.Resource == "services" && req.SubResource == "" &&
+	return (req.Operation == admissionv1.Create || req.Operation == admissionv1.Update) && ofServices(req)
+}
+
+func ofServices(req *admissionv1.AdmissionRequest) bool {
+	return req.Resource.Group == "" && req.Resource.Resource == "services" && req.SubResource == "" &&
 		req.Kind.Group == "" && req.Kind.Kind == "Service"
 }
 
@@ -102,16 +117,16 @@ func pass(req *admissionv1.AdmissionRequest, kind string) Answer {
 	}
 }
 
-func say(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict) Answer {
+func say(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict, also foreseen) Answer {
 	answer := pass(req, verdict.Kind.String())
 	if answer.Name == "" {
 		answer.Name = nameOf(svc)
 	}
-	answer.Response.Warnings = warnings(verdict)
-	if len(verdict.Denied) > 0 {
+	answer.Response.Warnings = warnings(verdict, also.warnings...)
+	if denied := append(verdict.Denied, also.denied...); len(denied) > 0 {
 		answer.Response.Allowed = false
-		answer.Response.Result = denial(req.Operation, answer.Namespace, answer.Name, verdict.Denied)
-		answer.Reasons = reasons(verdict.Denied)
+		answer.Response.Result = denial(req.Operation, answer.Namespace, answer.Name, denied)
+		answer.Reasons = reasons(denied)
 	}
 	return answer
 }

@@ -32,7 +32,9 @@ type process struct {
 	state     *state
 	admission server
 	probes    server
-	sleep     func(time.Duration)
+	// follow keeps what predictions are made from up to date; nil where none are made.
+	follow func(context.Context)
+	sleep  func(time.Duration)
 }
 
 // newProcess listens at once, so that what can't work fails before anything runs.
@@ -63,10 +65,12 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 	log.Info("starting", zap.String("version", version), zap.Stringer("address", admission.Addr()),
 		zap.Stringer("probeAddress", probes.Addr()), zap.String("apiPrefix", lang.Prefix()),
 		zap.String("defaultMuxNamespace", lang.DefaultMuxNamespace()))
+	foresight, follow := foreseeing(options, lang, version, log, registry)
 	return &process{
 		options: options, log: log, files: files, state: state,
-		admission: server{admissionServer(state.leaving(routes(NewHandler(lang, log, registry))), files, log), admission},
+		admission: server{admissionServer(state.leaving(routes(newHandler(lang, foresight, log, registry))), files, log), admission},
 		probes:    server{probeServer(probeRoutes(state, registry), log), probes},
+		follow:    follow,
 		sleep:     time.Sleep,
 	}, nil
 }
@@ -80,6 +84,9 @@ func (p *process) run(ctx context.Context) error {
 
 	failed := make(chan error, 2)
 	running.Go(func() { p.files.Run(following) })
+	if p.follow != nil {
+		running.Go(func() { p.follow(following) })
+	}
 	running.Go(func() { failed <- p.admission.serveTLS() })
 	running.Go(func() { failed <- p.probes.serve() })
 

@@ -20,14 +20,17 @@ const (
 // textTolerated comes before a problem that isn't this change's doing.
 const textTolerated = "was there before, and is refused in new Services: "
 
-// warnings are the lines that kubectl prints. Tolerated problems come first: they matter more.
-func warnings(verdict validation.Verdict) []string {
-	if len(verdict.Tolerated)+len(verdict.Warnings) == 0 {
+// warnings are the lines that kubectl prints. Tolerated problems come first, then what is foreseen: they matter more.
+func warnings(verdict validation.Verdict, foreseen ...string) []string {
+	if len(verdict.Tolerated)+len(verdict.Warnings)+len(foreseen) == 0 {
 		return nil
 	}
-	texts := make([]string, 0, len(verdict.Tolerated)+len(verdict.Warnings))
+	texts := make([]string, 0, len(verdict.Tolerated)+len(verdict.Warnings)+len(foreseen))
 	for _, p := range verdict.Tolerated {
 		texts = append(texts, shorten(textTolerated+p.Message, maxWarning))
+	}
+	for _, text := range foreseen {
+		texts = append(texts, shorten(text, maxWarning))
 	}
 	for _, p := range verdict.Warnings {
 		texts = append(texts, shorten(p.Message, maxWarning))

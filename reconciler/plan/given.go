@@ -44,7 +44,7 @@ func (g *grant) revive(w *wanted, claim *Claim, source Source) {
 
 // newName is a name for a port that nobody has on the mux.
 func (g *grant) newName(id PortID) string {
-	name := freeName(id, g.table.named)
+	name := freeName(id, func(name string) bool { return g.table.named(name) || g.live.byName[name] != nil })
 	g.table.names[name] = nil
 	return name
 }

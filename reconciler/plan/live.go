@@ -74,7 +74,7 @@ func (p *pass) register() {
 		slot, claim := slotOf(port), p.table.names[port.Name]
 		switch {
 		case isPlaceholder(port) || published(slot):
-		case claim != nil && claim.Owner.Protocol == slot.Protocol, p.unclaimed(port):
+		case claim != nil, p.unclaimed(port):
 			p.table.leave(slot) // unless it is the claim's number, which somebody changed
 		default:
 			p.live.foreign = append(p.live.foreign, port)

@@ -36,10 +36,7 @@ func (p *pass) lastWord(waiting []*grant) {
 	for again := true; again; {
 		again = false
 		for _, e := range p.refused {
-			if e.channel.refusal != nil && !e.kept {
-				p.reconsider(e)
-				again = again || e.channel.refusal == nil
-			}
+			again = p.askAgain(e) || again
 		}
 		for _, g := range waiting {
 			if !g.channel.accepted {
@@ -48,6 +45,20 @@ func (p *pass) lastWord(waiting []*grant) {
 			}
 		}
 	}
+}
+
+// askAgain is true if that changed anything. Who keeps something in the hope of a number that is just being let go
+// hopes in vain if its old owner has come back for it.
+func (p *pass) askAgain(e *edit) bool {
+	if e.channel.refusal == nil || e.kept && p.passes(e.channel.refusal, e.channel.Key) {
+		return false
+	}
+	if e.kept {
+		e.kept = false
+		p.releaseAll(e.left)
+	}
+	p.reconsider(e)
+	return e.channel.refusal == nil
 }
 
 // admit is what is decided before any number is looked at.

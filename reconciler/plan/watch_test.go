@@ -227,7 +227,7 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 		port, still := is[slotOf(old)]
 		owner, ours := c.names[old.Name]
 		switch {
-		case c.foreign(old) && !(still && port.Name == old.Name && port.NodePort == old.NodePort) && !w.renamed(c, old):
+		case c.foreign(old) && (!still || port.Name != old.Name || port.NodePort != old.NodePort) && !w.renamed(c, old):
 			return fmt.Errorf("port %s isn't ours, and is changed", old.Name)
 		case ours && still && c.names[port.Name] != owner && !c.foreign(&port) && port.Name != "placeholder" && !c.drifted(old):
 			return fmt.Errorf("%s goes from %s to %s in one patch", slotOf(old), owner, c.names[port.Name])
@@ -379,7 +379,10 @@ func (c *cluster) atRest(p *plan.Plan) error {
 			return fmt.Errorf("%s is accepted with %d of %d ports", v.Channel, held[v.Channel], len(svc.Spec.Ports))
 		}
 	}
-	return nil
+	if len(c.refused) > 0 {
+		return nil
+	}
+	return c.nobodyWaitsInVain(p)
 }
 
 // shuffled is the same world in another order, from which the same must be decided, and which isn't changed by it.

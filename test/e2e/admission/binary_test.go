@@ -30,7 +30,8 @@ const (
 // testBinary is about the webhook as it ships, asked by the API server, with the real kubectl in front.
 func testBinary(t *testing.T, w world) {
 	w.namespace(t, team)
-	hook := runWebhook(t, w)
+	hook := runWebhook(t, w, "webhook")
+	t.Cleanup(func() { hook.stop(t) })
 	cases, err := corpus.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,8 @@ type process struct {
 	ca string // PEM
 }
 
-func runWebhook(t *testing.T, w world) process {
+// runWebhook starts it under a name, with flags beside those that it always needs.
+func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "webhook")
@@ -70,8 +72,8 @@ func runWebhook(t *testing.T, w world) process {
 	}
 	write(t, filepath.Join(dir, "tls.crt"), []byte(ca))
 	write(t, filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	component, err := w.Add("webhook", program, "--cert-dir="+dir, "--default-mux-namespace="+corpus.MuxNamespace,
-		"--address=:"+reviewPort, "--probe-address=:"+healthPort, "--drain-delay=0s")
+	component, err := w.Add(name, program, append(flags, "--cert-dir="+dir, "--default-mux-namespace="+corpus.MuxNamespace,
+		"--address=:"+reviewPort, "--probe-address=:"+healthPort, "--drain-delay=0s")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +87,14 @@ func runWebhook(t *testing.T, w world) process {
 		return nil
 	})
 	return process{component, ca}
+}
+
+// stop makes room for another one.
+func (p process) stop(t *testing.T) {
+	t.Helper()
+	if err := p.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
 }
 
 func write(t *testing.T, path string, data []byte) {

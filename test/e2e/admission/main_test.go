@@ -41,10 +41,11 @@ func TestAdmission(t *testing.T) {
 	t.Run("policy", func(t *testing.T) { testPolicy(t, w) })
 	t.Run("webhook", func(t *testing.T) { testWebhook(t, w) })
 	t.Run("binary", func(t *testing.T) { testBinary(t, w) })
+	t.Run("predictions", func(t *testing.T) { testPredictions(t, w) })
 }
 
 func start(t *testing.T) world {
-	w := world{Cluster: cluster.Start(t, cluster.Helm())}
+	w := world{Cluster: cluster.Start(t, cluster.Helm(), cluster.Audit())}
 	w.user = w.client(t, "")
 	w.reconciler = w.client(t, reconciler)
 	w.Apply(t, `
@@ -83,6 +84,15 @@ func (w world) namespace(t *testing.T, name string) {
 // render returns one of the chart's templates as Helm fills it in.
 func (w world) render(t *testing.T, template string, set ...string) string {
 	t.Helper()
+	text, err := w.tryRender(t, template, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func (w world) tryRender(t *testing.T, template string, set ...string) (string, error) {
+	t.Helper()
 	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +101,8 @@ func (w world) render(t *testing.T, template string, set ...string) string {
 	for _, value := range set {
 		args = append(args, "--set", value)
 	}
-	return w.Helm(t, args...)
+	out, err := w.TryHelm(t.Context(), args...)
+	return out.Stdout, err
 }
 
 // warnings hands each of a response's warnings to the listener in its context.

@@ -1,0 +1,94 @@
+package plan_test
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// nobodyWaitsInVain asks a slow and plain allocator whether a channel that has nothing could have all it asks for.
+func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
+	w := c.world()
+	taken, perNamespace, protocols := map[plan.Slot]bool{}, map[string]int{}, map[corev1.Protocol]bool{}
+	onMux := 0
+	for i := range w.Mux.Ports {
+		port := &w.Mux.Ports[i]
+		if port.Name == "placeholder" && port.Port == 101 && p.Usage.Foreign == 0 {
+			continue
+		}
+		onMux++
+		taken[slotOf(port)], protocols[port.Protocol] = true, true
+	}
+	has, held := map[types.NamespacedName]bool{}, map[plan.Slot]types.NamespacedName{}
+	for i := range w.Ledger.Ledger.Claims {
+		claim := &w.Ledger.Ledger.Claims[i]
+		held[claim.Slot()] = claim.Owner.Channel
+		if claim.State != plan.Held {
+			continue
+		}
+		if !taken[claim.Slot()] { // of a disabled channel
+			onMux++
+		}
+		has[claim.Owner.Channel], protocols[claim.Owner.Protocol] = true, true
+		perNamespace[claim.Owner.Channel.Namespace]++
+	}
+	for i := range w.Channels {
+		channel := &w.Channels[i]
+		key := channel.Key
+		if has[key] || len(channel.Problems) > 0 || channel.Deleting || channel.Disabled || !w.Mux.Namespaces.Allows(key.Namespace) {
+			continue
+		}
+		quota := w.Mux.CapPerNamespace
+		if onMux+len(channel.Ports) > w.Mux.Cap.Ports || quota > 0 && perNamespace[key.Namespace]+len(channel.Ports) > quota {
+			continue
+		}
+		free := func(slot plan.Slot) bool { return !taken[slot] && (held[slot] == key || held[slot].Name == "") }
+		if fits(w.Mux, channel, free, protocols) {
+			return fmt.Errorf("%s is refused, and could have all it asks for", key)
+		}
+	}
+	return nil
+}
+
+func fits(mux *plan.ObservedMux, c *plan.ObservedChannel, free func(plan.Slot) bool, protocols map[corev1.Protocol]bool) bool {
+	mine := map[plan.Slot]bool{}
+	for _, auto := range [...]bool{false, true} {
+		for i := range c.Ports {
+			port := &c.Ports[i]
+			if !mux.Protocols.Allowed.Has(port.Protocol) {
+				return false
+			}
+			for protocol := range protocols {
+				if mux.Protocols.OneOnly && (protocol != port.Protocol || port.Protocol != c.Ports[0].Protocol) {
+					return false
+				}
+			}
+			if mux.Protocols.OneOnly && port.Protocol != c.Ports[0].Protocol {
+				return false
+			}
+			if (port.Request.Kind == validation.Auto) == auto && !fitsPort(mux, port, free, mine) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func fitsPort(mux *plan.ObservedMux, port *validation.ChannelPort, free func(plan.Slot) bool, mine map[plan.Slot]bool) bool {
+	if port.Request.Kind != validation.Auto {
+		slot := plan.Slot{Number: port.Request.Number, Protocol: port.Protocol}
+		mine[slot] = true
+		return free(slot) && mux.Explicit.Contains(slot.Number)
+	}
+	for number := range mux.Auto.All() {
+		if slot := (plan.Slot{Number: number, Protocol: port.Protocol}); free(slot) && !mine[slot] {
+			mine[slot] = true
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// testPredictions is about what the webhook tells of a change by the Services that it reads, with no right but the
+// chart's, and as kubectl prints it. No reconciler runs here: the muxes' ports are put there by hand.
+func testPredictions(t *testing.T, w world) {
+	for _, name := range []string{team, "team-v"} {
+		w.namespace(t, name)
+	}
+	as := serviceAccount(t, w)
+	t.Run("off, the API server isn't asked", func(t *testing.T) { predictionsOff(t, w, as) })
+	hook := runWebhook(t, w, "predicting", "--predict", "--kubeconfig="+as)
+	t.Run("without rights admission goes on", func(t *testing.T) { withoutRights(t, w, hook) })
+	w.Apply(t, w.render(t, "webhook-roles.yaml"))
+	awaitPredictions(t, w)
+	t.Run("a channel that won't get what it asks for", func(t *testing.T) { channelsForeseen(t, w) })
+	t.Run("a mux and its channels in one file", func(t *testing.T) { oneFile(t, w) })
+	t.Run("a mux that drops channels", func(t *testing.T) { muxesForeseen(t, w) })
+	t.Run("a mux is deleted", func(t *testing.T) { deletionForeseen(t, w) })
+	t.Run("a mux is deleted while the webhook is down", func(t *testing.T) { deletionWhileDown(t, w, hook) })
+	t.Run("it reads Services and nothing else", func(t *testing.T) { readsServicesOnly(t, w) })
+	hook.stop(t)
+	t.Run("strict", func(t *testing.T) { strictly(t, w, as) })
+	w.Kubectl(t, "delete", "validatingwebhookconfiguration", release)
+}
+
+func predictionsOff(t *testing.T, w world, as string) {
+	hook := runWebhook(t, w, "plain", "--kubeconfig="+as)
+	defer hook.stop(t)
+	expectWarnings(t, w, manifest(team, "web", "nowhere", "http:8080"), nil, "apply", "--dry-run=server", "-f", "-")
+	if requests := requestsOfWebhook(t, w); len(requests) > 0 {
+		t.Errorf("it asks the API server: %v", requests)
+	}
+	if text := metricsOf(t, w); strings.Contains(text, "prediction") {
+		t.Error("there are metrics about predictions")
+	}
+	if text := w.render(t, "webhook-configuration.yaml", "webhook.predictions.enabled=false"); strings.Contains(text, "DELETE") {
+		t.Error("it is asked about deletions, of which it has nothing to say")
+	}
+	// Helm fails where nothing is left to show.
+	if out, err := w.tryRender(t, "webhook-roles.yaml", "webhook.predictions.enabled=false"); err == nil && strings.Contains(out, "kind") {
+		t.Errorf("it has rights:\n%s", out)
+	}
+}
+
+func withoutRights(t *testing.T, w world, hook process) {
+	cluster.Eventually(t, "it says that it may not", func(context.Context) error {
+		if log := hook.Log(100); strings.Count(log, "no predictions are made") != 1 || !strings.Contains(log, "forbidden") {
+			return fmt.Errorf("its log is\n%s", log)
+		}
+		return nil
+	})
+	if text := metricsOf(t, w); !strings.Contains(text, "svc_lb_mux_admission_predictions_ready 0") {
+		t.Error("the metric doesn't say so")
+	}
+	if _, err := fetch(t.Context(), w, "http://"+machine(t, w)+":"+healthPort+"/readyz"); err != nil {
+		t.Errorf("readiness: %v", err)
+	}
+	expectWarnings(t, w, manifest(team, "web", "nowhere", "http:8080"), nil, "apply", "--dry-run=server", "-f", "-")
+	out, err := w.TryKubectl(t.Context(), manifest(team, "web", "nowhere", "http:8080", "external-ports", "grcp:1"), "apply", "-f", "-")
+	if err == nil || !strings.Contains(out.Stderr, "grcp") {
+		t.Errorf("a bad channel passes: %s", out.Stdout)
+	}
+}
+
+func channelsForeseen(t *testing.T, w world) {
+	giveMux(t, w, "edge", map[string]string{"allowed-namespaces": "team-v," + team, "port-range": "20000"},
+		port("team-v", "api", "http", 8080))
+	expectWarnings(t, w, manifest("team-v", "api", "edge", "http:8080"), nil, "apply", "-f", "-")
+	const conflict = `it will get no port: port "http" asks for 8080/TCP, and team-v/api (port "http") has it: ask for auto, ` +
+		`or ask for another number such as 8081`
+	web := manifest(team, "web", "edge", "http:8080")
+	expectWarnings(t, w, web, []string{conflict}, "apply", "--dry-run=server", "-f", "-")
+	expectWarnings(t, w, web, []string{conflict}, "apply", "--server-side", "--dry-run=server", "-f", "-")
+	expectWarnings(t, w, web, []string{conflict}, "create", "--save-config", "-f", "-")
+	expectWarnings(t, w, web, nil, "apply", "-f", "-")
+	expectWarnings(t, w, "", nil, "label", "service/web", "a=b", "--namespace="+team)
+	expectWarnings(t, w, manifest(team, "web", "edge", "http:8081"), nil, "apply", "-f", "-")
+	expectWarnings(t, w, web, []string{conflict}, "apply", "-f", "-")
+
+	expectWarnings(t, w, manifest(team, "picks", "edge", "http:80", "external-ports", "http:auto"), []string{
+		"after this the mux svc-mux/edge has no number left for TCP in 20000: have its port-range widened in time",
+	}, "apply", "--dry-run=server", "-f", "-")
+	expectWarnings(t, w, manifest("default", "web", "edge", "http:80"), []string{
+		"it will get no port: namespace default may not attach to the mux svc-mux/edge, which allows team-v," + team +
+			": ask the mux's owner, or use another",
+	}, "apply", "--dry-run=server", "-f", "-")
+	expectWarnings(t, w, manifest(team, "lost", "nowhere", "http:80"), []string{
+		"it will get no port: there is no mux svc-mux/nowhere: create it, a LoadBalancer Service with the multiplexer annotation, " +
+			"or name another in spec.loadBalancerClass",
+	}, "apply", "--dry-run=server", "-f", "-")
+	if text := metricsOf(t, w); !strings.Contains(text, `svc_lb_mux_admission_predictions_total{decision="warned",reason="MuxPortConflict"}`) {
+		t.Error("conflicts aren't counted")
+	}
+}
+
+// oneFile is what comes a moment after what it is about: the mux is known in time, and so is the first of two channels.
+func oneFile(t *testing.T, w world) {
+	for _, mux := range []string{"one", "two", "three"} {
+		file := muxManifest(mux) + "---\n" + manifest(team, mux+"-a", mux, "http:80") + "---\n" + manifest(team, mux+"-b", mux, "http:80")
+		expectWarnings(t, w, file, []string{
+			`it will get no port: port "http" asks for 80/TCP, and ` + team + "/" + mux + `-a (port "http") has it: ask for another ` +
+				"number such as 81",
+		}, "apply", "-f", "-")
+	}
+}
+
+func muxesForeseen(t *testing.T, w world) {
+	expectWarnings(t, w, "", nil, "label", "service/edge", "a=b", "--namespace="+namespace)
+	expectWarnings(t, w, "", []string{
+		"shuts out 1 channel (team-v/api), which will lose address and ports: to keep them, allow their namespaces beside " + team,
+	}, "annotate", "--overwrite", "--dry-run=server", "service/edge", prefix+"/allowed-namespaces="+team, "--namespace="+namespace)
+	expectWarnings(t, w, "", []string{
+		"svc-mux/edge is no mux from now on, and 1 channel (team-v/api) will lose address and ports; make it a mux again, and " +
+			"they get the same numbers",
+	}, "annotate", "--dry-run=server", "service/edge", prefix+"/multiplexer-", "--namespace="+namespace)
+	expectWarnings(t, w, muxManifest("edge"), []string{
+		"takes 1 port of 1 channel (team-v/api) off the mux until the reconciler puts them back: apply the mux with its own " +
+			"ports alone, and don't replace it",
+	}, "replace", "--dry-run=server", "-f", "-")
+}
+
+func deletionForeseen(t *testing.T, w world) {
+	want := []string{"with the mux svc-mux/edge, 1 channel (team-v/api) will lose address and ports; a mux made again by that " +
+		"name gives them the same numbers"}
+	expectWarnings(t, w, "", want, "delete", "--dry-run=server", "service/edge", "--namespace="+namespace)
+	expectWarnings(t, w, "", want, "delete", "service/edge", "--namespace="+namespace)
+	gone(t, w, "edge")
+	giveMux(t, w, "unused", nil)
+	expectWarnings(t, w, "", nil, "delete", "service/unused", "--namespace="+namespace)
+	expectWarnings(t, w, "", nil, "delete", "service/web", "--namespace="+team)
+}
+
+func deletionWhileDown(t *testing.T, w world, hook process) {
+	giveMux(t, w, "edge", nil, port("team-v", "api", "http", 8080))
+	if err := hook.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expectWarnings(t, w, "", nil, "delete", "service/edge", "--namespace="+namespace)
+	gone(t, w, "edge")
+	if err := hook.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitPredictions(t, w)
+}
+
+func readsServicesOnly(t *testing.T, w world) {
+	allowed := map[string]bool{"list services": true, "watch services": true}
+	requests := requestsOfWebhook(t, w)
+	if len(requests) == 0 {
+		t.Error("it asked for nothing: that is not what was looked at")
+	}
+	for request := range requests {
+		if !allowed[request] {
+			t.Errorf("it asks for %s", request)
+		}
+	}
+}
+
+func strictly(t *testing.T, w world, as string) {
+	giveMux(t, w, "edge", nil, port("team-v", "api", "http", 8080))
+	hook := runWebhook(t, w, "strict", "--predict", "--predict-strict", "--predict-hide-holders", "--kubeconfig="+as)
+	defer hook.stop(t)
+	awaitPredictions(t, w)
+	out, err := w.TryKubectl(t.Context(), manifest(team, "second", "edge", "http:8080"), "apply", "-f", "-")
+	const want = `spec.ports: port "http" asks for 8080/TCP, which a channel of another namespace has: ask for another number ` +
+		`such as 8081`
+	if err == nil || !strings.Contains(out.Stderr, want) {
+		t.Errorf("it isn't denied in words: %v %s", err, out.Stderr)
+	}
+	if _, err := w.user.CoreV1().Services(team).Get(t.Context(), "second", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it is there: %v", err)
+	}
+	// A mux that isn't there may come a moment later.
+	out, err = w.TryKubectl(t.Context(), manifest(team, "early", "nowhere", "http:80"), "apply", "-f", "-")
+	if err != nil || !strings.Contains(out.Stderr, "Warning: it will get no port: there is no mux svc-mux/nowhere") {
+		t.Errorf("%v %s", err, out.Stderr)
+	}
+}

@@ -1,0 +1,110 @@
+package webhook
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// crowd is a mux with that many channels, all of which have come to rest.
+func crowd(t testing.TB, channels int) (*corev1.Service, []*corev1.Service) {
+	t.Helper()
+	var all []*corev1.Service
+	for i := range channels {
+		svc := named(fmt.Sprint("team-", i%100), fmt.Sprint("web-", i), 80)
+		svc.Annotations["svc-mux.nowake.ai/external-ports"] = "http:auto"
+		svc.Annotations["svc-mux.nowake.ai/ports"] = fmt.Sprint("http:80->", 20000+i)
+		all = append(all, svc)
+	}
+	return testMux(t, map[string]string{"port-range": "20000-39999", "max-ports": "20000"}, all...), all
+}
+
+// BenchmarkReview10000Channels is what a review costs on a mux of 10,000 channels: once nothing has changed since the
+// last one, right after a change, and where a change has nothing to do with ports.
+func BenchmarkReview10000Channels(b *testing.B) {
+	mux, channels := crowd(b, 10_000)
+	seer := newSeer(b, append(channels, mux)...)
+	seer.book.holds = holds
+	fresh := request(b, nil, named("team-a", "web", 8080))
+	taken := request(b, nil, named("team-a", "web", 20000))
+	label := request(b, channels[0], channels[0])
+	deletion := deletionOf(b, mux)
+	b.Run("without", func(b *testing.B) {
+		for b.Loop() {
+			Review(testLanguage(b), fresh)
+		}
+	})
+	for name, req := range map[string]struct {
+		ask  func()
+		says int
+	}{
+		"a channel that is granted": {func() { seer.review(b, fresh) }, 0},
+		"a channel that is refused": {func() { seer.review(b, taken) }, 1},
+		"a label":                   {func() { seer.review(b, label) }, 0},
+		"the mux is deleted":        {func() { seer.review(b, deletion) }, 1},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				req.ask()
+			}
+		})
+	}
+	b.Run("right after a change", func(b *testing.B) {
+		seer.book.holds = 0
+		defer func() { seer.book.holds = holds }()
+		for i := 0; b.Loop(); i++ {
+			_ = seer.book.Update(named("team-x", "comes", int32(1+i%1000)))
+			seer.review(b, fresh)
+		}
+	})
+	b.Run("a burst of 100 while each changes the mux", func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			var all sync.WaitGroup
+			for i := range 100 {
+				all.Go(func() {
+					_ = seer.book.Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
+					seer.review(b, fresh)
+				})
+			}
+			all.Wait()
+		}
+	})
+}
+
+// A review that finds nothing concluded must still be one that nobody notices.
+func TestAReviewStaysFastOnAMuxOf10000Channels(t *testing.T) {
+	mux, channels := crowd(t, 10_000)
+	seer := newSeer(t, append(channels, mux)...)
+	least := func(do func()) time.Duration {
+		best := time.Hour
+		for range 5 {
+			start := time.Now()
+			do()
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	req := request(t, nil, named("team-a", "web", 20000))
+	ask := func() {
+		if got := seer.review(t, req); len(got.Warnings) != 1 {
+			t.Fatalf("it says %q", got.Warnings)
+		}
+	}
+	stale := least(func() {
+		seer.book.mu.Lock()
+		seer.book.pages[types.NamespacedName{Namespace: "svc-mux", Name: "mux"}].version++
+		seer.book.mu.Unlock()
+		ask()
+	})
+	known := least(ask)
+	label := request(t, channels[0], channels[0])
+	other := least(func() { seer.review(t, label) })
+	t.Logf("right after a change %v, else %v, of a label %v", stale, known, other)
+	if stale > patience || known > patience/4 || other > known/4 {
+		t.Errorf("right after a change %v, else %v, of a label %v: reviews would go without", stale, known, other)
+	}
+}

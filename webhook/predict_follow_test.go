@@ -1,0 +1,200 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// apiServer answers about Services as one without watch lists does, or refuses.
+type apiServer struct {
+	*httptest.Server
+	services []corev1.Service
+	refuses  atomic.Bool
+	asked    atomic.Int64
+	cut      chan struct{} // ends a watch that is under way
+}
+
+func newAPIServer(t *testing.T, services ...*corev1.Service) *apiServer {
+	t.Helper()
+	s := &apiServer{cut: make(chan struct{})}
+	for _, svc := range services {
+		s.services = append(s.services, *svc)
+	}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	query := r.URL.Query()
+	switch {
+	case s.refuses.Load():
+		s.status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+	case query.Get("sendInitialEvents") != "":
+		s.status(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+	case query.Get("watch") != "":
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+		select {
+		case <-s.cut:
+		case <-r.Context().Done():
+		}
+	default:
+		list := corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, Items: s.services}
+		list.ResourceVersion = "1"
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	}
+}
+
+func (s *apiServer) status(w http.ResponseWriter, code int, reason metav1.StatusReason) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reason, Message: "services is forbidden",
+	})
+}
+
+func (s *apiServer) kubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],` +
+		`"clusters":[{"name":"c","cluster":{"server":"` + s.URL + `"}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// following is a foresight that follows an API server.
+func following(t *testing.T, kubeconfig string) (*foresight, *safeBuffer) {
+	t.Helper()
+	logs := &safeBuffer{}
+	options := Options{PredictOptions: PredictOptions{Predict: "true", Kubeconfig: kubeconfig}}
+	foresight, follow := foreseeing(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		follow(ctx)
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Error("it goes on though it was told to end")
+		}
+	})
+	return foresight, logs
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not %s", what)
+		}
+	}
+}
+
+func TestPredictionsBeginOnceServicesAreKnown(t *testing.T) {
+	api := named("team-b", "api", 8080)
+	server := newAPIServer(t, testMux(t, nil, api), api)
+	foresight, logs := following(t, server.kubeconfig(t))
+	eventually(t, "ready", foresight.ready)
+	got := review(testLanguage(t), foresight, request(t, nil, named("team-a", "web", 8080))).Response
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], conflict) {
+		t.Errorf("it says %q", got.Warnings)
+	}
+	if testutil.ToFloat64(foresight.metrics.known) != 1 || strings.Count(logs.String(), "\n") != 1 {
+		t.Errorf("known: %v, log: %s", testutil.ToFloat64(foresight.metrics.known), logs)
+	}
+}
+
+func TestWithoutRightsItIsSaidOnceAndTriedAgain(t *testing.T) {
+	server := newAPIServer(t, testMux(t, nil))
+	server.refuses.Store(true)
+	foresight, logs := following(t, server.kubeconfig(t))
+	eventually(t, "asked several times", func() bool { return server.asked.Load() > 4 })
+	if foresight.ready() || testutil.ToFloat64(foresight.metrics.known) != 0 {
+		t.Error("ready without knowing anything")
+	}
+	if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "no predictions are made") ||
+		!strings.Contains(log, "services is forbidden") {
+		t.Errorf("logged %s", log)
+	}
+	server.refuses.Store(false)
+	eventually(t, "ready", foresight.ready)
+	if log := logs.String(); strings.Count(log, "\n") != 2 || !strings.Contains(log, "predictions are made: all") {
+		t.Errorf("logged %s", log)
+	}
+}
+
+func TestPredictionsPauseWhileServicesCannotBeReadAnyMore(t *testing.T) {
+	server := newAPIServer(t, testMux(t, nil))
+	foresight, logs := following(t, server.kubeconfig(t))
+	eventually(t, "ready", foresight.ready)
+	server.refuses.Store(true)
+	server.cut <- struct{}{}
+	eventually(t, "paused", func() bool { return !foresight.ready() })
+	server.refuses.Store(false)
+	eventually(t, "ready again", foresight.ready)
+	if log := logs.String(); strings.Count(log, "\n") != 3 {
+		t.Errorf("logged %s", log)
+	}
+}
+
+func TestWithoutAWayToTheAPIServerAdmissionGoesOn(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, kubeconfig := range []string{"", "/does/not/exist"} {
+		foresight, logs := following(t, kubeconfig)
+		if got := review(testLanguage(t), foresight, request(t, nil, channel(nil))).Response; !got.Allowed || got.Warnings != nil {
+			t.Errorf("it says %v", got)
+		}
+		if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "predictions are off") {
+			t.Errorf("logged %s", log)
+		}
+	}
+}
+
+func TestAProcessIsReadyWithoutTheAPIServerAndAsksItOnlyOnRequest(t *testing.T) {
+	for name, predict := range map[string]Switch{"off": "", "on": "true"} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t)
+			server.refuses.Store(true)
+			r := start(t, func(r *running, options *Options) {
+				withCertificate(t)(r, options)
+				options.Predict, options.Kubeconfig = predict, server.kubeconfig(t)
+			})
+			r.awaitReady(t, http.StatusOK)
+			if predict == "true" {
+				eventually(t, "asked", func() bool { return server.asked.Load() > 0 })
+			}
+			_, metrics := r.probe(t, MetricsPath)
+			if got := strings.Contains(metrics, "svc_lb_mux_admission_predictions_ready 0"); got != (predict == "true") {
+				t.Errorf("a metric about predictions: %v", got)
+			}
+			r.end(t)
+			if asked := server.asked.Load(); (asked > 0) != (predict == "true") {
+				t.Errorf("the API server was asked %d times", asked)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package webhook
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+func TestNothingIsForeseenUntilServicesAreKnown(t *testing.T) {
+	seer := newSeer(t)
+	seer.strict, seer.ready = true, func() bool { return false }
+	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
+		t.Errorf("it says %v", got)
+	}
+	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedUnready)); got != 1 {
+		t.Errorf("counted %v", got)
+	}
+}
+
+func TestAReviewIsAnsweredThoughItsPredictionPanics(t *testing.T) {
+	seer := newSeer(t)
+	seer.book = nil
+	for range 2 * maxTurns { // each gives its turn back
+		if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
+			t.Fatalf("it says %v", got)
+		}
+	}
+	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedBroken)); got != 2*maxTurns {
+		t.Errorf("counted %v", got)
+	}
+	if log := seer.logs.String(); !strings.Contains(log, "nil pointer") || !strings.Contains(log, `"stack":`) {
+		t.Errorf("logged %q", log)
+	}
+}
+
+func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
+	seer := newSeer(t)
+	seer.patience = 20 * time.Millisecond
+	blocked, begun := make(chan struct{}), make(chan struct{}, maxTurns)
+	for range maxTurns {
+		go seer.inTime(func() []plan.Prediction {
+			begun <- struct{}{}
+			<-blocked
+			return nil
+		})
+		<-begun
+	}
+	start := time.Now()
+	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
+		t.Errorf("it says %v", got)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	close(blocked)
+	seer.patience = time.Minute
+	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); len(got.Warnings) != 1 {
+		t.Errorf("with time again it says %v", got.Warnings)
+	}
+}
+
+func TestForeseeingNothingTouchesNothing(t *testing.T) {
+	foresight, follow := foreseeing(Options{}, testLanguage(t), "", zap.NewNop(), nil)
+	if foresight != nil || follow != nil {
+		t.Error("there is something to run though nothing was asked for")
+	}
+	if got := review(testLanguage(t), nil, deletionOf(t, testMux(t, nil))).Response; !got.Allowed || got.Warnings != nil {
+		t.Errorf("it says %v", got)
+	}
+}

@@ -1,0 +1,42 @@
+package webhook
+
+import (
+	"testing"
+)
+
+func TestPredictionsAreOffUnlessAskedFor(t *testing.T) {
+	type env = map[string]string
+	type seen struct {
+		predict, strict, hide bool
+		kubeconfig            string
+	}
+	tests := map[string]struct {
+		environment env
+		args        []string
+		want        seen
+	}{
+		"nothing is said":                 {want: seen{}},
+		"a flag that stands alone":        {args: []string{"--predict"}, want: seen{predict: true}},
+		"the environment says so":         {environment: env{"PREDICT": "yes", "PREDICT_STRICT": "1", "PREDICT_HIDE_HOLDERS": "On"}, want: seen{true, true, true, ""}},
+		"a flag comes before":             {environment: env{"PREDICT": "true"}, args: []string{"--predict=false"}, want: seen{}},
+		"a kubeconfig alone asks nothing": {environment: env{"KUBECONFIG": "/a"}, want: seen{kubeconfig: "/a"}},
+		"a kubeconfig by flag": {
+			environment: env{"KUBECONFIG": "/a"}, args: []string{"--predict", "--kubeconfig=/b"}, want: seen{predict: true, kubeconfig: "/b"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			environment := env{"NAMESPACE": "infra"}
+			for key, value := range tc.environment {
+				environment[key] = value
+			}
+			options := optionsFrom(t, environment, tc.args...)
+			if err := options.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if got := (seen{options.predict(), options.strict(), options.hide(), options.Kubeconfig}); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
