@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -160,32 +159,14 @@ func (p Process) outputs(m manager.Manager) (record.EventRecorder, printer, erro
 	return broadcaster.NewRecorder(m.GetScheme(), eventSource()), printer{}, err
 }
 
-// ErrNoCluster is a process that wasn't told how to reach an API server.
-var ErrNoCluster = errors.New("no cluster to work in")
-
 func restConfig(file, version string) (*rest.Config, error) {
-	kube, err := clusterConfig(file)
+	kube, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--kubeconfig (KUBECONFIG) %q: %w", file, err)
 	}
 	kube.UserAgent = "svc-lb-mux-reconciler/" + version
 	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter
 	kube.WarningHandler = rest.NoWarnings{} // that Endpoints are deprecated is known, and the reason why they are read
-	return kube, nil
-}
-
-func clusterConfig(file string) (*rest.Config, error) {
-	if file == "" {
-		kube, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("%w: this is no pod (%w); name a file with --kubeconfig, or in KUBECONFIG", ErrNoCluster, err)
-		}
-		return kube, nil
-	}
-	kube, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: --kubeconfig (KUBECONFIG) %q: %w", ErrNoCluster, file, err)
-	}
 	return kube, nil
 }
 

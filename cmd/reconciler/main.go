@@ -51,11 +51,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "reconciler: %v\n", err)
 		return refused
 	}
-	switch err := reconciler.Run(ctx, options, version.String(), stderr); {
-	case errors.Is(err, reconciler.ErrNoCluster):
-		fmt.Fprintf(stderr, "reconciler: %v\n", err)
-		return refused
-	case err != nil:
+	if err := reconciler.Run(ctx, options, version.String(), stderr); err != nil {
 		fmt.Fprintf(stderr, "reconciler: %v\n", err)
 		return failed
 	}

@@ -59,6 +59,10 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	decided := plan.Backends(view.View)
+	if l.Print != nil {
+		l.Print(&decided)
+		return reconcile.Result{}, nil
+	}
 	again, err := l.apply(ctx, &decided)
 	l.remember(ctx, &view.View, &decided)
 	if err != nil {

@@ -43,6 +43,8 @@ type Options struct {
 	Waker *Waker
 	// Writer writes slices and Endpoints. A dry run gives one that doesn't.
 	Writer client.Writer
+	// Print, if set, gets what is decided about each channel in place of its being carried out.
+	Print func(*plan.Slices)
 	// Live reads past the cache: the Endpoints of each mux, once.
 	Live client.Reader
 	// Tell says something to people.

@@ -92,6 +92,10 @@ func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: t.pace.When(req.NamespacedName)}, nil
 	}
 	gone, err := t.letGo(ctx, left)
+	if t.Print != nil { // nothing was done, so there is nothing to wait for
+		t.finish(mux.UID)
+		return reconcile.Result{}, err
+	}
 	if err != nil || !gone {
 		t.reread(mux.UID)
 		if err == nil || isStale(err) {
