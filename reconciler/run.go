@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -77,11 +78,39 @@ func (p Process) Run(ctx context.Context) error {
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
 		"namespace", p.Options.Namespace, "dryRun", p.Options.DryRun)
-	if err := m.Start(ctx); err != nil {
+	if err := start(ctx, m); err != nil {
 		return fmt.Errorf("reconciler: %w", err)
 	}
 	logger.Info("ended in order")
 	return nil
+}
+
+// stopPatience is how long to wait for what is under way once the process is told to end, and a little more for the
+// manager itself. Kubernetes kills after 30 s.
+const (
+	stopPatience  = 10 * time.Second
+	startPatience = stopPatience + 2*time.Second
+)
+
+// start runs the manager until the context ends. A manager that is told to end while its caches are still being filled
+// may never return, as when no API server answers: nothing was begun then, and nobody waits for it.
+func start(ctx context.Context, m manager.Manager) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(startPatience):
+		return nil
+	}
 }
 
 func (p Process) manager(logger logr.Logger) (manager.Manager, error) {
@@ -92,8 +121,8 @@ func (p Process) manager(logger logr.Logger) (manager.Manager, error) {
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // served with the probes
 		HealthProbeBindAddress: "0",
 		LeaderElection:         o.LeaderElection && !p.dry(), LeaderElectionID: o.LeaseName, LeaderElectionNamespace: o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
+		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: ptr.To(stopPatience),
+		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
 		Controller: config.Controller{SkipNameValidation: &unnamed}, // tests run several in one process
 	})
 }
@@ -162,7 +191,7 @@ func (p Process) outputs(m manager.Manager) (record.EventRecorder, printer, erro
 func restConfig(file, version string) (*rest.Config, error) {
 	kube, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig (KUBECONFIG) %q: %w", file, err)
+		return nil, fmt.Errorf("--kubeconfig %q: %w", file, err)
 	}
 	kube.UserAgent = "svc-lb-mux-reconciler/" + version
 	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter

@@ -104,6 +104,7 @@ func (g *grant) commit() {
 			continue
 		}
 		old.State = Releasing // its slot is the new claim's
+		g.count(old, +1)      // unless its channel is stuck
 	}
 	g.forget(taken...)
 }

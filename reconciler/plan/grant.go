@@ -179,12 +179,25 @@ func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
 	if g.pair(w, ranges) {
 		return true
 	}
-	number := g.table.auto(ranges, w.port.Protocol)
-	if number == 0 {
-		return false
+	if number := g.table.auto(ranges, w.port.Protocol); number != 0 {
+		g.take(w, number, Auto)
+		return true
 	}
-	g.take(w, number, Auto)
-	return true
+	if spare := g.spare(w); spare != nil {
+		g.revive(w, spare, Auto)
+		return true
+	}
+	return false
+}
+
+// spare is a number in range that is still held for another port of the channel.
+func (g *grant) spare(w *wanted) *Claim {
+	for _, claim := range g.channel.claims {
+		if claim.State != Held && claim.Owner.Protocol == w.port.Protocol && g.w.Mux.Auto.Contains(claim.Public) {
+			return claim
+		}
+	}
+	return nil
 }
 
 // former is what the port had before it went, if that is still held for it and in range.

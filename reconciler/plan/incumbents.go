@@ -110,10 +110,20 @@ func (p *pass) letGo(c *member) *edit {
 		p.releaseAll(c.claims)
 		return nil
 	}
+	p.yield(c)
 	e := p.compare(c)
 	e.followRenames()
 	p.releaseAll(e.left)
 	return e
+}
+
+// yield gives up numbers that a channel holds without using them, and that the mux's owner uses meanwhile.
+func (p *pass) yield(c *member) {
+	for _, claim := range c.claims {
+		if _, foreign := p.table.foreign[claim.Slot()]; foreign && !p.published(claim) {
+			p.release(claim)
+		}
+	}
 }
 
 // reconsider gives a channel that has ports what it asks for instead, or more.

@@ -137,17 +137,26 @@ func (p *pass) roomForPlaceholder() bool {
 	return p.live.byName[placeholderName] == nil && p.held < p.w.Mux.Cap.Ports && !mixes
 }
 
-// placeholderLater makes sure of another pass if the placeholder is to be there, and there is room for it only now.
+// placeholderLater makes sure of another pass if the placeholder counts from the next one on: it comes because there is
+// nothing else, and stays; or it is to be there, and there is room for it only now.
 func (p *pass) placeholderLater() {
-	slot := slotOf(placeholderPort())
-	if p.w.Mux.Placeholder != validation.PlaceholderKeep || p.live.keepsPlaceholder || !p.roomForPlaceholder() {
+	if p.live.keepsPlaceholder || p.live.placeholder != nil {
 		return
 	}
-	_, foreign := p.table.foreign[slot]
-	holder := p.table.holders[slot]
-	if !foreign && (holder == nil || p.leaves(holder)) && len(p.plan.InForce) > 0 {
+	mode := p.w.Mux.Placeholder
+	stays := mode == validation.PlaceholderKeep || mode == validation.PlaceholderUsual && p.w.Mux.DeclaresPlaceholder
+	if comes := len(p.plan.InForce)+len(p.live.foreign) == 0; comes && stays ||
+		mode == validation.PlaceholderKeep && p.roomForPlaceholder() && p.freeForPlaceholder() {
 		p.lookAgain(p.now)
 	}
+}
+
+// freeForPlaceholder is true if nobody has its number once this pass is done.
+func (p *pass) freeForPlaceholder() bool {
+	slot := slotOf(placeholderPort())
+	_, foreign := p.table.foreign[slot]
+	holder := p.table.holders[slot]
+	return !foreign && (holder == nil || p.leaves(holder))
 }
 
 func placeholderPort() *corev1.ServicePort {

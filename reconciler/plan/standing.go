@@ -87,23 +87,28 @@ func (p *pass) reached(c *member) bool {
 	return all || some && p.showed(c)
 }
 
-// published is true if a claim's port belongs on the mux. Where a channel still shows the address, its ports stay.
+// published is true if a claim's port belongs on the mux. Where a channel still shows the address, its ports stay; and
+// of one that isn't to be seen, which may be disabled, they are neither taken off nor put on.
 func (p *pass) published(claim *Claim) bool {
 	stuck := len(p.w.Stuck) > 0 && p.w.Stuck[claim.Owner.Channel] && p.live.has(claim)
 	switch claim.State {
 	case Held:
-		return stuck || !p.disables || !p.disabled(claim)
+		if stuck || !p.disables && len(p.absent) == 0 {
+			return true
+		}
+		if c := p.byKey[claim.Owner.Channel]; c != nil {
+			return !c.Disabled
+		}
+		return p.live.byName[claim.MuxName] != nil
 	case Releasing:
-		return stuck && p.namesake(claim) == nil
+		if !stuck {
+			return false
+		}
+		moved := p.namesake(claim)
+		return moved == nil || !p.published(moved)
 	case InGrace:
 	}
 	return false
-}
-
-// disabled is true for a claim of a channel that is.
-func (p *pass) disabled(claim *Claim) bool {
-	c := p.byKey[claim.Owner.Channel]
-	return c != nil && c.Disabled
 }
 
 // namesake is the claim that took a claim's name over when its port moved to another number; nil if there is none.
