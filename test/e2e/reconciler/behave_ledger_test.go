@@ -1,0 +1,196 @@
+package reconciler
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/test/cluster/provider"
+)
+
+// allotted is a mux whose first number is free again: whoever were to give out numbers anew would give others.
+func (s *scene) allotted(t *testing.T, name string) (mux, web types.NamespacedName) {
+	t.Helper()
+	mux = s.mux(t, name)
+	gone := s.channel(t, name, "gone", mux)
+	s.awaitServed(t, gone, "http:80->20000")
+	web = s.channel(t, name, "web", mux)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20001")
+	s.delete(t, gone)
+	s.awaitPublic(t, mux, "20001/TCP")
+	s.awaitClaims(t, mux, "20001/TCP "+name+"/web http auto")
+	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
+	return mux, web
+}
+
+// awaitFlow shows that a frozen mux carries on: backends come and go, and so does the address.
+func (s *scene) awaitFlow(t *testing.T, mux, web types.NamespacedName) {
+	t.Helper()
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.2", "10.0.0.3")
+	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.2 10.0.0.3")
+	s.Provider.BehaveTo(mux.String(), provider.Take)
+	s.awaitCondition(t, web, "Programmed", "False AddressPending")
+	if shown := address(s.get(t, web)); shown != "" {
+		t.Errorf("it shows %s, which the provider took back", shown)
+	}
+	s.Provider.BehaveTo(mux.String(), provider.Give)
+	s.awaitServed(t, web, "http:80->20001")
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
+}
+
+// brokenLedger: what can't be read isn't guessed: the mux freezes, and goes on once it is mended.
+func (s cases) brokenLedger(t *testing.T) {
+	mux, web := s.allotted(t, "broken")
+	good := maps.Clone(s.configMap(t, ledgerOf(mux)).Data)
+	s.writeLedger(t, mux, map[string]string{"allocations.json": `{"schemaVersion": 1, "portClaims": [`})
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "svc-mux/broken-port-allocations")
+	late := s.channel(t, "broken", "late", mux)
+	s.awaitWaiting(t, late, "broken-port-allocations")
+	s.awaitFlow(t, mux, web)
+	if got := s.configMap(t, ledgerOf(mux)).Data["allocations.json"]; !strings.HasSuffix(got, "[") {
+		t.Errorf("the broken ledger was overwritten: %s", got)
+	}
+
+	s.writeLedger(t, mux, good)
+	s.awaitServed(t, late, "http:80->20000")
+	s.awaitServed(t, web, "http:80->20001")
+	s.awaitClaims(t, mux, "20000/TCP broken/late http auto", "20001/TCP broken/web http auto")
+}
+
+// brokenThenDeleted: the other way out.
+func (s cases) brokenThenDeleted(t *testing.T) {
+	mux, web := s.allotted(t, "rebuilt")
+	s.writeLedger(t, mux, map[string]string{"allocations.json": `broken`})
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ")
+	s.deleteLedger(t, mux)
+	s.awaitClaims(t, mux, "20001/TCP rebuilt/web http auto")
+	s.awaitServed(t, web, "http:80->20001")
+	late := s.channel(t, "rebuilt", "late", mux)
+	s.awaitServed(t, late, "http:80->20000")
+}
+
+// lostLedger: deleted or emptied, it is written again, and no port moves.
+func (s cases) lostLedger(t *testing.T) {
+	mux, web := s.allotted(t, "lost")
+	for _, lose := range []func(){
+		func() { s.deleteLedger(t, mux) },
+		func() { s.writeLedger(t, mux, nil) },
+		func() {
+			s.writeLedger(t, mux, map[string]string{"allocations.json": `{"schemaVersion":1,"portClaims":[]}`})
+		},
+	} {
+		lose()
+		s.awaitClaims(t, mux, "20001/TCP lost/web http auto")
+	}
+	s.awaitServed(t, web, "http:80->20001")
+	s.awaitPublic(t, mux, "20001/TCP")
+	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
+	s.awaitTold(t, mux, "MuxDriftCorrected ", "ledger")
+}
+
+// futureLedger is one of a version that isn't out yet: it says things that we don't know.
+func (s cases) futureLedger(t *testing.T) {
+	mux, web := s.allotted(t, "future")
+	good := maps.Clone(s.configMap(t, ledgerOf(mux)).Data)
+	s.writeLedger(t, mux, map[string]string{"allocations.json": `{"schemaVersion": 2, "allClaims": {}}`})
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "2")
+	late := s.channel(t, "future", "late", mux)
+	s.awaitWaiting(t, late, "future-port-allocations")
+	s.awaitFlow(t, mux, web)
+	s.writeLedger(t, mux, good)
+	s.awaitServed(t, late, "http:80->20000")
+}
+
+// restoredLedger: an older copy knows less than the mux shows, so nothing is decided by it.
+func (s cases) restoredLedger(t *testing.T) {
+	mux, web := s.allotted(t, "restored")
+	older := s.configMap(t, ledgerOf(mux)).DeepCopy()
+	late := s.channel(t, "restored", "late", mux)
+	s.awaitServed(t, late, "http:80->20000")
+	newer := s.configMap(t, ledgerOf(mux)).DeepCopy()
+
+	s.restore(t, older)
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "older copy")
+	third := s.channel(t, "restored", "third", mux)
+	s.awaitWaiting(t, third, "generation")
+	s.awaitFlow(t, mux, web)
+	s.restore(t, newer)
+	s.awaitServed(t, third, "http:80->20002")
+
+	s.restore(t, older)
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "ports of generation 5")
+	s.deleteLedger(t, mux)
+	s.awaitClaims(t, mux, "20000/TCP restored/late http auto", "20001/TCP restored/web http auto", "20002/TCP restored/third http auto")
+	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP", "20002/TCP")
+}
+
+// restore puts a ConfigMap back as a backup does.
+func (s *scene) restore(t *testing.T, backup *corev1.ConfigMap) {
+	t.Helper()
+	cm := backup.DeepCopy()
+	cm.ResourceVersion, cm.UID = "", ""
+	if _, err := s.user.CoreV1().ConfigMaps(cm.Namespace).Update(t.Context(), cm, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sharedLedger: two muxes that name one ConfigMap: the one that is named in it runs, the other waits.
+func (s cases) sharedLedger(t *testing.T) {
+	mux, web := s.allotted(t, "shared")
+	other := s.mux(t, "shared-too", annotated("allocation-configmap", "shared-port-allocations"))
+	late := s.channel(t, "shared", "late", other)
+	s.awaitTold(t, other, "Warning PortAllocationStoreInvalid ", "svc-mux/shared")
+	s.awaitWaiting(t, late, "shared-port-allocations")
+	s.awaitPublic(t, other, "101/TCP")
+	s.awaitServed(t, web, "http:80->20001")
+	more := s.channel(t, "shared", "more", mux)
+	s.awaitServed(t, more, "http:80->20000")
+
+	s.annotate(t, other, "allocation-configmap", "")
+	s.awaitServed(t, late, "http:80->20000")
+	s.awaitClaims(t, other, "20000/TCP shared/late http auto")
+}
+
+// movedLedger: a mux that names another ConfigMap takes its claims along.
+func (s cases) movedLedger(t *testing.T) {
+	mux, web := s.allotted(t, "moved")
+	s.annotate(t, mux, "allocation-configmap", "moved-elsewhere")
+	elsewhere := types.NamespacedName{Namespace: muxNamespace, Name: "moved-elsewhere"}
+	s.eventually(t, "the ledger has moved", func() bool {
+		return s.configMap(t, elsewhere) != nil && s.configMap(t, ledgerOf(mux)) == nil
+	})
+	s.awaitServed(t, web, "http:80->20001")
+	if text := s.configMap(t, elsewhere).Data["allocations.json"]; !strings.Contains(text, `"muxPort":20001`) {
+		t.Errorf("it says %s", text)
+	}
+}
+
+// strangersConfigMap: one that isn't ours is nobody's ledger, whatever its name; it isn't touched, and the mux waits.
+func (s cases) strangersConfigMap(t *testing.T) {
+	key := types.NamespacedName{Namespace: muxNamespace, Name: "stranger-port-allocations"}
+	made, err := s.user.CoreV1().ConfigMaps(key.Namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string]string{"theirs": "precious"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := s.mux(t, "stranger")
+	web := s.channel(t, "stranger", "web", mux)
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", key.String())
+	s.awaitWaiting(t, web, key.String())
+	s.awaitPublic(t, mux, "101/TCP")
+	if now := s.configMap(t, key); now.ResourceVersion != made.ResourceVersion {
+		t.Errorf("it was touched: %v", now)
+	}
+	s.annotate(t, mux, "allocation-configmap", "stranger-ledger")
+	s.awaitServed(t, web, "http:80->20000")
+	if now := s.configMap(t, key); now.ResourceVersion != made.ResourceVersion {
+		t.Errorf("it was touched: %v", now)
+	}
+}

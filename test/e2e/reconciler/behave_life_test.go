@@ -1,0 +1,330 @@
+package reconciler
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// attach: what a user sees of two channels that come, each in its own way.
+func (s cases) attach(t *testing.T) {
+	mux := s.mux(t, "attach")
+	web := s.channel(t, "attach", "web", mux)
+	api := s.channel(t, "attach", "api", mux, port("https", 443, "TCP"), port("dns", 53, "UDP"), asks("dns:5353"))
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1", "10.0.0.2-")
+
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitServed(t, api, "https:443->443, dns:53->5353")
+	s.Kubectl(t, "wait", "--for=condition="+prefix+"/Programmed", "--namespace=attach", "service/web", "--timeout=1s")
+	s.awaitPublic(t, mux, "20000/TCP", "443/TCP", "5353/UDP")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1 10.0.0.2-")
+	s.awaitCondition(t, web, "BackendsReady", "True HasBackends")
+	s.awaitCondition(t, api, "BackendsReady", "False NoBackends")
+	s.awaitClaims(t, mux, "20000/TCP attach/web http auto", "443/TCP attach/api https static", "5353/UDP attach/api dns static")
+	s.awaitTold(t, mux, "Normal MuxPortsChanged ", "20000/TCP")
+	s.awaitTold(t, mux, "Normal MuxEndpointsCreated ", "attach/web")
+
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1-", "10.0.0.2-")
+	s.awaitCondition(t, web, "BackendsReady", "False NoBackends")
+	s.awaitTold(t, mux, "Normal MuxEndpointsChanged ", "no backends any more: attach/web")
+	notes := s.get(t, mux).Annotations
+	for key, want := range map[string]string{
+		"channels": `["attach/api","attach/web"]`,
+		"summary":  "2 channel(s) | 3 port(s)",
+		"topology": "attach/api  dns:53->5353/UDP, https:443->443/TCP\nattach/web  http:80->20000/TCP",
+	} {
+		if got := notes[prefix+"/"+key]; got != want {
+			t.Errorf("%s is %q, not %q", key, got, want)
+		}
+	}
+}
+
+// detach: a channel that becomes an ordinary Service is clean, and so is the mux.
+func (s cases) detach(t *testing.T) {
+	mux := s.mux(t, "detach")
+	web := s.channel(t, "detach", "web", mux)
+	api := s.channel(t, "detach", "api", mux, port("https", 443, "TCP"))
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitServed(t, api, "https:443->443")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+
+	s.update(t, web, func(svc *corev1.Service) {
+		svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeClusterIP, nil, nil
+	})
+	s.awaitBare(t, web)
+	s.awaitPublic(t, mux, "443/TCP")
+	s.awaitCarried(t, mux)
+	s.awaitClaims(t, mux, "443/TCP detach/api https static")
+	s.awaitServed(t, api, "https:443->443")
+}
+
+// deletion: the port goes, and with the last one comes the placeholder.
+func (s cases) deletion(t *testing.T) {
+	mux := s.mux(t, "deletion")
+	web := s.channel(t, "deletion", "web", mux)
+	api := s.channel(t, "deletion", "api", mux, port("https", 443, "TCP"))
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitServed(t, api, "https:443->443")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+
+	s.delete(t, web)
+	s.awaitPublic(t, mux, "443/TCP")
+	s.awaitCarried(t, mux)
+	s.awaitClaims(t, mux, "443/TCP deletion/api https static")
+	s.delete(t, api)
+	s.awaitPublic(t, mux, "101/TCP")
+	s.awaitClaims(t, mux)
+}
+
+// grace: whoever comes back in time has its number again, and nobody else got it.
+func (s cases) grace(t *testing.T) {
+	mux := s.mux(t, "grace", annotated("release-grace", "1h"), annotated("port-range", "20000-20001"))
+	web := s.channel(t, "grace", "web", mux)
+	s.awaitServed(t, web, "http:80->20000")
+	s.delete(t, web)
+	s.awaitPublic(t, mux, "101/TCP")
+	s.awaitClaims(t, mux, "20000/TCP grace/web http auto inGrace")
+
+	wants := s.channel(t, "grace", "a-wants-it", mux, port("http", 80, "TCP"), asks("http:20000"))
+	s.awaitRefused(t, wants, "MuxPortConflict")
+	s.awaitTold(t, wants, "grace/web", "may come back for it")
+	picks := s.channel(t, "grace", "a-picks", mux)
+	s.awaitServed(t, picks, "http:80->20001")
+	none := s.channel(t, "grace", "a-picks-too", mux)
+	s.awaitRefused(t, none, "InvalidPortMapping")
+
+	s.channel(t, "grace", "web", mux)
+	s.awaitServed(t, web, "http:80->20000")
+	s.delete(t, web)
+	s.awaitPublic(t, mux, "20001/TCP")
+	s.annotate(t, mux, "release-grace", "") // ends the grace of those that are in it
+	s.awaitServed(t, wants, "http:80->20000")
+}
+
+// rename: a port under another name is the same port to the world, and keeps its name on the mux.
+func (s cases) rename(t *testing.T) {
+	mux := s.mux(t, "rename")
+	web := s.channel(t, "rename", "web", mux, port("http", 80, "TCP"), port("https", 443, "TCP"), asks("http:auto"))
+	s.backends(t, web, "web-1", "http:8080 tls:8443", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000, https:443->443")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+	picked, fixed := s.portName(t, mux, 20000), s.portName(t, mux, 443)
+
+	s.update(t, web, func(svc *corev1.Service) {
+		svc.Spec.Ports[0].Name, svc.Spec.Ports[1].Name = "plain", "tls"
+		svc.Annotations[prefix+"/external-ports"] = "plain:auto"
+	})
+	s.awaitServed(t, web, "plain:80->20000, tls:443->443")
+	s.awaitClaims(t, mux, "20000/TCP rename/web plain auto", "443/TCP rename/web tls static")
+	s.awaitCarried(t, mux, "443/TCP 8443: 10.0.0.1")
+	if got := [...]string{s.portName(t, mux, 20000), s.portName(t, mux, 443)}; got != [...]string{picked, fixed} {
+		t.Errorf("the ports are named %v on the mux, and were %s and %s", got, picked, fixed)
+	}
+}
+
+// moves: a channel asks for other numbers, one after the other.
+func (s cases) moves(t *testing.T) {
+	mux := s.mux(t, "moves")
+	web := s.channel(t, "moves", "web", mux, port("http", 80, "TCP"), asks("http:8080"))
+	s.backends(t, web, "web-1", "http:8888", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->8080")
+	for _, step := range []struct{ asks, ports, public string }{
+		{"http:9090", "http:80->9090", "9090/TCP"},
+		{"http:auto", "http:80->20000", "20000/TCP"},
+		{"", "http:80->80", "80/TCP"},
+		{"http:8080", "http:80->8080", "8080/TCP"},
+	} {
+		s.annotate(t, web, "external-ports", step.asks)
+		s.awaitServed(t, web, step.ports)
+		s.awaitPublic(t, mux, step.public)
+		s.awaitCarried(t, mux, step.public+" 8888: 10.0.0.1")
+	}
+	s.awaitClaims(t, mux, "8080/TCP moves/web http static")
+	// What can't be had changes nothing but what is said.
+	other := s.channel(t, "moves", "other", mux, port("http", 9090, "TCP"))
+	s.awaitServed(t, other, "http:9090->9090")
+	s.annotate(t, web, "external-ports", "http:9090")
+	s.awaitShown(t, web, "http:80->8080", "False MuxPortConflict")
+	s.awaitTold(t, web, "Warning MuxPortConflict ", "moves/other")
+	s.annotate(t, web, "external-ports", "http:8080")
+	s.awaitServed(t, web, "http:80->8080")
+}
+
+// otherMux: a class can't be changed, so a channel moves by being made anew.
+func (s cases) otherMux(t *testing.T) {
+	from, to := s.mux(t, "move-from"), s.mux(t, "move-to")
+	web := s.channel(t, "move", "web", from)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitCarried(t, from, "20000/TCP 8080: 10.0.0.1")
+	s.delete(t, web)
+	s.channel(t, "move", "web", to)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitCarried(t, to, "20000/TCP 8080: 10.0.0.1")
+	s.awaitPublic(t, from, "101/TCP")
+	s.awaitCarried(t, from)
+	s.awaitClaims(t, from)
+}
+
+// muxReturns: without its mux a channel shows no address and says why; with it, all is as before.
+func (s cases) muxReturns(t *testing.T) {
+	mux := s.mux(t, "returns")
+	gone := s.channel(t, "returns", "gone", mux)
+	s.awaitServed(t, gone, "http:80->20000")
+	web := s.channel(t, "returns", "web", mux)
+	api := s.channel(t, "returns", "api", mux, port("https", 443, "TCP"))
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20001")
+	s.awaitServed(t, api, "https:443->443")
+	s.delete(t, gone)
+	s.awaitPublic(t, mux, "20001/TCP", "443/TCP")
+	claims := []string{"20001/TCP returns/web http auto", "443/TCP returns/api https static"}
+	s.awaitClaims(t, mux, claims...)
+
+	s.delete(t, mux)
+	s.awaitRefused(t, web, "MuxNotFound")
+	s.awaitRefused(t, api, "MuxNotFound")
+	s.awaitClaims(t, mux, claims...) // kept
+	late := s.channel(t, "returns", "a-late-one", mux)
+	s.awaitRefused(t, late, "MuxNotFound")
+
+	s.mux(t, "returns")
+	s.awaitServed(t, web, "http:80->20001")
+	s.awaitServed(t, api, "https:443->443")
+	s.awaitServed(t, late, "http:80->20000")
+	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
+	s.awaitEvent(t, web, "Accepted")
+	if told := having(s.events(t, mux), "MuxDriftCorrected"); len(told) > 0 {
+		t.Errorf("a mux that is made anew isn't one that somebody changed: %v", told)
+	}
+}
+
+// noMuxAnyMore: a Service that stops being a mux keeps what it has, as an ordinary Service; its channels are orphans.
+func (s cases) noMuxAnyMore(t *testing.T) {
+	mux := s.mux(t, "no-more")
+	web := s.channel(t, "no-more", "web", mux)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+
+	s.annotate(t, mux, "multiplexer", "")
+	s.awaitRefused(t, web, "MuxNotFound")
+	if got := s.public(t, mux); !slices.Equal(got, []string{"20000/TCP"}) {
+		t.Errorf("the Service that is no mux has %v now", got)
+	}
+	s.awaitClaims(t, mux, "20000/TCP no-more/web http auto")
+	s.annotate(t, mux, "multiplexer", "true")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+}
+
+// selectorGained: a mux that can't be one freezes: nobody loses anything, nobody gets anything, and it says so.
+func (s cases) selectorGained(t *testing.T) {
+	mux := s.mux(t, "selector")
+	web := s.channel(t, "selector", "web", mux)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	leaving := s.channel(t, "selector", "leaving", mux)
+	s.awaitServed(t, leaving, "http:80->20001")
+
+	s.update(t, mux, func(svc *corev1.Service) { svc.Spec.Selector = map[string]string{"app": "nginx"} })
+	s.awaitTold(t, mux, "Warning NotSupported ", "selector")
+	late := s.channel(t, "selector", "late", mux)
+	s.awaitWaiting(t, late, "selector")
+	s.delete(t, leaving)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1", "10.0.0.2")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1 10.0.0.2") // backends flow
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP")
+
+	s.update(t, mux, func(svc *corev1.Service) { svc.Spec.Selector = nil })
+	s.awaitServed(t, late, "http:80->20002") // 20001 is let go in the same pass, and is free after it
+	s.awaitPublic(t, mux, "20000/TCP", "20002/TCP")
+	s.awaitServed(t, web, "http:80->20000")
+}
+
+// awaitWaiting waits until a channel says that nothing is decided for it, and what is to be mended.
+func (s *scene) awaitWaiting(t *testing.T, channel types.NamespacedName, words string) {
+	t.Helper()
+	s.awaitRefused(t, channel, "Waiting")
+	s.awaitTold(t, channel, "Warning Waiting ", words)
+}
+
+// unnamedPort: a port without a name can't be told from others, so the mux freezes until it has one.
+func (s cases) unnamedPort(t *testing.T) {
+	mux := s.mux(t, "unnamed", func(svc *corev1.Service) { svc.Spec.Ports = []corev1.ServicePort{{Port: 101}} })
+	web := s.channel(t, "unnamed", "web", mux)
+	s.awaitWaiting(t, web, "name")
+	s.awaitTold(t, mux, "Warning InvalidPort ")
+	s.awaitPublic(t, mux, "101/TCP")
+	s.update(t, mux, func(svc *corev1.Service) { svc.Spec.Ports[0].Name = "placeholder" })
+	s.awaitServed(t, web, "http:80->20000")
+}
+
+// disabledChannel: withdrawn, it holds its numbers; nobody else gets them.
+func (s cases) disabledChannel(t *testing.T) {
+	mux := s.mux(t, "withdrawn", annotated("port-range", "20000-20000"))
+	web := s.channel(t, "withdrawn", "web", mux)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.annotate(t, web, "disabled", "true")
+	s.awaitCondition(t, web, "Accepted", "False Disabled")
+	s.awaitCondition(t, web, "Programmed", "False Disabled")
+	s.awaitPublic(t, mux, "101/TCP")
+	s.awaitCarried(t, mux)
+	s.awaitClaims(t, mux, "20000/TCP withdrawn/web http auto")
+	if shown := address(s.get(t, web)); shown != "" {
+		t.Errorf("it still shows %s", shown)
+	}
+	other := s.channel(t, "withdrawn", "a-second", mux)
+	s.awaitRefused(t, other, "InvalidPortMapping")
+	s.annotate(t, web, "disabled", "")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+}
+
+// disabledMux: paused, it is as if frozen.
+func (s cases) disabledMux(t *testing.T) {
+	mux := s.mux(t, "paused")
+	web := s.channel(t, "paused", "web", mux)
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.annotate(t, mux, "disabled", "true")
+	s.awaitTold(t, mux, "Normal MuxPaused ")
+	late := s.channel(t, "paused", "late", mux)
+	s.awaitWaiting(t, late, "paused")
+	s.backends(t, web, "web-1", "http:8080", "10.0.0.2")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.2")
+	s.awaitServed(t, web, "http:80->20000")
+	s.annotate(t, mux, "disabled", "")
+	s.awaitServed(t, late, "http:80->20001")
+}
+
+// shutOut: a namespace that may attach no longer loses its ports; they are held for the grace, should it be a mistake.
+func (s cases) shutOut(t *testing.T) {
+	mux := s.mux(t, "shut-out", annotated("allowed-namespaces", "shut-a,shut-b"), annotated("release-grace", "1h"))
+	a, b := s.channel(t, "shut-a", "web", mux), s.channel(t, "shut-b", "web", mux)
+	s.awaitCondition(t, a, "Programmed", "True Programmed")
+	s.awaitCondition(t, b, "Programmed", "True Programmed")
+	ports := s.get(t, b).Annotations[prefix+"/ports"]
+	held, _, _ := strings.Cut(s.claims(t, mux)[slices.IndexFunc(s.claims(t, mux), func(claim string) bool {
+		return strings.Contains(claim, "shut-b/web")
+	})], " ")
+	never := s.channel(t, "shut-c", "web", mux)
+	s.awaitRefused(t, never, "NamespaceNotAllowed")
+
+	s.annotate(t, mux, "allowed-namespaces", "shut-a")
+	s.awaitRefused(t, b, "NamespaceNotAllowed")
+	s.awaitTold(t, b, "shut-b", "svc-mux/shut-out")
+	s.awaitTold(t, mux, "MuxPortsChanged ", "removed "+held)
+	s.awaitCondition(t, a, "Programmed", "True Programmed")
+	s.annotate(t, mux, "allowed-namespaces", "*")
+	s.awaitServed(t, b, ports)
+	s.awaitCondition(t, never, "Programmed", "True Programmed")
+}

@@ -1,0 +1,129 @@
+package reconciler
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/faults"
+)
+
+// TestAnAPIServerThatFails has bursts of changes meet all that can go wrong on the way to what is stored. Each comes to
+// its end, and no promise is broken on the way.
+func TestAnAPIServerThatFails(t *testing.T) {
+	s := &scene{world: start(t)}
+	s.proxy = s.through(t)
+	h := s.remember(t)
+	s.reconcile(t, func(p *reconciler.Process) {
+		p.Config = s.proxy.Config()
+		p.Options.LeaseDuration, p.Options.RenewDeadline = 15*time.Second, 10*time.Second // which outlast the outages
+	})
+	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
+		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer, "after": faults.AnswerAfter} {
+			t.Run(fmt.Sprintf("every kind of write is answered %d %s it is made", code, how), func(t *testing.T) {
+				s.failWrites(t, fmt.Sprintf("w%d-%s", code, how), answer(code, faults.RetryAfter(0)))
+			})
+		}
+	}
+	t.Run("every kind of write is made and its answer lost", func(t *testing.T) { s.failWrites(t, "lost", faults.DropAfter()) })
+	for _, resource := range []string{"services", "configmaps", "endpointslices"} {
+		watched := faults.Match{Resource: resource}
+		t.Run("what is heard of "+resource+" is late", func(t *testing.T) {
+			late := s.proxy.DelayWatches(watched, 700*time.Millisecond)
+			defer late.Remove()
+			s.through1(t, "late-"+resource, func() {})
+		})
+		t.Run("the watch of "+resource+" expires", func(t *testing.T) {
+			s.through1(t, "expired-"+resource, func() {
+				again := s.proxy.Add(faults.Rule{
+					Match: faults.Match{Verbs: []string{"watch"}, Resource: resource}, Times: 1, Do: faults.Answer(http.StatusGone),
+				})
+				if s.proxy.ExpireWatches(watched) == 0 {
+					t.Error("there was none")
+				}
+				if err := again.Wait(t.Context(), 1); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	t.Run("nothing is heard of ledgers at all", func(t *testing.T) {
+		hold := s.proxy.HoldWatches(faults.Match{Resource: "configmaps"})
+		defer hold.Release()
+		s.through1(t, "deaf", func() {})
+	})
+	t.Run("it can't be reached for a while", func(t *testing.T) {
+		s.through1(t, "away", func() {
+			away := s.proxy.Add(faults.Rule{Do: faults.Drop()})
+			s.proxy.Disconnect()
+			time.Sleep(5 * time.Second) // a fault that lasts, not a wait for something
+			away.Remove()
+		})
+	})
+	checkPromises(t, h.soFar(t))
+	t.Run("it is killed and comes back", func(t *testing.T) {
+		s.through1(t, "killed", func() {
+			server := s.Component("kube-apiserver")
+			if err := server.Kill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second) // as above
+			if err := server.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.WaitReady(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// through1 goes through a burst. The mishap happens in the middle of it, between two writes.
+func (s *scene) through1(t *testing.T, id string, mishap func()) {
+	t.Helper()
+	b := s.burst(t, id)
+	hold := s.proxy.HoldWatches(faults.Match{Resource: "services"})
+	changes := b.begin(t)
+	if err := hold.Wait(t.Context(), changes/2); err != nil {
+		t.Fatal(err)
+	}
+	middle := s.proxy.Add(faults.Rule{Match: faults.Match{Func: counted}, Skip: 5, Times: 1})
+	hold.Release()
+	if err := middle.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	middle.Remove()
+	mishap()
+	b.awaitEnd(t)
+	b.clean(t)
+}
+
+// failWrites goes through a burst in which some of each kind of writes go wrong.
+func (s *scene) failWrites(t *testing.T, id string, how faults.Action) {
+	t.Helper()
+	rules := map[string]*faults.Handle{}
+	for _, kind := range []struct{ verb, resource string }{
+		{"create", "configmaps"},
+		{"patch", "configmaps"},
+		{"patch", "services"},
+		{"patch", "services/status"},
+		{"create", "endpointslices"},
+		{"patch", "endpointslices"},
+		{"delete", "endpointslices"},
+		{"create", "events"},
+		{"update", "leases"},
+	} {
+		rules[kind.verb+" "+kind.resource] = s.proxy.Add(faults.Rule{
+			Match: faults.Match{Verbs: []string{kind.verb}, Resource: kind.resource}, Times: 2, Do: how,
+		})
+	}
+	s.through1(t, id, func() {})
+	for kind, rule := range rules {
+		if rule.Hits() == 0 {
+			t.Errorf("nothing did %s", kind)
+		}
+		rule.Remove()
+	}
+}

@@ -1,0 +1,157 @@
+package reconciler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/cluster/faults"
+)
+
+// TestLeaders has two reconcilers, one of which waits.
+func TestLeaders(t *testing.T) {
+	s := &scene{world: start(t)}
+	h := s.remember(t)
+	mux := s.mux(t, "mux")
+	t.Run("who is told to end hands over at once", func(t *testing.T) {
+		// The lease lasts for longer than the test: only by being released it can change hands.
+		long := func(p *reconciler.Process) {
+			p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute
+		}
+		first, _ := s.candidate(t, long)
+		first.awaitLeads(t, true)
+		second, proxy := s.candidate(t, long)
+		second.awaitLeads(t, false)
+		s.awaitServed(t, s.channel(t, "told", "one", mux), "http:80->20000")
+		s.wroteNothingYet(t, proxy)
+
+		first.stop()
+		second.awaitLeads(t, true)
+		s.awaitServed(t, s.channel(t, "told", "two", mux), "http:80->20001")
+		second.stop()
+		if holder := s.leaseHolder(t); holder != "" {
+			t.Errorf("the lease is %s's still", holder)
+		}
+	})
+	t.Run("who is killed is followed within its lease", func(t *testing.T) {
+		first, dead := s.candidate(t)
+		first.awaitLeads(t, true)
+		second, proxy := s.candidate(t)
+		second.awaitLeads(t, false)
+		s.awaitServed(t, s.channel(t, "killed", "one", mux), "http:80->20002")
+		s.wroteNothingYet(t, proxy)
+
+		// What is killed says nothing any more, and hears nothing.
+		first.mayFail.Store(true)
+		dead.Add(faults.Rule{Do: faults.Drop()})
+		dead.Disconnect()
+		second.awaitLeads(t, true)
+		s.awaitServed(t, s.channel(t, "killed", "two", mux), "http:80->20003")
+		first.stop()
+	})
+	t.Run("who has lost its lease ends with an error", func(t *testing.T) {
+		first, cut := s.candidate(t)
+		first.awaitLeads(t, true)
+		first.mayFail.Store(true)
+		cut.Add(faults.Rule{Match: faults.Match{Resource: "leases"}, Do: faults.Drop()})
+		select {
+		case err := <-first.ended:
+			if err == nil || !strings.Contains(err.Error(), "leader election lost") {
+				t.Errorf("it ended with %v", err)
+			}
+			first.ended <- err
+		case <-time.After(time.Minute):
+			t.Error("it goes on")
+		}
+	})
+	checkPromises(t, h.soFar(t))
+}
+
+// candidate is a reconciler that waits to lead, and the proxy that it goes through.
+func (s *scene) candidate(t *testing.T, edits ...func(*reconciler.Process)) (*running, *faults.Proxy) {
+	t.Helper()
+	proxy := s.through(t)
+	return s.reconcile(t, append(edits, func(p *reconciler.Process) { p.Config = proxy.Config() })...), proxy
+}
+
+// wroteNothingYet is about who waits, but for its tries to get the lease.
+func (s *scene) wroteNothingYet(t *testing.T, proxy *faults.Proxy) {
+	t.Helper()
+	for _, entry := range proxy.Log() {
+		if entry.IsWrite() && !faults.Leases(entry.Request) {
+			t.Errorf("who waits has made %s", entry)
+		}
+	}
+}
+
+func (s *scene) leaseHolder(t *testing.T) string {
+	t.Helper()
+	lease, err := s.user.CoordinationV1().Leases(muxNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// awaitLeads asks /leaderz. Who waits is healthy and ready all the same.
+func (r *running) awaitLeads(t *testing.T, leads bool) {
+	t.Helper()
+	want := map[bool]string{true: "200 leads\n", false: "503 waits to lead\n"}[leads]
+	r.awaitAnswer(t, "/readyz", "200 ok\n")
+	r.awaitAnswer(t, "/leaderz", want)
+	r.awaitAnswer(t, "/healthz", "200 ok\n")
+}
+
+func (r *running) awaitAnswer(t *testing.T, path, want string) {
+	t.Helper()
+	cluster.Eventually(t, path+" says "+want, func(ctx context.Context) error {
+		got, err := r.ask(ctx, path)
+		if err == nil && got != want {
+			err = fmt.Errorf("it says %q", got)
+		}
+		return err
+	})
+}
+
+// ask returns what a path of the probe server answers, after its status.
+func (r *running) ask(ctx context.Context, path string) (string, error) {
+	address, err := r.probeAddress()
+	if err != nil {
+		return "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return fmt.Sprintf("%d %s", response.StatusCode, body), err
+}
+
+// probeAddress is where the log says that it is.
+func (r *running) probeAddress() (string, error) {
+	for line := range strings.Lines(r.log.String()) {
+		var entry struct{ ProbeAddress string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.ProbeAddress != "" {
+			return entry.ProbeAddress, nil
+		}
+	}
+	return "", errors.New("it hasn't said yet where it answers")
+}

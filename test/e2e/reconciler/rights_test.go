@@ -1,0 +1,337 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/cluster/faults"
+)
+
+// TestRights runs a broad scenario as the chart's ServiceAccount. What the API server refuses is a right too few; a right
+// that no request depended on is one too many. So to take away any single one would have had something refused.
+func TestRights(t *testing.T) {
+	s := &scene{world: start(t, cluster.Audit(), cluster.Helm())}
+	for name, tc := range map[string]struct {
+		release string
+		set     []string
+		options func(*reconciler.Options)
+	}{
+		"where muxes may be anywhere": {release: "svc-mux-anywhere"},
+		"where muxes are in some namespaces": {
+			release: "svc-mux-somewhere", set: []string{"rbac.muxNamespaces={" + muxNamespace + "}"},
+			options: func(o *reconciler.Options) { o.MuxNamespaces = muxNamespace },
+		},
+		"where muxes have Endpoints too": {
+			release: "svc-mux-legacy", set: []string{"backends.legacyEndpoints=true"},
+			options: func(o *reconciler.Options) { o.LegacyEndpoints = true },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account := "system:serviceaccount:" + muxNamespace + ":" + tc.release
+			granted := s.grant(t, tc.release, tc.set)
+			config := s.withoutStreamedLists(t).ConfigFor(s.token(t, tc.release))
+			run := s.reconcile(t, func(p *reconciler.Process) {
+				p.Config = config
+				if tc.options != nil {
+					tc.options(&p.Options)
+				}
+			})
+			s.elsewhere(t, tc.release)
+			s.everything(t, strings.TrimPrefix(tc.release, "svc-mux-"), tc.options != nil && tc.release == "svc-mux-legacy")
+			run.stop()
+			s.compareRights(t, account, granted)
+			s.dropLease(t)
+		})
+	}
+}
+
+// right is what a role grants, one by one, and what a request asks for. A namespace of "" is all of them.
+type right struct {
+	Namespace, Group, Resource, Verb, Name string
+}
+
+func (r right) String() string {
+	where := "in " + r.Namespace
+	if r.Namespace == "" {
+		where = "anywhere"
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s.%s %s %s", r.Verb, r.Resource, r.Group, r.Name, where)), " ")
+}
+
+// allows is true if the right is enough for a request.
+func (r right) allows(request right) bool {
+	return (r.Namespace == "" || r.Namespace == request.Namespace) && (r.Name == "" || r.Name == request.Name) &&
+		r.Group == request.Group && r.Resource == request.Resource && r.Verb == request.Verb
+}
+
+// grant applies the chart's roles, and returns what they grant.
+func (w *world) grant(t *testing.T, release string, set []string) []right {
+	t.Helper()
+	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"template", release, chart, "--namespace", muxNamespace, "--show-only", "templates/reconciler-roles.yaml"}
+	for _, value := range set {
+		args = append(args, "--set", value)
+	}
+	manifests := w.Helm(t, args...)
+	w.Apply(t, manifests)
+	var granted []right
+	for text := range strings.SplitSeq(manifests, "\n---") {
+		var role rbacv1.Role // a ClusterRole's rules are written alike
+		if err := yaml.Unmarshal([]byte(text), &role); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(role.Kind, "Role") {
+			granted = append(granted, rightsOf(&role)...)
+		}
+	}
+	return granted
+}
+
+func rightsOf(role *rbacv1.Role) []right {
+	var rights []right
+	for _, rule := range role.Rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					for _, name := range names {
+						rights = append(rights, right{role.Namespace, group, resource, verb, name})
+					}
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// compareRights fails for each request of an account that was refused, and for each right without which all of them
+// would have been granted just as well.
+func (w *world) compareRights(t *testing.T, account string, granted []right) {
+	t.Helper()
+	needed := map[right]bool{}
+	for _, request := range w.requests(t, account) {
+		var by []right
+		for _, right := range granted {
+			if right.allows(request) {
+				by = append(by, right)
+			}
+		}
+		switch len(by) {
+		case 0:
+			t.Errorf("the chart doesn't grant %s", request)
+		case 1:
+			needed[by[0]] = true
+		}
+	}
+	for _, right := range granted {
+		if !needed[right] {
+			t.Errorf("the chart grants what nothing depends on: %s", right)
+		}
+	}
+}
+
+// requests are the different ones that an account has made of the API server, by its audit log.
+func (w *world) requests(t *testing.T, account string) []right {
+	t.Helper()
+	events, err := w.Audited()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[right]bool{}
+	var requests []right
+	for _, event := range events {
+		if event.User.Username != account || event.ObjectRef.Resource == "" {
+			continue
+		}
+		object := event.ObjectRef
+		request := right{object.Namespace, groupOf(event.RequestURI), object.Resource, event.Verb, object.Name}
+		if object.Subresource != "" {
+			request.Resource += "/" + object.Subresource
+		}
+		if event.Verb == "create" {
+			request.Name = "" // a role can't tell
+		}
+		if event.ResponseStatus.Code == 403 {
+			t.Errorf("refused: %s", request)
+		}
+		if !seen[request] {
+			seen[request] = true
+			requests = append(requests, request)
+		}
+	}
+	if len(requests) == 0 {
+		t.Errorf("nobody asked for anything as %s", account)
+	}
+	return requests
+}
+
+// groupOf is the API group in a path: /apis/GROUP/VERSION/…, or the one without a name in /api/VERSION/….
+func groupOf(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) > 2 && parts[1] == "apis" {
+		return parts[2]
+	}
+	return ""
+}
+
+// withoutStreamedLists is the way to an API server that knows none, as older ones do: else nobody would list.
+func (w *world) withoutStreamedLists(t *testing.T) *faults.Proxy {
+	t.Helper()
+	proxy := w.through(t)
+	proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"watch"}}, Do: func(call *faults.Call, next faults.Next) (*http.Response, error) {
+		if call.HTTP.URL.Query().Get("sendInitialEvents") == "true" {
+			return faults.Answer(http.StatusUnprocessableEntity)(call, next)
+		}
+		return next()
+	}})
+	return proxy
+}
+
+// token creates a ServiceAccount, and returns what proves to be it.
+func (w *world) token(t *testing.T, account string) string {
+	t.Helper()
+	accounts := w.user.CoreV1().ServiceAccounts(muxNamespace)
+	if _, err := accounts.Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	request, err := accounts.CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+func (w *world) dropLease(t *testing.T) {
+	t.Helper()
+	err := w.user.CoordinationV1().Leases(muxNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const leaseName = "svc-lb-mux-reconciler"
+
+// everything has a mux go through all that makes the reconciler ask for something.
+func (s *scene) everything(t *testing.T, name string, stays bool) {
+	t.Helper()
+	left := s.mux(t, name+"-left")
+	s.leaveEndpoints(t, left, nil)
+	mux := s.mux(t, name, annotated("release-grace", "1s"))
+	web := s.channel(t, name, "web", mux, selectorless)
+	s.backends(t, web, "web-1", "http:8080", "10.1.0.1")
+	s.awaitServed(t, web, "http:80->20000")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.1.0.1")
+
+	for range 2 { // the second time its Event is counted, not written anew
+		api := s.channel(t, name, "api", mux, port("https", 443, "TCP"))
+		s.awaitServed(t, api, "https:443->443")
+		s.delete(t, api)
+		s.awaitClaims(t, mux, "20000/TCP "+name+"/web http auto")
+	}
+	s.awaitTold(t, mux, "MuxPortsChanged 2")
+	s.drifts(t, mux, web)
+	s.loses(t, mux, web)
+
+	s.backends(t, web, "web-1", "http:8080", "10.1.0.1-", "10.1.0.2")
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.1.0.1- 10.1.0.2")
+	if err := s.user.DiscoveryV1().EndpointSlices(name).Delete(t.Context(), "web-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitCarried(t, mux)
+	s.awaitLetGo(t, left, stays)
+	s.delete(t, mux)
+	s.awaitNothing(t, web, "False MuxNotFound")
+}
+
+// elsewhere makes a mux that a reconciler which looks after some namespaces alone has no right to ask about.
+func (s *scene) elsewhere(t *testing.T, namespace string) {
+	t.Helper()
+	s.namespace(t, namespace)
+	mux := s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = namespace })
+	s.channel(t, namespace, "web", mux)
+}
+
+// drifts has somebody undo what was written on a mux, on a channel and on a slice.
+func (s *scene) drifts(t *testing.T, mux, web types.NamespacedName) {
+	t.Helper()
+	s.update(t, mux, func(svc *corev1.Service) {
+		svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: "TCP"}}
+	})
+	s.awaitPublic(t, mux, "20000/TCP")
+	s.patch(t, web, map[string]any{"status": map[string]any{"loadBalancer": nil, "conditions": nil}}, "status")
+	s.awaitServed(t, web, "http:80->20000")
+	for _, slice := range s.slicesOn(t, mux) {
+		if err := s.user.DiscoveryV1().EndpointSlices(slice.Namespace).Delete(t.Context(), slice.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.1.0.1")
+}
+
+// loses has a mux lose its ledger, and then want it elsewhere.
+func (s *scene) loses(t *testing.T, mux, web types.NamespacedName) {
+	t.Helper()
+	s.deleteLedger(t, mux)
+	s.awaitClaims(t, mux, fmt.Sprintf("20000/TCP %s http auto", web))
+	s.annotate(t, mux, "allocation-configmap", mux.Name+"-elsewhere")
+	cluster.Eventually(t, "the ledger has moved", func(ctx context.Context) error {
+		all := s.user.CoreV1().ConfigMaps(mux.Namespace)
+		_, before := all.Get(ctx, ledgerOf(mux).Name, metav1.GetOptions{})
+		_, now := all.Get(ctx, mux.Name+"-elsewhere", metav1.GetOptions{})
+		if !apierrors.IsNotFound(before) {
+			return errors.New("it is where it was")
+		}
+		return now
+	})
+}
+
+// leaveEndpoints has the original's Endpoints stand on a mux.
+func (w *world) leaveEndpoints(t *testing.T, mux types.NamespacedName, subsets []corev1.EndpointSubset) { //nolint:staticcheck // deprecated, and what the original writes
+	t.Helper()
+	_, err := w.user.CoreV1().Endpoints(mux.Namespace).Create(t.Context(), &corev1.Endpoints{ //nolint:staticcheck // as above
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: mux.Namespace, Name: mux.Name,
+			Labels:      map[string]string{"app.kubernetes.io/managed-by": "svc-lb-mux", "app.kubernetes.io/component": "mux-endpoints"},
+			Annotations: map[string]string{prefix + "/managed": "true", prefix + "/mux": mux.String(), prefix + "/channels": `[]`},
+		},
+		Subsets: subsets,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitLetGo waits until the original's Endpoints are gone, or labelled as ours if an object of that name stays.
+func (w *world) awaitLetGo(t *testing.T, mux types.NamespacedName, stays bool) {
+	t.Helper()
+	cluster.Eventually(t, "the original's Endpoints are let go", func(ctx context.Context) error {
+		left, err := w.user.CoreV1().Endpoints(mux.Namespace).Get(ctx, mux.Name, metav1.GetOptions{})
+		if !stays && apierrors.IsNotFound(err) || err == nil && stays && left.Labels[discoveryv1.LabelSkipMirror] == "true" {
+			return nil
+		}
+		return fmt.Errorf("%v, %w", left, err)
+	})
+}
