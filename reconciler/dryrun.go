@@ -48,7 +48,7 @@ type diary struct {
 }
 
 // moment is a point in time. A plan that is made later names later ones, and is the same plan.
-var moment = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T[0-9:.]+Z`) //nolint:gochecknoglobals // never changed; compiled once
+var moment = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T[0-9:.]+Z`)
 
 // note prints what is new. That there is nothing to do is told only where there was.
 func (d *diary) note(about, text string, nothing bool) {

@@ -95,8 +95,10 @@ const (
 // start runs the manager until the context ends. A manager that is told to end while its caches are still being filled
 // may never return, as when no API server answers: nothing was begun then, and nobody waits for it.
 func start(ctx context.Context, m manager.Manager) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // TestHistories lets people, providers, GitOps tools and crashes do what they may, holds every write to the promises,
@@ -382,6 +383,10 @@ func (h *history) restore() {
 	restored := h.saved.Clone()
 	if restored.Generation == h.ledger.Generation {
 		return // the same decision; what was settled since is known to nobody
+	}
+	if stamp := h.mux().GetAnnotations()[h.key("generation")]; stamp != validation.FormatGeneration(h.ledger.Generation) ||
+		restored.Generation > h.ledger.Generation {
+		clear(h.established) // a copy from before the mux was made anew can't be told from the right one
 	}
 	h.ledger, h.condition = &restored, plan.Good
 }

@@ -174,6 +174,11 @@ func (w *watch) mayGo(claim *plan.Claim) bool {
 	if c.Deleting || !w.mux.Namespaces.Allows(key.Namespace) {
 		return true
 	}
+	if c.Disabled && slices.ContainsFunc(w.mux.Ports, func(p corev1.ServicePort) bool {
+		return slotOf(&p) == claim.Slot() && p.Name != claim.MuxName
+	}) {
+		return true // the mux's owner uses the number meanwhile
+	}
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		if port.Name != claim.Owner.Name || port.Protocol != claim.Owner.Protocol {
@@ -361,7 +366,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
 			}
 			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
-			if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled) {
+			if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled) && svc != nil {
 				return fmt.Errorf("%s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
 			}
 			if claim.State == plan.Held && !disabled {

@@ -41,28 +41,28 @@ func TestClockJumps(t *testing.T) {
 	s.awaitServed(t, one, "http:80->20001")
 
 	s.delete(t, one)
-	s.awaitGrace(t, mux, "20001")
+	s.awaitGrace(t, mux)
 	s.awaitServed(t, s.channel(t, "app", "two", mux), "http:80->20002")
 	c.jump(-time.Hour) // what is held until then would be held for an hour more
 	s.awaitServed(t, s.channel(t, "app", "three", mux), "http:80->20003")
-	if until, latest := s.awaitGrace(t, mux, "20001"), c.now().Add(10*time.Minute); until.After(latest) {
+	if until, latest := s.awaitGrace(t, mux), c.now().Add(10*time.Minute); until.After(latest) {
 		t.Errorf("it is held until %s, and ten minutes from now is %s", until, latest)
 	}
 	one = s.channel(t, "app", "one", mux)
 	s.awaitServed(t, one, "http:80->20001")
 
 	s.delete(t, one)
-	s.awaitGrace(t, mux, "20001")
+	s.awaitGrace(t, mux)
 	c.jump(11 * time.Minute)
 	s.awaitServed(t, s.channel(t, "app", "four", mux), "http:80->20001")
 
 	s.delete(t, types.NamespacedName{Namespace: "app", Name: "four"})
-	s.awaitGrace(t, mux, "20001")
+	s.awaitGrace(t, mux)
 	run.stop()
 	c.jump(5 * time.Minute)
 	run = s.reconcile(t, c.use)
 	s.awaitServed(t, s.channel(t, "app", "five", mux), "http:80->20004")
-	s.awaitGrace(t, mux, "20001")
+	s.awaitGrace(t, mux)
 	run.stop()
 	c.jump(6 * time.Minute)
 	s.reconcile(t, c.use)
@@ -70,9 +70,10 @@ func TestClockJumps(t *testing.T) {
 	checkPromises(t, h.soFar(t))
 }
 
-// awaitGrace waits until a number is held for who left, and returns until when.
-func (s *scene) awaitGrace(t *testing.T, mux types.NamespacedName, number string) time.Time {
+// awaitGrace waits until 20001 is held for who left, and returns until when.
+func (s *scene) awaitGrace(t *testing.T, mux types.NamespacedName) time.Time {
 	t.Helper()
+	const number = "20001"
 	var until time.Time
 	cluster.Eventually(t, number+" is in grace", func(context.Context) error {
 		claims := s.claims(t, mux)

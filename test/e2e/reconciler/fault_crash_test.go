@@ -44,12 +44,12 @@ type succession struct {
 }
 
 // alone is a reconciler that goes through the proxy and waits for no lease.
-func (s *scene) alone(t *testing.T, edits ...func(*reconciler.Process)) *running {
+func (s *scene) alone(t *testing.T) *running {
 	t.Helper()
-	return s.reconcile(t, append([]func(*reconciler.Process){func(p *reconciler.Process) {
+	return s.reconcile(t, func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaderElection = false
-	}}, edits...)...)
+	})
 }
 
 // counted are the writes that something follows from: not Events, nor leases.
