@@ -73,7 +73,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(&probeServer{listener: probes, manager: m, registry: registry}); err != nil {
+	if err := m.Add(probeServer(probes, m, registry)); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,

@@ -83,7 +83,11 @@ func (h *history) pass() error {
 	if err := h.checkPure(); err != nil {
 		return err
 	}
-	_, p := h.decide()
+	asked, p := h.decide()
+	if asked != nil && h.chance("unasked", 20) { // nothing could be read live
+		p = asked
+		clear(h.answered)
+	}
 	n := len(h.steps(p))
 	if h.chance("crash", 25) {
 		n = rapid.IntRange(0, n).Draw(h.r, "steps")
@@ -384,8 +388,8 @@ func (h *history) restore() {
 	if restored.Generation == h.ledger.Generation {
 		return // the same decision; what was settled since is known to nobody
 	}
-	if stamp := h.mux().GetAnnotations()[h.key("generation")]; stamp != validation.FormatGeneration(h.ledger.Generation) ||
-		restored.Generation > h.ledger.Generation {
+	stamped := h.mux() != nil && h.mux().Annotations[h.key("generation")] == validation.FormatGeneration(h.ledger.Generation)
+	if !stamped || restored.Generation > h.ledger.Generation {
 		clear(h.established) // a copy from before the mux was made anew can't be told from the right one
 	}
 	h.ledger, h.condition = &restored, plan.Good

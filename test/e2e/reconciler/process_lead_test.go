@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +76,30 @@ func TestLeaders(t *testing.T) {
 			t.Error("it goes on")
 		}
 	})
+	t.Run("the program itself hands over at SIGTERM, and is followed after SIGKILL", func(t *testing.T) {
+		program := s.build(t)
+		told := s.program(t, program, "told", "--lease-duration=1h", "--renew-deadline=59m")
+		s.awaitServed(t, s.channel(t, "program", "one", mux), "http:80->20004")
+		second, _ := s.candidate(t)
+		second.awaitLeads(t, false)
+		if err := told.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		second.awaitLeads(t, true)
+		if log := told.Log(50); !strings.Contains(log, "ended in order") {
+			t.Errorf("it ended otherwise:\n%s", log)
+		}
+		second.stop()
+
+		killed := s.program(t, program, "killed", "--lease-duration=1s", "--renew-deadline=700ms")
+		s.awaitServed(t, s.channel(t, "program", "two", mux), "http:80->20005")
+		third, _ := s.candidate(t)
+		third.awaitLeads(t, false)
+		if err := killed.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		third.awaitLeads(t, true)
+	})
 	checkPromises(t, h.soFar(t))
 }
 
@@ -82,6 +108,28 @@ func (s *scene) candidate(t *testing.T, edits ...func(*reconciler.Process)) (*ru
 	t.Helper()
 	proxy := s.through(t)
 	return s.reconcile(t, append(edits, func(p *reconciler.Process) { p.Config = proxy.Config() })...), proxy
+}
+
+// build makes the program as it ships.
+func (w *world) build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "reconciler")
+	build := exec.Command("go", "build", "-o", program, "nowake.ai/svc-lb-mux/cmd/reconciler")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the reconciler: %v\n%s", err, out)
+	}
+	return program
+}
+
+// program runs beside the control plane, under a name.
+func (w *world) program(t *testing.T, program, name string, flags ...string) *cluster.Component {
+	t.Helper()
+	component, err := w.Add(name, program, append(flags, "--retry-period=100ms", "--namespace="+muxNamespace,
+		"--probe-address=127.0.0.1:0")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return component
 }
 
 // wroteNothingYet is about who waits, but for its tries to get the lease.

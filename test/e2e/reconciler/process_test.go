@@ -51,7 +51,7 @@ func (s *scene) metricsOfAMux(t *testing.T) {
 		"svc_lb_mux_ports_held 2",
 		"svc_lb_mux_ports_in_grace 0",
 		"svc_lb_mux_ports_limit 4",
-		"svc_lb_mux_endpoints_carried 2",
+		"svc_lb_mux_backends_endpoints 2",
 	)
 	s.writeLedger(t, mux, map[string]string{"allocations.json": "{"})
 	run.awaitSeries(t, "measured", "svc_lb_mux_frozen 1", "svc_lb_mux_freezes_total 1")
@@ -176,6 +176,9 @@ func (s *scene) startsEarly(t *testing.T) {
 	run.awaitAnswer(t, "/healthz", "200 ok\n")
 	run.awaitAnswer(t, "/readyz", "503 the cache isn't filled yet: is the API server there, and may we list Services, "+
 		"EndpointSlices and ConfigMaps?\n")
+	ends := s.reconcile(t, func(p *reconciler.Process) { p.Config = proxy.Config() })
+	ends.awaitAnswer(t, "/healthz", "200 ok\n")
+	ends.stop() // though it waits for what doesn't come
 	away.Remove()
 	run.awaitAnswer(t, "/readyz", "200 ok\n")
 	run.awaitAnswer(t, "/leaderz", "200 leads\n")
