@@ -32,6 +32,8 @@ func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
+		kind.Kind += "List" // a cache of several namespaces asks where lists are
+		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	return mapper, nil
 }

@@ -60,7 +60,7 @@ func (c *calm) wait(mux types.NamespacedName, now time.Time) time.Duration {
 	if alone := w.acted.Add(c.quiet); alone.Before(w.first) {
 		due = w.first // the first change in a while
 	}
-	if wait := due.Sub(now); wait > 0 {
+	if wait := due.Sub(now); wait > 0 && wait <= c.longest { // if it is more, the clock was set back
 		return wait
 	}
 	w.first, w.last = time.Time{}, time.Time{}

@@ -14,14 +14,15 @@ func TestCalm(t *testing.T) {
 		asked   int
 		want    time.Duration
 	}{
-		"nothing changed":                         {nil, 0, 0},
-		"the first change is acted on at once":    {[]int{0}, 0, 0},
-		"a change soon after waits for quiet":     {[]int{20}, 20, 50 * time.Millisecond},
-		"each change has it wait anew":            {[]int{20, 60}, 60, 50 * time.Millisecond},
-		"until it is quiet":                       {[]int{20, 60}, 110, 0},
-		"a change after a while is acted on":      {[]int{60}, 60, 0},
-		"however long changes come, it is enough": {every(40, 20, 1000), 1010, 10 * time.Millisecond},
-		"and then it is acted on":                 {every(40, 20, 1020), 1020, 0},
+		"nothing changed":                                      {nil, 0, 0},
+		"the first change is acted on at once":                 {[]int{0}, 0, 0},
+		"a change soon after waits for quiet":                  {[]int{20}, 20, 50 * time.Millisecond},
+		"each change has it wait anew":                         {[]int{20, 60}, 60, 50 * time.Millisecond},
+		"until it is quiet":                                    {[]int{20, 60}, 110, 0},
+		"a change after a while is acted on":                   {[]int{60}, 60, 0},
+		"however long changes come, it is enough":              {every(40, 20, 1000), 1010, 10 * time.Millisecond},
+		"and then it is acted on":                              {every(40, 20, 1020), 1020, 0},
+		"a clock that is set back is no reason to wait for it": {[]int{3600_000}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCalm(quiet, longest)

@@ -33,10 +33,10 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		t.Run("what is heard of "+resource+" is late", func(t *testing.T) {
 			late := s.proxy.DelayWatches(watched, 700*time.Millisecond)
 			defer late.Remove()
-			s.through1(t, "late-"+resource, func() {})
+			s.disturb(t, "late-"+resource, func() {})
 		})
 		t.Run("the watch of "+resource+" expires", func(t *testing.T) {
-			s.through1(t, "expired-"+resource, func() {
+			s.disturb(t, "expired-"+resource, func() {
 				again := s.proxy.Add(faults.Rule{
 					Match: faults.Match{Verbs: []string{"watch"}, Resource: resource}, Times: 1, Do: faults.Answer(http.StatusGone),
 				})
@@ -52,10 +52,10 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	t.Run("nothing is heard of ledgers at all", func(t *testing.T) {
 		hold := s.proxy.HoldWatches(faults.Match{Resource: "configmaps"})
 		defer hold.Release()
-		s.through1(t, "deaf", func() {})
+		s.disturb(t, "deaf", func() {})
 	})
 	t.Run("it can't be reached for a while", func(t *testing.T) {
-		s.through1(t, "away", func() {
+		s.disturb(t, "away", func() {
 			away := s.proxy.Add(faults.Rule{Do: faults.Drop()})
 			s.proxy.Disconnect()
 			time.Sleep(5 * time.Second) // a fault that lasts, not a wait for something
@@ -64,7 +64,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	})
 	checkPromises(t, h.soFar(t))
 	t.Run("it is killed and comes back", func(t *testing.T) {
-		s.through1(t, "killed", func() {
+		s.disturb(t, "killed", func() {
 			server := s.Component("kube-apiserver")
 			if err := server.Kill(t.Context()); err != nil {
 				t.Fatal(err)
@@ -80,8 +80,8 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	})
 }
 
-// through1 goes through a burst. The mishap happens in the middle of it, between two writes.
-func (s *scene) through1(t *testing.T, id string, mishap func()) {
+// disturb goes through a burst. The mishap happens in the middle of it, between two writes.
+func (s *scene) disturb(t *testing.T, id string, mishap func()) {
 	t.Helper()
 	b := s.burst(t, id)
 	hold := s.proxy.HoldWatches(faults.Match{Resource: "services"})
@@ -119,7 +119,7 @@ func (s *scene) failWrites(t *testing.T, id string, how faults.Action) {
 			Match: faults.Match{Verbs: []string{kind.verb}, Resource: kind.resource}, Times: 2, Do: how,
 		})
 	}
-	s.through1(t, id, func() {})
+	s.disturb(t, id, func() {})
 	for kind, rule := range rules {
 		if rule.Hits() == 0 {
 			t.Errorf("nothing did %s", kind)

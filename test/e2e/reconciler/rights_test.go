@@ -52,11 +52,16 @@ func TestRights(t *testing.T) {
 					tc.options(&p.Options)
 				}
 			})
+			defer s.dropLease(t)
+			defer func() {
+				if t.Failed() {
+					s.requests(t, account) // names those that were refused
+				}
+			}()
 			s.elsewhere(t, tc.release)
 			s.everything(t, strings.TrimPrefix(tc.release, "svc-mux-"), tc.options != nil && tc.release == "svc-mux-legacy")
 			run.stop()
 			s.compareRights(t, account, granted)
-			s.dropLease(t)
 		})
 	}
 }
