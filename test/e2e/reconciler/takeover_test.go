@@ -196,10 +196,13 @@ func (e *estate) checkPorts(t *testing.T, at string, mux *corev1.Service) {
 func (e *estate) checkClean(t *testing.T) {
 	t.Helper()
 	for _, key := range append([]types.NamespacedName{e.mux}, e.channels...) {
-		svc := e.get(t, key)
-		if slices.Contains(svc.Finalizers, finalizer) || svc.Annotations[kopfMemory] != "" {
-			t.Errorf("%s has finalizers %v and annotations %v", key, svc.Finalizers, svc.Annotations)
-		}
+		cluster.Eventually(t, fmt.Sprintf("nothing of Kopf's is left on %s", key), func(context.Context) error {
+			svc := e.get(t, key)
+			if slices.Contains(svc.Finalizers, finalizer) || svc.Annotations[kopfMemory] != "" {
+				return fmt.Errorf("it has finalizers %v and annotations %v", svc.Finalizers, svc.Annotations)
+			}
+			return nil
+		})
 	}
 	if got := e.get(t, e.mux).Finalizers; !slices.Contains(got, "service.kubernetes.io/load-balancer-cleanup") {
 		t.Errorf("the provider's finalizer is gone: %v", got)
