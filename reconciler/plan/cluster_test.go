@@ -54,7 +54,7 @@ type cluster struct {
 	hidden      map[types.NamespacedName]bool // what the cache doesn't show
 
 	// established are claims that were in force when a plan had been carried out: promises are about these. names are
-	// all names that a channel's port ever had on the mux.
+	// all names that a channel's port ever had, or could have, on the mux.
 	established map[plan.Slot]plan.Claim
 	names       map[string]types.NamespacedName
 	live        map[types.NamespacedName]plan.Liveness
@@ -102,6 +102,11 @@ func (c *cluster) put(svc *corev1.Service) {
 		if port.NodePort == 0 && key == muxKey {
 			c.nodePort++
 			port.NodePort = c.nodePort
+		}
+	}
+	for _, port := range svc.Spec.Ports {
+		if key != muxKey { // whatever has this name on the mux is the channel's
+			c.names[plan.DerivedName(plan.PortID{Channel: key, Name: port.Name, Protocol: port.Protocol})] = key
 		}
 	}
 	if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {

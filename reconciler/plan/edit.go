@@ -101,39 +101,29 @@ func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
 	return true
 }
 
-// followRenames lets a number follow a port that was renamed: a number asked for at once, one that was picked if there
-// is no doubt which port is meant. The port keeps its name on the mux, so that no packet notices.
+// followRenames lets a number follow a port that was renamed: first those that are asked for, at once, then those that
+// were picked, if there is no doubt which port is meant. The port keeps its name on the mux, so that no packet notices.
 func (e *edit) followRenames() {
-	if len(e.left) == 0 {
-		return
-	}
-	var wanted []wanted
-	for _, w := range e.wanted {
-		claim := e.predecessor(&w)
-		if w.has != nil || claim == nil {
-			wanted = append(wanted, w)
-			continue
+	for _, auto := range [...]bool{false, true} {
+		var still []wanted
+		for _, w := range e.wanted {
+			if len(e.left) == 0 || w.has != nil || (w.fixed() == 0) != auto || !e.follow(&w) {
+				still = append(still, w)
+			}
 		}
-		claim.Owner = w.id(e.channel)
-		e.satisfies(claim, w.port)
+		e.wanted = still
 	}
-	e.wanted = wanted
-	e.dropFollowed()
 }
 
-// dropFollowed takes out of left what has a port again.
-func (e *edit) dropFollowed() {
-	has := make(map[PortID]bool, len(e.channel.Ports))
-	for i := range e.channel.Ports {
-		has[PortID{e.channel.Key, e.channel.Ports[i].Name, e.channel.Ports[i].Protocol}] = true
+// follow is true if a port was renamed, and has its number again.
+func (e *edit) follow(w *wanted) bool {
+	claim := e.predecessor(w)
+	if claim == nil {
+		return false
 	}
-	var left []*Claim
-	for _, claim := range e.left {
-		if !has[claim.Owner] {
-			left = append(left, claim)
-		}
-	}
-	e.left = left
+	e.left = slices.DeleteFunc(e.left, func(c *Claim) bool { return c == claim })
+	claim.Owner = w.id(e.channel)
+	return e.satisfies(claim, w.port)
 }
 
 // predecessor is the claim of a port that went, and that can only have been this one. Two ports of a channel never

@@ -59,21 +59,7 @@ func Survey(w World) *Outlook {
 // foresee decides as Mux does, as far as verdicts go: it writes nothing, so nobody needs to know what. For a mux of
 // 10,000 ports that is a quarter of the work. A test holds both to the same verdicts.
 func foresee(w *World) *pass {
-	p := begin(w)
-	if w.Mux == nil || w.Mux.Deleting || p.otherType() {
-		p.orphan()
-		return p
-	}
-	before := p.ledger()
-	p.register()
-	if freeze := p.standing(&before); freeze != nil {
-		p.freeze(freeze, &before)
-		return p
-	}
-	p.incumbents()
-	p.newcomers()
-	p.deferrals()
-	p.gatherNames()
+	p, _ := judge(w)
 	return p
 }
 

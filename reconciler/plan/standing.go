@@ -79,10 +79,8 @@ func (p *pass) inForce(c *member) bool {
 func (p *pass) reached(c *member) bool {
 	some, all := false, true
 	for _, claim := range c.claims {
-		if claim.State == Held {
-			has := p.live.has(claim)
-			some, all = some || has, all && has
-		}
+		has := p.live.has(claim) // what was to go is still there, too
+		some, all = some || has, all && (has || claim.State != Held)
 	}
 	return all || some && p.showed(c)
 }

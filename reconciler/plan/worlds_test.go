@@ -3,10 +3,9 @@ package plan_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -399,7 +398,6 @@ func TestNoWorldIsStale(t *testing.T) {
 			t.Errorf("%s has no world: remove it", file)
 		}
 	}
-	_ = slices.Sorted(maps.Keys(worlds))
 }
 
 func sameText(t *testing.T, file, got string) {
@@ -428,4 +426,29 @@ func slotFrom(t testing.TB, text string) plan.Slot {
 		t.Fatal(err)
 	}
 	return plan.Slot{Number: int32(n), Protocol: corev1.Protocol(protocol)}
+}
+
+// TestEveryReasonHasAWorld keeps the manual whole.
+func TestEveryReasonHasAWorld(t *testing.T) {
+	source, err := os.ReadFile("reasons.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manual strings.Builder
+	for _, file := range worldFiles(t) {
+		text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		manual.Write(text)
+	}
+	found := regexp.MustCompile(`validation\.Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(found) < 20 {
+		t.Fatalf("%d reasons", len(found))
+	}
+	for _, reason := range found {
+		if !strings.Contains(manual.String(), reason[1]) {
+			t.Errorf("no world shows %s", reason[1])
+		}
+	}
 }
