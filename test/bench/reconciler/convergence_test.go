@@ -122,10 +122,10 @@ func (w *bench) drift(b *testing.B) time.Duration {
 	w.eyes.mu.Lock()
 	had := len(w.eyes.service(space + "/mux").Spec.Ports)
 	w.eyes.mu.Unlock()
+	begin := time.Now()
 	changed, err := w.client.CoreV1().Services(space).Patch(b.Context(), "mux", types.JSONPatchType,
 		[]byte(`[{"op":"remove","path":"/spec/ports/0"}]`), metav1.PatchOptions{})
 	must(b, err)
-	begin := time.Now()
 	return w.eyes.await(b, "the port is back", func(e *eyes) bool {
 		svc := e.service(space + "/mux")
 		return svc.ResourceVersion != changed.ResourceVersion && len(svc.Spec.Ports) == had
