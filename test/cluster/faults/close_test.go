@@ -146,7 +146,7 @@ func TestCloseEndsADialThatGetsNowhere(t *testing.T) {
 
 func TestCloseTellsOfAFunctionThatWaits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes the five seconds that Close is patient")
+		t.Skip("NOT COVERED with -short: Close waits five seconds before it tells")
 	}
 	server := startAPIServer(t)
 	proxy, err := Start(server.config())
