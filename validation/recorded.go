@@ -16,19 +16,19 @@ type PortMapping struct {
 }
 
 // FormatPorts returns the ports annotation, such as "http:80->8080, grpc:9090->20001", in the order given.
-func FormatPorts(mappings []PortMapping) string {
-	var b strings.Builder
+func FormatPorts(mappings []PortMapping) string { return string(AppendPorts(nil, mappings)) }
+
+// AppendPorts appends what FormatPorts returns: to compare it with what is there takes no string of its own.
+func AppendPorts(to []byte, mappings []PortMapping) []byte {
 	for i, m := range mappings {
 		if i > 0 {
-			b.WriteString(", ")
+			to = append(to, ", "...)
 		}
-		b.WriteString(m.Name)
-		b.WriteByte(':')
-		b.WriteString(strconv.Itoa(int(m.Port)))
-		b.WriteString("->")
-		b.WriteString(strconv.Itoa(int(m.Public)))
+		to = append(append(to, m.Name...), ':')
+		to = append(strconv.AppendInt(to, int64(m.Port), 10), "->"...)
+		to = strconv.AppendInt(to, int64(m.Public), 10)
 	}
-	return b.String()
+	return to
 }
 
 // ParsePorts reads a ports annotation; false, and nothing, if any of it is malformed or a name is there twice.

@@ -32,14 +32,18 @@ func (w *wanted) fixed() int32 {
 	return w.port.Request.Number
 }
 
-func (p *pass) compare(c *member) *edit {
-	e := &edit{pass: p, channel: c}
+func (p *pass) compare(c *member) edit {
+	e := edit{pass: p, channel: c}
 	owned := c.claims
-	matched := make([]bool, len(owned))
+	var few [manyPorts]bool
+	matched := few[:]
+	if len(owned) > manyPorts {
+		matched = make([]bool, len(owned))
+	}
 	find := finder(owned)
 	for i := range c.Ports {
 		port := &c.Ports[i]
-		at := find(PortID{c.Key, port.Name, port.Protocol})
+		at := find.at(PortID{c.Key, port.Name, port.Protocol})
 		switch {
 		case at < 0:
 			e.wanted = append(e.wanted, wanted{port: port})
@@ -59,12 +63,15 @@ func (p *pass) compare(c *member) *edit {
 	return e
 }
 
-// finder finds where an owner's claim in force is; it returns a negative number if there is none.
-func finder(claims []*Claim) func(PortID) int {
+// claimFinder finds an owner's claim in force.
+type claimFinder struct {
+	few  []*Claim
+	many map[PortID]int
+}
+
+func finder(claims []*Claim) claimFinder {
 	if len(claims) <= manyPorts {
-		return func(id PortID) int {
-			return slices.IndexFunc(claims, func(c *Claim) bool { return c.State == Held && c.Owner == id })
-		}
+		return claimFinder{few: claims}
 	}
 	index := make(map[PortID]int, len(claims))
 	for i, claim := range claims {
@@ -72,12 +79,18 @@ func finder(claims []*Claim) func(PortID) int {
 			index[claim.Owner] = i
 		}
 	}
-	return func(id PortID) int {
-		if i, found := index[id]; found {
-			return i
-		}
-		return -1
+	return claimFinder{many: index}
+}
+
+// at is where the claim is; negative if there is none.
+func (f claimFinder) at(id PortID) int {
+	if f.many == nil {
+		return slices.IndexFunc(f.few, func(c *Claim) bool { return c.State == Held && c.Owner == id })
 	}
+	if i, found := f.many[id]; found {
+		return i
+	}
+	return -1
 }
 
 // satisfies is true if a claim is what the port asks for, and brings it up to date with the port. An auto port keeps

@@ -116,7 +116,7 @@ func (p *pass) name() {
 		claim.MuxName = legacyName(claim.Owner)
 		if taken[claim.MuxName] || p.another(claim) {
 			claim.MuxName = freeName(claim.Owner, func(name string) bool {
-				return taken[name] || p.live.byName[name] != nil
+				return taken[name] || p.live.named(name) != nil
 			})
 		}
 		taken[claim.MuxName] = true
@@ -125,7 +125,7 @@ func (p *pass) name() {
 
 // another is true if the port of the mux that has the claim's name belongs to another claim of the same derived name.
 func (p *pass) another(claim *Claim) bool {
-	port := p.live.byName[claim.MuxName]
+	port := p.live.named(claim.MuxName)
 	return port != nil && slotOf(port) != claim.Slot() && slices.ContainsFunc(p.claims, func(other *Claim) bool {
 		return other != claim && other.Slot() == slotOf(port) && legacyName(other.Owner) == port.Name
 	})

@@ -44,7 +44,7 @@ func (g *grant) revive(w *wanted, claim *Claim, source Source) {
 
 // newName is a name for a port that nobody has on the mux.
 func (g *grant) newName(id PortID) string {
-	name := freeName(id, func(name string) bool { return g.table.named(name) || g.live.byName[name] != nil })
+	name := freeName(id, func(name string) bool { return g.table.named(name) || g.live.named(name) != nil })
 	g.table.names[name] = nil
 	return name
 }
@@ -68,7 +68,7 @@ func (g *grant) undo() {
 	g.got = nil
 	if g.seated {
 		g.held -= g.adding
-		g.heldBy[g.channel.Key.Namespace] -= g.adding
+		g.countIn(g.channel.Key.Namespace, -g.adding)
 		g.seated = false
 	}
 }
@@ -99,7 +99,7 @@ func (g *grant) commit() {
 			continue
 		}
 		g.carrying[old.Owner.Protocol]--
-		if g.table.holders[old.Slot()] != old {
+		if g.table.holders.at(old.Slot()) != old {
 			taken = append(taken, old) // its number is another port's of this channel now
 			continue
 		}

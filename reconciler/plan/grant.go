@@ -57,7 +57,7 @@ func (g *grant) seat() *refusal {
 		}
 	}
 	g.held += g.adding
-	g.heldBy[namespace] += g.adding
+	g.countIn(namespace, g.adding)
 	g.seated = true
 	return nil
 }
@@ -110,7 +110,7 @@ func (g *grant) number(w *wanted, number int32) *refusal {
 			reason: MuxPortConflict, message: textForeign(w.port.Name, slot, name), advice: g.wayOut(slot), slot: slot,
 		}
 	}
-	holder := g.table.holders[slot]
+	holder := g.table.holders.at(slot)
 	switch {
 	case g.table.leaving[slot]:
 		return &refusal{

@@ -10,15 +10,14 @@ import (
 func (p *pass) incumbents() {
 	p.absentees()
 	p.graces()
-	var edits []*edit
+	edits := make([]edit, 0, len(p.channels))
 	for _, c := range p.channels {
-		if p.inForce(c) {
-			if e := p.letGo(c); e != nil {
-				edits = append(edits, e)
-			}
+		if p.inForce(c) && p.mayHaveAny(c) {
+			edits = append(edits, p.letGo(c))
 		}
 	}
-	for _, e := range edits {
+	for i := range edits {
+		e := &edits[i]
 		p.reconsider(e)
 		if e.channel.refusal != nil {
 			p.refused = append(p.refused, e)
@@ -91,25 +90,36 @@ func (p *pass) releaseAll(claims []*Claim) {
 func (p *pass) count(claim *Claim, n int) {
 	if claim.State == Held || p.published(claim) {
 		p.held += n
-		p.heldBy[claim.Owner.Channel.Namespace] += n
+		p.countIn(claim.Owner.Channel.Namespace, n)
 		p.carrying[claim.Owner.Protocol] += n
 	}
 }
 
-// letGo releases what a channel no longer has in its spec, or may no longer have. What it returns is to be decided
-// once all others have done so; nil if nothing is.
-func (p *pass) letGo(c *member) *edit {
+// countIn counts a namespace's slots, if anybody asks.
+func (p *pass) countIn(namespace string, n int) {
+	if p.w.Mux.CapPerNamespace > 0 {
+		p.heldBy[namespace] += n
+	}
+}
+
+// mayHaveAny is true unless a channel may have no ports any more; then they are released.
+func (p *pass) mayHaveAny(c *member) bool {
 	j := &c.judgement
 	switch {
 	case c.Deleting:
 		j.reason, j.message = NotAccepted, textDeleting()
 		p.releaseAll(c.claims)
-		return nil
+		return false
 	case !p.w.Mux.Namespaces.Allows(c.Key.Namespace):
 		j.reason, j.message = NamespaceNotAllowed, textNamespace(p.w.Mux, c.Key.Namespace)
 		p.releaseAll(c.claims)
-		return nil
+		return false
 	}
+	return true
+}
+
+// letGo releases what a channel no longer has in its spec. What it returns is to be decided once all others have done so.
+func (p *pass) letGo(c *member) edit {
 	p.yield(c)
 	e := p.compare(c)
 	e.followRenames()

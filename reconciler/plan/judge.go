@@ -97,7 +97,7 @@ func (p *pass) deferrals() {
 // passes is true if what stands in the way is gone once this pass is done, and isn't the channel's own.
 func (p *pass) passes(no *refusal, own types.NamespacedName) bool {
 	if no.slot.Number != 0 {
-		holder := p.table.holders[no.slot]
+		holder := p.table.holders.at(no.slot)
 		return holder != nil && p.leaves(holder) && holder.Owner.Channel != own || p.table.leaving[no.slot]
 	}
 	if no.usedUp == "" {

@@ -17,9 +17,10 @@ const (
 
 // liveMux is the mux's ports as they are, and whose each of them is.
 type liveMux struct {
-	bySlot      map[Slot]*corev1.ServicePort
-	byName      map[string]*corev1.ServicePort
-	foreign     []*corev1.ServicePort // not ours, in the order they have
+	ports       []corev1.ServicePort
+	bySlot      *slots[*corev1.ServicePort]
+	byName      map[string]*corev1.ServicePort // see named
+	foreign     []*corev1.ServicePort          // not ours, in the order they have
 	placeholder *corev1.ServicePort
 	// keepsPlaceholder is true if the placeholder stays beside channels' ports.
 	keepsPlaceholder bool
@@ -27,19 +28,27 @@ type liveMux struct {
 
 // readPorts indexes the mux's ports; whose they are is told by register.
 func readPorts(ports []corev1.ServicePort) liveMux {
-	live := liveMux{
-		bySlot: make(map[Slot]*corev1.ServicePort, len(ports)),
-		byName: make(map[string]*corev1.ServicePort, len(ports)),
-	}
+	live := liveMux{ports: ports, bySlot: &slots[*corev1.ServicePort]{}}
 	for i := range ports {
 		port := &ports[i]
-		live.bySlot[slotOf(port)] = port
-		live.byName[port.Name] = port
+		live.bySlot.set(slotOf(port), port)
 		if isPlaceholder(port) {
 			live.placeholder = port
 		}
 	}
 	return live
+}
+
+// named is the port of a name; nil if there is none. Ports are mostly asked for by their numbers, so the names are put
+// in order only once somebody asks for one.
+func (l *liveMux) named(name string) *corev1.ServicePort {
+	if l.byName == nil {
+		l.byName = make(map[string]*corev1.ServicePort, len(l.ports))
+		for i := range l.ports {
+			l.byName[l.ports[i].Name] = &l.ports[i]
+		}
+	}
+	return l.byName[name]
 }
 
 // MayHaveOurs is true if a mux has ports besides the placeholder: a ledger without claims may have lost theirs.
@@ -53,7 +62,7 @@ func isPlaceholder(port *corev1.ServicePort) bool {
 
 // has is true if the claim's port is on the mux, name and all.
 func (l *liveMux) has(claim *Claim) bool {
-	port := l.bySlot[claim.Slot()]
+	port := l.bySlot.at(claim.Slot())
 	return port != nil && port.Name == claim.MuxName
 }
 
@@ -66,15 +75,15 @@ func (p *pass) register() {
 		p.count(claim, +1)
 	}
 	published := func(slot Slot) bool {
-		claim := p.table.holders[slot]
+		claim := p.table.holders.at(slot)
 		return claim != nil && p.published(claim)
 	}
 	for i := range p.w.Mux.Ports {
 		port := &p.w.Mux.Ports[i]
-		slot, claim := slotOf(port), p.table.names[port.Name]
+		slot := slotOf(port)
 		switch {
 		case isPlaceholder(port) || published(slot):
-		case claim != nil, p.unclaimed(port):
+		case p.table.names[port.Name] != nil, p.unclaimed(port):
 			p.table.leave(slot) // unless it is the claim's number, which somebody changed
 		default:
 			p.live.foreign = append(p.live.foreign, port)
@@ -129,12 +138,12 @@ func (p *pass) keepsPlaceholder() bool {
 // fitsPlaceholder is true if the placeholder may come to the mux beside what is there.
 func (p *pass) fitsPlaceholder() bool {
 	slot := slotOf(placeholderPort())
-	return p.live.bySlot[slot] == nil && p.table.holders[slot] == nil && p.roomForPlaceholder()
+	return p.live.bySlot.at(slot) == nil && p.table.holders.at(slot) == nil && p.roomForPlaceholder()
 }
 
 func (p *pass) roomForPlaceholder() bool {
 	mixes := p.carrying[corev1.ProtocolTCP] < p.held && p.w.Mux.Protocols.OneOnly
-	return p.live.byName[placeholderName] == nil && p.held < p.w.Mux.Cap.Ports && !mixes
+	return p.live.named(placeholderName) == nil && p.held < p.w.Mux.Cap.Ports && !mixes
 }
 
 // placeholderLater makes sure of another pass if the placeholder counts from the next one on: it comes because there is
@@ -155,7 +164,7 @@ func (p *pass) placeholderLater() {
 func (p *pass) freeForPlaceholder() bool {
 	slot := slotOf(placeholderPort())
 	_, foreign := p.table.foreign[slot]
-	holder := p.table.holders[slot]
+	holder := p.table.holders.at(slot)
 	return !foreign && (holder == nil || p.leaves(holder))
 }
 

@@ -76,7 +76,7 @@ func countFree(run validation.PortRange, set *numbers) int {
 
 // table says whose each public port is: the one place where that is asked and changed.
 type table struct {
-	holders map[Slot]*Claim
+	holders *slots[*Claim]
 	foreign map[Slot]string // names of ports that aren't ours
 	taken   map[corev1.Protocol]*numbers
 	names   map[string]*Claim // port names in use on the mux, and whose they are; nil for foreign ones
@@ -86,7 +86,7 @@ type table struct {
 
 func newTable(claims int) table {
 	return table{
-		holders: make(map[Slot]*Claim, claims),
+		holders: &slots[*Claim]{},
 		foreign: map[Slot]string{},
 		taken: map[corev1.Protocol]*numbers{
 			corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {},
@@ -106,7 +106,7 @@ func isPort(s Slot) bool {
 }
 
 func (t *table) hold(c *Claim) {
-	t.holders[c.Slot()] = c
+	t.holders.set(c.Slot(), c)
 	t.mark(c.Slot())
 	if other := t.names[c.MuxName]; other == nil || other.State != Held {
 		t.names[c.MuxName] = c // whoever moved away gave its name to the one that moved
@@ -114,10 +114,10 @@ func (t *table) hold(c *Claim) {
 }
 
 func (t *table) drop(c *Claim) {
-	if t.holders[c.Slot()] != c {
+	if t.holders.at(c.Slot()) != c {
 		return
 	}
-	delete(t.holders, c.Slot())
+	t.holders.set(c.Slot(), nil)
 	if _, foreign := t.foreign[c.Slot()]; !foreign && !t.leaving[c.Slot()] {
 		t.taken[c.Owner.Protocol].remove(c.Public)
 	}
@@ -131,7 +131,7 @@ func (t *table) named(name string) bool {
 
 // leave keeps a number that nobody has from being given before it is gone.
 func (t *table) leave(slot Slot) {
-	if t.holders[slot] == nil && isPort(slot) {
+	if t.holders.at(slot) == nil && isPort(slot) {
 		t.leaving[slot] = true
 		t.mark(slot)
 	}

@@ -15,7 +15,8 @@ import (
 type member struct {
 	*ObservedChannel
 	judgement
-	claims []*Claim // in whatever state
+	claims []*Claim  // in whatever state
+	room   [2]*Claim // for the first of them: most have no more
 }
 
 // pass is one decision in the making.
@@ -49,6 +50,8 @@ type pass struct {
 	ink        *inkpad
 	has        map[types.NamespacedName]map[PortID]*Claim // see claimOf
 	conditions []metav1.Condition
+	mappings   []validation.PortMapping
+	note       []byte
 }
 
 func begin(w *World) *pass {
@@ -70,7 +73,7 @@ func begin(w *World) *pass {
 	members := make([]member, n)
 	for i := range w.Channels {
 		c := &members[i]
-		c.ObservedChannel = &w.Channels[i]
+		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
 		p.sorted = append(p.sorted, c)
 		p.byKey[c.Key] = c
 		p.disables = p.disables || c.Disabled

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,14 +45,7 @@ func (p *pass) port(claim *Claim) corev1.ServicePort {
 		Name: claim.MuxName, Protocol: claim.Owner.Protocol, Port: claim.Public,
 		TargetPort: intstr.FromInt32(claim.Public),
 	}
-	live := p.live.byName[claim.MuxName]
-	if live == nil || slotOf(live).Protocol != claim.Owner.Protocol {
-		live = p.live.bySlot[claim.Slot()]
-		if live != nil && p.keeps(live) {
-			live = nil
-		}
-	}
-	if live != nil {
+	if live := p.predecessor(claim); live != nil {
 		port.NodePort = live.NodePort
 		port.AppProtocol = live.AppProtocol
 		if slotOf(live) == claim.Slot() {
@@ -64,6 +56,21 @@ func (p *pass) port(claim *Claim) corev1.ServicePort {
 		port.AppProtocol = appProtocol(c, claim)
 	}
 	return port
+}
+
+// predecessor is what a claim's port was before: it has its name, or at least its number; nil if there is none.
+func (p *pass) predecessor(claim *Claim) *corev1.ServicePort {
+	there := p.live.bySlot.at(claim.Slot())
+	if there != nil && there.Name == claim.MuxName {
+		return there
+	}
+	if named := p.live.named(claim.MuxName); named != nil && slotOf(named).Protocol == claim.Owner.Protocol {
+		return named
+	}
+	if there != nil && p.keeps(there) {
+		return nil
+	}
+	return there
 }
 
 // keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
@@ -95,7 +102,7 @@ func (p *pass) diffPorts(want []corev1.ServicePort) portChange {
 	for i := range want {
 		port := &want[i]
 		slot := slotOf(port)
-		old := p.live.bySlot[slot]
+		old := p.live.bySlot.at(slot)
 		if old == nil {
 			change.added = append(change.added, slot.String())
 			continue
@@ -108,19 +115,26 @@ func (p *pass) diffPorts(want []corev1.ServicePort) portChange {
 			change.changed = append(change.changed, slot.String())
 		}
 	}
-	if stay < len(p.live.bySlot) {
+	if stay < p.live.bySlot.len() {
 		change.removed = p.removed(want)
 	}
 	return change
 }
 
 func (p *pass) removed(want []corev1.ServicePort) []string {
-	left := maps.Clone(p.live.bySlot)
+	var stay slots[bool]
 	for i := range want {
-		delete(left, slotOf(&want[i]))
+		stay.set(slotOf(&want[i]), true)
 	}
-	var removed []string
-	for _, slot := range slices.SortedFunc(maps.Keys(left), compareSlots) {
+	var gone []Slot
+	for i := range p.live.ports {
+		if slot := slotOf(&p.live.ports[i]); !stay.at(slot) {
+			gone = append(gone, slot)
+		}
+	}
+	slices.SortFunc(gone, compareSlots)
+	removed := make([]string, 0, len(gone))
+	for _, slot := range gone {
 		removed = append(removed, slot.String())
 	}
 	return removed

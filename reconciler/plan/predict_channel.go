@@ -67,7 +67,7 @@ func (p *pass) awaitsGuess(no *refusal) bool {
 	if no == nil || no.slot.Number == 0 {
 		return false
 	}
-	holder := p.table.holders[no.slot]
+	holder := p.table.holders.at(no.slot)
 	return holder != nil && holder.Source == Auto && !p.live.has(holder)
 }
 

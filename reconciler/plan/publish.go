@@ -73,7 +73,7 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, claim := range published {
-		if p.live.bySlot[claim.Slot()] == nil {
+		if p.live.bySlot.at(claim.Slot()) == nil {
 			keys = append(keys, claim.Owner.Channel)
 		}
 	}

@@ -38,7 +38,7 @@ func (r *rebuilding) noted(c *member) (noted []Claim, all bool) {
 			continue
 		}
 		noted = append(noted, r.claim(port, recorded.Public, freeName(port.id(), func(name string) bool {
-			return r.names[name] || r.live.byName[name] != nil
+			return r.names[name] || r.live.named(name) != nil
 		})))
 	}
 	return noted, all

@@ -155,12 +155,16 @@ func (p *pass) portsNote(c *member) string {
 	if len(c.claims) == 0 {
 		return ""
 	}
-	mappings := make([]validation.PortMapping, 0, len(c.Ports))
+	mappings := p.mappings[:0]
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		if claim := p.claimOf(c, port); claim != nil {
 			mappings = append(mappings, validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public})
 		}
 	}
-	return validation.FormatPorts(mappings)
+	p.mappings, p.note = mappings, validation.AppendPorts(p.note[:0], mappings) // there is room for the next ones
+	if string(p.note) == c.PortsNote {
+		return c.PortsNote
+	}
+	return string(p.note)
 }

@@ -97,7 +97,7 @@ func (p *pass) published(claim *Claim) bool {
 		if c := p.byKey[claim.Owner.Channel]; c != nil {
 			return !c.Disabled
 		}
-		return p.live.byName[claim.MuxName] != nil
+		return p.live.named(claim.MuxName) != nil
 	case Releasing:
 		if !stuck {
 			return false

@@ -27,7 +27,7 @@ func (p *pass) write(before *established) {
 	if mend || !sameClaims(settled.Claims, written.Claims) || !slices.Equal(settled.Hostnames, written.Hostnames) {
 		p.plan.Settle = &LedgerWrite{Ledger: settled, Why: whySettle(&written, &settled, before.mend, mend)}
 	}
-	p.force(published)
+	p.force(published, reserve.Claims)
 	p.tellRebuilt(before)
 	p.measure()
 }
@@ -35,11 +35,28 @@ func (p *pass) write(before *established) {
 // ledgerNow is the ledger as it must be before the mux changes.
 func (p *pass) ledgerNow(before *established) Ledger {
 	now := Ledger{Mux: p.w.Key, Generation: before.ledger.Generation, Hostnames: p.dns.holders}
+	if p.asBefore(before.ledger.Claims) {
+		now.Claims = before.ledger.Claims
+		return now.sorted()
+	}
 	now.Claims = make([]Claim, 0, len(p.claims))
 	for _, claim := range p.claims {
 		now.Claims = append(now.Claims, *claim)
 	}
 	return now.sorted()
+}
+
+// asBefore is true if no claim changed.
+func (p *pass) asBefore(claims []Claim) bool {
+	if len(claims) != len(p.claims) {
+		return false
+	}
+	for i := range claims {
+		if !claims[i].same(p.claims[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // ledgerAfter is the ledger once the mux has changed: what went is dropped, or held for its owner for a while.
@@ -67,10 +84,13 @@ func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
 }
 
 // force tells which claims backends go by: those on the mux, and for as long as they are there, those that leave.
-func (p *pass) force(published []*Claim) {
-	p.plan.InForce = make([]Claim, 0, len(published))
-	for _, claim := range published {
-		p.plan.InForce = append(p.plan.InForce, *claim)
+func (p *pass) force(published []*Claim, all []Claim) {
+	p.plan.InForce = slices.Clip(all)
+	if len(published) < len(all) {
+		p.plan.InForce = make([]Claim, 0, len(published))
+		for _, claim := range published {
+			p.plan.InForce = append(p.plan.InForce, *claim)
+		}
 	}
 	for _, claim := range p.claims {
 		if claim.State == Releasing && p.live.has(claim) && !p.published(claim) {
