@@ -68,6 +68,7 @@ func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) 
 		return fmt.Errorf("ports of mux %s: %w", key, err)
 	}
 	l.Metrics.Wrote("mux")
+	l.calm.wrote(key, l.Now())
 	l.wrote(o.service, svc)
 	o.service = l.services.Latest(key, svc)
 	return nil

@@ -29,6 +29,9 @@ func BenchmarkConvergence(b *testing.B) {
 	}
 }
 
+// originals is what the original took for ten channels.
+const originals = 430
+
 func convergence(b *testing.B, n int) {
 	w := start(b)
 	w.floor(b, names("warm-up", 20)) // a fresh API server's first requests are slow
@@ -47,7 +50,11 @@ func convergence(b *testing.B, n int) {
 	last := time.Now()
 	done := w.eyes.await(b, "all channels", programmed(append(all, warm...)))
 	name := fmt.Sprintf("reconciler/convergence-of-%d", n)
-	figure.Against(os.Stdout, name, milliseconds(done.Sub(last)), "ms", milliseconds(floor), 1.5)
+	if n >= 100 {
+		figure.Against(os.Stdout, name, milliseconds(done.Sub(last)), "ms", milliseconds(floor), 1.5)
+	} else { // that is the quiet time that ends a burst, whatever the floor
+		figure.AtMost(os.Stdout, name, milliseconds(done.Sub(last)), "ms", originals)
+	}
 	b.ReportMetric(milliseconds(last.Sub(first)), "ms-creating")
 	b.ReportMetric(milliseconds(floor), "ms-floor")
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestFigures(t *testing.T) {
+	lines := "goos: linux\na/b 12.5 ms ratio=1.25 target=2 ok\nBenchmarkX-2 1 1034 ns/op\na/c 1234 requests ratio=0.10 target=1 short\n"
+	found, err := read([]byte(lines))
+	if err != nil || len(found) != 2 || found["a/b"] != 12.5 || found["a/c"] != 1234 {
+		t.Errorf("got %v and %v", found, err)
+	}
+	for name, bad := range map[string]string{
+		"a figure twice":     "a/b 1 ms ratio=1 target=2 ok\na/b 2 ms ratio=1 target=2 ok\n",
+		"a value of letters": "a/b many ms ratio=1 target=2 ok\n",
+	} {
+		if _, err := read([]byte(bad)); err == nil || !strings.Contains(err.Error(), "a/b") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestDrawing(t *testing.T) {
+	figures := map[string]float64{}
+	for _, p := range panels() {
+		for i, r := range p.rows {
+			figures[r.name] = float64(i + 1)
+		}
+	}
+	drawn, err := draw(figures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(drawn))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("that is no SVG: %v", err)
+		}
+	}
+	delete(figures, "reconciler/drift-put-right")
+	if _, err := draw(figures); err == nil || !strings.Contains(err.Error(), "reconciler/drift-put-right") {
+		t.Errorf("a figure that isn't there: got %v", err)
+	}
+}
