@@ -5,15 +5,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.uber.org/zap/zapcore"
 
 	"nowake.ai/svc-lb-mux/validation"
+	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
 // Options are what a process is told: by flags and, where none is given, by environment variables.
@@ -61,9 +60,9 @@ func DefaultOptions(getenv func(string) string) Options {
 }
 
 // AddFlags lets flags overrule what is there.
-func (o *Options) AddFlags(flags *flag.FlagSet) {
-	text := func(to *string, name, usage string) { flags.StringVar(to, name, *to, usage) }
-	span := func(to *time.Duration, name, usage string) { flags.DurationVar(to, name, *to, usage) }
+func (o *Options) AddFlags(set *flag.FlagSet) {
+	text := func(to *string, name, usage string) { set.StringVar(to, name, *to, usage) }
+	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
 
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
@@ -78,7 +77,7 @@ func (o *Options) AddFlags(flags *flag.FlagSet) {
 	span(&o.DrainDelay, "drain-delay",
 		"`time` for which reviews are still taken after SIGTERM, while the cluster stops sending them")
 	span(&o.DrainTimeout, "drain-timeout", "`time` to wait for reviews that are still under way after that")
-	o.PredictOptions.addFlags(flags)
+	o.PredictOptions.addFlags(set)
 }
 
 // Check says everything that is wrong, each with its flag, its value and the way out.
@@ -89,18 +88,10 @@ func (o Options) Check() error {
 }
 
 func (o Options) language() (validation.Language, error) {
-	if err := errors.Join(o.checkPrefix(), o.checkNamespace()); err != nil {
+	if err := errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespace()); err != nil {
 		return validation.Language{}, err
 	}
 	return validation.New(o.APIPrefix, o.DefaultMuxNamespace)
-}
-
-// checkPrefix and checkNamespace each put something good in the other's place, so that both are told.
-func (o Options) checkPrefix() error {
-	if _, err := validation.New(o.APIPrefix, "default"); err != nil {
-		return fmt.Errorf("--api-prefix (API_PREFIX): %w", err)
-	}
-	return nil
 }
 
 func (o Options) checkNamespace() error {
@@ -108,45 +99,22 @@ func (o Options) checkNamespace() error {
 		return errors.New("--default-mux-namespace is empty: name the namespace that muxes live in, there or in " +
 			"DEFAULT_MUX_NAMESPACE or NAMESPACE")
 	}
-	if _, err := validation.New(validation.DefaultPrefix, o.DefaultMuxNamespace); err != nil {
-		return fmt.Errorf("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE): %w", err)
-	}
-	return nil
+	return flags.Namespace("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE)", o.DefaultMuxNamespace)
 }
 
 func (o Options) level() (zapcore.Level, error) {
-	if o.LogLevel != "" {
-		switch level, err := zapcore.ParseLevel(o.LogLevel); {
-		case err == nil && level <= zapcore.ErrorLevel:
-			return level, nil
-		default:
-			return level, fmt.Errorf("--log-level %q: write debug, info, warn or error", o.LogLevel)
-		}
-	}
-	debug, err := Switch(o.Debug).on("SVC_LB_MUX_DEBUG")
-	switch {
-	case err != nil:
-		return zapcore.InfoLevel, fmt.Errorf("%w, or overrule it with --log-level", err)
-	case debug:
-		return zapcore.DebugLevel, nil
-	}
-	return zapcore.InfoLevel, nil
+	word, err := flags.Level(o.LogLevel, o.Debug)
+	level, _ := zapcore.ParseLevel(word)
+	return level, err
 }
 
 func (o Options) checkAddresses() error {
-	err := errors.Join(checkAddress("--address", o.Address), checkAddress("--probe-address", o.ProbeAddress))
+	err := errors.Join(flags.Address("--address", o.Address, "9443"),
+		flags.Address("--probe-address", o.ProbeAddress, "8081"))
 	if err == nil && o.Address == o.ProbeAddress && !strings.HasSuffix(o.Address, ":0") {
 		return fmt.Errorf("--probe-address %q is --address too: give it a port of its own", o.ProbeAddress)
 	}
 	return err
-}
-
-func checkAddress(name, value string) error {
-	_, port, err := net.SplitHostPort(value)
-	if number, portErr := strconv.ParseUint(port, 10, 16); err == nil && portErr == nil && number <= 65535 {
-		return nil
-	}
-	return fmt.Errorf("%s %q is not host:port: write :9443, or 127.0.0.1:9443", name, value)
 }
 
 func (o Options) checkFiles() error {

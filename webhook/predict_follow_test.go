@@ -17,6 +17,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
 // apiServer answers about Services as one without watch lists does, or refuses.
@@ -175,7 +177,7 @@ func TestWithoutAWayToTheAPIServerAdmissionGoesOn(t *testing.T) {
 }
 
 func TestAProcessIsReadyWithoutTheAPIServerAndAsksItOnlyOnRequest(t *testing.T) {
-	for name, predict := range map[string]Switch{"off": "", "on": "true"} {
+	for name, predict := range map[string]flags.Switch{"off": "", "on": "true"} {
 		t.Run(name, func(t *testing.T) {
 			server := newAPIServer(t)
 			server.refuses.Store(true)

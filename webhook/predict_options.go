@@ -3,46 +3,48 @@ package webhook
 import (
 	"errors"
 	"flag"
+
+	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
 // PredictOptions are about what a change will come to. Off, nothing is asked of the API server, and no right is needed.
 type PredictOptions struct {
 	// Predict reads Services, and warns of what channels and muxes are about to run into.
-	Predict Switch
+	Predict flags.Switch
 	// Strict denies what those Services prove.
-	Strict Switch
+	Strict flags.Switch
 	// HideHolders names channels of one's own namespace only.
-	HideHolders Switch
+	HideHolders flags.Switch
 	// Kubeconfig is the file that says how to reach the API server; empty means from within the cluster.
 	Kubeconfig string
 }
 
 func defaultPredictOptions(getenv func(string) string) PredictOptions {
 	return PredictOptions{
-		Predict: Switch(getenv("PREDICT")), Strict: Switch(getenv("PREDICT_STRICT")),
-		HideHolders: Switch(getenv("PREDICT_HIDE_HOLDERS")), Kubeconfig: getenv("KUBECONFIG"),
+		Predict: flags.Switch(getenv("PREDICT")), Strict: flags.Switch(getenv("PREDICT_STRICT")),
+		HideHolders: flags.Switch(getenv("PREDICT_HIDE_HOLDERS")), Kubeconfig: getenv("KUBECONFIG"),
 	}
 }
 
-func (o *PredictOptions) addFlags(flags *flag.FlagSet) {
-	flags.Var(&o.Predict, "predict", "read Services, and warn of what the reconciler would refuse: true or false (PREDICT)")
-	flags.Var(&o.Strict, "predict-strict", "deny it, where Services alone prove it (PREDICT_STRICT)")
-	flags.Var(&o.HideHolders, "predict-hide-holders",
+func (o *PredictOptions) addFlags(set *flag.FlagSet) {
+	set.Var(&o.Predict, "predict", "read Services, and warn of what the reconciler would refuse: true or false (PREDICT)")
+	set.Var(&o.Strict, "predict-strict", "deny it, where Services alone prove it (PREDICT_STRICT)")
+	set.Var(&o.HideHolders, "predict-hide-holders",
 		"name no channels of other namespaces, such as who has a number (PREDICT_HIDE_HOLDERS)")
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+	set.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"`file` that says how to reach the API server, for --predict (KUBECONFIG); from within the cluster if empty")
 }
 
 func (o *PredictOptions) check() error {
-	predict, err := o.Predict.on("--predict (PREDICT)")
-	strict, strictErr := o.Strict.on("--predict-strict (PREDICT_STRICT)")
-	_, hideErr := o.HideHolders.on("--predict-hide-holders (PREDICT_HIDE_HOLDERS)")
+	predict, err := o.Predict.On("--predict (PREDICT)")
+	strict, strictErr := o.Strict.On("--predict-strict (PREDICT_STRICT)")
+	_, hideErr := o.HideHolders.On("--predict-hide-holders (PREDICT_HIDE_HOLDERS)")
 	if err == nil && strict && !predict {
 		strictErr = errors.New("--predict-strict (PREDICT_STRICT) denies what --predict foresees: set --predict too")
 	}
 	return errors.Join(err, strictErr, hideErr)
 }
 
-func (o *PredictOptions) predict() bool { return o.Predict.yes() }
-func (o *PredictOptions) strict() bool  { return o.Strict.yes() }
-func (o *PredictOptions) hide() bool    { return o.HideHolders.yes() }
+func (o *PredictOptions) predict() bool { return o.Predict.Yes() }
+func (o *PredictOptions) strict() bool  { return o.Strict.Yes() }
+func (o *PredictOptions) hide() bool    { return o.HideHolders.Yes() }

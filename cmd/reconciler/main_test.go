@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			got := outcome{Code: run(t.Context(), tc.args, nothing, &stdout, &stderr)}
+			got := outcome{Code: program(nothing).Start(t.Context(), tc.args, &stdout, &stderr)}
 			got.Stdout = stdout.String()
 			got.Stderr, _, _ = strings.Cut(stderr.String(), "\n")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -85,7 +85,7 @@ func TestAProcessToldToEndExits0(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	args := []string{"--kubeconfig=" + kubeconfig(t), "--probe-address=127.0.0.1:0"}
-	if code := run(ctx, args, nothing, io.Discard, io.Discard); code != 0 {
+	if code := program(nothing).Start(ctx, args, io.Discard, io.Discard); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -3,57 +3,21 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
-	"nowake.ai/svc-lb-mux/cmd/internal/version"
+	"nowake.ai/svc-lb-mux/cmd/internal/process"
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-// The exit codes, besides 0: told to end, and ended in order.
-const (
-	failed  = 1
-	refused = 2 // the command line, or the environment
-)
+func main() { process.Main(program) }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
-}
-
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func program(getenv func(string) string) process.Program {
 	options := webhook.DefaultOptions(getenv)
-	flags := flag.NewFlagSet("webhook", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	show := flags.Bool("version", false, "print the version and exit")
-	options.AddFlags(flags)
-
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return refused // the flag set has said why
-	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "webhook: takes no arguments, got %q; try --help\n", flags.Arg(0))
-		return refused
-	case *show:
-		fmt.Fprintln(stdout, "webhook", version.String())
-		return 0
+	return process.Program{
+		Name:    "webhook",
+		Options: &options,
+		Run: func(ctx context.Context, version string, logs io.Writer) error {
+			return webhook.Run(ctx, options, version, logs)
+		},
 	}
-	if err := options.Check(); err != nil {
-		fmt.Fprintf(stderr, "webhook: %v\n", err)
-		return refused
-	}
-	if err := webhook.Run(ctx, options, version.String(), stderr); err != nil {
-		fmt.Fprintf(stderr, "webhook: %v\n", err)
-		return failed
-	}
-	return 0
 }

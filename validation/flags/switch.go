@@ -1,4 +1,4 @@
-package webhook
+package flags
 
 import (
 	"fmt"
@@ -11,16 +11,17 @@ type Switch string
 // String returns what was set.
 func (s *Switch) String() string { return string(*s) }
 
-// Set takes anything: Options.Check judges it.
+// Set takes anything: On judges it, so that all mistakes are told at once.
 func (s *Switch) Set(value string) error {
 	*s = Switch(value)
 	return nil
 }
 
-// IsBoolFlag lets --predict stand alone.
+// IsBoolFlag lets --dry-run stand alone.
 func (s *Switch) IsBoolFlag() bool { return true }
 
-func (s Switch) on(name string) (bool, error) {
+// On judges what was set; name says where.
+func (s Switch) On(name string) (bool, error) {
 	switch strings.ToLower(string(s)) {
 	case "1", "true", "t", "yes", "y", "on":
 		return true, nil
@@ -30,8 +31,8 @@ func (s Switch) on(name string) (bool, error) {
 	return false, fmt.Errorf("%s %q is neither true nor false: write one of them", name, string(s))
 }
 
-// yes is what a switch says that was judged before.
-func (s Switch) yes() bool {
-	on, err := s.on("")
+// Yes is what a switch says that was judged before.
+func (s Switch) Yes() bool {
+	on, err := s.On("")
 	return on && err == nil
 }
