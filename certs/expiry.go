@@ -31,6 +31,9 @@ func stageOf(leaf *x509.Certificate, now time.Time) stage {
 	return fresh
 }
 
+// EndsSoon is true for a certificate whose end is near, by the same measure for everybody who tells of it.
+func EndsSoon(leaf *x509.Certificate, now time.Time) bool { return stageOf(leaf, now) == ending }
+
 // tellExpiry says each stage of the served certificate once. A new one begins anew: also one that comes with its end
 // near is told of.
 func (f *Files) tellExpiry() {

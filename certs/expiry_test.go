@@ -96,3 +96,31 @@ func TestTheLoadedCertificateIsToldByAllItsNames(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestReadinessNamesWhatIsWrong(t *testing.T) {
+	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
+	f := follow(volume.Dir)
+	begin := time.Now()
+	for _, step := range []struct {
+		what          string
+		do            func()
+		ready, remark string // a part of each; empty if there is nothing to say
+	}{
+		{"no files yet", func() {}, "no such file", ""},
+		{"a pair", func() { volume.Put(t, authority.Pair(t, begin.Add(time.Hour))) }, "", ""},
+		{"broken files", func() { volume.Put(t, certstest.Pair{}) }, "", "the last good certificate is served, until"},
+		{"its end", func() { f.now = func() time.Time { return begin.Add(2 * time.Hour) } }, "has expired at", "the last good"},
+		{"a new pair", func() { volume.Put(t, authority.Pair(t, begin.Add(3*time.Hour))) }, "", ""},
+	} {
+		step.do()
+		f.Look(t.Context())
+		ready, remark := "", f.Remark()
+		if err := f.Ready(); err != nil {
+			ready = err.Error()
+		}
+		if !strings.Contains(ready, step.ready) || (ready == "") != (step.ready == "") ||
+			!strings.Contains(remark, step.remark) || (remark == "") != (step.remark == "") {
+			t.Errorf("%s: ready %q, remark %q; want %q and %q in them", step.what, ready, remark, step.ready, step.remark)
+		}
+	}
+}

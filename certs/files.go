@@ -63,15 +63,31 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, f.Ready()
 }
 
-// Ready is nil once a pair is loaded, however broken the files have become since: the last good one is served on.
+// Ready is nil while a pair is served that isn't past its end, however broken the files have become since: the last good
+// one is served on. A pod whose certificate has expired isn't ready: others may have a newer one, and no API server
+// takes this one.
 func (f *Files) Ready() error {
-	if f.current.Load() != nil {
+	pair := f.current.Load()
+	if pair != nil && !f.expired(pair) {
 		return nil
+	}
+	if pair != nil {
+		return fmt.Errorf("the certificate has expired at %s, and %s holds no newer one: renew it; nothing needs a restart",
+			pair.Leaf.NotAfter.UTC().Format(time.RFC3339), f.options.CertFile)
 	}
 	if failure := f.failure.Load(); failure != nil {
 		return fmt.Errorf("no certificate is loaded: %w", *failure)
 	}
 	return errors.New("no certificate is loaded: its files are still being read")
+}
+
+// Remark says what is wrong with the files while the last good pair is served on; empty if nothing is.
+func (f *Files) Remark() string {
+	failure := f.failure.Load()
+	if failure == nil || f.current.Load() == nil {
+		return ""
+	}
+	return fmt.Sprintf("the last good certificate is served, until %s: %v", f.NotAfter().UTC().Format(time.RFC3339), *failure)
 }
 
 // NotAfter is when the served certificate expires; zero if there is none.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
@@ -41,18 +42,20 @@ func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 // cacheOptions has informers keep as little as will do. What is dropped doesn't depend on what an object is at the
 // moment: a Service that becomes a channel later isn't sent again.
 func cacheOptions(options *Options) cache.Options {
-	ledgers := cache.ByObject{Label: ledger.Selector()}
+	var beside map[string]cache.Config // where muxes are
 	for _, namespace := range options.muxNamespaces() {
-		if ledgers.Namespaces == nil {
-			ledgers.Namespaces = map[string]cache.Config{}
+		if beside == nil {
+			beside = map[string]cache.Config{}
 		}
-		ledgers.Namespaces[namespace] = cache.Config{}
+		beside[namespace] = cache.Config{}
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Service{}:            {Transform: trimService(options)},
 			&discoveryv1.EndpointSlice{}: {Transform: trimSlice},
-			&corev1.ConfigMap{}:          ledgers,
+			&corev1.ConfigMap{}:          {Label: ledger.Selector(), Namespaces: beside},
+			// Nobody asks for these unless they are written on request.
+			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: beside}, //nolint:staticcheck // deprecated, and asked for by who still reads it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}

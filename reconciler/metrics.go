@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // metrics counts what is decided and done. Gauges and counters of a mux go with it, and none has a port or a channel
@@ -24,7 +25,9 @@ type metrics struct {
 
 	gauges   []gauge
 	channels *prometheus.Desc
+	frozenBy *prometheus.Desc
 	freezes  *prometheus.Desc
+	repeated *prometheus.Desc
 }
 
 // muxFigures are those of one mux.
@@ -32,7 +35,9 @@ type muxFigures struct {
 	usage    plan.Usage
 	verdicts map[[2]string]int // by verdict and reason
 	frozen   bool
+	frozenBy validation.Reason
 	freezes  int
+	repeated int
 }
 
 // gauge is one figure of every mux.
@@ -86,7 +91,12 @@ func (m *metrics) describe() {
 	})
 	m.channels = prometheus.NewDesc("svc_lb_mux_channels", "Channels of the mux, by verdict (accepted, refused) and reason.",
 		append(mux, "verdict", "reason"), nil)
+	m.frozenBy = prometheus.NewDesc("svc_lb_mux_freeze_info",
+		"1 while the mux is frozen; the label says by what. There is none for a mux that isn't.", append(mux, "reason"), nil)
 	m.freezes = prometheus.NewDesc("svc_lb_mux_freezes_total", "How often the mux was frozen.", mux, nil)
+	m.repeated = prometheus.NewDesc("svc_lb_mux_repeated_corrections_total",
+		"How often the mux, or one of its channels, was put right again soon after the last time: somebody keeps changing it.",
+		mux, nil)
 }
 
 // Describe is for prometheus.Collector.
@@ -95,7 +105,9 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 		ch <- g.desc
 	}
 	ch <- m.channels
+	ch <- m.frozenBy
 	ch <- m.freezes
+	ch <- m.repeated
 }
 
 // Collect is for prometheus.Collector.
@@ -110,7 +122,13 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(m.channels, prometheus.GaugeValue, float64(count), key.Namespace, key.Name,
 				verdict[0], verdict[1])
 		}
+		if figures.frozen {
+			ch <- prometheus.MustNewConstMetric(m.frozenBy, prometheus.GaugeValue, 1, key.Namespace, key.Name,
+				string(figures.frozenBy))
+		}
 		ch <- prometheus.MustNewConstMetric(m.freezes, prometheus.CounterValue, float64(figures.freezes), key.Namespace, key.Name)
+		ch <- prometheus.MustNewConstMetric(m.repeated, prometheus.CounterValue, float64(figures.repeated), key.Namespace,
+			key.Name)
 	}
 }
 
@@ -136,6 +154,18 @@ func (m *metrics) Decided(p *plan.Plan, took time.Duration) {
 		figures.freezes++
 	}
 	figures.usage, figures.verdicts, figures.frozen = p.Usage, verdicts, p.Freeze != nil
+	if p.Freeze != nil {
+		figures.frozenBy = p.Freeze.Reason
+	}
+}
+
+// Repeated counts what was put right again, on a mux or on a channel of it.
+func (m *metrics) Repeated(mux types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if figures := m.muxes[mux]; figures != nil { // else it is gone, and its series with it
+		figures.repeated++
+	}
 }
 
 // Applied takes how long it took to carry out a plan.

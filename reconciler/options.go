@@ -5,14 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.uber.org/zap/zapcore"
 
 	"nowake.ai/svc-lb-mux/validation"
+	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
 // Options are what a process is told: by flags and, where none is given, by environment variables.
@@ -26,7 +25,7 @@ type Options struct {
 	// MuxNamespaces are those that muxes are in, separated by commas; all if empty.
 	MuxNamespaces string
 	// DryRun is whether to print what would be written, and write nothing.
-	DryRun Switch
+	DryRun flags.Switch
 	// LogLevel is debug, info, warn or error; empty is info, or debug if Debug is true-like.
 	LogLevel string
 	// Debug is the environment's word; a flag would say LogLevel.
@@ -50,10 +49,10 @@ type Options struct {
 	Writes int
 	// LegacyEndpoints asks for an Endpoints object on each mux.
 	LegacyEndpoints bool
-}
 
-// Switch is a flag that the environment may set as freely as the original let it.
-type Switch string
+	AdmissionOptions
+	OnceOptions
+}
 
 // DefaultOptions takes from the environment what it says.
 func DefaultOptions(getenv func(string) string) Options {
@@ -61,7 +60,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		APIPrefix:           cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
 		Namespace:           cmp.Or(getenv("NAMESPACE"), "default"),
 		DefaultMuxNamespace: getenv("DEFAULT_MUX_NAMESPACE"),
-		DryRun:              Switch(getenv("DRYRUN_MODE")),
+		DryRun:              flags.Switch(getenv("DRYRUN_MODE")),
 		Debug:               getenv("SVC_LB_MUX_DEBUG"),
 		ProbeAddress:        ":8081",
 		Kubeconfig:          getenv("KUBECONFIG"),
@@ -74,41 +73,45 @@ func DefaultOptions(getenv func(string) string) Options {
 		Quiet:               50 * time.Millisecond,
 		Longest:             time.Second,
 		Writes:              16,
+		OnceOptions:         defaultOnceOptions(),
 	}
 }
 
 // AddFlags lets flags overrule what is there.
-func (o *Options) AddFlags(flags *flag.FlagSet) {
-	text := func(to *string, name, usage string) { flags.StringVar(to, name, *to, usage) }
-	span := func(to *time.Duration, name, usage string) { flags.DurationVar(to, name, *to, usage) }
+func (o *Options) AddFlags(set *flag.FlagSet) {
+	text := func(to *string, name, usage string) { set.StringVar(to, name, *to, usage) }
+	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
 
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
 	text(&o.Namespace, "namespace", "the process's own `namespace`, where its lease is (NAMESPACE)")
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
 		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
 	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` that muxes are in, separated by commas; all if empty")
-	flags.Var(&o.DryRun, "dry-run", "print what would be written, and write nothing: true or false (DRYRUN_MODE)")
+	set.Var(&o.DryRun, "dry-run", "print what would be written, and write nothing: true or false (DRYRUN_MODE)")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
 	text(&o.Kubeconfig, "kubeconfig", "`file` that says how to reach the API server (KUBECONFIG); from within the cluster if empty")
-	flags.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "wait to be the leader before anything is written")
+	set.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "wait to be the leader before anything is written")
 	text(&o.LeaseName, "lease-name", "`name` of the lease that leaders hold")
 	span(&o.LeaseDuration, "lease-duration", "`time` after which a leader that was heard of last is taken for gone")
 	span(&o.RenewDeadline, "renew-deadline", "`time` for which a leader tries to stay it")
 	span(&o.RetryPeriod, "retry-period", "`time` between two tries to become it")
 	span(&o.Quiet, "quiet", "`time` without changes that ends a burst: then a mux is written")
 	span(&o.Longest, "longest", "`time` after which it is written though changes keep coming")
-	flags.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side, for channels and for backends each")
-	flags.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
+	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side, for channels and for backends each")
+	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
 		"write an Endpoints object on each mux too, for readers that know no EndpointSlices")
+	o.AdmissionOptions.addFlags(set)
+	o.OnceOptions.addFlags(set)
 }
 
 // Check says everything that is wrong, each with its flag, its value and the way out.
 func (o *Options) Check() error {
 	_, levelErr := o.level()
-	_, dryErr := o.DryRun.on("--dry-run (DRYRUN_MODE)")
-	return errors.Join(o.checkPrefix(), o.checkNamespaces(), levelErr, dryErr, o.checkAddress(), o.checkTimes(), o.checkNumbers(),
-		o.checkKubeconfig())
+	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
+	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(), levelErr, dryErr,
+		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(),
+		o.checkKubeconfig(), o.AdmissionOptions.check(), o.checkOnce())
 }
 
 func (o *Options) checkKubeconfig() error {
@@ -123,21 +126,9 @@ func (o *Options) language() (validation.Language, error) {
 	return validation.New(o.APIPrefix, cmp.Or(o.DefaultMuxNamespace, o.Namespace))
 }
 
-// checkPrefix and checkNamespaces each put something good in the other's place, so that all is told at once.
-func (o *Options) checkPrefix() error {
-	if _, err := validation.New(o.APIPrefix, "default"); err != nil {
-		return fmt.Errorf("--api-prefix (API_PREFIX): %w", err)
-	}
-	return nil
-}
-
 func (o *Options) checkNamespaces() error {
 	var errs []error
-	check := func(what, namespace string) {
-		if _, err := validation.New(validation.DefaultPrefix, namespace); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", what, err))
-		}
-	}
+	check := func(what, namespace string) { errs = append(errs, flags.Namespace(what, namespace)) }
 	check("--namespace (NAMESPACE)", o.Namespace)
 	if o.DefaultMuxNamespace != "" {
 		check("--default-mux-namespace (DEFAULT_MUX_NAMESPACE)", o.DefaultMuxNamespace)
@@ -149,37 +140,23 @@ func (o *Options) checkNamespaces() error {
 }
 
 // muxNamespaces is the list; empty for all.
-func (o *Options) muxNamespaces() []string {
-	var namespaces []string
-	for name := range strings.SplitSeq(o.MuxNamespaces, ",") {
+func (o *Options) muxNamespaces() []string { return list(o.MuxNamespaces) }
+
+// list takes apart what is separated by commas.
+func list(text string) []string {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name != "" {
-			namespaces = append(namespaces, name)
+			names = append(names, name)
 		}
 	}
-	return namespaces
+	return names
 }
 
 func (o *Options) level() (zapcore.Level, error) {
-	if o.LogLevel != "" {
-		level, err := zapcore.ParseLevel(o.LogLevel)
-		if err != nil || level > zapcore.ErrorLevel {
-			return level, fmt.Errorf("--log-level %q: write debug, info, warn or error", o.LogLevel)
-		}
-		return level, nil
-	}
-	debug, err := Switch(o.Debug).on("SVC_LB_MUX_DEBUG")
-	if debug {
-		return zapcore.DebugLevel, err
-	}
-	return zapcore.InfoLevel, err
-}
-
-func (o *Options) checkAddress() error {
-	_, port, err := net.SplitHostPort(o.ProbeAddress)
-	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		return fmt.Errorf("--probe-address %q is not host:port: write :8081, or 127.0.0.1:8081", o.ProbeAddress)
-	}
-	return nil
+	word, err := flags.Level(o.LogLevel, o.Debug)
+	level, _ := zapcore.ParseLevel(word)
+	return level, err
 }
 
 func (o *Options) checkTimes() error {
@@ -212,26 +189,4 @@ func (o *Options) checkNumbers() error {
 		errs = append(errs, errors.New("--lease-name is empty: name the lease that leaders hold"))
 	}
 	return errors.Join(errs...)
-}
-
-// String returns what was set.
-func (s *Switch) String() string { return string(*s) }
-
-// Set takes anything: Options.Check judges it.
-func (s *Switch) Set(value string) error {
-	*s = Switch(value)
-	return nil
-}
-
-// IsBoolFlag lets --dry-run stand alone.
-func (s *Switch) IsBoolFlag() bool { return true }
-
-func (s Switch) on(name string) (bool, error) {
-	switch strings.ToLower(string(s)) {
-	case "1", "true", "t", "yes", "y", "on":
-		return true, nil
-	case "", "0", "false", "f", "no", "n", "off":
-		return false, nil
-	}
-	return false, fmt.Errorf("%s %q is neither true nor false: write one of them", name, string(s))
 }

@@ -15,19 +15,20 @@ import (
 
 // probeServer serves probes and metrics from the beginning, whether or not the API server is there, and whether its
 // process leads or waits to: else whoever waits for the API server would be taken for dead.
-func probeServer(listener net.Listener, m manager.Manager, registry *prometheus.Registry) *manager.Server {
+func probeServer(listener net.Listener, m manager.Manager, admission func() error, registry *prometheus.Registry) *manager.Server {
 	patience := time.Second
 	return &manager.Server{
 		Name: "probes and metrics", Listener: listener, ShutdownTimeout: &patience,
 		Server: &http.Server{
-			Handler: routes(m, registry), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+			Handler: routes(m, admission, registry), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 			WriteTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
 		},
 	}
 }
 
-// routes: alive is whoever answers; ready is who knows the cluster, so that it could lead.
-func routes(m manager.Manager, registry *prometheus.Registry) http.Handler {
+// routes: alive is whoever answers; ready is who knows the cluster, so that it could lead, and finds admission on guard, if
+// it was told to look: so to wait for it is to wait until bad muxes and channels are refused.
+func routes(m manager.Manager, admission func() error, registry *prometheus.Registry) http.Handler {
 	paths := http.NewServeMux()
 	paths.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	paths.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +38,12 @@ func routes(m manager.Manager, registry *prometheus.Registry) http.Handler {
 			http.Error(w, "the cache isn't filled yet: is the API server there, and may we list Services, EndpointSlices "+
 				"and ConfigMaps?", http.StatusServiceUnavailable)
 			return
+		}
+		if admission != nil {
+			if err := admission(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})

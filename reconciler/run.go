@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/zapr"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
@@ -37,8 +37,15 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 	if err != nil {
 		return err
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(thrift)
+	}
 	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now}.Run(ctx)
 }
+
+// thrift is how much garbage there may be, in percent of what is in use. Nearly all of that is the cache, which grows with
+// the cluster and hardly changes: twice its size would be reserved for little.
+const thrift = 50
 
 // Process is one reconciler. Tests make one with a clock, or a client's config, of their own.
 type Process struct {
@@ -47,6 +54,10 @@ type Process struct {
 	Version string
 	Logs    io.Writer
 	Now     func() time.Time
+	// Dial reaches the webhook's Service; if nil, as any process does.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// SelfManaged is how long a self-managed certificate lasts; if zero, as long as in every cluster.
+	SelfManaged selfmanaged.Policy
 }
 
 // Run works until the context ends.
@@ -55,11 +66,16 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	zapLog := newLog(level, p.Logs)
-	logger := zapr.NewLogger(zapLog)
+	logger := newLog(level, p.Logs)
 	log.SetLogger(logger) // controller-runtime's and client-go's own lines go the same way
 	klog.SetLogger(logger)
 	ctx = logr.NewContext(ctx, logger)
+	switch {
+	case p.Options.TryChannel != "":
+		return p.tryChannel(ctx)
+	case p.Options.Drain:
+		return p.drain(ctx, logger)
+	}
 
 	m, err := p.manager(logger)
 	if err != nil {
@@ -69,11 +85,15 @@ func (p Process) Run(ctx context.Context) error {
 	if err := p.setup(ctx, m, registry); err != nil {
 		return err
 	}
+	admission, err := p.guardAdmission(m, registry, logger)
+	if err != nil {
+		return err
+	}
 	probes, err := net.Listen("tcp", p.Options.ProbeAddress)
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(probeServer(probes, m, registry)); err != nil {
+	if err := m.Add(probeServer(probes, m, admission, registry)); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
@@ -129,10 +149,7 @@ func (p Process) manager(logger logr.Logger) (manager.Manager, error) {
 	})
 }
 
-func (p Process) dry() bool {
-	dry, err := p.Options.DryRun.on("")
-	return dry && err == nil
-}
+func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 
 // setup puts the parts together.
 func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry) error {
@@ -199,11 +216,4 @@ func restConfig(file, version string) (*rest.Config, error) {
 	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter
 	kube.WarningHandler = rest.NoWarnings{} // that Endpoints are deprecated is known, and the reason why they are read
 	return kube, nil
-}
-
-func newLog(level zapcore.Level, to io.Writer) *zap.Logger {
-	encoder := zap.NewProductionEncoderConfig()
-	encoder.TimeKey = "time"
-	encoder.EncodeTime, encoder.EncodeDuration = zapcore.RFC3339NanoTimeEncoder, zapcore.StringDurationEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level))
 }

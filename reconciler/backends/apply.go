@@ -61,6 +61,8 @@ func (l *line) apply(ctx context.Context, decided *plan.Slices) (time.Duration, 
 type quarrel struct {
 	wait time.Duration
 	news bool
+	// again is a correction that is none, and isn't counted yet.
+	again bool
 }
 
 func (l *line) quarrel(key types.NamespacedName, step *plan.SliceStep) *quarrel {
@@ -73,10 +75,14 @@ func (l *line) quarrel(key types.NamespacedName, step *plan.SliceStep) *quarrel 
 		return &quarrel{}
 	}
 	wait, first := l.fights.Allow(key, l.Now())
-	return &quarrel{wait, first}
+	return &quarrel{wait: wait, news: first, again: !first}
 }
 
 func (l *line) tellOnce(q *quarrel, mux types.NamespacedName, step *plan.SliceStep) {
+	if q.again {
+		q.again = false
+		l.Metrics.again(mux)
+	}
 	if q.news {
 		q.news = false
 		l.Tell(plan.Event{Object: mux, Warning: true, Reason: plan.MuxDriftCorrected, Message: step.DriftMessage()})

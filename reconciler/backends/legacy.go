@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/fight"
+	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -32,16 +34,21 @@ const (
 // before takeover has labelled it.
 type legacy struct {
 	*line
+	// answers are the API server's to our own writes, which the cache is behind of.
+	answers  *fresh.Store[*corev1.Endpoints] //nolint:staticcheck // as above
+	quarrels *fight.Fights[types.NamespacedName]
+
 	mu   sync.Mutex
-	sums map[types.NamespacedName][sha256.Size]byte // what was written last, as a hash
+	last map[types.NamespacedName]written
 	told map[types.NamespacedName]bool
 }
 
 func setupLegacy(mgr manager.Manager, l *line) error {
-	e := &legacy{line: l, sums: map[types.NamespacedName][sha256.Size]byte{}, told: map[types.NamespacedName]bool{}}
+	e := newLegacy(l)
 	return run(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, handler.EnqueueRequestsFromMapFunc(e.isMux)))
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, handler.EnqueueRequestsFromMapFunc(e.isMux)),
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, handler.EnqueueRequestsFromMapFunc(e.itself))) //nolint:staticcheck // as above
 }
 
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
@@ -76,18 +83,29 @@ func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, err
 	}
 	sum := sha256.Sum256(text)
-	if e.isWritten(req.NamespacedName, sum) {
-		return reconcile.Result{}, nil
+	drift, err := e.differs(ctx, req.NamespacedName, sum)
+	if err != nil || drift == none {
+		return reconcile.Result{}, err
 	}
-	written, err := e.write(ctx, object)
-	if err != nil && isStale(err) || err == nil && !written {
+	if drift == changed {
+		wait, first := e.quarrels.Allow(req.NamespacedName, e.Now())
+		if wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		if first {
+			e.Tell(plan.Event{Object: req.NamespacedName, Warning: true, Reason: plan.MuxDriftCorrected,
+				Message: fmt.Sprintf("put right what was changed: Endpoints %s", req.NamespacedName)})
+		}
+	}
+	answer, err := e.write(ctx, object)
+	if err != nil && isStale(err) || err == nil && answer == nil {
 		return reconcile.Result{RequeueAfter: e.stale.When(req.NamespacedName)}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", req.NamespacedName, err)
 	}
 	e.stale.Forget(req.NamespacedName)
-	e.remember(req.NamespacedName, sum)
+	e.remember(answer, sum)
 	return reconcile.Result{}, nil
 }
 
@@ -104,23 +122,23 @@ func (e *legacy) object(mux *corev1.Service, slices []*discoveryv1.EndpointSlice
 	}
 }
 
-// write says false if the object is somebody else's for now.
+// write returns the API server's answer; nil if the object is somebody else's for now.
 //
 //nolint:staticcheck // deprecated, and asked for by who still reads it
-func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (bool, error) {
+func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (*corev1.Endpoints, error) {
 	key := client.ObjectKeyFromObject(object)
 	is := &corev1.Endpoints{}
 	if err := e.Live.Get(ctx, key, is); err != nil {
 		if apierrors.IsNotFound(err) {
-			return true, e.Writer.Create(ctx, object)
+			return object, e.Writer.Create(ctx, object)
 		}
-		return false, err
+		return nil, err
 	}
 	if is.Labels[originalLabel] != original || is.Labels[discoveryv1.LabelSkipMirror] != "true" {
 		if e.tells(key) {
 			log.FromContext(ctx).Info("Endpoints of the mux are somebody else's still, and left alone", "endpoints", key)
 		}
-		return false, nil
+		return nil, nil
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": object.Labels,
@@ -128,9 +146,9 @@ func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (bool, err
 		"subsets": append([]corev1.EndpointSubset{}, object.Subsets...),
 	})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return true, e.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
+	return is, e.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
 }
 
 func (e *legacy) tells(mux types.NamespacedName) bool {
@@ -139,25 +157,4 @@ func (e *legacy) tells(mux types.NamespacedName) bool {
 	first := !e.told[mux]
 	e.told[mux] = true
 	return first
-}
-
-func (e *legacy) isWritten(mux types.NamespacedName, sum [sha256.Size]byte) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	last, known := e.sums[mux]
-	return known && last == sum
-}
-
-func (e *legacy) remember(mux types.NamespacedName, sum [sha256.Size]byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sums[mux] = sum
-	delete(e.told, mux)
-}
-
-func (e *legacy) forget(mux types.NamespacedName) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.sums, mux)
-	delete(e.told, mux)
 }

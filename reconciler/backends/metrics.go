@@ -12,11 +12,13 @@ import (
 // Metrics is a prometheus.Collector for the caller to register. Its series are those of muxes, and go with them: never
 // one for each channel.
 type Metrics struct {
-	endpoints, writes *prometheus.Desc
+	endpoints, writes, repeats *prometheus.Desc
 
 	mu      sync.Mutex
 	carried map[types.NamespacedName]cargo // by channel
 	written map[types.NamespacedName]map[plan.Op]int
+	// repeated counts, for muxes that slices are written for.
+	repeated map[types.NamespacedName]int
 }
 
 // cargo is what a channel has on a mux.
@@ -33,8 +35,10 @@ func NewMetrics() *Metrics {
 			"Endpoints that are carried on the mux, ready or not.", mux, nil),
 		writes: prometheus.NewDesc("svc_lb_mux_backends_slice_writes_total",
 			"EndpointSlices of the mux written, by what was done: create, update or delete.", append(mux, "operation"), nil),
+		repeats: prometheus.NewDesc("svc_lb_mux_backends_repeated_corrections_total",
+			"How often a slice of the mux was put right again soon after the last time: somebody keeps changing it.", mux, nil),
 		carried: map[types.NamespacedName]cargo{},
-		written: map[types.NamespacedName]map[plan.Op]int{},
+		written: map[types.NamespacedName]map[plan.Op]int{}, repeated: map[types.NamespacedName]int{},
 	}
 }
 
@@ -42,6 +46,7 @@ func NewMetrics() *Metrics {
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.endpoints
 	ch <- m.writes
+	ch <- m.repeats
 }
 
 // Collect implements prometheus.Collector.
@@ -56,6 +61,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(m.endpoints, prometheus.GaugeValue, float64(sum), mux.Namespace, mux.Name)
 	}
 	for mux, counts := range m.written {
+		ch <- prometheus.MustNewConstMetric(m.repeats, prometheus.CounterValue, float64(m.repeated[mux]), mux.Namespace, mux.Name)
 		for op, n := range counts {
 			ch <- prometheus.MustNewConstMetric(m.writes, prometheus.CounterValue, float64(n), mux.Namespace, mux.Name, op.String())
 		}
@@ -81,6 +87,15 @@ func (m *Metrics) wrote(mux types.NamespacedName, op plan.Op) {
 	}
 }
 
+// again counts a slice that was put right again.
+func (m *Metrics) again(mux types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.written[mux] != nil { // as above
+		m.repeated[mux]++
+	}
+}
+
 // begin is called before anything is counted for a mux.
 func (m *Metrics) begin(mux types.NamespacedName) {
 	m.mu.Lock()
@@ -95,6 +110,7 @@ func (m *Metrics) forget(mux types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.written, mux)
+	delete(m.repeated, mux)
 	for channel, c := range m.carried {
 		if c.mux == mux {
 			delete(m.carried, channel)

@@ -29,6 +29,7 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		}
 		if !first {
 			p.Publish.Events = nil
+			l.Metrics.Repeated(p.Mux)
 		}
 	}
 	if err := l.reserve(ctx, o, p); err != nil {

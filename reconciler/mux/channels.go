@@ -18,7 +18,7 @@ import (
 
 // hide takes addresses off. It returns how many channels didn't let it, and when to look again.
 func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
-	due, again := l.inTurn(p.Hide)
+	due, again := l.inTurn(p.Mux, p.Hide)
 	failed := l.patchChannels(ctx, o, due)
 	for key := range failed {
 		o.memory.stuck[key] = o.memory.stuck[key].again(l.Now())
@@ -35,7 +35,7 @@ func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.T
 // nobody else.
 func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
 	now := l.Now()
-	due, again := l.inTurn(slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool {
+	due, again := l.inTurn(o.world.Key, slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool {
 		return now.Before(o.memory.failing[patch.Channel].until)
 	}))
 	failed := l.patchChannels(ctx, o, due)
@@ -51,7 +51,7 @@ func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatc
 }
 
 // inTurn leaves out what somebody else keeps changing back, until it is its turn again; it returns when that is.
-func (l *Line) inTurn(patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
+func (l *Line) inTurn(mux types.NamespacedName, patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
 	now := l.Now()
 	var again time.Time
 	var due []plan.ChannelPatch
@@ -65,6 +65,7 @@ func (l *Line) inTurn(patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Ti
 			}
 			if !first {
 				patch.Events = nil
+				l.Metrics.Repeated(mux)
 			}
 		}
 		due = append(due, patch)

@@ -61,6 +61,7 @@ type Metrics interface {
 	Applied(mux types.NamespacedName, took time.Duration)
 	Wrote(kind string)
 	Programmed(channel *plan.ObservedChannel)
+	Repeated(mux types.NamespacedName)
 	Forget(mux types.NamespacedName)
 }
 
@@ -95,7 +96,7 @@ func New(options Options) *Line {
 // Reconcile is one pass over a mux: observe, decide, apply.
 func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	mux := request.NamespacedName
-	if !l.looksAfter(mux) {
+	if !l.LooksAfter(mux) {
 		return reconcile.Result{}, nil
 	}
 	if wait := l.calm.wait(mux, l.Now()); wait > 0 {
@@ -126,9 +127,9 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return after(l.Now(), again, p.Again, memory.nextTry()), nil
 }
 
-// looksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched. A
+// LooksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched. A
 // class that names no mux concerns everybody.
-func (l *Line) looksAfter(mux types.NamespacedName) bool {
+func (l *Line) LooksAfter(mux types.NamespacedName) bool {
 	return len(l.Namespaces) == 0 || mux == nowhere || slices.Contains(l.Namespaces, mux.Namespace)
 }
 

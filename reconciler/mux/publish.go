@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,22 +75,26 @@ func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) 
 	return nil
 }
 
-// isRefusal is true for what the API server won't take however often it is tried, and false for what may pass.
+// isRefusal is true for what the API server won't take however often it is tried. What may pass by itself isn't told of
+// anybody's channel: that the API server is busy, or behind, or has trouble of its own.
 func isRefusal(err error) bool {
 	switch reasonOf(err) {
 	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest,
-		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonInternalError:
+		metav1.StatusReasonRequestEntityTooLarge:
 		return true
 	}
-	return false
+	return isOutOfNodePorts(err)
 }
 
-// isTooMuch is true where the size of an object may be why it was refused. Node ports that have run out are an internal
-// error, and no reason to leave anything else out.
-func isTooMuch(err error) bool {
-	reason := reasonOf(err)
-	return isRefusal(err) && reason != metav1.StatusReasonInternalError
+// isOutOfNodePorts is true for a mux that takes node ports where none is left for all that it is to get. The API server
+// calls that an internal error, and only its words tell it from one. Another channel may still fit.
+func isOutOfNodePorts(err error) bool {
+	return reasonOf(err) == metav1.StatusReasonInternalError && strings.Contains(err.Error(), "failed to allocate a nodePort")
 }
+
+// isTooMuch is true where the size of an object may be why it was refused. Node ports that have run out are no reason to
+// leave anything else out.
+func isTooMuch(err error) bool { return isRefusal(err) && !isOutOfNodePorts(err) }
 
 func reasonOf(err error) metav1.StatusReason {
 	var status apierrors.APIStatus

@@ -29,7 +29,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Setup has a manager run the line.
 func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
-	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexMux, l.indexByMux); err != nil {
+	if err := l.Index(ctx, m); err != nil {
 		return err
 	}
 	line, err := controller.New("mux", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: l.Muxes})

@@ -28,13 +28,7 @@ func (p *pass) publish(to target) {
 		patch.Why = append(patch.Why, to.change.text()...)
 	}
 	told := p.annotate(patch, to.notes, to.generation)
-	if left := mux.Leftovers; !left.Empty() {
-		for _, key := range left.Annotations {
-			patch.Annotations[key] = ""
-		}
-		patch.DropFinalizer = left.Finalizer
-		patch.Why = append(patch.Why, textLeftovers(left))
-	}
+	p.dropLeftovers(patch)
 	print := p.muxPrint(&to)
 	if len(patch.Why) == 0 {
 		p.plan.InPlace[mux.Key] = print
@@ -43,6 +37,19 @@ func (p *pass) publish(to target) {
 	patch.Drift, patch.Fingerprint = p.w.InPlace[mux.Key] == print, print
 	patch.Events = p.muxEvents(patch, &to.change, told)
 	p.plan.Publish = patch
+}
+
+// dropLeftovers takes away what the original left.
+func (p *pass) dropLeftovers(patch *MuxPatch) {
+	left := p.w.Mux.Leftovers
+	if left.Empty() {
+		return
+	}
+	for _, key := range left.Annotations {
+		patch.Annotations[key] = ""
+	}
+	patch.DropFinalizer = left.Finalizer
+	patch.Why = append(patch.Why, textLeftovers(left))
 }
 
 // annotate sets what differs, and returns whether people are told anything new.

@@ -61,4 +61,6 @@ const (
 	PortAllocationStoreInvalid validation.Reason = "PortAllocationStoreInvalid"
 	// UnexplainedPort is a port of the mux that looks like ours and is nobody's.
 	UnexplainedPort validation.Reason = "UnexplainedPort"
+	// SliceNameTaken is a mux on which backends can't be carried, because the slice's name is somebody else's.
+	SliceNameTaken validation.Reason = "SliceNameTaken"
 )

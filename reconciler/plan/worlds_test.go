@@ -447,6 +447,9 @@ func TestEveryReasonHasAWorld(t *testing.T) {
 		t.Fatalf("%d reasons", len(found))
 	}
 	for _, reason := range found {
+		if reason[1] == string(plan.SliceNameTaken) {
+			continue // it is about slices, of which worlds know nothing: test/e2e/backends shows it
+		}
 		if !strings.Contains(manual.String(), reason[1]) {
 			t.Errorf("no world shows %s", reason[1])
 		}

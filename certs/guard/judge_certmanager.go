@@ -1,0 +1,57 @@
+package guard
+
+import (
+	"fmt"
+	"time"
+
+	apiutil "github.com/cert-manager/cert-manager/pkg/api/util"
+	cmapi "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	cmmeta "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// secretDoesNotExist is cert-manager's reason for a Certificate whose Secret isn't there; the constant is under its
+// internal/.
+const secretDoesNotExist = "DoesNotExist"
+
+func judgeCertificate(c *certificate, now time.Time) []Fault {
+	if apierrors.IsNotFound(c.err) { // a list of nothing is empty: this is said of the kind
+		return []Fault{{CertManagerMissing, c.String(), fmt.Sprintf("the API server doesn't know cert-manager's Certificates, and %s "+
+			"is to keep the webhook's certificate: install cert-manager, or set certs.mode to selfManaged", c)}}
+	}
+	faults := c.unread(now)
+	if c.heard && c.object == nil {
+		return append(faults, Fault{CertificateMissing, c.String(), fmt.Sprintf(
+			"%s isn't there, so that nobody renews the webhook's certificate: helm upgrade puts it back", c)})
+	}
+	crt, ok := c.object.(*cmapi.Certificate)
+	if !ok {
+		return faults
+	}
+	if c.issuerLost {
+		faults = append(faults, Fault{IssuerMissing, c.String(), fmt.Sprintf("%s names the %s %s, which isn't there, so that it can't "+
+			"be renewed: helm upgrade puts it back", c, issuerKind(crt), crt.Spec.IssuerRef.Name)})
+	}
+	return append(faults, judgeReady(c, crt)...)
+}
+
+func judgeReady(c *certificate, crt *cmapi.Certificate) []Fault {
+	ready := apiutil.GetCertificateCondition(crt, cmapi.CertificateConditionReady)
+	switch {
+	case ready == nil:
+		return []Fault{{CertificateNotReady, c.String(), fmt.Sprintf("%s has no Ready condition yet: is cert-manager's controller running?", c)}}
+	case ready.Status == cmmeta.ConditionTrue:
+		return nil
+	case ready.Reason == secretDoesNotExist:
+		return []Fault{{SecretMissing, c.String(), fmt.Sprintf("%s: its Secret %s isn't there, and new pods wait for it: cert-manager "+
+			"makes it anew (it says: %s)", c, crt.Spec.SecretName, ready.Message)}}
+	}
+	return []Fault{{CertificateNotReady, c.String(), fmt.Sprintf("%s isn't ready (%s): %s", c, ready.Reason, ready.Message)}}
+}
+
+func issuerKind(crt *cmapi.Certificate) string {
+	if crt.Spec.IssuerRef.Kind == "" {
+		return cmapi.IssuerKind
+	}
+	return crt.Spec.IssuerRef.Kind
+}

@@ -1,0 +1,74 @@
+package selfmanaged
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"time"
+
+	"github.com/cert-manager/cert-manager/pkg/util/pki"
+)
+
+// forge makes what a draft asks for.
+func forge(draft Draft, names []string, now time.Time, policy Policy) (State, error) {
+	s := draft.State
+	if draft.NewNext {
+		next, err := newAuthority(now, policy)
+		if err != nil {
+			return State{}, err
+		}
+		s.Next = *next
+	}
+	if draft.NewLeaf {
+		leaf, err := newLeaf(s.Signing, names, now, policy)
+		if err != nil {
+			return State{}, err
+		}
+		s.Leaf = leaf
+	}
+	return s, nil
+}
+
+func newAuthority(now time.Time, policy Policy) (*Authority, error) {
+	template, err := newTemplate(now, policy.Authority)
+	if err != nil {
+		return nil, err
+	}
+	template.Subject = pkix.Name{CommonName: authorityName}
+	template.IsCA, template.MaxPathLenZero, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	key, err := pki.GenerateECPrivateKey(pki.ECCurve256)
+	if err != nil {
+		return nil, err
+	}
+	_, cert, err := pki.SignCertificate(template, template, key.Public(), key)
+	return &Authority{Cert: cert, Key: key}, err
+}
+
+func newLeaf(by Authority, names []string, now time.Time, policy Policy) (Leaf, error) {
+	template, err := newTemplate(now, min(policy.Leaf, by.Cert.NotAfter.Sub(now)))
+	if err != nil {
+		return Leaf{}, err
+	}
+	template.DNSNames = names
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	key, err := pki.GenerateECPrivateKey(pki.ECCurve256)
+	if err != nil {
+		return Leaf{}, err
+	}
+	_, cert, err := pki.SignCertificate(template, by.Cert, key.Public(), by.Key)
+	return Leaf{Cert: cert, Key: key}, err
+}
+
+// newTemplate begins a little in the past: clocks differ.
+func newTemplate(now time.Time, life time.Duration) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	return &x509.Certificate{
+		SerialNumber: serial, BasicConstraintsValid: true,
+		NotBefore: now.Add(-min(time.Hour, life/20)), NotAfter: now.Add(life),
+	}, nil
+}

@@ -1,0 +1,98 @@
+package selfmanaged
+
+import (
+	"crypto"
+	"crypto/x509"
+	"slices"
+	"time"
+
+	"github.com/cert-manager/cert-manager/pkg/util/pki"
+)
+
+// authorityName is by whom a certificate says that it was issued. By it, what we have put into a bundle is told from what
+// somebody else has.
+const authorityName = "svc-lb-mux self-managed authority"
+
+// Authority signs leaves. Without a key it is trusted, and signs no more.
+type Authority struct {
+	Cert *x509.Certificate
+	Key  crypto.Signer
+}
+
+// Leaf is what pods serve. Without a key, or with another one's, it is no use.
+type Leaf struct {
+	Cert *x509.Certificate
+	Key  crypto.Signer
+}
+
+// State is what the Secret holds, as far as it can be read.
+type State struct {
+	// Signing is the authority that signs now.
+	Signing Authority
+	// Next is the one that signs once it was trusted for long enough.
+	Next Authority
+	// Old have signed what may be served still, the last of them until OldSince.
+	Old      []*x509.Certificate
+	OldSince time.Time
+	Leaf     Leaf
+}
+
+// World is all that a decision is made from.
+type World struct {
+	// Secret is what was read, nil if there is none. Owned is false if it won't go with the configuration.
+	Secret *State
+	Owned  bool
+	// Names are those that the leaf must be good for.
+	Names []string
+	// Bundles are those of the configuration's entries, as they stand there.
+	Bundles [][]byte
+	// Since tells, by an authority's bytes, since when it has been in every bundle, as far as this process has seen.
+	Since map[string]time.Time
+	// Pending is an authority that was made and isn't in any Secret yet.
+	Pending *Authority
+	Now     time.Time
+	Policy  Policy
+}
+
+func (a Authority) signs(now time.Time) bool { return a.Key != nil && valid(a.Cert, now) }
+
+// valid is true from the first moment on: clocks differ, and whoever signed it in our future is still to be trusted then.
+func valid(cert *x509.Certificate, now time.Time) bool {
+	return cert != nil && !now.After(cert.NotAfter)
+}
+
+// renewal is when two thirds of a certificate's life are over.
+func renewal(cert *x509.Certificate) time.Time {
+	at, err := pki.RenewalTime(cert.NotBefore, cert.NotAfter, nil, nil, nil)
+	if err != nil || at == nil {
+		return cert.NotBefore // it can't be said: at once
+	}
+	return at.Time
+}
+
+// good is true if pods can serve the leaf, and whoever trusts the authority trusts it.
+func (l Leaf) good(by Authority, names []string, now time.Time) bool {
+	return l.Key != nil && valid(l.Cert, now) && by.Cert != nil && l.Cert.CheckSignatureFrom(by.Cert) == nil &&
+		slices.Equal(l.Cert.DNSNames, names)
+}
+
+// ours is true for an authority that was made here.
+func ours(cert *x509.Certificate) bool {
+	return cert.IsCA && cert.Subject.CommonName == authorityName && cert.CheckSignatureFrom(cert) == nil
+}
+
+// contains is slices.Contains for certificates.
+func contains(list []*x509.Certificate, cert *x509.Certificate) bool {
+	return slices.ContainsFunc(list, cert.Equal)
+}
+
+// with appends what is still good and isn't there yet.
+func with(list []*x509.Certificate, now time.Time, more ...*x509.Certificate) []*x509.Certificate {
+	list = slices.Clip(list)
+	for _, cert := range more {
+		if valid(cert, now) && !contains(list, cert) {
+			list = append(list, cert)
+		}
+	}
+	return list
+}

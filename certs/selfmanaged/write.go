@@ -1,0 +1,56 @@
+package selfmanaged
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"time"
+
+	"github.com/cert-manager/cert-manager/pkg/util/pki"
+)
+
+// data is what the Secret holds of a state. What is missing has no key, but for the two that the Secret's type wants.
+func (s State) data() (map[string][]byte, error) {
+	data := map[string][]byte{}
+	for _, pair := range []struct {
+		certKey, keyKey string
+		Authority
+	}{
+		{leafCertKey, leafKeyKey, Authority(s.Leaf)},
+		{caCertKey, caKeyKey, s.Signing},
+		{nextCertKey, nextKeyKey, s.Next},
+	} {
+		if pair.Cert != nil {
+			data[pair.certKey] = bundle([]*x509.Certificate{pair.Cert})
+		}
+		if pair.Key != nil {
+			text, err := encodeKey(pair.Key)
+			if err != nil {
+				return nil, err
+			}
+			data[pair.keyKey] = text
+		}
+	}
+	if len(s.Old) > 0 {
+		data[oldCertsKey] = bundle(s.Old)
+		data[oldSinceKey] = []byte(s.OldSince.UTC().Format(time.RFC3339Nano))
+	}
+	for _, key := range []string{leafCertKey, leafKeyKey} {
+		if data[key] == nil {
+			data[key] = []byte{}
+		}
+	}
+	return data, nil
+}
+
+func encodeKey(key crypto.Signer) ([]byte, error) { return pki.EncodePKCS8PrivateKey(key) }
+
+// bundle is PEM, one certificate after the other.
+func bundle(certs []*x509.Certificate) []byte {
+	var text bytes.Buffer
+	for _, cert := range certs {
+		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}) // a buffer takes everything
+	}
+	return text.Bytes()
+}

@@ -1,0 +1,113 @@
+package reconciler
+
+import (
+	"errors"
+	"flag"
+	"net"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nowake.ai/svc-lb-mux/certs/follow"
+	"nowake.ai/svc-lb-mux/certs/guard"
+	"nowake.ai/svc-lb-mux/certs/selfmanaged"
+)
+
+// AdmissionOptions are about the webhook, which this process watches, and whose certificate it may keep.
+type AdmissionOptions struct {
+	// WebhookConfiguration is the name of the ValidatingWebhookConfiguration that the guard watches admission through;
+	// without it there is no guard.
+	WebhookConfiguration string
+	// Certificates are the names of cert-manager's, in the process's namespace, that the guard follows, separated by
+	// commas.
+	Certificates string
+	// SelfManagedSecret is the name of the Secret, in the process's namespace, that it keeps the webhook's certificate in.
+	SelfManagedSecret string
+}
+
+func (o *AdmissionOptions) addFlags(set *flag.FlagSet) {
+	set.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration,
+		"`name` of the ValidatingWebhookConfiguration through which to watch that admission is on guard; if empty, nobody does")
+	set.StringVar(&o.Certificates, "certificates", o.Certificates,
+		"`names` of cert-manager's Certificates for it, in the process's own namespace, separated by commas")
+	set.StringVar(&o.SelfManagedSecret, "self-managed-secret", o.SelfManagedSecret,
+		"`name` of the Secret, in the process's own namespace, to keep the webhook's certificate in; if empty, somebody else does")
+}
+
+func (o *AdmissionOptions) check() error {
+	switch {
+	case o.WebhookConfiguration != "":
+		return nil
+	case o.Certificates != "":
+		return errors.New("--certificates is given, and --webhook-configuration is empty: name the configuration that they are for")
+	case o.SelfManagedSecret != "":
+		return errors.New("--self-managed-secret is given, and --webhook-configuration is empty: name the configuration whose CA " +
+			"bundle is to be kept")
+	}
+	return nil
+}
+
+// guardAdmission adds what looks after admission to the manager, and returns what its readiness depends on; nil if
+// nothing was asked for. None of it uses the manager's cache, nor waits for it.
+func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, log logr.Logger) (func() error, error) {
+	o := &p.Options
+	if o.WebhookConfiguration == "" {
+		return nil, nil
+	}
+	events, _, err := p.outputs(m)
+	if err != nil {
+		return nil, err
+	}
+	api, err := follow.NewClient(rest.CopyConfig(p.Config))
+	if err != nil {
+		return nil, err
+	}
+	options := guard.Options{
+		Client: api, Dial: p.Dial, Configuration: o.WebhookConfiguration, Namespace: o.Namespace,
+		Certificates: list(o.Certificates), SelfManagedSecret: o.SelfManagedSecret,
+		Leading: leading(m), Events: events, Metrics: registry, Now: p.Now,
+	}
+	if options.Dial == nil {
+		options.Dial = (&net.Dialer{}).DialContext
+	}
+	if o.SelfManagedSecret != "" && !p.dry() {
+		keeper, err := p.keeper(api, log)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.Add(keeper); err != nil {
+			return nil, err
+		}
+		options.Kept = keeper.Failure
+	}
+	watching := guard.New(options)
+	return func() error { return watching.Status().Ready() }, m.Add(watching)
+}
+
+// keeper keeps the webhook's certificate, once this process leads.
+func (p Process) keeper(api client.WithWatch, log logr.Logger) (*selfmanaged.Keeper, error) {
+	policy := p.SelfManaged
+	if policy == (selfmanaged.Policy{}) {
+		policy = selfmanaged.DefaultPolicy()
+	}
+	return selfmanaged.New(selfmanaged.Options{
+		Client: api, Configuration: p.Options.WebhookConfiguration,
+		Secret: types.NamespacedName{Namespace: p.Options.Namespace, Name: p.Options.SelfManagedSecret},
+		Policy: policy, Now: p.Now, Log: log.WithName("certificate"),
+	}), policy.Check()
+}
+
+func leading(m manager.Manager) func() bool {
+	return func() bool {
+		select {
+		case <-m.Elected():
+			return true
+		default:
+			return false
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package backends
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Index has a manager's cache find slices by what they are for. Setup does it, too.
+func Index(ctx context.Context, mgr manager.Manager, language validation.Language) error {
+	return registerIndexes(ctx, mgr.GetFieldIndexer(), language)
+}
+
+// Drained takes away what carries backends on muxes that have no more ports of ours.
+type Drained struct {
+	Keys   validation.Keys
+	Cache  client.Reader
+	Live   client.Reader
+	Writer client.Writer
+	// Ready is true for muxes whose ports are gone. Ours is false for what is no mux of ours to look after: who has
+	// labels of ours on a slice somewhere else may keep it if we may not delete it.
+	Ready, Ours func(mux types.NamespacedName) bool
+	// Would, if set, is told what would be deleted, and nothing is.
+	Would func(*discoveryv1.EndpointSlice)
+}
+
+// Slices deletes our slices on muxes that are ready, and says how many there were on each.
+func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, error) {
+	var list discoveryv1.EndpointSliceList
+	if err := d.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	gone := map[types.NamespacedName]int{}
+	for i := range list.Items {
+		slice := &list.Items[i]
+		mux := plan.MuxOfSlice(d.Keys, slice)
+		if !plan.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
+			continue
+		}
+		if d.Would != nil {
+			d.Would(slice)
+			continue
+		}
+		object := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: slice.Namespace, Name: slice.Name}}
+		err := d.Writer.Delete(ctx, object, client.Preconditions{UID: &slice.UID})
+		switch {
+		case err == nil:
+			gone[mux]++
+		case isStale(err): // it went before the cache heard of it
+		case apierrors.IsForbidden(err) && !d.Ours(mux):
+		default:
+			return gone, fmt.Errorf("delete EndpointSlice %s: %w", client.ObjectKeyFromObject(slice), err)
+		}
+	}
+	return gone, nil
+}
+
+// Endpoints empties the object that was written on a mux on request, or by the original. It goes with the mux.
+//
+//nolint:staticcheck // Endpoints are deprecated, and what is there
+func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {
+	is := &corev1.Endpoints{}
+	if err := d.Live.Get(ctx, mux, is); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" || len(is.Subsets) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": is.ResourceVersion}, "subsets": []any{},
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("empty Endpoints %s: %w", mux, err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package plan_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// TestAGoodbyeTakesAllAndForgetsNothing says goodbye to every world, wherever its story has led, and comes back: channels
+// are bare, the mux has no port of theirs, and everybody has the same numbers again.
+func TestAGoodbyeTakesAllAndForgetsNothing(t *testing.T) {
+	goodbyes := 0
+	for _, file := range worldFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCluster(t)
+			readStory(t, text).tell(t, c)
+			if c.isFrozen() || len(c.stuck) > 0 || len(c.refused) > 0 || len(c.hidden) > 0 || len(c.live) > 0 {
+				return // what may be taken then, other tests say
+			}
+			goodbyes++
+			had := c.heldNumbers()
+			c.drain(t)
+			c.checkGone(t)
+			clear(c.inPlace)
+			c.lastGood = nil
+			if err := c.settle(func(_, _ *plan.Plan) {}); err != nil {
+				t.Fatal(err)
+			}
+			if now := c.heldNumbers(); !slices.Equal(now, had) {
+				t.Errorf("held were %q, and after coming back %q", had, now)
+			}
+		})
+	}
+	if goodbyes < 60 {
+		t.Errorf("%d goodbyes, which is hardly every world", goodbyes)
+	}
+}
+
+func (c *cluster) isFrozen() bool {
+	return c.isMux() && plan.Mux(c.world()).Freeze != nil
+}
+
+// heldNumbers are what the ledger says, as "20000/TCP app/web http".
+func (c *cluster) heldNumbers() []string {
+	if c.ledger == nil {
+		return nil
+	}
+	var held []string
+	for i := range c.ledger.Claims {
+		if claim := &c.ledger.Claims[i]; claim.State == plan.Held {
+			held = append(held, fmt.Sprintf("%s %s %s", claim.Slot(), claim.Owner.Channel, claim.Owner.Name))
+		}
+	}
+	return held
+}
+
+// drain carries goodbyes out until there is nothing left to do.
+func (c *cluster) drain(t *testing.T) {
+	t.Helper()
+	for range 3 {
+		p := plan.Drain(c.world())
+		if p.Empty() {
+			return
+		}
+		for _, step := range c.steps(p) {
+			if err := step.do(); err != nil {
+				t.Fatalf("%s: %v\n%s", step.what, err, printed(p))
+			}
+		}
+	}
+	t.Errorf("it comes to no end:\n%s", printed(plan.Drain(c.world())))
+}
+
+func (c *cluster) checkGone(t *testing.T) {
+	t.Helper()
+	keys := c.language.Keys()
+	for _, key := range c.channels() {
+		svc := c.services[key]
+		ours := slices.ContainsFunc(svc.Status.Conditions, func(is metav1.Condition) bool {
+			return slices.Contains([]string{keys.Accepted, keys.Programmed, keys.BackendsReady}, is.Type)
+		})
+		if len(svc.Status.LoadBalancer.Ingress) > 0 || ours || svc.Annotations[keys.Ports] != "" {
+			t.Errorf("%s has %v and %q still", key, svc.Status, svc.Annotations[keys.Ports])
+		}
+	}
+	if !c.isMux() || c.mux().DeletionTimestamp != nil {
+		return // what goes anyway isn't touched
+	}
+	names := map[string]bool{}
+	if c.ledger != nil {
+		for i := range c.ledger.Claims {
+			names[c.ledger.Claims[i].MuxName] = true
+		}
+	}
+	for i := range c.mux().Spec.Ports {
+		if port := &c.mux().Spec.Ports[i]; names[port.Name] {
+			t.Errorf("the mux has %s (%d) still", port.Name, port.Port)
+		}
+	}
+	for _, key := range []string{keys.Generation, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS} {
+		if value := c.mux().Annotations[key]; value != "" {
+			t.Errorf("the mux has %s: %q still", key, value)
+		}
+	}
+}
+
+// TestAGoodbyeLeavesPortsToWhoShowsTheAddress, and takes the others'.
+func TestAGoodbyeLeavesPortsToWhoShowsTheAddress(t *testing.T) {
+	text, err := os.ReadFile("testdata/worlds/an-address-that-cannot-be-taken-off-keeps-its-port.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t)
+	s := readStory(t, text)
+	s.stages = s.stages[:1]
+	s.tell(t, c)
+	web := types.NamespacedName{Namespace: "app", Name: "web"}
+	w := c.world()
+	w.Stuck = map[types.NamespacedName]bool{web: true}
+	p := plan.Drain(w)
+	if p.Again.IsZero() || len(p.Hide) > 0 || len(p.Leaving) > 0 {
+		t.Errorf("it would be taken for done:\n%s", printed(p))
+	}
+	if p.Publish != nil && (p.Publish.Ports != nil || hasKey(p.Publish.Annotations, w.Keys.Generation)) {
+		t.Errorf("its port, or what says of which ledger it is, would go:\n%s", printed(p))
+	}
+	if p = plan.Drain(c.world()); p.Publish == nil || p.Publish.Ports == nil || len(p.Leaving) != 1 {
+		t.Errorf("once it lets it, its port doesn't go:\n%s", printed(p))
+	}
+}
+
+func hasKey(annotations map[string]string, key string) bool {
+	_, has := annotations[key]
+	return has
+}

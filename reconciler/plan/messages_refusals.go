@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What a channel is told that doesn't get what it asks for.
+
+func textNamespace(mux *ObservedMux, namespace string) string {
+	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",
+		namespace, mux.Key, mux.Namespaces)
+}
+
+func textRefused(words string) string {
+	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
+}
+
+func textLimit(mux *ObservedMux, adding int) string {
+	which := "max-ports"
+	if mux.Cap.Reason != "" {
+		which = mux.Provider.Name
+	}
+	return fmt.Sprintf("%s more would pass the %d ports (%s) of the mux %s", portCount(adding), mux.Cap.Ports, which, mux.Key)
+}
+
+func textLimitAdvice(held int) string {
+	return fmt.Sprintf("it has %d; use another mux, or ask for the limit to be raised", held)
+}
+
+func textQuota(mux *ObservedMux, namespace string, adding int) string {
+	return fmt.Sprintf("%s more would pass the %d ports that namespace %s may have on the mux %s", portCount(adding),
+		mux.CapPerNamespace, namespace, mux.Key)
+}
+
+func textQuotaAdvice(held int) string {
+	return fmt.Sprintf("it has %d; free some, or ask for the limit to be raised", held)
+}
+
+func portCount(n int) string {
+	if n == 1 {
+		return "1 port"
+	}
+	return strconv.Itoa(n) + " ports"
+}
+
+func textProtocol(mux *ObservedMux, protocol corev1.Protocol) string {
+	return fmt.Sprintf("the mux %s doesn't take %s, only %s: use another mux", mux.Key, protocol, mux.Protocols.Allowed)
+}
+
+func textOneProtocol(mux *ObservedMux, inUse, asked corev1.Protocol) string {
+	return fmt.Sprintf("all ports of the mux %s must have one protocol, and it has %s, not %s: use another mux, or if its "+
+		"provider can mix them, say so with allowed-protocols", mux.Key, inUse, asked)
+}
+
+func textPlaceholderProtocol(mux *ObservedMux, asked corev1.Protocol, key string) string {
+	return fmt.Sprintf("all ports of the mux %s must have one protocol, and its placeholder has TCP, not %s: set %s to remove "+
+		"on the mux, or use another", mux.Key, asked, key)
+}
+
+func textNotExplicit(port string, slot Slot, mux *ObservedMux) string {
+	return fmt.Sprintf("port %q asks for %s; on the mux %s, numbers may be asked for in %s: take one of them, or auto",
+		port, slot, mux.Key, mux.Explicit)
+}
+
+func textForeign(port string, slot Slot, name string) string {
+	return fmt.Sprintf("port %q asks for %s, which is the mux's own (%q)", port, slot, name)
+}
+
+func textLeaving(port string, slot Slot) string {
+	return fmt.Sprintf("port %q asks for %s, which is just being taken off the mux", port, slot)
+}
+
+func textConflict(port string, holder *Claim) string {
+	state := "has it"
+	if holder.State != Held {
+		state = "had it and may come back for it"
+	}
+	return fmt.Sprintf("port %q asks for %s, and %s (port %q) %s", port, holder.Slot(), holder.Owner.Channel,
+		holder.Owner.Name, state)
+}
+
+func textWayOut(near int32, canPick bool) string {
+	var ways []string
+	if canPick {
+		ways = append(ways, "ask for auto")
+	}
+	if near != 0 {
+		ways = append(ways, fmt.Sprintf("ask for another number such as %d", near))
+	}
+	if len(ways) == 0 {
+		return "use another mux"
+	}
+	return strings.Join(ways, ", or ")
+}
+
+func textNoRange(port string, mux *ObservedMux, key string) string {
+	return fmt.Sprintf("port %q asks for auto, and the mux %s has no range to pick from: set %s on it, or ask for a number",
+		port, mux.Key, key)
+}
+
+func textExhausted(port string, protocol corev1.Protocol, mux *ObservedMux) string {
+	return fmt.Sprintf("port %q asks for auto, and no number of %s is free for %s on the mux %s: widen its port-range, or "+
+		"free some", port, mux.Auto, protocol, mux.Key)
+}
+
+func textOutOfRange(claim *Claim, mux *ObservedMux) string {
+	allowed := mux.Auto
+	if claim.Source == Static {
+		allowed = mux.Explicit
+	}
+	if allowed.Len() == 0 {
+		return fmt.Sprintf("port %q keeps %s though the mux has no range any more; a new one comes when the channel is "+
+			"made anew", claim.Owner.Name, claim.Slot())
+	}
+	return fmt.Sprintf("port %q keeps %s, which is outside of %s now; another comes when the channel is made anew",
+		claim.Owner.Name, claim.Slot(), allowed)
+}

@@ -1,0 +1,75 @@
+package webhook
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"nowake.ai/svc-lb-mux/certs"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")
+
+// TestWhichMetricsThereAre lists them, with their labels. Names and labels are part of the API; alerts, dashboard and
+// docs are held to the list.
+func TestWhichMetricsThereAre(t *testing.T) {
+	registry := newRegistry("v0-test")
+	newMetrics(registry)
+	newForesightMetrics(registry)
+	certs.NewFiles(certs.FilesOptions{}, zap.NewNop(), registry)
+	got := strings.Join(described(registry), "")
+	file := filepath.Join("testdata", "metrics.txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: people's alerts read these; -update takes them as they are (-want +got):\n%s", file, diff)
+	}
+}
+
+// described writes what a collector describes, one metric a line: its name, and its labels in their order. Of what Go
+// and the process tell, it leaves out all but what the dashboard reads.
+func described(from prometheus.Collector) []string {
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		from.Describe(descs)
+	}()
+	var lines []string
+	for desc := range descs {
+		name := between(desc.String(), `fqName: "`, `"`)
+		if !strings.HasPrefix(name, "svc_lb_mux_") && name != "process_cpu_seconds_total" && name != "process_resident_memory_bytes" {
+			continue
+		}
+		var labels []string
+		for constant := range strings.SplitSeq(between(desc.String(), "constLabels: {", "}"), ",") {
+			label, _, _ := strings.Cut(constant, "=")
+			labels = append(labels, label)
+		}
+		labels = append(labels, strings.Split(between(desc.String(), "variableLabels: {", "}"), ",")...)
+		labels = slices.DeleteFunc(labels, func(label string) bool { return label == "" })
+		lines = append(lines, name+" {"+strings.Join(labels, ",")+"}\n")
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// between cuts a part out of how a description prints itself, which is the only thing it does.
+func between(text, from, to string) string {
+	_, rest, _ := strings.Cut(text, from)
+	part, _, _ := strings.Cut(rest, to)
+	return part
+}
