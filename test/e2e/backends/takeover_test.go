@@ -220,6 +220,7 @@ func legacyEndpoints(t *testing.T, w world) {
 	}); got != "1 get endpoints, 1 patch endpoints, 1 patch endpointslices" {
 		t.Errorf("it cost %s", got)
 	}
+	legacyDrift(t, w, r, says)
 	r.board.set("legacy", "legacy")
 	says("true")
 	w.mux(t, "legacy-new", "aaaaaaa")
@@ -231,4 +232,24 @@ func legacyEndpoints(t *testing.T, w world) {
 		}
 		return err
 	})
+}
+
+// legacyDrift has somebody change and delete what was written on request.
+func legacyDrift(t *testing.T, w world, r *running, says func(string)) {
+	t.Helper()
+	if got := r.costs(t, func() {
+		w.Kubectl(t, "label", "endpoints", "--namespace="+muxes, "legacy", "team=a")
+	}); got != "" {
+		t.Errorf("what somebody put beside ours cost %s", got)
+	}
+	told := len(r.events("legacy"))
+	w.Kubectl(t, "patch", "endpoints", "--namespace="+muxes, "legacy", "--type=merge", "-p",
+		`{"subsets":[{"addresses":[{"ip":"10.6.6.6"}],"ports":[{"name":"aaaaaaa","port":666}]}]}`)
+	says("true aaaaaaa 2 0")
+	w.Kubectl(t, "delete", "endpoints", "--namespace="+muxes, "legacy")
+	says("true aaaaaaa 2 0")
+	r.quiet(t)
+	if events := r.events("legacy")[told:]; len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected {
+		t.Errorf("it is told %+v", events)
+	}
 }
