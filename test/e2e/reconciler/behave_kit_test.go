@@ -32,7 +32,8 @@ type scene struct {
 
 func newScene(t *testing.T, options ...cluster.Option) *scene {
 	t.Helper()
-	w := start(t, options...)
+	w := start(t, append(options, cluster.Helm())...)
+	w.restrain(t)
 	proxy, err := faults.Start(w.Config, faults.Label("reconciler"), faults.LogSize(100_000))
 	if err != nil {
 		t.Fatal(err)

@@ -7,18 +7,20 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
 // TestAnAPIServerThatFails has bursts of changes meet all that can go wrong on the way to what is stored. Each comes to
 // its end, and no promise is broken on the way.
 func TestAnAPIServerThatFails(t *testing.T) {
-	s := &scene{world: start(t)}
+	s := &scene{world: start(t, cluster.Helm())}
+	s.restrain(t)
 	s.proxy = s.through(t)
 	h := s.remember(t)
 	s.reconcile(t, func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
-		p.Options.LeaseDuration, p.Options.RenewDeadline = 15*time.Second, 10*time.Second // which outlast the outages
+		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Minute, 50*time.Second // which outlast the outages
 	})
 	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer, "after": faults.AnswerAfter} {
@@ -28,6 +30,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		}
 	}
 	t.Run("every kind of write is made and its answer lost", func(t *testing.T) { s.failWrites(t, "lost", faults.DropAfter()) })
+	t.Run("what may pass by itself is no channel's refusal", func(t *testing.T) { s.passesByItself(t) })
 	for _, resource := range []string{"services", "configmaps", "endpointslices"} {
 		watched := faults.Match{Resource: resource}
 		t.Run("what is heard of "+resource+" is late", func(t *testing.T) {
@@ -63,13 +66,17 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		})
 	})
 	checkPromises(t, h.soFar(t))
+	outage := 30 * time.Second
+	if testing.Short() {
+		outage = 5 * time.Second
+	}
 	t.Run("it is killed and comes back", func(t *testing.T) {
 		s.disturb(t, "killed", func() {
 			server := s.Component("kube-apiserver")
 			if err := server.Kill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(5 * time.Second) // as above
+			time.Sleep(outage) // as above
 			if err := server.Start(); err != nil {
 				t.Fatal(err)
 			}

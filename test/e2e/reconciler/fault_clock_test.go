@@ -26,7 +26,8 @@ func (c *clock) use(p *reconciler.Process) { p.Now = c.now }
 // TestClockJumps has the clock of the reconciler's machine set forward and back. What is held for who left goes by the
 // time in the ledger.
 func TestClockJumps(t *testing.T) {
-	s := &scene{world: start(t)}
+	s := &scene{world: start(t, cluster.Helm())}
+	s.restrain(t)
 	h := s.remember(t)
 	c := &clock{}
 	mux := s.mux(t, "mux", annotated("release-grace", "10m"))

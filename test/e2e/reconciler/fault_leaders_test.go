@@ -21,7 +21,8 @@ import (
 // come and go. What each puts on and takes off itself follows its order; an address is the one thing that the other may
 // not have heard of yet.
 func TestTwoWhoBothBelieveToLead(t *testing.T) {
-	s := &scene{world: start(t)}
+	s := &scene{world: start(t, cluster.Helm())}
+	s.restrain(t)
 	h := s.remember(t)
 	mux := s.mux(t, "mux")
 	first, second := &scene{world: s.world, proxy: s.through(t)}, &scene{world: s.world, proxy: s.through(t)}

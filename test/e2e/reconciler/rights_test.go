@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,13 +45,15 @@ func TestRights(t *testing.T) {
 			account := "system:serviceaccount:" + muxNamespace + ":" + tc.release
 			granted := s.grant(t, tc.release, tc.set)
 			config := s.withoutStreamedLists(t).ConfigFor(s.token(t, tc.release))
+			s.awaitPolicies(t, s.impersonating(tc.release))
 			run := s.reconcile(t, func(p *reconciler.Process) {
 				p.Config = config
+				p.Options.LeaseName = tc.release
 				if tc.options != nil {
 					tc.options(&p.Options)
 				}
 			})
-			defer s.dropLease(t)
+			defer s.dropLease(t, tc.release)
 			defer func() {
 				if t.Failed() {
 					s.requests(t, account) // names those that were refused
@@ -85,18 +86,10 @@ func (r right) allows(request right) bool {
 		r.Group == request.Group && r.Resource == request.Resource && r.Verb == request.Verb
 }
 
-// grant applies the chart's roles, and returns what they grant.
+// grant applies the chart's roles and policies, and returns what the roles grant.
 func (w *world) grant(t *testing.T, release string, set []string) []right {
 	t.Helper()
-	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"template", release, chart, "--namespace", muxNamespace, "--show-only", "templates/reconciler-roles.yaml"}
-	for _, value := range set {
-		args = append(args, "--set", value)
-	}
-	manifests := w.Helm(t, args...)
+	manifests := w.render(t, release, set, "reconciler-roles.yaml", "reconciler-policy.yaml")
 	w.Apply(t, manifests)
 	var granted []right
 	for text := range strings.SplitSeq(manifests, "\n---") {
@@ -229,9 +222,9 @@ func (w *world) token(t *testing.T, account string) string {
 	return request.Status.Token
 }
 
-func (w *world) dropLease(t *testing.T) {
+func (w *world) dropLease(t *testing.T, name string) {
 	t.Helper()
-	err := w.user.CoordinationV1().Leases(muxNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+	err := w.user.CoordinationV1().Leases(muxNamespace).Delete(t.Context(), name, metav1.DeleteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

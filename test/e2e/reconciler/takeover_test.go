@@ -24,7 +24,8 @@ import (
 
 // TestTakeover starts the reconciler in clusters that the Python original has left.
 func TestTakeover(t *testing.T) {
-	s := &scene{world: start(t)}
+	s := &scene{world: start(t, cluster.Helm())}
+	s.restrain(t)
 	s.proxy = s.through(t)
 	t.Run("with its claims", func(t *testing.T) { takeOver(t, s.leave(t, "claims", claimsOf)) })
 	t.Run("with its first versions' allocations", func(t *testing.T) { takeOver(t, s.leave(t, "allocations", allocationsOf)) })

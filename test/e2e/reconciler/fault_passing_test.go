@@ -1,0 +1,57 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/cluster/faults"
+)
+
+// passesByItself has the patch of a mux meet what may pass: it is tried again as it was. Nobody is told that their ports
+// were refused, and nothing is tried by halves.
+func (s *scene) passesByItself(t *testing.T) {
+	for name, how := range map[string]faults.Action{
+		"busy":    faults.Answer(http.StatusTooManyRequests, faults.RetryAfter(0)),
+		"trouble": faults.Answer(http.StatusInternalServerError),
+		"away":    faults.Answer(http.StatusServiceUnavailable),
+		"late":    faults.Answer(http.StatusGatewayTimeout),
+	} {
+		mux := s.mux(t, "passing-"+name)
+		onMux := func(r faults.Request) bool {
+			return r.Verb == "patch" && r.Resource == "services" && r.Subresource == "" && r.Name == mux.Name
+		}
+		hold := s.proxy.HoldWatches(faults.Match{Resource: "services"})
+		one, two := s.channel(t, "passing-"+name, "one", mux), s.channel(t, "passing-"+name, "two", mux)
+		if err := hold.Wait(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		fails := s.proxy.Add(faults.Rule{Match: faults.Match{Func: onMux}, Times: 3, Do: how})
+		before := s.writes(onMux)
+		hold.Release()
+		s.awaitServed(t, one, "http:80->20000")
+		s.awaitServed(t, two, "http:80->20001")
+		// client-go tries some of them again by itself; by halves, two channels would take two more that end well.
+		if made := s.writes(onMux) - before; fails.Hits() != 3 || made > 3+2 {
+			t.Errorf("%s: %d of %d patches of the mux failed, and two channels are no more than two that don't", name, fails.Hits(), made)
+		}
+		cluster.Eventually(t, "it is told what came", func(context.Context) error {
+			told := strings.Join(s.events(t, mux), "\n")
+			if !strings.Contains(told, "MuxPortsChanged") {
+				return errors.New(told)
+			}
+			return nil
+		})
+		for _, service := range []types.NamespacedName{one, two, mux} {
+			if told := strings.Join(s.events(t, service), "\n"); strings.Contains(told, "MuxPatchRefused") {
+				t.Errorf("%s: %s was told of a refusal: %s", name, service, told)
+			}
+		}
+		s.clear(t, one, two, mux)
+	}
+}

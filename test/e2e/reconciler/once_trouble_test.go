@@ -1,0 +1,163 @@
+package reconciler
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/faults"
+)
+
+func anything(r faults.Request) bool { return r.Resource != "events" }
+
+// triesInVain is for all that may be wrong. The last of it is that nobody is there.
+func (s *scene) triesInVain(t *testing.T) {
+	s.guard(t)
+	unranged := s.mux(t, "unranged", annotated("port-range", ""), func(svc *corev1.Service) { delete(svc.Annotations, prefix+"/port-range") })
+	closed := s.mux(t, "closed", annotated("allowed-namespaces", "team-a"))
+	broken := s.mux(t, "broken", annotated("max-ports", "many"))
+	lonely := s.mux(t, "lonely")
+	plain := s.create(t, &corev1.Service{}, []edit{func(svc *corev1.Service) {
+		svc.Namespace, svc.Name, svc.Spec.Ports = muxNamespace, "plain", []corev1.ServicePort{{Name: "http", Port: 80}}
+	}})
+	run := s.again(t)
+	for mux, words := range map[string][]string{
+		"missing":  {"there is no mux svc-mux/missing", "create it"},
+		"plain":    {"svc-mux/plain is no mux", prefix + "/multiplexer"},
+		"unranged": {"svc-mux/unranged has no range", prefix + "/port-range", "20000-20099"},
+		"broken":   {"svc-mux/broken has a mistake", "many"},
+		"closed":   {"was refused", "NamespaceNotAllowed"},
+	} {
+		_, err := s.once(t, s.trying(mux))
+		expectFailure(t, err, words...)
+	}
+	run.stop()
+	_, err := s.once(t, s.trying("lonely"), func(p *reconciler.Process) { p.Options.Patience = 2 * time.Second })
+	expectFailure(t, err, "isn't programmed after 2s", "is the reconciler running")
+	s.noneLeft(t)
+	s.clear(t, unranged, closed, broken, lonely, plain)
+}
+
+// drainsInPieces ends a goodbye after each of its writes, until one has nothing left to do.
+func (s *scene) drainsInPieces(t *testing.T) {
+	mux := s.mux(t, "pieces", annotated("port-range", "21000-21099"))
+	run := s.again(t)
+	gap := s.channel(t, "pieces", "gap", mux) // so that the lowest numbers aren't what they have
+	s.awaitServed(t, gap, "http:80->21000")
+	one := s.channel(t, "pieces", "one", mux, selectorless)
+	s.awaitServed(t, one, "http:80->21001")
+	two := s.channel(t, "pieces", "two", mux)
+	s.awaitServed(t, two, "http:80->21002")
+	s.delete(t, gap)
+	s.awaitPublic(t, mux, "21001/TCP", "21002/TCP")
+	s.backends(t, one, "one", "http:8080", "10.1.0.1")
+	s.awaitCarried(t, mux, "21001/TCP 8080: 10.1.0.1")
+	run.stop()
+	s.deleteLedger(t, mux) // who doesn't write it before ports go loses all numbers
+	pieces := 0
+	for ; ; pieces++ {
+		if pieces > 20 {
+			t.Fatal("it never gets to its end")
+		}
+		if !s.drainsOnePiece(t) {
+			break
+		}
+		if svc := s.get(t, mux); !slices.Contains(publicOf(svc), "21001/TCP") && address(s.get(t, one)) != "" {
+			t.Errorf("%s shows %s, and its port is gone", one, address(s.get(t, one)))
+		}
+	}
+	if pieces < 4 { // ledger, two channels, mux, slice: the last write is the end
+		t.Errorf("it was cut off %d times, and there is more to write than that", pieces)
+	}
+	s.checkBare(t, one)
+	s.checkBare(t, two)
+	s.checkDrained(t, mux, "101/TCP")
+	run = s.again(t)
+	s.awaitServed(t, one, "http:80->21001")
+	s.awaitServed(t, two, "http:80->21002")
+	run.stop()
+	s.clear(t, one, two, mux)
+}
+
+// drainsOnePiece is true if a goodbye was cut off after its first write.
+func (s *scene) drainsOnePiece(t *testing.T) bool {
+	t.Helper()
+	written := func(r faults.Request) bool { return r.IsWrite() && !faults.Leases(r) && anything(r) }
+	rest := s.proxy.Add(faults.Rule{Match: faults.Match{Func: written}, Skip: 1, Do: faults.Drop()})
+	_, err := s.once(t, drained, func(p *reconciler.Process) {
+		p.Options.Patience, p.Options.Writes = 2*time.Second, 1
+	})
+	cut := rest.Hits() > 0
+	rest.Remove()
+	if cut != (err != nil) {
+		t.Errorf("cut off: %v, and it ended with %v", cut, err)
+	}
+	return cut
+}
+
+func (s *scene) waitsForTheLease(t *testing.T) {
+	mux := s.mux(t, "led", annotated("port-range", "22000-22099"))
+	run := s.again(t)
+	one := s.channel(t, "led", "one", mux)
+	s.awaitServed(t, one, "http:80->22000")
+	before := s.writes(anything)
+	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.Patience = 2 * time.Second })
+	expectFailure(t, err, "given up after 2s", "the lease svc-mux/svc-lb-mux-reconciler, which", "holds", "scale --replicas=0")
+	if !strings.Contains(said, "waiting for the lease") {
+		t.Errorf("it said %q", said)
+	}
+	if after := s.writes(anything); after != before {
+		t.Errorf("it wrote %d times while somebody else led", after-before)
+	}
+	time.AfterFunc(2*time.Second, run.stop)
+	said, err = s.once(t, drained)
+	expect(t, said, err, "mux svc-mux/led: 1 channel(s) bare, 1 port(s) off")
+	s.clear(t, one, mux)
+}
+
+// drainsWhatItMay has two muxes, one of which nobody may decide about.
+func (s *scene) drainsWhatItMay(t *testing.T) {
+	frozen, fine := s.mux(t, "frozen", annotated("port-range", "23000-23099")), s.mux(t, "fine", annotated("port-range", "24000-24099"))
+	run := s.again(t)
+	stays, goes := s.channel(t, "may", "stays", frozen, selectorless), s.channel(t, "may", "goes", fine)
+	s.awaitServed(t, stays, "http:80->23000")
+	s.awaitServed(t, goes, "http:80->24000")
+	s.backends(t, stays, "stays", "http:8080", "10.1.0.1")
+	s.awaitCarried(t, frozen, "23000/TCP 8080: 10.1.0.1")
+	run.stop()
+	s.writeLedger(t, frozen, map[string]string{"allocations.json": "{"})
+	said, err := s.once(t, drained)
+	expectFailure(t, err, "mux svc-mux/frozen is frozen, and keeps its ports", "drain again")
+	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid", "mux svc-mux/fine: 1 channel(s) bare, 1 port(s) off")
+	s.checkBare(t, goes)
+	s.awaitServed(t, stays, "http:80->23000")
+	s.awaitCarried(t, frozen, "23000/TCP 8080: 10.1.0.1")
+
+	s.deleteLedger(t, frozen)
+	said, err = s.once(t, drained)
+	expect(t, said, err, "mux svc-mux/frozen: 1 channel(s) bare, 1 port(s) off, 1 slice(s) gone; its ledger keeps 1 number(s)")
+	s.awaitClaims(t, frozen, "23000/TCP may/stays http auto")
+	s.clear(t, stays, goes, frozen, fine)
+}
+
+func (s *scene) drainsDry(t *testing.T) {
+	mux := s.mux(t, "dry", annotated("port-range", "25000-25099"))
+	run := s.again(t)
+	one := s.channel(t, "dry", "one", mux, selectorless)
+	s.awaitServed(t, one, "http:80->25000")
+	s.backends(t, one, "one", "http:8080", "10.1.0.1")
+	s.awaitCarried(t, mux, "25000/TCP 8080: 10.1.0.1")
+	s.quiet(t, time.Second)
+	before := s.writes(anything)
+	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.DryRun = "true" }) // whoever leads
+	expect(t, said, err, "hide dry/one: the address goes", "publish on svc-mux/dry", "delete EndpointSlice svc-mux/")
+	if after := s.writes(anything); after != before {
+		t.Errorf("it wrote %d times", after-before)
+	}
+	run.stop()
+	s.clear(t, one, mux)
+}

@@ -1,0 +1,88 @@
+// Package restraint tries what somebody with the reconciler's token might, in a real API server, and holds the chart's
+// policies to their word: what the reconciler does is let through, all else is refused, whatever its roles grant.
+package restraint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+const (
+	prefix    = "svc-mux.nowake.ai"
+	namespace = "svc-mux"
+)
+
+// Releases of the chart that live side by side, each with a ServiceAccount and policies of its own.
+const (
+	usual = "svc-mux"
+	// wide has a role that grants everything, as a slip in rbac.rules might.
+	wide = "svc-mux-wide"
+	// legacy writes Endpoints too.
+	legacy = "svc-mux-legacy"
+	// narrow looks after the muxes of one namespace, though it could write elsewhere.
+	narrow = "svc-mux-narrow"
+	// keeper keeps the webhook's certificate itself.
+	keeper = "svc-mux-keeper"
+)
+
+// releases are the values of each.
+func releases() map[string][]string {
+	return map[string][]string{
+		usual:  nil,
+		wide:   {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		legacy: {"backends.legacyEndpoints=true"},
+		narrow: {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		keeper: {"certs.mode=selfManaged", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+	}
+}
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+func TestRestraint(t *testing.T) {
+	w := start(t)
+	t.Run("Services", func(t *testing.T) { w.try(t, serviceAbuses(), serviceUses()) })
+	t.Run("EndpointSlices", func(t *testing.T) { w.try(t, sliceAbuses(), sliceUses()) })
+	t.Run("ConfigMaps", func(t *testing.T) { w.try(t, ledgerAbuses(), ledgerUses()) })
+	t.Run("Endpoints", func(t *testing.T) { w.try(t, endpointsAbuses(), endpointsUses()) })
+	t.Run("what the certificate needs", func(t *testing.T) { w.try(t, certificateAbuses(), certificateUses(t, w)) })
+	t.Run("the largest objects", func(t *testing.T) { w.try(t, nil, hugeUses(t, w)) })
+	t.Run("everybody else is left alone", func(t *testing.T) { othersAreLeftAlone(t, w) })
+	t.Run("no expression cost too much", func(t *testing.T) { neverFailed(t, w) })
+}
+
+// start brings up the releases, and waits until the API server knows their policies.
+func start(t *testing.T) *world {
+	t.Helper()
+	w := &world{Cluster: cluster.Start(t, cluster.APIServerOnly(), cluster.Helm()), refused: map[string]bool{}}
+	w.Apply(t, things)
+	for release, set := range releases() {
+		w.install(t, release, set)
+	}
+	for release := range releases() {
+		cluster.Eventually(t, "the policies of "+release+" are in force", func(ctx context.Context) error {
+			for _, probe := range probes() {
+				probe.as = release
+				if err := w.send(ctx, probe); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+					return fmt.Errorf("%s: %w", probe.do, errors.Join(errors.New("it isn't refused"), err))
+				}
+			}
+			return nil
+		})
+	}
+	return w
+}
+
+// probes are refused by one policy each.
+func probes() []attempt {
+	return []attempt{
+		{do: "PATCH /api/v1/namespaces/" + namespace + "/services/mux", body: `{spec: {type: ClusterIP}}`},
+		{do: "DELETE /apis/discovery.k8s.io/v1/namespaces/" + namespace + "/endpointslices/theirs"},
+		{do: "DELETE /api/v1/namespaces/" + namespace + "/configmaps/settings"},
+		{do: "PATCH /api/v1/namespaces/" + namespace + "/endpoints/theirs", body: `{metadata: {labels: {a: b}}}`},
+	}
+}
