@@ -19,18 +19,21 @@ LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
+COMMANDS ?= webhook reconciler svcmux
+
 .PHONY: build
 build: ## Build webhook, reconciler and svcmux into bin/: static, reproducible, VERSION from git
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 	  -ldflags '-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked=$(VERSION)' \
-	  -o $(BIN)/ ./cmd/webhook ./cmd/reconciler ./cmd/svcmux
-	@chmod 0755 $(addprefix $(BIN)/,webhook reconciler svcmux) # whatever the umask: an image's user isn't the builder
+	  -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
+	@chmod 0755 $(patsubst %,$(BIN)/%$$(go env GOEXE),$(COMMANDS)) # whatever the umask: an image's user isn't the builder
 
 # The builder that is there; BUILDER=podman picks another.
 BUILDER ?= $(firstword $(foreach tool,buildah podman docker,$(if $(shell command -v $(tool)),$(tool))))
 # "localhost" stands for "no registry": every tool keeps the name as it is, and none of them looks for it elsewhere.
 IMAGE ?= localhost/svc-lb-mux
 COMMIT_TIME := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+REVISION := $(or $(shell git rev-parse --verify --quiet HEAD),unknown)
 GOARCH ?= $(shell go env GOARCH)
 
 .PHONY: image
@@ -43,7 +46,7 @@ image: build ## Build both images from bin/ with buildah, podman or docker (BUIL
 	$(call build-image,reconciler)
 
 image-args = --target $(1) --platform linux/$(GOARCH) --tag $(IMAGE)/$(1):$(VERSION) \
-	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(or $(shell git rev-parse --verify --quiet HEAD),unknown)
+	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION)
 build-image = $(if $(filter docker,$(notdir $(BUILDER))),$(build-image-docker),$(build-image-store))
 
 # buildah and podman work in a storage that goes when they are done: what stays is the archive. Its time is the
@@ -64,6 +67,23 @@ $(BUILDER) save --output $(DIST)/$(1).tar $(IMAGE)/$(1):$(VERSION); \
 echo "$(DIST)/$(1).tar: $(IMAGE)/$(1):$(VERSION)"
 endef
 
+# Helm is built from its module, as for the tests; HELM=helm takes the one that is there.
+HELM ?= go run ./test/release/helm
+IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
+CLI_PLATFORMS ?= $(IMAGE_PLATFORMS) darwin/amd64 darwin/arm64 windows/amd64
+
+# What both scripts go by: HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that want something of their own.
+release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS \
+	REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
+
+.PHONY: release
+release: ## Make all that is published of the tag at HEAD, in dist/VERSION/
+	+@$(release-settings) .ci/release
+
+.PHONY: publish
+publish: ## Push what `make release` made to REGISTRY: images and chart
+	@$(release-settings) .ci/publish
+
 .PHONY: deps
 deps: ## Install the Debian packages that tests and demo use; elsewhere, name what is missing
 	@test/deps.sh
@@ -79,6 +99,7 @@ test: deps ## Run every test, set-up included
 	go run ./test/cluster build -all
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p 1 ./test/...
+	cd test/rules && go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: demo
 demo: deps ## Bring up a cluster to play with, until Ctrl-C
@@ -122,4 +143,5 @@ verify: ## Check what CI checks besides tests: generated files, go.mod, gofmt, v
 	@unformatted=$$(gofmt -s -l .); \
 	[[ -z $$unformatted ]] || { echo "$$unformatted"; echo 'verify: these files want make fmt'; exit 1; }
 	go vet ./...
+	cd test/rules && go vet ./...
 	$(LINT) run

@@ -138,6 +138,18 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		"a lease without a name": {
 			func(o *Options) { o.LeaseName = "" }, []string{"--lease-name is empty: name the lease"},
 		},
+		"a trial of nothing that a class can name": {
+			func(o *Options) { o.TryChannel = "Mux.a.b" }, []string{`--try-channel "Mux.a.b" names no mux`, "mux.default"},
+		},
+		"a trial and a goodbye": {
+			func(o *Options) { o.TryChannel, o.Drain = "mux", true }, []string{"--try-channel", "leave out --drain"},
+		},
+		"a trial that writes nothing": {
+			func(o *Options) { o.TryChannel, o.DryRun = "mux", "yes" }, []string{"--try-channel", "leave out", "--dry-run"},
+		},
+		"no patience": {
+			func(o *Options) { o.Patience = 0 }, []string{"--patience 0s: write a time to wait, such as 1m"},
+		},
 		"all at once": {
 			func(o *Options) { o.APIPrefix, o.Namespace, o.Writes, o.DryRun = "", "", -1, "maybe" },
 			[]string{"--api-prefix", "--namespace", "--writes -1", "--dry-run"},

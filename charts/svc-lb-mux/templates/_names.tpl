@@ -15,18 +15,55 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* The webhook's Service. */ -}}
+{{- /*
+What is named so outside of the release's namespace: two releases of one name in two namespaces must not meet there.
+Neither part has a dot, so no two pairs are written alike.
+*/ -}}
+{{- define "svc-mux.clusterName" -}}
+{{ include "svc-mux.fullname" . }}.{{ .Release.Namespace }}
+{{- end -}}
+
+{{- /* The webhook's Deployment, Service and ServiceAccount. */ -}}
 {{- define "svc-mux.webhook" -}}
 {{ printf "%s-webhook" (include "svc-mux.fullname" . | trunc 55 | trimSuffix "-") }}
 {{- end -}}
 
+{{- /* The Secret that the webhook's pods serve with. */ -}}
+{{- define "svc-mux.certSecret" -}}
+{{- if eq .Values.certs.mode "provided" -}}
+{{ .Values.certs.provided.secretName }}
+{{- else -}}
+{{ include "svc-mux.webhook" . }}-tls
+{{- end -}}
+{{- end -}}
+
+{{- define "svc-mux.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "svc-mux.fullname" .) "default" .Values.serviceAccount.create) -}}
+{{- end -}}
+
 {{- /* Who the reconciler is to the API server. */ -}}
 {{- define "svc-mux.reconcilerUser" -}}
-{{ printf "system:serviceaccount:%s:%s" .Release.Namespace (include "svc-mux.fullname" .) }}
+{{ printf "system:serviceaccount:%s:%s" .Release.Namespace (include "svc-mux.serviceAccount" .) }}
+{{- end -}}
+
+{{- /* Who the pods of the reconciler's Deployment are. The original's are selected by the same. */ -}}
+{{- define "svc-mux.selector" -}}
+app.kubernetes.io/name: {{ include "svc-mux.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "svc-mux.labels" -}}
-app.kubernetes.io/name: {{ include "svc-mux.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+{{ include "svc-mux.selector" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- /* Pods and Services with another part of the release in them: no selector of the reconciler's may match those. */ -}}
+{{- define "svc-mux.partSelector" -}}
+app.kubernetes.io/name: {{ printf "%s-%s" (include "svc-mux.name" .context | trunc 55 | trimSuffix "-") .part }}
+app.kubernetes.io/instance: {{ .context.Release.Name }}
+{{- end -}}
+
+{{- define "svc-mux.partLabels" -}}
+{{ include "svc-mux.partSelector" . }}
+app.kubernetes.io/managed-by: {{ .context.Release.Service }}
 {{- end -}}

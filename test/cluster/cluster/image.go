@@ -24,9 +24,9 @@ type Image struct {
 // PodImage is the image of the program that test pods run; the sandbox of each pod is it, too.
 const PodImage = "svc-lb-mux.test/pod:1"
 
-// writeArchive makes an archive of images that `ctr images import` and every other tool reads. Images of one program
-// share its layer.
-func writeArchive(path string, images ...Image) error {
+// WriteArchive makes an archive of images that `ctr images import` and every other tool reads: for Nodes, say. Images of one
+// program share its layer.
+func WriteArchive(path string, images ...Image) error {
 	var files []tarFile
 	var manifest []map[string]any
 	layers := map[string]string{} // a program to its layer's name

@@ -111,7 +111,7 @@ func (c *Cluster) writeImages() ([]string, error) {
 		images = append(images, c.certManagerImages()...)
 	}
 	path := filepath.Join(c.Host.Dir, "images.tar")
-	if err := writeArchive(path, images...); err != nil {
+	if err := WriteArchive(path, images...); err != nil {
 		return nil, err
 	}
 	return append([]string{path}, c.options.images...), nil

@@ -22,7 +22,7 @@ const teller = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: teller}
-spec: {policyName: ` + release + `, validationActions: [Warn]}
+spec: {policyName: ` + clusterName + `, validationActions: [Warn]}
 `
 
 // waitForPolicy waits until both bindings are in force: the API server learns of them a moment after they are made.

@@ -22,6 +22,8 @@ const (
 	release   = "svc-mux"
 	namespace = "svc-mux"
 	prefix    = "svc-mux.nowake.ai"
+	// clusterName is what the chart calls its objects outside of the namespace.
+	clusterName = release + "." + namespace
 	// reconciler is who the chart takes for ours. Nothing judges it, so tests use it to make Services that are bad
 	// already.
 	reconciler = "system:serviceaccount:" + namespace + ":" + release
@@ -103,6 +105,11 @@ func (w world) tryRender(t *testing.T, template string, set ...string) (string, 
 	}
 	out, err := w.TryHelm(t.Context(), args...)
 	return out.Stdout, err
+}
+
+// trusting is what the chart is told of a certificate that somebody else made.
+func trusting(ca string) []string {
+	return []string{"certs.mode=provided", "certs.provided.secretName=ours", "certs.provided.caBundle=" + ca}
 }
 
 // warnings hands each of a response's warnings to the listener in its context.

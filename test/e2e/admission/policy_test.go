@@ -31,8 +31,8 @@ func testPolicy(t *testing.T, w world) {
 	t.Run("a refused change does not cost the live Service", func(t *testing.T) { survivesForce(t, w) })
 	t.Run("no expression ever failed", func(t *testing.T) { neverFailed(t, w) })
 	t.Run("Kubernetes finds nothing wrong with its types", func(t *testing.T) { wellTyped(t, w) })
-	for _, kind := range []string{"validatingadmissionpolicybinding/teller", "validatingadmissionpolicybinding/" + release,
-		"validatingadmissionpolicy/" + release} {
+	for _, kind := range []string{"validatingadmissionpolicybinding/teller", "validatingadmissionpolicybinding/" + clusterName,
+		"validatingadmissionpolicy/" + clusterName} {
 		w.Kubectl(t, "delete", kind)
 	}
 	cluster.Eventually(t, "the API server has let go of the policy", func(ctx context.Context) error {
@@ -204,7 +204,7 @@ func neverFailed(t *testing.T, w world) {
 
 func wellTyped(t *testing.T, w world) {
 	cluster.Eventually(t, "the policy's types are checked", func(ctx context.Context) error {
-		policy, err := w.user.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, release, metav1.GetOptions{})
+		policy, err := w.user.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, clusterName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

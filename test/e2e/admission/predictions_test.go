@@ -32,7 +32,7 @@ func testPredictions(t *testing.T, w world) {
 	t.Run("it reads Services and nothing else", func(t *testing.T) { readsServicesOnly(t, w) })
 	hook.stop(t)
 	t.Run("strict", func(t *testing.T) { strictly(t, w, as) })
-	w.Kubectl(t, "delete", "validatingwebhookconfiguration", release)
+	w.Kubectl(t, "delete", "validatingwebhookconfiguration", clusterName)
 }
 
 func predictionsOff(t *testing.T, w world, as string) {

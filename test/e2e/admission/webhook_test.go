@@ -18,7 +18,7 @@ const (
 // testWebhook is about who asks the webhook, not about what it says: the one here allows everything, and counts.
 func testWebhook(t *testing.T, w world) {
 	hook := serveWebhook(t, w)
-	w.Apply(t, w.render(t, "webhook-configuration.yaml", "webhook.caBundle="+hook.ca))
+	w.Apply(t, w.render(t, "webhook-configuration.yaml", trusting(hook.ca)...))
 	w.namespace(t, team)
 	waitForWebhook(t, w, hook)
 
@@ -27,7 +27,7 @@ func testWebhook(t *testing.T, w world) {
 	t.Run("it is not asked about what the reconciler writes", func(t *testing.T) { notAskedByReconciler(t, w, hook) })
 	t.Run("it is not asked about what is being deleted", func(t *testing.T) { notAskedWhileDeleting(t, w, hook) })
 	t.Run("while it is down", func(t *testing.T) { whileDown(t, w, hook) })
-	w.Kubectl(t, "delete", "validatingwebhookconfiguration", release)
+	w.Kubectl(t, "delete", "validatingwebhookconfiguration", clusterName)
 }
 
 func asked(t *testing.T, w world, hook *webhook) {

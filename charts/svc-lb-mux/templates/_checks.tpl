@@ -1,0 +1,61 @@
+{{- /*
+What stops an install or an upgrade before anything is written, each with the way out. Every template is rendered each
+time, so one that includes this is enough.
+*/ -}}
+{{- define "svc-mux.checks" -}}
+{{- include "svc-mux.checkCertManager" . -}}
+{{- include "svc-mux.checkProvided" . -}}
+{{- include "svc-mux.checkMuxNamespaces" . -}}
+{{- include "svc-mux.checkMuxName" . -}}
+{{- include "svc-mux.checkPrefix" . -}}
+{{- if and .Values.webhook.predictions.strict (not .Values.webhook.predictions.enabled) -}}
+{{- fail "webhook.predictions.strict denies what predictions find, and those are off: set webhook.predictions.enabled=true too" -}}
+{{- end -}}
+{{- end -}}
+
+{{- /*
+`helm template` knows no cluster, and passes: whoever renders for GitOps may render before cert-manager is there. What it
+takes for the APIs of a cluster then is a list without apiregistration.k8s.io/v1, which each real one has. Argo CD, which
+renders so too, hands the APIs of its cluster in.
+*/ -}}
+{{- define "svc-mux.checkCertManager" -}}
+{{- $apis := .Capabilities.APIVersions -}}
+{{- if and (eq .Values.certs.mode "certManager") ($apis.Has "apiregistration.k8s.io/v1") (not ($apis.Has "cert-manager.io/v1")) -}}
+{{- fail "certs.mode is certManager, and this cluster has no cert-manager (no API cert-manager.io/v1): install cert-manager first, or set certs.mode=selfManaged, which needs none, or certs.mode=provided with a certificate of yours" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc-mux.checkProvided" -}}
+{{- with .Values.certs -}}
+{{- if eq .mode "provided" -}}
+{{- if not .provided.secretName -}}
+{{- fail "certs.mode is provided: set certs.provided.secretName to the Secret with the webhook's tls.crt and tls.key" -}}
+{{- end -}}
+{{- if not (or .provided.caBundle .provided.injectCAFromSecret) -}}
+{{- fail "certs.mode is provided: set certs.provided.caBundle to the CA that signed the certificate, as PEM, or certs.provided.injectCAFromSecret to the Secret that has it as ca.crt" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc-mux.checkMuxNamespaces" -}}
+{{- $namespaces := .Values.rbac.muxNamespaces -}}
+{{- if and $namespaces .Values.defaultLoadBalancer.create (not (has .Release.Namespace $namespaces)) -}}
+{{- fail (printf "rbac.muxNamespaces has not %q, where the default mux is created: the reconciler could not write it. Add the namespace there, or set defaultLoadBalancer.create=false" .Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc-mux.checkMuxName" -}}
+{{- $name := .Values.defaultLoadBalancer.name -}}
+{{- if and .Values.defaultLoadBalancer.create (has $name (list (include "svc-mux.fullname" .) (include "svc-mux.webhook" .))) -}}
+{{- fail (printf "defaultLoadBalancer.name %q is the name of another Service of this release: choose another, such as mux" $name) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The webhook and the API server must know the prefix as well as the reconciler. */ -}}
+{{- define "svc-mux.checkPrefix" -}}
+{{- $given := include "svc-mux.envValue" (dict "context" . "name" "API_PREFIX") -}}
+{{- if and $given (ne $given .Values.api.prefix) -}}
+{{- fail (printf "env has API_PREFIX %q, and api.prefix is %q: set api.prefix=%s and leave API_PREFIX out, so that the webhook knows it too" $given .Values.api.prefix $given) -}}
+{{- end -}}
+{{- end -}}

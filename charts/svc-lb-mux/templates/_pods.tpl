@@ -1,0 +1,92 @@
+{{- /* The image of one of the two, by its values. */ -}}
+{{- define "svc-mux.image" -}}
+{{- $image := index .context.Values.images .part -}}
+{{- with .context.Values.images.registry }}{{ . }}/{{ end -}}
+{{ $image.repository }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .context.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+
+{{- /* Nine tenths of a memory limit, as the Go runtime writes it; nothing if there is none that can be told so. */ -}}
+{{- define "svc-mux.goMemoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" (. | default dict) | toString -}}
+{{- if regexMatch "^[0-9]+[KMG]i$" $limit -}}
+{{- $kib := dict "Ki" 1 "Mi" 1024 "Gi" 1048576 -}}
+{{- $unit := trimPrefix (regexFind "^[0-9]+" $limit) $limit -}}
+{{ div (mul (regexFind "^[0-9]+" $limit | int64) (get $kib $unit) 9) 10 }}KiB
+{{- end -}}
+{{- end -}}
+
+{{- /* The values' environment as a list, whether it is one or a map. */ -}}
+{{- define "svc-mux.env" -}}
+{{- if kindIs "map" .Values.env -}}
+{{- range $name, $value := .Values.env }}
+- name: {{ $name }}
+  value: {{ $value | toString | quote }}
+{{- end -}}
+{{- else if .Values.env -}}
+{{ toYaml .Values.env }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The value that this environment gives one name; empty if none. */ -}}
+{{- define "svc-mux.envValue" -}}
+{{- $wanted := .name -}}
+{{- range include "svc-mux.env" .context | fromYamlArray -}}
+{{- if and (kindIs "map" .) (eq .name $wanted) -}}{{ .value | default "" }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Where a class without a namespace points; the webhook and the reconciler must agree on it. */ -}}
+{{- define "svc-mux.defaultMuxNamespace" -}}
+{{- include "svc-mux.envValue" (dict "context" . "name" "DEFAULT_MUX_NAMESPACE")
+    | default (include "svc-mux.envValue" (dict "context" . "name" "NAMESPACE"))
+    | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "svc-mux.probe" -}}
+httpGet: {path: {{ . }}, port: metrics}
+{{- end -}}
+
+{{- /* What every process of the reconciler's binary is told of its place. */ -}}
+{{- define "svc-mux.placeArgs" -}}
+- --api-prefix={{ .Values.api.prefix }}
+- --namespace={{ .Release.Namespace }}
+- --default-mux-namespace={{ include "svc-mux.defaultMuxNamespace" . }}
+- --lease-name={{ include "svc-mux.fullname" . }}
+{{- with .Values.rbac.muxNamespaces }}
+- --mux-namespaces={{ join "," . }}
+{{- end }}
+{{- with .Values.logLevel }}
+- --log-level={{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "svc-mux.reconcilerArgs" -}}
+{{ include "svc-mux.placeArgs" . }}
+- --webhook-configuration={{ include "svc-mux.clusterName" . }}
+{{- with include "svc-mux.certificates" . }}
+- --certificates={{ . }}
+{{- end }}
+{{- if eq .Values.certs.mode "selfManaged" }}
+- --self-managed-secret={{ include "svc-mux.certSecret" . }}
+{{- end }}
+{{- if .Values.backends.legacyEndpoints }}
+- --legacy-endpoints
+{{- end }}
+{{- end -}}
+
+{{- define "svc-mux.reconcilerEnv" -}}
+{{- with include "svc-mux.goMemoryLimit" .Values.resources -}}
+- {name: GOMEMLIMIT, value: {{ . }}}
+{{- end }}
+{{- with include "svc-mux.env" . | trim }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "svc-mux.metricsIngress" -}}
+- ports: [{port: metrics, protocol: TCP}]
+  {{- with .Values.networkPolicy.metricsFrom }}
+  from: {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}

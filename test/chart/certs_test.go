@@ -1,0 +1,108 @@
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestModesOfCertificates: who makes the certificate, where pods find it, and who says what to trust.
+func TestModesOfCertificates(t *testing.T) {
+	const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+	for name, tc := range map[string]struct {
+		flags      []string
+		secret, ca string
+		injected   map[string]string
+		ofOthers   []string // kinds and names
+		told       string
+	}{
+		"cert-manager, with a CA of the release": {
+			secret:   "svc-mux-webhook-tls",
+			injected: map[string]string{"cert-manager.io/inject-ca-from": "infra/svc-mux-webhook"},
+			ofOthers: []string{"Certificate svc-mux-webhook", "Certificate svc-mux-webhook-ca", "Issuer svc-mux-webhook-ca",
+				"Issuer svc-mux-webhook-selfsigned"},
+			told: "--certificates=svc-mux-webhook-ca,svc-mux-webhook",
+		},
+		"cert-manager, with an issuer of one's own": {
+			flags:    []string{"--set=certs.certManager.issuerRef.name=ours,certs.certManager.issuerRef.kind=ClusterIssuer"},
+			secret:   "svc-mux-webhook-tls",
+			injected: map[string]string{"cert-manager.io/inject-ca-from": "infra/svc-mux-webhook"},
+			ofOthers: []string{"Certificate svc-mux-webhook"}, told: "--certificates=svc-mux-webhook",
+		},
+		"the reconciler": {
+			flags: []string{"--set=certs.mode=selfManaged"}, secret: "svc-mux-webhook-tls", told: "--self-managed-secret=svc-mux-webhook-tls",
+		},
+		"somebody, who says the CA": {
+			flags:  []string{"--set=certs.mode=provided,certs.provided.secretName=ours", "--set-string=certs.provided.caBundle=" + pem},
+			secret: "ours", ca: pem,
+		},
+		"somebody, whose CA is in a Secret": {
+			flags:  []string{"--set=certs.mode=provided,certs.provided.secretName=ours,certs.provided.injectCAFromSecret=infra/ours"},
+			secret: "ours", injected: map[string]string{"cert-manager.io/inject-ca-from-secret": "infra/ours"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, tc.flags...)
+			trusts(t, objects, tc.ca, tc.injected)
+			volume := named[*appsv1.Deployment](t, objects, "svc-mux-webhook").Spec.Template.Spec.Volumes[0].Secret
+			if volume.SecretName != tc.secret || volume.Optional != nil {
+				t.Errorf("the pods' volume: %v", volume)
+			}
+			var others []string
+			for _, object := range all[*unstructured.Unstructured](objects) {
+				others = append(others, object.GetKind()+" "+object.GetName())
+			}
+			slices.Sort(others)
+			if !slices.Equal(others, tc.ofOthers) {
+				t.Errorf("cert-manager gets %v, want %v", others, tc.ofOthers)
+			}
+			told := args(t, objects, "svc-mux")
+			if tc.told != "" && !slices.Contains(told, tc.told) || !slices.Contains(told, "--webhook-configuration=svc-mux.infra") {
+				t.Errorf("the reconciler isn't told %q: %v", tc.told, told)
+			}
+		})
+	}
+}
+
+func trusts(t *testing.T, objects []runtime.Object, ca string, injected map[string]string) {
+	t.Helper()
+	configuration := named[*admissionv1.ValidatingWebhookConfiguration](t, objects, "svc-mux.infra")
+	for _, hook := range configuration.Webhooks {
+		if string(hook.ClientConfig.CABundle) != ca {
+			t.Errorf("%s trusts %q, want %q", hook.Name, hook.ClientConfig.CABundle, ca)
+		}
+	}
+	for key, value := range injected {
+		if configuration.Annotations[key] != value {
+			t.Errorf("its annotations: %v, want %s: %s", configuration.Annotations, key, value)
+		}
+	}
+	if len(configuration.Annotations) != len(injected) {
+		t.Errorf("its annotations: %v", configuration.Annotations)
+	}
+}
+
+// TestTheCAOutlivesWhatItSigns: a renewed CA must be good for what the one before has signed.
+func TestTheCAOutlivesWhatItSigns(t *testing.T) {
+	objects := render(t)
+	get := func(name string, path ...string) string {
+		value, _, err := unstructured.NestedString(foreign(t, objects, "Certificate", name), append([]string{"spec"}, path...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	if policy := get("svc-mux-webhook-ca", "privateKey", "rotationPolicy"); policy != "Never" {
+		t.Errorf("the CA's key: %q", policy)
+	}
+	if ca, leaf := get("svc-mux-webhook-ca", "duration"), get("svc-mux-webhook", "duration"); ca != "87600h" || leaf != "2160h" {
+		t.Errorf("the CA is good for %s, the certificate for %s", ca, leaf)
+	}
+	if issuer := get("svc-mux-webhook", "issuerRef", "name"); issuer != "svc-mux-webhook-ca" {
+		t.Errorf("the certificate is of %s", issuer)
+	}
+}

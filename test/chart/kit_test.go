@@ -1,0 +1,162 @@
+package chart
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"nowake.ai/svc-lb-mux/test/cluster/binaries"
+)
+
+const (
+	folder    = "../../charts/svc-lb-mux"
+	release   = "svc-mux"
+	namespace = "infra"
+)
+
+// helm runs the real one, and returns what it writes on standard output, or on standard error if it fails.
+func helm(t *testing.T, args ...string) (string, bool) {
+	t.Helper()
+	cache, err := binaries.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := cache.Need(t.Context(), binaries.Helm3())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dirs["helm3"], "helm"), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	if err := cmd.Run(); err != nil {
+		return stderr.String(), false
+	}
+	return stdout.String(), true
+}
+
+// render fills the chart in, hooks included. Flags are helm's, such as --set=a.b=c.
+func render(t *testing.T, flags ...string) []runtime.Object {
+	t.Helper()
+	return renderAs(t, release, namespace, flags...)
+}
+
+func renderAs(t *testing.T, release, namespace string, flags ...string) []runtime.Object {
+	t.Helper()
+	text, ok := helm(t, append([]string{"template", release, folder, "--namespace=" + namespace}, flags...)...)
+	if !ok {
+		t.Fatalf("helm template %q: %s", flags, text)
+	}
+	return decode(t, text)
+}
+
+// refused returns why helm doesn't fill the chart in.
+func refused(t *testing.T, flags ...string) string {
+	t.Helper()
+	text, ok := helm(t, append([]string{"template", release, folder, "--namespace=" + namespace}, flags...)...)
+	if ok {
+		t.Fatalf("accepted: %q", flags)
+	}
+	return text
+}
+
+// decode takes no field that its kind doesn't have. What is no kind of Kubernetes' own stays a map.
+func decode(t *testing.T, text string) []runtime.Object {
+	t.Helper()
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	var objects []runtime.Object
+	for document := range strings.SplitSeq("\n"+text, "\n---") {
+		var fields map[string]any
+		if err := yaml.UnmarshalStrict([]byte(document), &fields); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if fields == nil {
+			continue
+		}
+		object, _, err := strict.Decode([]byte(document), nil, nil)
+		if runtime.IsNotRegisteredError(err) {
+			object, err = &unstructured.Unstructured{Object: fields}, nil
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// all are the objects of one type.
+func all[T runtime.Object](objects []runtime.Object) []T {
+	var list []T
+	for _, object := range objects {
+		if typed, ok := object.(T); ok {
+			list = append(list, typed)
+		}
+	}
+	return list
+}
+
+// named is the one of a type and a name.
+func named[T runtime.Object](t *testing.T, objects []runtime.Object, name string) T {
+	t.Helper()
+	for _, object := range all[T](objects) {
+		if any(object).(metav1.Object).GetName() == name {
+			return object
+		}
+	}
+	var none T
+	t.Fatalf("there is no %T %s", none, name)
+	return none
+}
+
+// foreign is a map of a kind that isn't Kubernetes' own.
+func foreign(t *testing.T, objects []runtime.Object, kind, name string) map[string]any {
+	t.Helper()
+	for _, object := range all[*unstructured.Unstructured](objects) {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object.Object
+		}
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	return nil
+}
+
+// pod is what a template runs.
+type pod struct {
+	owner  string
+	labels map[string]string
+	spec   corev1.PodSpec
+}
+
+func podsOf(objects []runtime.Object) []pod {
+	var pods []pod
+	for _, d := range all[*appsv1.Deployment](objects) {
+		pods = append(pods, pod{"Deployment " + d.Name, d.Spec.Template.Labels, d.Spec.Template.Spec})
+	}
+	for _, j := range all[*batchv1.Job](objects) {
+		pods = append(pods, pod{"Job " + j.Name, j.Spec.Template.Labels, j.Spec.Template.Spec})
+	}
+	for _, p := range all[*corev1.Pod](objects) {
+		pods = append(pods, pod{"Pod " + p.Name, p.Labels, p.Spec})
+	}
+	return pods
+}
+
+// args are the arguments of a Deployment's container.
+func args(t *testing.T, objects []runtime.Object, deployment string) []string {
+	t.Helper()
+	return named[*appsv1.Deployment](t, objects, deployment).Spec.Template.Spec.Containers[0].Args
+}

@@ -1,0 +1,155 @@
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// everything switches on what is off by default, and makes two of what there is one of.
+func everything() []string {
+	return []string{"--set=replicaCount=2,drain.onDelete=true,policy.enabled=true,backends.legacyEndpoints=true"}
+}
+
+// TestPodsAreRestricted is about what the restricted Pod Security Standard asks for, and a file system that can't be written.
+func TestPodsAreRestricted(t *testing.T) {
+	pods := podsOf(render(t, everything()...))
+	if len(pods) < 3 {
+		t.Fatalf("webhook, reconciler and test expected: %d pods", len(pods))
+	}
+	for _, pod := range pods {
+		t.Run(pod.owner, func(t *testing.T) {
+			context := pod.spec.SecurityContext
+			if context == nil || context.RunAsNonRoot == nil || !*context.RunAsNonRoot ||
+				context.SeccompProfile == nil || context.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+				t.Errorf("its security context: %v", context)
+			}
+			if pod.spec.HostNetwork || pod.spec.HostPID || pod.spec.HostIPC {
+				t.Error("it shares the machine's namespaces")
+			}
+			if pod.spec.AutomountServiceAccountToken == nil {
+				t.Error("it doesn't say whether it wants a token")
+			}
+			for _, container := range slices.Concat(pod.spec.InitContainers, pod.spec.Containers) {
+				restricted(t, container)
+			}
+		})
+	}
+}
+
+func restricted(t *testing.T, container corev1.Container) {
+	t.Helper()
+	context := container.SecurityContext
+	if context == nil || context.AllowPrivilegeEscalation == nil || *context.AllowPrivilegeEscalation ||
+		context.ReadOnlyRootFilesystem == nil || !*context.ReadOnlyRootFilesystem || context.Capabilities == nil ||
+		!slices.Equal(context.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(context.Capabilities.Add) > 0 {
+		t.Errorf("the security context of %s: %v", container.Name, context)
+	}
+	if container.Resources.Requests.Cpu().IsZero() || container.Resources.Limits.Memory().IsZero() {
+		t.Errorf("the resources of %s: %v", container.Name, container.Resources)
+	}
+}
+
+// TestEachSelectorFindsItsOwn: a Service of the reconciler's that found the webhook's pods would send it the other's traffic;
+// a Deployment that did would fight for them.
+func TestEachSelectorFindsItsOwn(t *testing.T) {
+	objects := render(t, everything()...)
+	owners := map[string]string{ // selector to the Deployment whose pods it is about
+		"Deployment svc-mux": "svc-mux", "Service svc-mux": "svc-mux", "PodDisruptionBudget svc-mux": "svc-mux",
+		"NetworkPolicy svc-mux": "svc-mux", "Deployment svc-mux-webhook": "svc-mux-webhook",
+		"Service svc-mux-webhook": "svc-mux-webhook", "PodDisruptionBudget svc-mux-webhook": "svc-mux-webhook",
+		"NetworkPolicy svc-mux-webhook": "svc-mux-webhook",
+	}
+	for name, selector := range selectors(t, objects) {
+		owner, known := owners[name]
+		if !known {
+			t.Errorf("%s is new: say whose pods it is about", name)
+			continue
+		}
+		delete(owners, name)
+		for _, pod := range podsOf(objects) {
+			if selector.Matches(labels.Set(pod.labels)) != (pod.owner == "Deployment "+owner) {
+				t.Errorf("%s finds, or misses, the pods of %s", name, pod.owner)
+			}
+		}
+	}
+	for name := range owners {
+		t.Errorf("there is no %s", name)
+	}
+}
+
+func selectors(t *testing.T, objects []runtime.Object) map[string]labels.Selector {
+	t.Helper()
+	found := map[string]labels.Selector{}
+	add := func(name string, selector *metav1.LabelSelector) {
+		parsed, err := metav1.LabelSelectorAsSelector(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = parsed
+	}
+	for _, d := range all[*appsv1.Deployment](objects) {
+		add("Deployment "+d.Name, d.Spec.Selector)
+	}
+	for _, s := range all[*corev1.Service](objects) {
+		if len(s.Spec.Selector) > 0 {
+			add("Service "+s.Name, &metav1.LabelSelector{MatchLabels: s.Spec.Selector})
+		}
+	}
+	for _, b := range all[*policyv1.PodDisruptionBudget](objects) {
+		add("PodDisruptionBudget "+b.Name, b.Spec.Selector)
+	}
+	for _, p := range all[*networkingv1.NetworkPolicy](objects) {
+		add("NetworkPolicy "+p.Name, &p.Spec.PodSelector)
+	}
+	return found
+}
+
+func TestTheReconcilersDeploymentIsTheOriginals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		release string
+		set     string
+		want    string
+		labels  map[string]string
+	}{
+		"a release that is named so":   {"svc-mux", "", "svc-mux", selects("svc-mux", "svc-mux")},
+		"another release":              {"edge", "", "edge-svc-mux", selects("svc-mux", "edge")},
+		"an application of its own":    {"edge", "nameOverride=ports", "edge-ports", selects("ports", "edge")},
+		"a name that is given in full": {"edge", "fullnameOverride=ports", "ports", selects("svc-mux", "edge")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := named[*appsv1.Deployment](t, renderAs(t, tc.release, namespace, "--set="+tc.set), tc.want)
+			if diff := cmp.Diff(tc.labels, d.Spec.Selector.MatchLabels); diff != "" {
+				t.Errorf("its selector (-want +got):\n%s", diff)
+			}
+			if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+				t.Errorf("its strategy: %v", d.Spec.Strategy)
+			}
+		})
+	}
+}
+
+func selects(name, instance string) map[string]string {
+	return map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/instance": instance}
+}
+
+func TestTheWebhookHasNoTokenUnlessItPredicts(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		set := "--set=webhook.predictions.enabled=false"
+		if on {
+			set = "--set=webhook.predictions.enabled=true"
+		}
+		spec := named[*appsv1.Deployment](t, render(t, set), "svc-mux-webhook").Spec.Template.Spec
+		if *spec.AutomountServiceAccountToken != on {
+			t.Errorf("%s: token %v", set, *spec.AutomountServiceAccountToken)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package chart
+
+import (
+	"flag"
+	"io"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/webhook"
+)
+
+// TestProcessesTakeTheirArguments has each process read what the chart tells it.
+func TestProcessesTakeTheirArguments(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"by default": nil,
+		"all at once": append(everything(), "--set=webhook.predictions.strict=true,webhook.predictions.hideHolders=true,webhook.port=10250",
+			"--set=logLevel=debug,rbac.muxNamespaces={infra,team-a}"),
+		"with a certificate of its own": {"--set=certs.mode=selfManaged"},
+		"without predictions":           {"--set=webhook.predictions.enabled=false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, pod := range podsOf(render(t, flags...)) {
+				for _, container := range pod.spec.Containers {
+					if err := takes(container.Image, container.Args); err != nil {
+						t.Errorf("%s: %v", pod.owner, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func takes(image string, args []string) error {
+	environment := func(name string) string {
+		return map[string]string{"KUBERNETES_SERVICE_HOST": "10.96.0.1"}[name]
+	}
+	set := flag.NewFlagSet(image, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	var check func() error
+	if strings.Contains(image, "/reconciler:") {
+		options := reconciler.DefaultOptions(environment)
+		options.AddFlags(set)
+		check = options.Check
+	} else {
+		options := webhook.DefaultOptions(environment)
+		options.AddFlags(set)
+		check = func() error { return options.Check() } // of what the flags will have made of them
+	}
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	return check()
+}
+
+func TestMemoryLimitsReachTheRuntime(t *testing.T) {
+	for name, tc := range map[string]struct{ limits, want string }{
+		"mebibytes":       {"{memory: 100Mi}", "92160KiB"},
+		"gibibytes":       {"{memory: 2Gi}", "1887436KiB"},
+		"another unit":    {"{memory: 100M}", ""},
+		"a plain number":  {"{memory: 104857600}", ""},
+		"no memory limit": {"{cpu: 1, memory: null}", ""},
+		"no limits":       {"null", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, "--set-json=resources.limits="+asJSON(t, tc.limits))
+			got := ""
+			for _, env := range named[*appsv1.Deployment](t, objects, "svc-mux").Spec.Template.Spec.Containers[0].Env {
+				if env.Name == "GOMEMLIMIT" {
+					got = env.Value
+				}
+			}
+			if got != tc.want {
+				t.Errorf("GOMEMLIMIT %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func asJSON(t *testing.T, text string) string {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,157 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+// TestInstall is one installation's life, from `helm install` to what is left after `helm uninstall`, and once more.
+func TestInstall(t *testing.T) {
+	w := start(t)
+	w.Apply(t, app)
+	w.shell(t, "kubectl rollout status deployment/web --timeout=60s")
+	before := w.objects(t)
+
+	var notes string
+	t.Run("helm install --wait comes to an end", func(t *testing.T) { notes = product.Install(t, w.Cluster) })
+	if notes == "" {
+		return
+	}
+	t.Run("the commands that it prints work, helm test among them", func(t *testing.T) { w.followNotes(t, notes) })
+	t.Run("a bad Service is refused", func(t *testing.T) { w.refuses(t, prefix) })
+	t.Run("a channel is reached through the mux", func(t *testing.T) { w.reached(t) })
+	t.Run("another release lives beside it", func(t *testing.T) { w.beside(t) })
+	t.Run("helm uninstall leaves what the notes say", func(t *testing.T) { w.leaves(t, before, notes) })
+	t.Run("a reinstall gives the same number", func(t *testing.T) {
+		product.Install(t, w.Cluster, "drain.onDelete=true")
+		w.reached(t)
+	})
+	t.Run("with drain.onDelete it leaves a ledger and a bare mux", func(t *testing.T) { w.drains(t) })
+	t.Run("and the number comes back all the same", func(t *testing.T) {
+		product.Install(t, w.Cluster)
+		w.reached(t)
+	})
+}
+
+// app is what the channel of the notes is for.
+const app = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "` + cluster.PodImage + `", args: [serve]}]
+`
+
+// followNotes runs what the notes tell people to run, as it is printed.
+func (w *world) followNotes(t *testing.T, notes string) {
+	_, commands, _ := strings.Cut(notes, "\nNext, ")
+	_, commands, _ = strings.Cut(commands, "\n\n")
+	commands, _, found := strings.Cut(commands, "\n\nThen ")
+	if !found || !strings.HasPrefix(commands, "kubectl get") {
+		t.Fatalf("no commands in\n%s", notes)
+	}
+	said := w.shell(t, commands)
+	for _, want := range []string{"203.0.113.", "Phase:          Succeeded", "service/web created"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("they don't say %q:\n%s", want, said)
+		}
+	}
+}
+
+// number is what the channel of the notes gets, and keeps.
+const number = 20000
+
+// reached sees to it that the channel web has its number on the mux, is programmed, and answers there.
+func (w *world) reached(t *testing.T) {
+	t.Helper()
+	w.shell(t, "kubectl wait --for=condition="+prefix+"/Programmed service/web --timeout=60s")
+	channel, mux := w.service(t, "default", "web"), w.service(t, product.Namespace, "mux")
+	if want := fmt.Sprintf("http:80->%d", number); channel.Annotations[prefix+"/ports"] != want {
+		t.Errorf("it got %q, want %q", channel.Annotations[prefix+"/ports"], want)
+	}
+	if address(channel) == "" || address(channel) != address(mux) {
+		t.Errorf("it shows %q, and the mux %q", address(channel), address(mux))
+	}
+	w.answers(t, fmt.Sprintf("http://%s:%d", address(channel), number), "web")
+}
+
+// beside installs a second release by the same name in another namespace, with another prefix, and no cert-manager's help.
+func (w *world) beside(t *testing.T) {
+	const namespace, other = "edge", "mux.example.com"
+	w.namespace(t, namespace)
+	release := product.Helm{Release: product.Release, Namespace: namespace, Values: []string{"api.prefix=" + other, "certs.mode=selfManaged"}}
+	if _, err := release.Install(t.Context(), w.Cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.refuses(t, prefix)
+	w.refuses(t, other)
+	w.reached(t)
+	w.shell(t, "helm test svc-mux --namespace="+namespace)
+	w.shell(t, "helm uninstall svc-mux --wait --namespace="+namespace+" && kubectl delete namespace "+namespace)
+	w.refuses(t, prefix)
+}
+
+// leaves compares what there is with what there was.
+func (w *world) leaves(t *testing.T, before []string, notes string) {
+	product.Uninstall(t, w.Cluster)
+	ledger := w.Kubectl(t, "get", "configmap", "--namespace="+product.Namespace, "--selector=app.kubernetes.io/component=mux-state", "--output=name")
+	want := []string{
+		"ConfigMap svc-mux/" + strings.TrimPrefix(strings.TrimSpace(ledger), "configmap/"),
+		"Lease svc-mux/svc-mux", "Secret svc-mux/svc-mux-webhook-ca", "Secret svc-mux/svc-mux-webhook-tls",
+		"Service default/web", "Service svc-mux/mux",
+	}
+	for _, object := range want {
+		if _, name, _ := strings.Cut(object, "/"); !strings.Contains(notes, name) && !strings.HasPrefix(object, "ConfigMap") {
+			t.Errorf("the notes don't say that %s stays", object)
+		}
+	}
+	cluster.Eventually(t, "nothing else is left", func(context.Context) error {
+		var left []string
+		for _, object := range w.objects(t) {
+			ofOurServices := strings.HasPrefix(object, "EndpointSlice svc-mux/mux") || strings.HasPrefix(object, "EndpointSlice default/web") ||
+				object == "Endpoints default/web"
+			if !slices.Contains(before, object) && !ofOurServices {
+				left = append(left, object)
+			}
+		}
+		if diff := cmp.Diff(want, left); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	if channel := w.service(t, "default", "web"); address(channel) == "" || len(channel.Finalizers) > 0 {
+		t.Errorf("the channel's address is %q, its finalizers are %v", address(channel), channel.Finalizers)
+	}
+	w.Apply(t, channel("bad", prefix, "{port: 80}")) // nobody stands in the way any more
+	w.Kubectl(t, "delete", "service", "bad")
+}
+
+// drains uninstalls a release that says goodbye.
+func (w *world) drains(t *testing.T) {
+	product.Uninstall(t, w.Cluster)
+	channel, mux := w.service(t, "default", "web"), w.service(t, product.Namespace, "mux")
+	if address(channel) != "" || len(channel.Status.Conditions) > 0 || channel.Annotations[prefix+"/ports"] != "" {
+		t.Errorf("the channel still shows %v, %v", channel.Status, channel.Annotations)
+	}
+	if len(mux.Spec.Ports) != 1 || mux.Spec.Ports[0].Port != 101 {
+		t.Errorf("the mux still has %v", mux.Spec.Ports)
+	}
+	for _, object := range w.objects(t) {
+		if strings.Contains(object, "drain") || strings.HasPrefix(object, "EndpointSlice svc-mux/mux") {
+			t.Errorf("%s is left", object)
+		}
+	}
+	w.Kubectl(t, "get", "configmap", "mux-port-allocations", "--namespace="+product.Namespace)
+}

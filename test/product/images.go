@@ -1,0 +1,74 @@
+package product
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// Registry is where the images seem to come from. Nobody answers there: what isn't imported can't be had.
+const Registry = "svc-lb-mux.test"
+
+// Version is that of what Archives makes.
+const Version = "0.0.0-test"
+
+// Archives builds both images of this tree, as archives for cluster.Nodes.
+func Archives(t testing.TB) []string {
+	t.Helper()
+	archive, err := Build(t.Context(), t.TempDir(), Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{archive}
+}
+
+// Build builds webhook and reconciler as `make build` does, under a version, and leaves an archive of their images in a
+// folder.
+func Build(ctx context.Context, dir, version string) (archive string, err error) {
+	root, err := checkout()
+	if err != nil {
+		return "", err
+	}
+	// Linking is all that is left to do where the tree was built before.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", dir+"/", "./cmd/webhook", "./cmd/reconciler")
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build webhook and reconciler in %s: %w\n%s", root, err, out)
+	}
+	var images []cluster.Image
+	for _, name := range []string{"webhook", "reconciler"} {
+		images = append(images, cluster.Image{
+			Name: Registry + "/svc-lb-mux/" + name + ":" + version, Program: filepath.Join(dir, name), As: "/" + name,
+			Entrypoint: []string{"/" + name},
+		})
+	}
+	archive = filepath.Join(dir, "images-"+version+".tar")
+	return archive, cluster.WriteArchive(archive, images...)
+}
+
+// checkout is the folder of the module that the working directory is in.
+func checkout() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the checkout: %w", err)
+	}
+	mod := strings.TrimSpace(string(out))
+	if mod == "" || mod == os.DevNull {
+		return "", fmt.Errorf("the working directory is in no checkout of svc-lb-mux: change into one")
+	}
+	return filepath.Dir(mod), nil
+}
+
+// Chart is the folder of this tree's chart.
+func Chart() (string, error) {
+	root, err := checkout()
+	return filepath.Join(root, "charts", "svc-lb-mux"), err
+}

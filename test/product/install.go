@@ -1,0 +1,62 @@
+package product
+
+import (
+	"context"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// Release and Namespace are where Install puts it.
+const (
+	Release   = "svc-mux"
+	Namespace = "svc-mux"
+)
+
+// A Helm run installs or upgrades a release, and waits until its pods are ready.
+type Helm struct {
+	Release, Namespace string
+	Chart              string   // a folder or a package; this tree's if empty
+	Version            string   // of the images; Version if empty
+	Values             []string // as for --set: "webhook.replicas=1"
+	Args               []string // more flags, such as --values=FILE
+}
+
+// Install installs this tree's chart with the images of Archives, or upgrades to it, and returns what helm said.
+func Install(t testing.TB, c *cluster.Cluster, values ...string) string {
+	t.Helper()
+	out, err := Helm{Release: Release, Namespace: Namespace, Values: values}.Install(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Install is for those who aren't a test, or whose release isn't the usual one.
+func (h Helm) Install(ctx context.Context, c *cluster.Cluster) (string, error) {
+	chart, err := Chart()
+	if err != nil {
+		return "", err
+	}
+	if h.Chart != "" {
+		chart = h.Chart
+	}
+	version := Version
+	if h.Version != "" {
+		version = h.Version
+	}
+	args := []string{"upgrade", "--install", h.Release, chart, "--namespace=" + h.Namespace, "--create-namespace",
+		"--wait", "--timeout=180s", "--set=images.registry=" + Registry, "--set=images.pullPolicy=Never",
+		"--set=images.webhook.tag=" + version, "--set=images.reconciler.tag=" + version}
+	for _, value := range h.Values {
+		args = append(args, "--set="+value)
+	}
+	out, err := c.TryHelm(ctx, append(args, h.Args...)...)
+	return out.Stdout, err
+}
+
+// Uninstall removes a release, and waits until its objects are gone.
+func Uninstall(t testing.TB, c *cluster.Cluster) string {
+	t.Helper()
+	return c.Helm(t, "uninstall", Release, "--namespace="+Namespace, "--wait", "--timeout=120s")
+}
