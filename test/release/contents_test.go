@@ -1,0 +1,87 @@
+package release
+
+import (
+	"bytes"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// checkBills compares what a program's bill of materials names with the modules that Go says it is built of.
+func checkBills(t *testing.T, tree, made string) {
+	t.Helper()
+	for _, program := range []string{"webhook linux/amd64", "reconciler linux/arm64", "svcmux windows/amd64"} {
+		name, platform, _ := strings.Cut(program, " ")
+		system, machine, _ := strings.Cut(platform, "/")
+		var bill struct {
+			BOMFormat, SpecVersion, SerialNumber string
+			Metadata                             struct {
+				Timestamp string
+				Component struct{ Name, Version string }
+			}
+			Components []struct{ Name, Version, PURL string }
+		}
+		decode(t, []byte(read(t, made, name+"-"+version+"-"+system+"-"+machine+".cdx.json")), &bill)
+		list := command(t, tree, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./cmd/"+name)
+		list.Env = append(list.Env, "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+machine)
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(strings.Split(strings.TrimSpace(string(out)), "\n"), "std "+strings.TrimPrefix(runtime.Version(), "go"))
+		slices.Sort(want)
+		want = slices.DeleteFunc(slices.Compact(want), func(m string) bool { return strings.TrimSpace(m) == "nowake.ai/svc-lb-mux" })
+		var got []string
+		for _, c := range bill.Components {
+			got = append(got, c.Name+" "+c.Version)
+			if purl := "pkg:golang/" + c.Name + "@" + strings.ReplaceAll(c.Version, "+", "%2B"); c.PURL != purl {
+				t.Errorf("%s is called %s", c.Name, c.PURL)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", program, diff)
+		}
+		if of := bill.Metadata.Component; bill.BOMFormat != "CycloneDX" || of.Name != name || of.Version != version ||
+			bill.Metadata.Timestamp != madeAtIs || !strings.HasPrefix(bill.SerialNumber, "urn:uuid:") {
+			t.Errorf("%s: it is a %s of %v", program, bill.BOMFormat, bill.Metadata)
+		}
+	}
+}
+
+// checkChart looks at the package as Helm does.
+func checkChart(t *testing.T, tree, made string) {
+	t.Helper()
+	chart := filepath.Join(made, "svc-lb-mux-"+strings.TrimPrefix(version, "v")+".tgz")
+	helm := func(args ...string) string {
+		out, err := command(t, tree, append([]string{"go", "run", "./test/release/helm"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("helm %v: %v\n%s", args, err, out)
+		}
+
+		return string(out)
+	}
+	about := helm("show", "chart", chart)
+	for _, line := range []string{"version: " + strings.TrimPrefix(version, "v"), "appVersion: " + version} {
+		if !strings.Contains(about, line+"\n") {
+			t.Errorf("the package doesn't say %q:\n%s", line, about)
+		}
+	}
+	helm("lint", chart)
+	objects := helm("template", "release", chart, "--namespace", "svc-lb-mux")
+	for _, part := range []string{"webhook", "reconciler"} {
+		if image := "/svc-lb-mux/" + part + ":" + version; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
+			t.Errorf("nothing runs the image %s, which the archive has", image)
+		}
+	}
+	files := readTar(t, bytes.NewReader(gunzip(t, []byte(read(t, chart)))))
+	for name := range files {
+		if !strings.HasPrefix(name, "svc-lb-mux/") {
+			t.Errorf("the package has a file outside of its folder: %s", name)
+		}
+	}
+}

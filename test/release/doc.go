@@ -1,0 +1,2 @@
+// Package release holds `make release` to what docs/releasing.md promises. Its folders are what a release is made with.
+package release

@@ -1,0 +1,112 @@
+package release
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRefusals are the releases that aren't made, and what is said instead. Nothing is built for that.
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before string // run in a checkout that is tagged v1.2.3, and whose changelog tells of it
+		with   []string
+		want   string
+	}{
+		"changes that aren't committed": {
+			before: "echo more >>CHANGELOG.md", want: "there are changes that aren't committed"},
+		"a file that nobody added": {
+			before: "touch forgotten.go", want: "there are changes that aren't committed"},
+		"a commit without a tag": {
+			before: "git tag -d v1.2.3", want: "git tag -a"},
+		"a commit after the tag": {
+			before: "git commit --allow-empty -qm more", want: "git tag -a"},
+		"another version than the tag's": {
+			with: []string{"VERSION=v1.2.4"}, want: "HEAD isn't tagged v1.2.4"},
+		"a version that is only like a trial's": {
+			with: []string{"VERSION=v1.2.4-devil"}, want: "HEAD isn't tagged v1.2.4-devil"},
+		"a tag that is no version": {
+			before: "git tag -d v1.2.3; git tag nightly", want: `VERSION="nightly" isn't a version such as v1.2.3`},
+		"a version that no image can be tagged with": {
+			before: "git tag v1.2.3+4", with: []string{"VERSION=v1.2.3+4"}, want: `VERSION="v1.2.3+4" isn't a version`},
+		"no section in the changelog": {
+			before: "git tag v1.2.4", with: []string{"VERSION=v1.2.4"}, want: `CHANGELOG.md says nothing under "## [1.2.4]": write`},
+		"an empty section": {
+			before: "git tag v1.2.2", with: []string{"VERSION=v1.2.2"}, want: `CHANGELOG.md says nothing under "## [1.2.2]"`},
+		"a trial whose section is missing": {
+			with: []string{"VERSION=v0.0.0-dev"}, want: `CHANGELOG.md says nothing under "## [Unreleased]"`},
+		"no history": {
+			before: "rm -rf .git", with: []string{"VERSION=v1.2.3"}, want: "isn't a git checkout"},
+		"a builder that makes images for one platform": {
+			with: []string{"BUILDER=docker"}, want: "needs buildah or podman"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := checkout(t)
+			run(t, tree, tc.before)
+			dist := filepath.Join(t.TempDir(), "dist")
+			args := append([]string{"make", "release", "DIST=" + dist, "BUILDER=buildah"}, tc.with...)
+			out, err := command(t, tree, args...).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), tc.want) || strings.Contains(string(out), "go build") {
+				t.Errorf("it says %s\nnot %q at once", out, tc.want)
+			}
+			if left, err := os.ReadDir(dist); err == nil && len(left) > 0 {
+				t.Errorf("it leaves %v", left)
+			}
+		})
+	}
+}
+
+// TestPublishRefusals are what is pushed nowhere.
+func TestPublishRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before string
+		with   []string
+		want   string
+	}{
+		"no registry":     {want: "REGISTRY is empty"},
+		"nothing to push": {with: []string{"REGISTRY=registry.invalid"}, want: "make release VERSION=v1.2.3 makes it"},
+		"something that changed since it was made": {
+			before: "mkdir -p dist/v1.2.3 && cd dist/v1.2.3 && echo one >file && sha256sum file >SHA256SUMS && echo two >file",
+			with:   []string{"REGISTRY=registry.invalid"}, want: "isn't what was made"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := checkout(t)
+			run(t, tree, "mkdir tools && ln -s /bin/false tools/skopeo && echo tools >>.git/info/exclude;"+tc.before)
+			publish := command(t, tree, append([]string{"make", "publish", "VERSION=v1.2.3", "DIST=dist", "HELM=false"}, tc.with...)...)
+			publish.Env = append(publish.Env, "PATH="+filepath.Join(tree, "tools")+":"+os.Getenv("PATH"))
+			if out, err := publish.CombinedOutput(); err == nil || !strings.Contains(string(out), tc.want) {
+				t.Errorf("it says %s\nnot %q", out, tc.want)
+			}
+		})
+	}
+}
+
+// checkout is a repository of what decides whether there is a release, tagged v1.2.3.
+func checkout(t *testing.T) string {
+	t.Helper()
+	tree := t.TempDir()
+	if err := os.Mkdir(filepath.Join(tree, ".ci"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Makefile", ".ci/release", ".ci/publish"} {
+		if err := os.WriteFile(filepath.Join(tree, name), []byte(read(t, "..", "..", name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := "# Changelog\n\n## [1.2.3] - 2026-01-02\n\n- This.\n\n## [1.2.2] - 2026-01-01\n\n## [1.2.1]\n\n- That.\n"
+	if err := os.WriteFile(filepath.Join(tree, "CHANGELOG.md"), []byte(changes), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, tree, `git init -q && git config user.name t && git config user.email t@example.com && git add -A &&
+		git commit -qm first && git tag v1.2.3`)
+
+	return tree
+}
+
+func run(t *testing.T, dir, script string) {
+	t.Helper()
+	if out, err := command(t, dir, "bash", "-ec", script).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
