@@ -97,19 +97,20 @@ Ctrl-C ends it.
 
 func build(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
-	all := flags.Bool("all", false, "kwok, cert-manager and Helm 3 too, not only Kubernetes")
+	all := flags.Bool("all", false, "everything else that tests run too, not only Kubernetes")
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
 	products := []binaries.Product{binaries.Pod()}
 	if *all {
-		products = append(products, binaries.Kwok(), binaries.CertManager(), binaries.Helm3())
+		products = append(products, binaries.Kwok(), binaries.CertManager(), binaries.Helm3(), binaries.Helm4(),
+			binaries.Flux(), binaries.Argo())
 	}
 	dirs, err := cluster.Binaries(ctx, products...)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"kubernetes", "pod", "kwok", "certmanager", "helm3"} {
+	for _, name := range []string{"kubernetes", "pod", "kwok", "certmanager", "helm3", "helm4", "flux", "argo"} {
 		if dir, ok := dirs[name]; ok {
 			fmt.Fprintln(out, dir)
 		}

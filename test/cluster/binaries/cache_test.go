@@ -230,6 +230,9 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 		"helm4/go.mod":       "helm.sh/helm/v4 v" + Helm4Version,
 		"kwok/go.mod":        "sigs.k8s.io/kwok v" + KwokVersion,
 		"certmanager/go.mod": "github.com/cert-manager/cert-manager v" + CertManagerVersion,
+
+		"../../gitops/flux/go.mod": "github.com/fluxcd/pkg/ssa v" + FluxVersion,
+		"../../gitops/argo/go.mod": "github.com/argoproj/argo-cd/gitops-engine v" + ArgoVersion,
 	}
 	for _, k := range kubernetesModfiles {
 		pins["kubernetes/"+k.modfile] = "k8s.io/kubernetes v" + k.version

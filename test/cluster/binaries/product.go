@@ -10,7 +10,7 @@ type Product struct {
 	Name    string
 	Version string
 
-	folder  string   // below test/cluster/, where the module is
+	folder  string   // from test/cluster/, where the module is
 	pkg     string   // what to build in it
 	binary  string   // what to call the result
 	links   []string // other names for it
@@ -87,6 +87,16 @@ func CertManager() Product {
 		copies: []copied{{module, "deploy/charts/cert-manager", "chart"}, {module, "deploy/crds", "crds"}},
 		cost:   "2 to 4 minutes",
 	}
+}
+
+// Flux is its engine, behind a command that reconciles manifests with it.
+func Flux() Product {
+	return Product{Name: "flux", Version: FluxVersion, folder: "../gitops/flux", pkg: ".", binary: "flux", cost: "1 to 2 minutes"}
+}
+
+// Argo is Argo CD's engine, behind a command that reconciles manifests with it.
+func Argo() Product {
+	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo", cost: "1 to 2 minutes"}
 }
 
 // Pod is the small program that test pods run.

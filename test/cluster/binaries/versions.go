@@ -24,6 +24,8 @@ const (
 	Helm4Version       = "4.3.1"
 	KwokVersion        = "0.8.0"
 	CertManagerVersion = "1.21.2"
+	FluxVersion        = "0.78.0"                            // of github.com/fluxcd/pkg/ssa
+	ArgoVersion        = "0.0.0-20260914071520-c9c369efcc5b" // of Argo CD's gitops-engine, which has no other
 )
 
 // KubernetesVersion is the version that the environment asks for.

@@ -1,0 +1,79 @@
+// Command argo reconciles manifests as Argo CD's application controller does, with the engine that it does it with, and
+// prints what came of it.
+//
+//	argo [-times N] [-server-side-apply] [-server-side-diff] [-always] [-ignore RULES] <manifests.yaml
+//
+// The controller's own part, from a Git repository to a list of objects and from a result to an Application's status,
+// isn't here. What is: how it finds what is its own, the options that it gives the engine, and that it syncs by itself
+// what is out of sync (automated, with prune and selfHeal).
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/kube"
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+)
+
+// A Round is one comparison, and the sync that followed if anything differed.
+type Round struct {
+	Drift   []string          `json:"drift"`   // what is out of sync, and how
+	Applied []string          `json:"applied"` // what a sync said of each object, if there was one
+	Health  map[string]string `json:"health"`  // of each object before the sync, by its kind and name
+	Error   string            `json:"error"`
+}
+
+// settings are those of an Application, and of the controller.
+type settings struct {
+	times           int
+	serverSideApply bool // syncPolicy.syncOptions: ServerSideApply=true
+	serverSideDiff  bool // the annotation compare-options: ServerSideDiff=true, or the controller's flag
+	always          bool // somebody presses Sync each time
+	ignore          string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var s settings
+	flag.IntVar(&s.times, "times", 1, "how often to reconcile")
+	flag.BoolVar(&s.serverSideApply, "server-side-apply", false, "apply on the server's side")
+	flag.BoolVar(&s.serverSideDiff, "server-side-diff", false, "compare with what the server says")
+	flag.BoolVar(&s.always, "always", false, "sync each time, not only what is out of sync")
+	flag.StringVar(&s.ignore, "ignore", "", "spec.ignoreDifferences of an Application, as YAML")
+	flag.Parse()
+	if err := run(ctx, s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings) error {
+	klog.SetLogger(logr.Discard())
+	manifests, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	engine, err := start(s)
+	if err != nil {
+		return err
+	}
+	defer engine.stop()
+	rounds := []Round{}
+	for range s.times {
+		objects, err := kube.SplitYAML(manifests)
+		if err != nil {
+			return err
+		}
+		rounds = append(rounds, engine.reconcile(ctx, track(objects)))
+	}
+	return json.NewEncoder(os.Stdout).Encode(rounds)
+}

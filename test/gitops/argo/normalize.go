@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// normalizer takes out of both sides what isn't compared: the status, which Argo CD leaves out by default, and what an
+// Application's ignoreDifferences name.
+type normalizer struct {
+	rules []struct {
+		Group        string   `json:"group"`
+		Kind         string   `json:"kind"`
+		Name         string   `json:"name"`
+		Namespace    string   `json:"namespace"`
+		JSONPointers []string `json:"jsonPointers"`
+	}
+}
+
+func newNormalizer(rules string) (*normalizer, error) {
+	n := &normalizer{}
+	if err := yaml.UnmarshalStrict([]byte(rules), &n.rules); err != nil {
+		return nil, fmt.Errorf("-ignore: %w", err)
+	}
+	return n, nil
+}
+
+func (n *normalizer) Normalize(object *unstructured.Unstructured) error {
+	unstructured.RemoveNestedField(object.Object, "status")
+	for _, rule := range n.rules {
+		if rule.Group != object.GroupVersionKind().Group || rule.Kind != object.GetKind() ||
+			rule.Name != "" && rule.Name != object.GetName() || rule.Namespace != "" && rule.Namespace != object.GetNamespace() {
+			continue
+		}
+		for _, pointer := range rule.JSONPointers {
+			unstructured.RemoveNestedField(object.Object, path(pointer)...)
+		}
+	}
+	return nil
+}
+
+// path is a JSON pointer, word by word.
+func path(pointer string) []string {
+	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i := range words {
+		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(words[i])
+	}
+	return words
+}

@@ -1,0 +1,189 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// refusal is how the webhook begins to say what is wrong with a channel that maps a port which it hasn't.
+const refusal = `port "grcp" is not one of this Service's ports (`
+
+// tool is all that is asked of each of them, with one copy of the repository.
+func (w *world) tool(t *testing.T, tool tool) {
+	p := w.place(t, tool.name)
+	w.apply(t, tool, p.repository(t), 1)
+	w.rested(t, p)
+	w.asWanted(t, p)
+	t.Run("ten reconciliations find nothing and change nothing", func(t *testing.T) { w.stays(t, tool, p) })
+	t.Run("channels come and go meanwhile", func(t *testing.T) { w.traffic(t, tool, p) })
+	t.Run("a bad channel is refused in words", func(t *testing.T) {
+		early(t, w.refuses(t, tool, p, p.repository(t, "bad.yaml")), tool.looksAtNew)
+	})
+	t.Run("a bad change of a channel is refused in words", func(t *testing.T) {
+		early(t, w.refuses(t, tool, p, strings.ReplaceAll(p.repository(t), "http:auto", "grcp:auto")), tool.looks)
+	})
+	t.Run("a change of a mux leaves its channels alone", func(t *testing.T) { w.changes(t, tool, p) })
+}
+
+func (w *world) stays(t *testing.T, tool tool, p place) {
+	before := w.rested(t, p)
+	from := w.audited(t)
+	rounds := w.apply(t, tool, p.repository(t), 10)
+	requests := w.requests(t, from)
+	after, err := w.versions(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, this := range rounds {
+		if err := this.quiet(); err != nil && !tool.writes {
+			t.Errorf("reconciliation %d: %v", i+1, err)
+		} else if len(this.Drift) > 0 {
+			t.Errorf("reconciliation %d: %v", i+1, this.quiet())
+		}
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("somebody wrote (-before +after):\n%s", diff)
+	}
+	for who, n := range requests {
+		by, what, _ := strings.Cut(who, " ")
+		if by == agent || by == tool.agent && !tool.writes {
+			t.Errorf("%s sent %d requests to %s", by, n, what)
+		}
+	}
+	t.Logf("requests to change something, in ten reconciliations: %v", requests)
+	w.asWanted(t, p)
+}
+
+// traffic has other channels come to the repository's mux and go, while the tool is at it.
+func (w *world) traffic(t *testing.T, tool tool, p place) {
+	ctx, stop := context.WithCancel(t.Context())
+	came := make(chan int, 1)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			if w.guest(t, p, n%5) {
+				n++
+			}
+		}
+		came <- n
+	}()
+	times := 5
+	if tool.slow {
+		times = 2
+	}
+	rounds, err := tool.apply(t.Context(), w, p.repository(t), times)
+	stop()
+	n := <-came
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, this := range rounds {
+		if this.Error != "" {
+			t.Errorf("reconciliation %d: %s", i+1, this.Error)
+		}
+	}
+	if n == 0 {
+		t.Error("no channel came in the time")
+	}
+	w.rested(t, p)
+	w.asWanted(t, p)
+	w.notCorrected(t, p)
+	if err := w.apply(t, tool, p.repository(t), 1)[0].quiet(); err != nil && !tool.writes {
+		t.Errorf("after %d channels came and went: %v", n, err)
+	}
+}
+
+// guest is a channel that comes, gets its port, and goes.
+func (w *world) guest(t *testing.T, p place, n int) (came bool) {
+	ctx := t.Context()
+	guests := w.user.CoreV1().Services("default")
+	class, no := prefix+"/public."+p.infra, false
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("guest-%d", n), Annotations: map[string]string{prefix + "/external-ports": "http:auto"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &no,
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	}
+	if _, err := guests.Create(ctx, svc, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a guest can't come: %v", err)
+		return false
+	}
+	cluster.Eventually(t, svc.Name+" is programmed", func(ctx context.Context) error {
+		now, err := guests.Get(ctx, svc.Name, metav1.GetOptions{})
+		if err == nil && condition(now, "Programmed") != metav1.ConditionTrue {
+			err = fmt.Errorf("it is not: %v", now.Status.Conditions)
+		}
+		return err
+	})
+	if err := guests.Delete(ctx, svc.Name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("a guest can't go: %v", err)
+	}
+	return true
+}
+
+// notCorrected is true unless the reconciler had to put something right: then it said so.
+func (w *world) notCorrected(t *testing.T, p place) {
+	t.Helper()
+	for _, in := range []string{p.infra, p.shop} {
+		events, err := w.user.CoreV1().Events(in).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=MuxDriftCorrected"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range events.Items {
+			t.Errorf("%s was changed by somebody: %s", events.Items[i].InvolvedObject.Name, events.Items[i].Message)
+		}
+	}
+}
+
+// refuses applies a repository with a mistake in it, and then the good one again. It returns the refusal.
+func (w *world) refuses(t *testing.T, tool tool, p place, mistaken string) string {
+	before := w.rested(t, p)
+	rounds, err := tool.apply(t.Context(), w, mistaken, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := rounds[0].Error + fmt.Sprint(rounds[0].Applied)
+	if rounds[0].Error == "" || !strings.Contains(strings.ReplaceAll(said, `\"`, `"`), refusal) {
+		t.Errorf("our words are missing: %s", said)
+	}
+	if after := w.rested(t, p); !maps.Equal(before, after) {
+		t.Errorf("somebody wrote (-before +after):\n%s", cmp.Diff(before, after))
+	}
+	if err := w.apply(t, tool, p.repository(t), 1)[0].quiet(); err != nil && !tool.writes {
+		t.Errorf("the good one again: %v", err)
+	}
+	return said
+}
+
+// early is a refusal that comes before anything is written, by its first words.
+func early(t *testing.T, said, words string) {
+	t.Helper()
+	if !strings.Contains(said, words) {
+		t.Errorf("it was to be refused before anything is written (%q): %s", words, said)
+	}
+}
+
+// changes gives a mux another port of its owner's.
+func (w *world) changes(t *testing.T, tool tool, p place) {
+	const declared = "  - {name: placeholder, port: 101}\n"
+	changed := strings.Replace(p.repository(t), declared, declared+"  - {name: probe, port: 9000}\n", 1)
+	w.apply(t, tool, changed, 1)
+	w.rested(t, p)
+	want := wanted()
+	want["public"] = "101/TCP 20000/TCP 53/TCP 53/UDP 8443/TCP 9000/TCP 9100/TCP"
+	if diff := cmp.Diff(want, w.public(t, p)); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+	w.notCorrected(t, p)
+	if err := w.apply(t, tool, changed, 1)[0].quiet(); err != nil && !tool.writes {
+		t.Error(err)
+	}
+}

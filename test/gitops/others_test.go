@@ -1,0 +1,149 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/cluster/provider"
+)
+
+// pressed is a sync of Argo CD's that applies everything although nothing differs.
+func (w *world) pressed(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"applied by the client": nil, "applied by the server": {"-server-side-apply", "-server-side-diff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := w.place(t, fmt.Sprintf("pressed-%d", len(flags)))
+			tool := tool{apply: command("argo", append(flags, "-always")...)}
+			w.apply(t, tool, p.repository(t), 1)
+			before := w.rested(t, p)
+			for _, this := range w.apply(t, tool, p.repository(t), 2) {
+				if len(this.Applied) == 0 || len(this.Drift) > 0 {
+					t.Errorf("it was to apply, and to find no difference: %v", this.quiet())
+				}
+			}
+			if after := w.rested(t, p); !maps.Equal(before, after) {
+				t.Errorf("something changed (-before +after):\n%s", cmp.Diff(before, after))
+			}
+		})
+	}
+}
+
+// moves hands one copy of the repository from tool to tool.
+func (w *world) moves(t *testing.T) {
+	p := w.place(t, "moves")
+	for _, name := range []string{"kubectl-apply", "flux", "argo", "kubectl-server-side"} {
+		tool := toolNamed(t, name)
+		if name == "kubectl-server-side" {
+			tool.apply = kubectl("--server-side", "--force-conflicts") // as kubectl itself asks for
+		}
+		w.apply(t, tool, p.repository(t), 1)
+		w.rested(t, p)
+		w.asWanted(t, p)
+		before := w.rested(t, p)
+		if this := w.apply(t, tool, p.repository(t), 1)[0]; len(this.Drift) > 0 {
+			t.Errorf("%s: %v", name, this.quiet())
+		}
+		if after := w.rested(t, p); !maps.Equal(before, after) {
+			t.Errorf("%s: somebody wrote (-before +after):\n%s", name, cmp.Diff(before, after))
+		}
+	}
+}
+
+// replaced is what kubectl replace does: of an object, nothing is left but what is in the file.
+func (w *world) replaced(t *testing.T) {
+	p := w.place(t, "replaced")
+	tool := toolNamed(t, "kubectl-apply")
+	w.apply(t, tool, p.repository(t), 1)
+	w.rested(t, p)
+	w.asWanted(t, p)
+	for _, command := range [][]string{{"replace", "-f", "-"}, {"replace", "--subresource=status", "-f", "-"}} {
+		text := p.repository(t)
+		if len(command) > 3 {
+			text = p.manifests(t, "repository/channels.yaml") // a mux's status is its provider's
+		}
+		if _, err := w.TryKubectl(t.Context(), text, command...); err != nil {
+			t.Fatal(err)
+		}
+		w.rested(t, p)
+		want := wanted()
+		// Nobody declares the placeholder any more: kubectl replace leaves no note of what it was given.
+		want["public"], want["edge"] = "20000/TCP 53/TCP 53/UDP 8443/TCP 9100/TCP", "8080/TCP"
+		if diff := cmp.Diff(want, w.public(t, p)); diff != "" {
+			t.Errorf("after kubectl %v (-want +got):\n%s", command, diff)
+		}
+	}
+	w.apply(t, tool, p.repository(t), 1)
+	w.rested(t, p)
+	w.asWanted(t, p)
+}
+
+// replacedByArgo is a mux with Argo CD's Replace=true: each sync wipes it, so nothing but a real change may bring one on.
+func (w *world) replacedByArgo(t *testing.T) {
+	p := w.place(t, "argo-replaces")
+	manifests := p.manifests(t, "replaced.yaml")
+	argo := tool{apply: command("argo")}
+	w.apply(t, argo, manifests, 1)
+	w.rested(t, p)
+	want := w.public(t, p)
+	w.apply(t, tool{apply: command("argo", "-always")}, manifests, 1)
+	w.rested(t, p)
+	if diff := cmp.Diff(want, w.public(t, p)); diff != "" {
+		t.Errorf("after a sync (-want +got):\n%s", diff)
+	}
+	for _, this := range w.apply(t, argo, manifests, 10) {
+		if err := this.quiet(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// replacedWithoutEnd is the same mux without placeholder: keep. What is created or replaced bears no sign of what was
+// declared, so the placeholder goes, and Argo CD wants it back.
+func (w *world) replacedWithoutEnd(t *testing.T) {
+	p := w.place(t, "argo-replaces-again")
+	manifests := strings.ReplaceAll(p.manifests(t, "replaced.yaml"), "    "+prefix+"/placeholder: keep\n", "")
+	argo := tool{apply: command("argo")}
+	for range 3 {
+		if this := w.apply(t, argo, manifests, 1)[0]; len(this.Drift) == 0 {
+			t.Error("nothing differs: then the docs warn of nothing")
+		}
+		w.rested(t, p)
+	}
+}
+
+// health is Argo CD's opinion: a load balancer is healthy once it has an address.
+func (w *world) health(t *testing.T) {
+	p := w.place(t, "health")
+	w.Provider.BehaveTo(p.infra+"/public", provider.Wait)
+	tool := toolNamed(t, "argo")
+	w.apply(t, tool, p.repository(t), 1)
+	healthy := func(public, ofItsChannels string) func(context.Context) error {
+		want := map[string]string{}
+		for _, name := range []string{"edge", "bare", "kept"} {
+			want["Service/"+p.infra+"/"+name] = "Healthy"
+		}
+		for _, name := range []string{"plain", "shell", "mail"} {
+			want["Service/"+p.shop+"/"+name] = "Healthy"
+		}
+		want["Service/"+p.infra+"/public"] = public
+		for _, name := range []string{"web", "api", "dns"} {
+			want["Service/"+p.shop+"/"+name] = ofItsChannels
+		}
+		return func(context.Context) error {
+			if diff := cmp.Diff(want, w.apply(t, tool, p.repository(t), 1)[0].Health); diff != "" {
+				return fmt.Errorf("(-want +got):\n%s", diff)
+			}
+			return nil
+		}
+	}
+	cluster.Eventually(t, "the mux without an address and its channels are in progress", healthy("Progressing", "Progressing"))
+	w.Provider.BehaveTo(p.infra+"/public", provider.Give)
+	cluster.Eventually(t, "all are healthy", healthy("Healthy", "Healthy"))
+}
