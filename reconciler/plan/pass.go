@@ -27,6 +27,7 @@ type pass struct {
 	sorted   []*member // by namespace and name
 	byKey    map[types.NamespacedName]*member
 	disables bool // some channel is disabled
+	speaks   bool // some channel's port has an appProtocol
 
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state
@@ -59,7 +60,6 @@ func begin(w *World) *pass {
 	p := &pass{
 		w:        w,
 		now:      w.Now.UTC().Truncate(time.Second),
-		sorted:   make([]*member, 0, n),
 		byKey:    make(map[types.NamespacedName]*member, n),
 		absent:   map[types.NamespacedName][]*Claim{},
 		table:    newTable(len(w.Ledger.Ledger.Claims)),
@@ -74,18 +74,14 @@ func begin(w *World) *pass {
 	for i := range w.Channels {
 		c := &members[i]
 		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
-		p.sorted = append(p.sorted, c)
 		p.byKey[c.Key] = c
 		p.disables = p.disables || c.Disabled
-	}
-	slices.SortFunc(p.sorted, func(a, b *member) int { return CompareKeys(a.Key, b.Key) })
-	p.channels = slices.Clone(p.sorted)
-	slices.SortFunc(p.channels, func(a, b *member) int {
-		if age := a.Created.Compare(b.Created); age != 0 {
-			return age
+		for i := range c.Ports {
+			p.speaks = p.speaks || c.Ports[i].AppProtocol != ""
 		}
-		return CompareKeys(a.Key, b.Key)
-	})
+	}
+	p.sorted = byName(members)
+	p.channels = byAge(p.sorted)
 	return p
 }
 

@@ -52,8 +52,10 @@ func (p *pass) port(claim *Claim) corev1.ServicePort {
 			port.TargetPort = live.TargetPort
 		}
 	}
-	if c := p.byKey[claim.Owner.Channel]; c != nil {
-		port.AppProtocol = appProtocol(c, claim)
+	if p.speaks || port.AppProtocol != nil {
+		if c := p.byKey[claim.Owner.Channel]; c != nil {
+			port.AppProtocol = appProtocol(c, claim)
+		}
 	}
 	return port
 }
