@@ -12,6 +12,7 @@ import (
 // state is what a process says about its readiness.
 type state struct {
 	certificate func() error
+	remark      func() string // on a certificate that is served though something is wrong
 	draining    atomic.Bool
 }
 

@@ -15,7 +15,7 @@ const (
 	MetricsPath = "/metrics"
 )
 
-// probeRoutes: alive is whoever answers; ready is who can take reviews, and it says why not.
+// probeRoutes: alive is whoever answers; ready is who can take reviews, and it says why not, or what is wrong all the same.
 func probeRoutes(state *state, registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(HealthPath, func(w http.ResponseWriter, _ *http.Request) {
@@ -27,6 +27,9 @@ func probeRoutes(state *state, registry *prometheus.Registry) http.Handler {
 			return
 		}
 		_, _ = io.WriteString(w, "ok\n")
+		if remark := state.remark(); remark != "" {
+			_, _ = io.WriteString(w, remark+"\n")
+		}
 	})
 	mux.Handle(MetricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return mux

@@ -51,7 +51,7 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 		KeyFile:  filepath.Join(options.CertDir, options.KeyName),
 		Interval: options.CertInterval,
 	}, log, registry)
-	state := &state{certificate: files.Ready}
+	state := &state{certificate: files.Ready, remark: files.Remark}
 
 	admission, err := net.Listen("tcp", options.Address)
 	if err != nil {

@@ -1,0 +1,112 @@
+package certs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+func testCertManager(t *testing.T, w *world) {
+	r := &release{w: w, name: "svc-mux-cm", prefix: "cm.example.com", port: "9443", set: []string{"certs.mode=certManager"}}
+	r.install(t, "certificates.yaml")
+	r.reconcile(t, func(p *reconciler.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
+	r.awaitOnGuard(t)
+	cluster.Eventually(t, "bad channels are refused", r.refuses)
+	t.Run("the leaf changes under load", func(t *testing.T) {
+		begin := time.Now()
+		l := r.underLoad(t)
+		before := r.hook.files.NotAfter()
+		pause(t.Context(), time.Second) // an end counts in seconds
+		r.renew(t, r.webhook())
+		r.served(t, before)
+		pause(t.Context(), mountLag)
+		l.end(t, begin)
+	})
+	t.Run("the CA changes under load, as the docs have it", func(t *testing.T) { r.rotatesByHand(t) })
+	r.awaitPatience(t)
+	t.Run("a bundle that is blanked is named, and put right", func(t *testing.T) {
+		before, injector := r.eventsNow(t), w.Component("cert-manager-cainjector")
+		must(t, injector.Freeze())
+		t.Cleanup(func() { _ = injector.Thaw() })
+		r.blank(t)
+		r.awaitFault(t, "NoCABundle", before)
+		must(t, injector.Thaw())
+		r.awaitTold(t, "Normal AdmissionOnGuard", before)
+		r.awaitOnGuard(t)
+	})
+	t.Run("a Secret that is deleted is named, and made anew", func(t *testing.T) {
+		before := r.eventsNow(t)
+		w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
+		r.awaitTold(t, "Warning SecretMissing", before)
+		r.awaitTold(t, "Normal AdmissionOnGuard", before)
+		r.awaitOnGuard(t)
+	})
+	t.Run("what its Issuer is missing for is named, until it is back", func(t *testing.T) { r.losesIssuer(t) })
+	t.Run("a Certificate that is missing is named", func(t *testing.T) {
+		before := r.eventsNow(t)
+		w.Kubectl(t, "-n", namespace, "delete", "certificate", r.webhook())
+		r.awaitFault(t, "CertificateMissing", before)
+	})
+}
+
+// losesIssuer also takes away what only an Issuer can bring back.
+func (r *release) losesIssuer(t *testing.T) {
+	before := r.eventsNow(t)
+	issuer := r.w.Kubectl(t, "-n", namespace, "get", "issuer", r.webhook()+"-ca", "-o", "yaml")
+	r.w.Kubectl(t, "-n", namespace, "delete", "issuer", r.webhook()+"-ca")
+	r.awaitFault(t, "IssuerMissing", before)
+	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", r.webhook(), "--type=json",
+		`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.example.com"}]`)
+	r.awaitFault(t, "CertificateNotReady", before)
+	r.w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
+	r.awaitFault(t, "SecretMissing", before)
+	_, text, _ := r.probe(t.Context(), "/readyz")
+	t.Logf("readiness says:\n%s", text)
+	if _, err := r.w.TryKubectl(t.Context(), issuer, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitTold(t, "Normal AdmissionOnGuard", before)
+	r.awaitOnGuard(t)
+}
+
+// renew asks cert-manager for another certificate, as cmctl renew does.
+func (r *release) renew(t *testing.T, certificate string) {
+	t.Helper()
+	patch := fmt.Sprintf(`[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",`+
+		`"message":"renewed by hand","lastTransitionTime":%q}}]`, time.Now().UTC().Format(time.RFC3339))
+	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", certificate, "--subresource=status", "--type=json", "--patch="+patch)
+}
+
+// rotatesByHand runs what docs/certificates.md says, with shorter waits: nothing here takes as long as a kubelet.
+func (r *release) rotatesByHand(t *testing.T) {
+	script := documented(t, "rotate-ca")
+	begin, first := time.Now(), r.bundle(t)
+	l := r.underLoad(t)
+	out, err := r.w.Run(t.Context(), cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", script}, Env: []string{
+		"NAMESPACE=" + namespace, "RELEASE=" + r.name, "APISERVERS=3", "KUBELETS=8",
+	}})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.Stderr)
+	}
+	cluster.Eventually(t, "the new authority alone is trusted", func(context.Context) error {
+		if now := r.bundle(t); strings.Contains(now, first) || strings.Count(now, "BEGIN") != 1 {
+			return fmt.Errorf("%d authorities are trusted", strings.Count(now, "BEGIN"))
+		}
+		return nil
+	})
+	pause(t.Context(), mountLag)
+	l.end(t, begin)
+	r.awaitOnGuard(t)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,114 @@
+package certs
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// load applies channels, 50 times a second, until it is stopped. Each apply is one review, and each review a handshake.
+type load struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu       sync.Mutex
+	went     int
+	failures []string
+}
+
+const (
+	channels  = 20
+	perSecond = 50
+	// atOnce keeps a machine that is busy otherwise from being overrun: it is asked less often then.
+	atOnce = 25
+)
+
+func (r *release) underLoad(t *testing.T) *load {
+	t.Helper()
+	for i := range channels {
+		if _, err := r.w.Client.CoreV1().Services(team).Create(t.Context(), r.channel(i), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := detached(t)
+	l := &load{stop: cancel}
+	tick, room := time.NewTicker(time.Second/perSecond), make(chan struct{}, atOnce)
+	l.done.Go(func() {
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				room <- struct{}{}
+				l.done.Go(func() { l.note(r.apply(context.WithoutCancel(ctx), i)); <-room })
+			}
+		}
+	})
+	t.Cleanup(cancel)
+	return l
+}
+
+func (l *load) note(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.went++
+	if err != nil {
+		l.failures = append(l.failures, time.Now().Format(time.TimeOnly)+" "+err.Error())
+	}
+}
+
+// end fails the test for each apply that did.
+func (l *load) end(t *testing.T, since time.Time) {
+	t.Helper()
+	l.stop()
+	l.done.Wait()
+	for _, failure := range l.failures[:min(5, len(l.failures))] {
+		t.Error(failure)
+	}
+	took := time.Since(since)
+	t.Logf("%d applies in %s, %.0f a second, %d failed", l.went, took.Round(time.Second), float64(l.went)/took.Seconds(), len(l.failures))
+	if len(l.failures) > 0 {
+		t.Errorf("%d of %d applies failed", len(l.failures), l.went)
+	}
+}
+
+func (r *release) channel(i int) *corev1.Service {
+	class, no := r.prefix+"/mux", false
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", r.name, i), Namespace: team},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &no,
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	}
+}
+
+func (r *release) apply(ctx context.Context, i int) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	patch := fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"annotations":{"example.com/turn":"%d"}}}`, i)
+	_, err := r.w.Client.CoreV1().Services(team).Patch(ctx, fmt.Sprintf("%s-%d", r.name, i%channels), types.ApplyPatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: "load"})
+	return err
+}
+
+// refuses is nil once the webhook's own word is heard.
+func (r *release) refuses(ctx context.Context) error {
+	svc := r.channel(0)
+	svc.Name = "refused"
+	svc.Annotations = map[string]string{r.prefix + "/external-ports": "http:nonsense"}
+	_, err := r.w.Client.CoreV1().Services(team).Create(ctx, svc, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err == nil {
+		return fmt.Errorf("a bad channel is admitted")
+	}
+	if !containsAll(err.Error(), "nonsense", "external-ports") {
+		return fmt.Errorf("it is refused for another reason: %w", err)
+	}
+	return nil
+}

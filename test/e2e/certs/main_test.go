@@ -1,0 +1,67 @@
+// Package certs holds the webhook's certificate, and who guards it, to their word: the chart's objects on a real API server
+// with the real cert-manager, the webhook's own handler behind its Service, and a reconciler with the chart's rights.
+package certs
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+const (
+	namespace = "svc-mux"
+	team      = "team-c"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// world is the cluster that all modes share. Each is a release of its own, with a prefix of its own.
+type world struct {
+	*cluster.Cluster
+}
+
+func TestCertificates(t *testing.T) {
+	w := &world{cluster.Start(t, cluster.CertManager(), cluster.Helm())}
+	for _, name := range []string{namespace, team} {
+		_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("cert-manager keeps it", func(t *testing.T) { testCertManager(t, w) })
+	t.Run("the reconciler keeps it", func(t *testing.T) { testSelfManaged(t, w) })
+	t.Run("its owner provides it", func(t *testing.T) { testProvided(t, w) })
+}
+
+// render returns templates of the chart as Helm fills them in.
+func (w *world) render(t *testing.T, release string, set []string, templates ...string) string {
+	t.Helper()
+	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"template", release, chart, "--namespace", namespace}
+	for _, value := range set {
+		args = append(args, "--set", value)
+	}
+	for _, template := range templates {
+		args = append(args, "--show-only", "templates/"+template)
+	}
+	return w.Helm(t, args...)
+}
+
+// machine is the address that this process has inside the cluster.
+func (w *world) machine(t *testing.T) string {
+	t.Helper()
+	return w.Kubectl(t, "get", "endpointslice", "kubernetes", "-o", "jsonpath={.endpoints[0].addresses[0]}")
+}
+
+func detached(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(context.WithoutCancel(t.Context()))
+}
