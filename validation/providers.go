@@ -18,8 +18,6 @@ type Provider struct {
 	Protocols Protocols
 	// CanMix is true if one load balancer carries different protocols.
 	CanMix bool
-	// Dense is true if numbers close together cost less: it forwards a contiguous range with one rule.
-	Dense bool
 }
 
 // row is a Provider and the signs by which a mux of its is known.
@@ -40,8 +38,9 @@ func providers() []row {
 	return []row{
 		{
 			Provider{
-				// Mixed protocols need GKE 1.34 and a Service made for it: its owner says so with allowed-protocols.
-				Name: "GKE", MaxPorts: 100, LimitReason: GkePortLimitApplied, Protocols: TCP | UDP, Dense: true,
+				// Mixed protocols need GKE 1.34 and a Service made for it: its owner says so with allowed-protocols. It
+				// forwards a run of numbers with one rule, which is one more reason to pick the lowest that is free.
+				Name: "GKE", MaxPorts: 100, LimitReason: GkePortLimitApplied, Protocols: TCP | UDP,
 			},
 			signs{
 				classes:     []string{"networking.gke.io/"},
