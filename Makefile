@@ -102,9 +102,10 @@ test: deps ## Run every test, set-up included
 	cd test/rules && go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: demo
-demo: deps ## Bring up a cluster to play with, until Ctrl-C
-	@go build -o $(BIN)/cluster ./test/cluster
-	@exec $(BIN)/cluster up
+demo: deps ## See all of it work, in a cluster of its own, until Ctrl-C
+	@[[ -e $(BIN)/demo ]] || echo 'demo: building it; with cold caches that takes some minutes'
+	@go build -o $(BIN)/demo ./test/demo
+	@exec $(BIN)/demo
 
 FUZZTIME ?= 30s
 FUZZ ?= .

@@ -14,6 +14,8 @@ wanted=(
   containernetworking-plugins:/usr/lib/cni/ptp
   buildah:buildah
   conntrack:conntrack
+  curl:curl
+  chromium:chromium
   mount:mount
 )
 PATH=$PATH:/usr/sbin:/sbin # not on everyone's path, and half of these live there

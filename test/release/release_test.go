@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	version  = "v0.0.0-dev.1"
+	version  = "v0.0.0-dev.1" // what docs/releasing.md makes a trial of
 	commit   = "0123456789abcdef0123456789abcdef01234567"
 	madeAt   = "1700000000"
 	madeAtIs = "2023-11-14T22:13:20Z"

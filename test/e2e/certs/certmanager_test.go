@@ -84,7 +84,7 @@ func (r *release) renew(t *testing.T, certificate string) {
 
 // rotatesByHand runs what docs/certificates.md says, with shorter waits: nothing here takes as long as a kubelet.
 func (r *release) rotatesByHand(t *testing.T) {
-	script := documented(t, "rotate-ca")
+	script := documented(t)
 	begin, first := time.Now(), r.bundle(t)
 	l := r.underLoad(t)
 	out, err := r.w.Run(t.Context(), cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", script}, Env: []string{

@@ -1,23 +1,27 @@
 package certs
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"nowake.ai/svc-lb-mux/test/docs/page"
 )
 
-// documented is the block of docs/certificates.md that follows a mark.
-func documented(t *testing.T, mark string) string {
+// documented are the commands of docs/certificates.md that are this test's to run: those that replace the CA.
+func documented(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "certificates.md"))
+	blocks, err := page.Read(filepath.Join("..", "..", "..", "docs", "certificates.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), "<!-- run by test/e2e/certs: "+mark+" -->\n```\n")
-	script, _, whole := strings.Cut(after, "\n```\n")
-	if !found || !whole {
-		t.Fatalf("docs/certificates.md has no block marked %s", mark)
+	var found []string
+	for _, block := range blocks {
+		if block.Mark == "test: e2e/certs" {
+			found = append(found, block.Text)
+		}
 	}
-	return script
+	if len(found) != 1 {
+		t.Fatalf("docs/certificates.md has %d blocks for this test, and must have one", len(found))
+	}
+	return found[0]
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/docs/page"
+)
+
+const lastLine = "Ctrl-C ends it, and leaves nothing.\n"
+
+// TestDemo runs what README.md and docs/getting-started.md say to run, and then follows what it prints; that has the shell of
+// docs/test-cluster.md in it.
+func TestDemo(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("NOT COVERED: the demo on a real node needs root; run as root to test it")
+	}
+	d := startDemo(t, nil)
+	d.await(t, lastLine)
+	if err := page.Compare(likely(readme(t)), likely(d.said())); err != nil {
+		t.Errorf("README.md shows another output than it has; put the new one there: %v", err)
+	}
+	follow(t, d, "This is the shop's web page, from pod web-", "Phase:          Succeeded")
+	d.end(t, 0, "")
+}
+
+// TestDemoWithoutNodes is what people see who aren't root.
+func TestDemoWithoutNodes(t *testing.T) {
+	d := startDemo(t, nil, "-nodes=0")
+	d.await(t, lastLine)
+	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2", "The answer of pod chat/rooms-", `"htpp" is not one of`} {
+		if !strings.Contains(d.said(), want) {
+			t.Errorf("it doesn't say %q:\n%s", want, d.said())
+		}
+	}
+	if strings.Contains(d.said(), "helm test") {
+		t.Error("it tells people to run a pod")
+	}
+	follow(t, d, "The answer of pod shop/web-")
+	d.end(t, 0, "")
+}
+
+func TestWhatGoesWrongIsASentenceAndNothingIsLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		env  []string
+		args []string
+		want string
+	}{
+		"a step fails":           {nil, []string{"-nodes=0", "-chart=./nowhere"}, `path "./nowhere" not found`},
+		"a Kubernetes unknown":   {[]string{"K8S_VERSION=1.2.3"}, []string{"-nodes=0"}, `K8S_VERSION="1.2.3" can't be built here`},
+		"too many nodes":         {nil, []string{"-nodes=2"}, "-nodes=2: it shows what one node, or none, can show"},
+		"a word too many":        {nil, []string{"quickly"}, `it takes no "quickly"`},
+		"a flag it doesn't have": {nil, []string{"-quickly"}, "flag provided but not defined: -quickly"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := startDemo(t, tc.env, tc.args...)
+			d.ended(t, 1, tc.want)
+		})
+	}
+	t.Run("Ctrl-C halfway", func(t *testing.T) {
+		d := startDemo(t, nil, "-nodes=0")
+		d.await(t, "installed by its chart")
+		if len(d.processes(t)) < 3 { // the demo, the keeper, init
+			t.Errorf("its processes aren't seen: %q", d.processes(t))
+		}
+		d.end(t, 1, "interrupted; nothing is left of it")
+	})
+}
+
+// readme is the output that README.md shows.
+func readme(t *testing.T) string {
+	t.Helper()
+	blocks, err := page.Read(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks {
+		if block.Mark == "test: demo" && block.Output != nil {
+			return *block.Output
+		}
+	}
+	t.Fatal("README.md shows no output of the demo")
+	return ""
+}
+
+// likely leaves out what is another each time.
+func likely(output string) string {
+	for pattern, instead := range map[string]string{
+		`took [0-9.]+ s`:                           "took a while",
+		`(/tmp/svc-lb-mux-)[0-9]+/[0-9]+`:          "${1}here",
+		`(-in outside )[0-9]+`:                     "${1}here",
+		`from pod (web|rooms)-[a-z0-9]+-[a-z0-9]+`: "from pod ${1}",
+	} {
+		output = regexp.MustCompile(pattern).ReplaceAllString(output, instead)
+	}
+	return strings.TrimLeft(output, "\n")
+}
+
+// follow types the indented lines at the end of the output, as they stand.
+func follow(t *testing.T, d *demo, wants ...string) {
+	t.Helper()
+	_, end, _ := strings.Cut(d.said(), "To look further")
+	var commands []string
+	for line := range strings.Lines(end) {
+		if strings.HasPrefix(line, "  ") {
+			commands = append(commands, strings.TrimSpace(line))
+		}
+	}
+	if len(commands) < 5 {
+		t.Fatalf("what is there to type? %q", commands)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
+	cmd.Dir = filepath.Join("..", "..")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("what it says to type: %v\n%s", err, out)
+	}
+	for _, want := range append(wants, "shop", "svc-mux.nowake.ai/ports: http:80->8443") {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("what it says to type doesn't print %q:\n%s", want, out)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+func (s *show) nodes() string {
+	if s.options.nodes == 0 {
+		return "no node"
+	}
+	return "a node"
+}
+
+func (s *show) clusterOptions(archive string) []cluster.Option {
+	options := []cluster.Option{cluster.CertManager(), cluster.Helm(), cluster.WithProvider()}
+	if s.options.nodes == 0 {
+		return append(options, cluster.Kwok())
+	}
+	return append(options, cluster.Nodes(s.options.nodes, archive))
+}
+
+// install installs the chart. The mux is no cloud's, so it goes without the annotation that the chart has for one.
+func (s *show) install(ctx context.Context) error {
+	begun := time.Now()
+	s.heading("svc-lb-mux, installed by its chart")
+	command := fmt.Sprintf("helm install svc-mux %s --namespace %s --create-namespace --wait \\\n"+
+		"  --set images.registry=%s --set defaultLoadBalancer.annotations=null", s.options.chart, namespace, product.Registry)
+	if s.options.nodes == 0 {
+		command += " \\\n  --set replicaCount=0 --set webhook.replicas=0"
+	}
+	s.command(command)
+	if _, err := s.shell(ctx, command); err != nil {
+		said, _ := s.shell(ctx, "kubectl get pods --namespace "+namespace)
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(said))
+	}
+	if s.options.nodes == 0 {
+		if err := s.standIn(ctx); err != nil {
+			return err
+		}
+	}
+	s.took(begun)
+	return nil
+}

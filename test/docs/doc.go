@@ -1,0 +1,2 @@
+// Package docs runs the commands of README.md and docs/, as their marks say: CONTRIBUTING.md, "Docs".
+package docs

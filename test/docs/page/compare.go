@@ -1,0 +1,54 @@
+package page
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Any stands for anything within a line, and in a line of its own for any number of lines.
+const Any = "…"
+
+// Compare says where what was printed isn't what is shown, and nil if it is. Between words there may be more or fewer blanks:
+// columns are as wide as what is in them.
+func Compare(shown, printed string) error {
+	want, got := lines(shown), lines(printed)
+	if matches(want, got) {
+		return nil
+	}
+	return fmt.Errorf("the page shows:\n%s\nand it printed:\n%s", strings.TrimRight(shown, "\n"), strings.TrimRight(printed, "\n"))
+}
+
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		all = append(all, strings.Join(strings.Fields(line), " "))
+	}
+	for len(all) > 0 && all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+func matches(want, got []string) bool {
+	if len(want) == 0 {
+		return len(got) == 0
+	}
+	if want[0] == Any {
+		for skipped := range len(got) + 1 {
+			if matches(want[1:], got[skipped:]) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(got) > 0 && like(want[0], got[0]) && matches(want[1:], got[1:])
+}
+
+func like(want, got string) bool {
+	parts := strings.Split(want, Any)
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
+}

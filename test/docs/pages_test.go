@@ -1,0 +1,166 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/cluster/host"
+	"nowake.ai/svc-lb-mux/test/docs/page"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// TestPages runs what is marked for the cluster, page by page. Those that install come first: nothing is there then.
+func TestPages(t *testing.T) {
+	stories := map[string][]page.Block{}
+	var order []string
+	for _, path := range pages(t) {
+		if blocks := story(read(t, path)); len(blocks) > 0 {
+			stories[path] = blocks
+			order = append(order, path)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return rank(stories[a]) - rank(stories[b]) })
+	w := start(t)
+	for _, path := range order {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".md"), func(t *testing.T) { w.play(t, path, stories[path]) })
+	}
+}
+
+// story are the blocks that matter to the cluster: none, if no command does.
+func story(blocks []page.Block) []page.Block {
+	var kept []page.Block
+	commands := false
+	for _, block := range blocks {
+		command := isFor(block)
+		commands = commands || command
+		if command || strings.HasPrefix(block.Mark, "file: ") {
+			kept = append(kept, block)
+		}
+	}
+	if !commands {
+		return nil
+	}
+	return kept
+}
+
+func isFor(block page.Block) bool {
+	return block.Language == "sh" && strings.HasPrefix(block.Mark, "test: cluster")
+}
+
+func bare(blocks []page.Block) bool {
+	return slices.ContainsFunc(blocks, func(b page.Block) bool { return isFor(b) && says(b, "bare") })
+}
+
+func rank(blocks []page.Block) int {
+	if bare(blocks) {
+		return 0
+	}
+	return 1
+}
+
+func says(block page.Block, word string) bool {
+	return slices.Contains(strings.Split(block.Mark, ", "), word)
+}
+
+// play follows one page from its beginning to its end, or to the first block that isn't as shown: what comes after builds on
+// it.
+func (w *world) play(t *testing.T, path string, blocks []page.Block) {
+	w.ready(t, bare(blocks))
+	before := w.objects(t)
+	defer func() { w.tidy(t, before) }()
+	folder := w.folder(t)
+	for _, block := range blocks {
+		if name, ok := strings.CutPrefix(block.Mark, "file: "); ok {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(block.Text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		begun := time.Now()
+		if err := w.follow(t, folder, block); err != nil {
+			t.Fatalf("%s:%d: %v", path, block.Line, err)
+		}
+		t.Logf("%s:%d: %.1f s", path, block.Line, time.Since(begun).Seconds())
+	}
+}
+
+// follow runs a block, again and again if it says so, until it does what the page says.
+func (w *world) follow(t *testing.T, folder string, block page.Block) error {
+	if !says(block, "until") {
+		return w.once(t.Context(), folder, block)
+	}
+	var last error
+	t.Cleanup(func() {
+		if t.Failed() && last != nil {
+			t.Log(last)
+		}
+	})
+	cluster.Eventually(t, fmt.Sprintf("the block in line %d prints what is shown", block.Line), func(ctx context.Context) error {
+		if err := w.once(ctx, folder, block); err != nil && ctx.Err() == nil {
+			last = err
+		} else if err == nil {
+			last = nil
+		}
+		return last
+	})
+	return nil
+}
+
+func (w *world) once(ctx context.Context, folder string, block page.Block) error {
+	printed, err := w.bash(ctx, folder, block.Text)
+	switch fails := says(block, "fails"); {
+	case err != nil && !fails:
+		return fmt.Errorf("%w; it printed:\n%s", err, printed)
+	case err == nil && fails:
+		return errors.New("it must fail, and doesn't; it printed:\n" + printed)
+	case block.Output == nil:
+		return nil
+	}
+	return page.Compare(*block.Output, printed)
+}
+
+// bash runs commands in a page's folder, with the variables that earlier ones left there.
+func (w *world) bash(ctx context.Context, folder, commands string) (string, error) {
+	const prelude = `set -euo pipefail
+exec 2>&1
+cd "$FOLDER"
+set -a
+[ ! -f .variables ] || . ./.variables
+trap 'export -p >.variables' EXIT
+`
+	out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/bash", "-c", prelude + commands}, Env: []string{
+		"FOLDER=" + folder, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app}})
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the commands are on the page
+	}
+	return out.Stdout, err
+}
+
+// folder is one that a page's commands find themselves in: with the chart in it, as in a checkout.
+func (w *world) folder(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	chart, err := product.Chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(chart), filepath.Join(folder, "charts")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Run(t.Context(), cluster.Program{
+		Args: []string{"/bin/sh", "-euc", `cp "$KUBECONFIG" "$FOLDER/.kubeconfig"`}, Env: []string{"FOLDER=" + folder}}); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}

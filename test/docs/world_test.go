@@ -1,0 +1,163 @@
+package docs
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/binaries"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+// version is the chart's own: pages install it without saying which images it takes.
+const version = "devel"
+
+// world is the cluster that all pages share.
+type world struct {
+	*cluster.Cluster
+
+	installed string // what the release, and its mux, looked like when it was installed; empty if it isn't
+}
+
+// app is an image that answers HTTP on port 8080, as pages say of $APP.
+const app = product.Registry + "/web:1"
+
+func start(t *testing.T) *world {
+	t.Helper()
+	images, err := product.Build(t.Context(), t.TempDir(), version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := cluster.Binaries(t.Context(), binaries.Pod())
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := filepath.Join(t.TempDir(), "web.tar")
+	if err := cluster.WriteArchive(web, cluster.Image{Name: app, Program: filepath.Join(built["pod"], "pod"), As: "/pod",
+		Entrypoint: []string{"/pod", "serve"}}); err != nil {
+		t.Fatal(err)
+	}
+	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, web), cluster.CertManager(), cluster.Helm(), cluster.WithProvider())}
+}
+
+// ready has the product there as it was first installed, or not at all.
+func (w *world) ready(t *testing.T, bare bool) {
+	t.Helper()
+	if w.installed != "" && !bare && w.state(t) == w.installed {
+		return
+	}
+	w.away(t)
+	if bare {
+		return
+	}
+	// The mux is no GKE one, so that pages can have TCP and UDP.
+	release := product.Helm{Release: product.Release, Namespace: product.Namespace, Version: version,
+		Values: []string{"defaultLoadBalancer.annotations=null"}}
+	if _, err := release.Install(t.Context(), w.Cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.Kubectl(t, "wait", "service", "mux", "--namespace="+product.Namespace, "--for=jsonpath={.status.loadBalancer.ingress}", "--timeout=60s")
+	w.installed = w.state(t)
+}
+
+// state tells whether a page changed the release, or the settings of its mux: what is ours on the mux comes and goes.
+func (w *world) state(t *testing.T) string {
+	t.Helper()
+	const mux = `go-template={{range $key, $value := .metadata.annotations}}{{$key}}={{$value}}{{"\n"}}{{end}}`
+	out, err := w.TryKubectl(t.Context(), "", "get", "service", "mux", "--namespace="+product.Namespace, "--output="+mux)
+	if err != nil {
+		return ""
+	}
+	var settings []string
+	for line := range strings.Lines(out.Stdout) {
+		key, _, _ := strings.Cut(line, "=")
+		ours := []string{"channels", "topology", "summary", "generation", "aggregated-external-dns"}
+		if name, prefixed := strings.CutPrefix(key, "svc-mux.nowake.ai/"); !prefixed || !slices.Contains(ours, name) {
+			settings = append(settings, line)
+		}
+	}
+	release := w.Helm(t, "list", "--namespace="+product.Namespace, "--short", "--deployed")
+	revision := w.Kubectl(t, "get", "secrets", "--namespace="+product.Namespace, "--selector=owner=helm", "--output=name")
+	return strings.Join(settings, "") + release + revision
+}
+
+// away removes the product, whatever a page left of it.
+func (w *world) away(t *testing.T) {
+	t.Helper()
+	w.installed = ""
+	if _, err := w.TryHelm(t.Context(), "uninstall", product.Release, "--namespace="+product.Namespace, "--wait", "--ignore-not-found"); err != nil {
+		t.Fatal(err)
+	}
+	w.Kubectl(t, "delete", "namespace", product.Namespace, "--ignore-not-found", "--timeout=60s")
+}
+
+// kinds are what pages make. What follows from them goes with them.
+const kinds = "namespaces,services,deployments.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
+
+func (w *world) objects(t *testing.T) []string {
+	t.Helper()
+	const columns = "custom-columns=KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name"
+	var objects []string
+	for line := range strings.Lines(w.Kubectl(t, "get", kinds, "--all-namespaces", "--no-headers", "--output="+columns)) {
+		objects = append(objects, strings.Join(strings.Fields(line), " "))
+	}
+	return objects
+}
+
+// tidy removes what a page made: first namespaces with all that is in them, then what it put into others. What is the
+// release's goes by uninstalling it.
+func (w *world) tidy(t *testing.T, before []string) {
+	if t.Failed() {
+		w.tell(t)
+	}
+	made := map[string][]string{} // kubectl's words for where and what kind, to names
+	for _, line := range w.objects(t) {
+		words := strings.Fields(line)
+		if len(words) != 3 || slices.Contains(before, line) || slices.Contains(words[1:], product.Namespace) {
+			continue
+		}
+		if words[1] != "<none>" && !slices.Contains(before, strings.Join([]string{"Namespace", "<none>", words[1]}, " ")) {
+			continue // it goes with its namespace
+		}
+		place := strings.ToLower(words[0])
+		if words[1] != "<none>" {
+			place = "--namespace=" + words[1] + " " + place
+		}
+		made[place] = append(made[place], words[2])
+	}
+	for _, place := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return strings.Compare(b, a) }) {
+		args := append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, strings.Fields(place)...)
+		w.Kubectl(t, append(args, made[place]...)...)
+	}
+	if !w.released(t) {
+		w.installed = "" // whatever it is, the next page gets a new one
+	} else if w.installed == "" {
+		w.installed = w.state(t) // the page installed it, and the next one goes on with that
+	}
+}
+
+// released waits until the mux has let go of the page's channels, so that the next page finds every number free.
+func (w *world) released(t *testing.T) bool {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		ports, err := w.TryKubectl(t.Context(), "", "get", "service", "mux", "--namespace="+product.Namespace, "--output=jsonpath={.spec.ports[*].port}")
+		if err != nil {
+			return false // the page uninstalled it
+		}
+		if ports.Stdout == "101" {
+			return true
+		}
+	}
+	return false
+}
+
+// tell shows what the Events say, when a page failed.
+func (w *world) tell(t *testing.T) {
+	if out, err := w.TryKubectl(t.Context(), "", "events", "--all-namespaces", "--types=Warning"); err == nil {
+		t.Log(out.Stdout)
+	}
+}
