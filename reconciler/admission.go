@@ -15,6 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/follow"
 	"nowake.ai/svc-lb-mux/certs/guard"
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
+	"nowake.ai/svc-lb-mux/reconciler/console"
 )
 
 // AdmissionOptions are about the webhook, which this process watches, and whose certificate it may keep.
@@ -51,9 +52,10 @@ func (o *AdmissionOptions) check() error {
 	return nil
 }
 
-// guardAdmission adds what looks after admission to the manager, and returns what its readiness depends on; nil if
-// nothing was asked for. None of it uses the manager's cache, nor waits for it.
-func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, log logr.Logger) (func() error, error) {
+// guardAdmission adds what looks after admission to the manager, and returns what knows how it is; nil if nothing was
+// asked for. None of it uses the manager's cache, nor waits for it.
+func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
+	log logr.Logger) (*guard.Guard, error) {
 	o := &p.Options
 	if o.WebhookConfiguration == "" {
 		return nil, nil
@@ -69,7 +71,7 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 	options := guard.Options{
 		Client: api, Dial: p.Dial, Configuration: o.WebhookConfiguration, Namespace: o.Namespace,
 		Certificates: list(o.Certificates), SelfManagedSecret: o.SelfManagedSecret,
-		Leading: leading(m), Events: events, Metrics: registry, Now: p.Now,
+		Leading: leading(m), Events: timeline.Events(events), Metrics: registry, Now: p.Now,
 	}
 	if options.Dial == nil {
 		options.Dial = (&net.Dialer{}).DialContext
@@ -85,7 +87,15 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 		options.Kept = keeper.Failure
 	}
 	watching := guard.New(options)
-	return func() error { return watching.Status().Ready() }, m.Add(watching)
+	return watching, m.Add(watching)
+}
+
+// readyOf is what readiness depends on besides; nil if nobody watches admission.
+func readyOf(watching *guard.Guard) func() error {
+	if watching == nil {
+		return nil
+	}
+	return func() error { return watching.Status().Ready() }
 }
 
 // keeper keeps the webhook's certificate, once this process leads.

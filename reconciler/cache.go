@@ -82,6 +82,11 @@ func trimService(options *Options) toolscache.TransformFunc {
 func trimSlice(obj any) (any, error) {
 	if slice, ok := obj.(*discoveryv1.EndpointSlice); ok {
 		slice.ManagedFields = nil
+		for i := range slice.Endpoints {
+			if target := slice.Endpoints[i].TargetRef; target != nil {
+				target.FieldPath = "" // which may be as long as an object
+			}
+		}
 	}
 	return obj, nil
 }

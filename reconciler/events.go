@@ -19,14 +19,18 @@ import (
 // component is what Events say that they come from.
 const component = "svc-lb-mux"
 
-// newBroadcaster sends Events to the API server. client-go's own bounds count for each object: a burst of 25, then one
-// in five minutes; equal ones are counted in one.
+// newBroadcaster sends Events to the API server. client-go's bound counts for each object and reason, so that what happens
+// often to a mux, such as ports that come and go, doesn't use up what is told rarely; equal ones are counted in one.
 func newBroadcaster(config *rest.Config) (record.EventBroadcaster, error) {
 	set, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	broadcaster := record.NewBroadcaster(record.WithSleepDuration(time.Second))
+	broadcaster := record.NewBroadcaster(record.WithSleepDuration(time.Second), record.WithCorrelatorOptions(record.CorrelatorOptions{
+		SpamKeyFunc: func(event *corev1.Event) string {
+			return event.InvolvedObject.Namespace + "/" + event.InvolvedObject.Name + "/" + event.Reason
+		},
+	}))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: set.CoreV1().Events("")})
 	return broadcaster, nil
 }

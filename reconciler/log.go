@@ -10,11 +10,14 @@ import (
 )
 
 func newLog(level zapcore.Level, to io.Writer) logr.Logger {
+	return logr.New(calmly{zapr.NewLogger(newZap(level, to)).GetSink()})
+}
+
+func newZap(level zapcore.Level, to io.Writer) *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.TimeKey = "time"
 	encoder.EncodeTime, encoder.EncodeDuration = zapcore.RFC3339NanoTimeEncoder, zapcore.StringDurationEncoder
-	core := zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level)
-	return logr.New(calmly{zapr.NewLogger(zap.New(core)).GetSink()})
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level))
 }
 
 // calmly tells what controller-runtime takes for an error at every ordinary end: that the lease is given back is what

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -42,12 +43,18 @@ func TestWhichMetricsThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := newRegistry(process.Version)
-	if err := process.setup(context.Background(), m, registry); err != nil {
+	registry, timeline := newRegistry(process.Version), console.NewTimeline(time.Now)
+	line, err := process.setup(context.Background(), m, registry, timeline)
+	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.WebhookConfiguration = "svc-mux"
-	if _, err := process.guardAdmission(m, registry, logr.Discard()); err != nil {
+	watching, err := process.guardAdmission(m, registry, timeline, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Options.ConsoleAddress = "127.0.0.1:0"
+	if err := process.showConsole(m, line, timeline, watching, registry, logr.Discard()); err != nil {
 		t.Fatal(err)
 	}
 	list := described(registry, func(string) bool { return true })

@@ -51,6 +51,7 @@ type Options struct {
 	LegacyEndpoints bool
 
 	AdmissionOptions
+	ConsoleOptions
 	OnceOptions
 }
 
@@ -73,6 +74,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		Quiet:               50 * time.Millisecond,
 		Longest:             time.Second,
 		Writes:              16,
+		ConsoleOptions:      defaultConsoleOptions(getenv),
 		OnceOptions:         defaultOnceOptions(),
 	}
 }
@@ -102,6 +104,7 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
 		"write an Endpoints object on each mux too, for readers that know no EndpointSlices")
 	o.AdmissionOptions.addFlags(set)
+	o.ConsoleOptions.addFlags(set)
 	o.OnceOptions.addFlags(set)
 }
 
@@ -111,7 +114,7 @@ func (o *Options) Check() error {
 	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
 	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(), levelErr, dryErr,
 		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(),
-		o.checkKubeconfig(), o.AdmissionOptions.check(), o.checkOnce())
+		o.checkKubeconfig(), o.AdmissionOptions.check(), o.ConsoleOptions.check(), o.checkOnce())
 }
 
 func (o *Options) checkKubeconfig() error {

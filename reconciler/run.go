@@ -23,6 +23,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
@@ -81,11 +82,12 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registry := newRegistry(p.Version)
-	if err := p.setup(ctx, m, registry); err != nil {
+	registry, timeline := newRegistry(p.Version), console.NewTimeline(p.Now)
+	line, err := p.setup(ctx, m, registry, timeline)
+	if err != nil {
 		return err
 	}
-	admission, err := p.guardAdmission(m, registry, logger)
+	watching, err := p.guardAdmission(m, registry, timeline, logger)
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,10 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(probeServer(probes, m, admission, registry)); err != nil {
+	if err := m.Add(probeServer(probes, m, readyOf(watching), registry)); err != nil {
+		return err
+	}
+	if err := p.showConsole(m, line, timeline, watching, registry, logger); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
@@ -101,6 +106,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err := start(ctx, m); err != nil {
 		return fmt.Errorf("reconciler: %w", err)
 	}
+	p.farewell(ctx, logger)
 	logger.Info("ended in order")
 	return nil
 }
@@ -152,15 +158,16 @@ func (p Process) manager(logger logr.Logger) (manager.Manager, error) {
 func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 
 // setup puts the parts together.
-func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry) error {
+func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline) (*mux.Line, error) {
 	language, err := p.Options.language()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	events, print, err := p.outputs(m)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	events = timeline.Events(events)
 	metrics := newMetrics(registry, p.Now)
 	carried := backends.NewMetrics()
 	registry.MustRegister(carried)
@@ -172,17 +179,17 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		Board:   board, Events: events, Metrics: metrics, Now: p.Now,
+		Board:   board, Events: events, Metrics: timeline.Metrics(metrics), Now: p.Now,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
 		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: print.plan,
 	})
 	if err := line.Setup(ctx, m); err != nil {
-		return err
+		return nil, err
 	}
 	teller := &teller{cache: m.GetCache(), events: events}
-	return backends.Setup(ctx, m, backends.Options{
+	return line, backends.Setup(ctx, m, backends.Options{
 		Language: language, Claims: board.Known, Waker: waker, Writer: print.writer(m.GetClient()), Print: print.slices, Live: m.GetAPIReader(),
-		Tell: teller.tell, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Tell: teller.tell, LooksAfter: line.LooksAfter, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
 }

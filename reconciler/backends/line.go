@@ -71,6 +71,9 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if view.Attached && view.Mux.IsMux && !view.ClaimsKnown {
 		again = sooner(again, undecided)
 	}
+	if view.ahead {
+		again = sooner(again, patience)
+	}
 	if view.disputed {
 		again = sooner(again, strayed)
 	}

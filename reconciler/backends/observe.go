@@ -18,6 +18,9 @@ type observation struct {
 	plan.View
 	// disputed is true if a slice has this channel's labels, and was another's.
 	disputed bool
+	// ahead is true if what was written counts for more than the cache, which may never show it: somebody may have
+	// deleted it while the watch was broken.
+	ahead bool
 }
 
 // observe gathers, and asks nobody but the cache.
@@ -29,6 +32,9 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 	}
 	if svc != nil {
 		view.Mux.Key, view.Attached = muxOf(l.Language, svc)
+	}
+	if view.Attached && !l.LooksAfter(view.Mux.Key) {
+		view.Mux.Key, view.Attached = types.NamespacedName{}, false
 	}
 	if view.Attached {
 		if err := l.observeMux(ctx, &view); err != nil {
@@ -72,11 +78,16 @@ func (l *line) observeSlices(ctx context.Context, view *observation) error {
 	for _, cached := range listed {
 		key := client.ObjectKeyFromObject(cached)
 		known[key] = true
+		if !l.LooksAfter(types.NamespacedName{Namespace: key.Namespace, Name: cached.Labels[discoveryv1.LabelServiceName]}) {
+			continue // rights there aren't ours to use, should we have them for a moment
+		}
 		if l.inPlace.isAnothers(key, view.Channel) {
 			view.disputed = true // somebody changed its labels, and the channel whose it is puts them right
 			continue
 		}
-		if slice := l.written.Latest(key, cached); slice != nil {
+		slice := l.written.Latest(key, cached)
+		view.ahead = view.ahead || slice != cached
+		if slice != nil {
 			view.Slices = append(view.Slices, slice)
 		}
 	}
@@ -86,10 +97,12 @@ func (l *line) observeSlices(ctx context.Context, view *observation) error {
 		if known[key] {
 			continue
 		}
-		slice, err := l.slice(ctx, key)
-		switch {
-		case err != nil:
+		slice, cached, err := l.slice(ctx, key)
+		if err != nil {
 			return err
+		}
+		view.ahead = view.ahead || slice != cached
+		switch {
 		case slice == nil:
 		case plan.IsOurSlice(l.keys, slice):
 			view.Slices = append(view.Slices, slice)
@@ -112,14 +125,15 @@ func (l *line) get(ctx context.Context, key types.NamespacedName) (*corev1.Servi
 	return &svc, nil
 }
 
-// slice returns a slice as the cache has it, or as it was written since; nil if there is none.
-func (l *line) slice(ctx context.Context, key types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
-	cached := &discoveryv1.EndpointSlice{}
+// slice returns a slice as it was written, if that is newer than what the cache has, and what the cache has; nil if there
+// is none.
+func (l *line) slice(ctx context.Context, key types.NamespacedName) (latest, cached *discoveryv1.EndpointSlice, err error) {
+	cached = &discoveryv1.EndpointSlice{}
 	if err := l.cache.Get(ctx, key, cached, client.UnsafeDisableDeepCopy); err != nil {
 		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("read EndpointSlice %s: %w", key, err)
+			return nil, nil, fmt.Errorf("read EndpointSlice %s: %w", key, err)
 		}
 		cached = nil
 	}
-	return l.written.Latest(key, cached), nil
+	return l.written.Latest(key, cached), cached, nil
 }

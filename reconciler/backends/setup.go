@@ -51,6 +51,8 @@ type Options struct {
 	Tell func(plan.Event)
 	// Metrics may be nil.
 	Metrics *Metrics
+	// LooksAfter is false for muxes that are another reconciler's: their slices aren't touched. If nil, all are ours.
+	LooksAfter func(mux types.NamespacedName) bool
 	// Concurrency is DefaultConcurrency if 0.
 	Concurrency int
 	// LegacyEndpoints asks for an Endpoints object on each mux, for readers that know no slices.
@@ -68,6 +70,9 @@ func (o *Options) complete() error {
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
+	}
+	if o.LooksAfter == nil {
+		o.LooksAfter = func(types.NamespacedName) bool { return true }
 	}
 	if o.Claims == nil || o.Waker == nil || o.Writer == nil || o.Live == nil || o.Tell == nil {
 		return errors.New("backends: Claims, Waker, Writer, Live and Tell must be given")

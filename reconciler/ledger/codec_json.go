@@ -13,6 +13,9 @@ import (
 // parse reads a text. Of one that doesn't fit, as much as fits is returned with the error: the version, for one.
 func parse(text []byte) (document, error) {
 	var doc document
+	if crowded(text) {
+		return doc, fmt.Errorf("it lists more than %d things, which no mux has", maxListed)
+	}
 	err := json.Unmarshal(text, &doc)
 	var mismatch *json.UnmarshalTypeError
 	switch {
@@ -24,6 +27,43 @@ func parse(text []byte) (document, error) {
 		return doc, errors.New("a ledger can't be a JSON null")
 	}
 	return doc, keysOnce(text)
+}
+
+// A mux has 65,535 numbers under each of three protocols; a ledger may tell of each twice, as claimed and as the original
+// would.
+const (
+	maxListed = 1 << 19
+	maxDepth  = 100
+)
+
+// crowded is true for a text that would fill the memory once it is read: a few bytes each can list millions of things that
+// take hundreds of bytes. It takes no memory itself, and whether the text is JSON is found out later.
+func crowded(text []byte) bool {
+	var open [maxDepth]byte
+	depth, listed := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth == maxDepth {
+				return true
+			}
+			open[depth] = c
+			depth++
+		case '}', ']':
+			depth = max(depth-1, 0)
+		case ',':
+			if depth > 0 && open[depth-1] == '[' {
+				listed++
+			}
+		}
+	}
+	return listed > maxListed
 }
 
 // keysOnce refuses a key that is there twice in one object: readers differ in which of the two counts. So they do

@@ -75,6 +75,9 @@ func (l *Line) meanwhile(ctx context.Context, o *observed, p *plan.Plan) time.Ti
 }
 
 func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {
+	if err := l.confirm(ctx, o, p.Reserve, p.Settle); err != nil {
+		return err
+	}
 	return l.writeLedger(ctx, o, p.Reserve)
 }
 

@@ -102,21 +102,25 @@ func (l *Line) patchChannels(ctx context.Context, o *observed, patches []plan.Ch
 
 func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.ChannelPatch) error {
 	before := o.channels[patch.Channel]
-	body, err := channelBody(patch, l.Language.Keys())
+	body, err := channelBody(patch, before.UID, l.Language.Keys())
 	if err != nil {
 		return err
 	}
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
 	err = l.Writer.Status().Patch(ctx, svc, client.RawPatch(types.StrategicMergePatchType, body))
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), isAnother(err):
 		return nil // it went meanwhile
 	case err != nil:
 		l.log(ctx).Info("a channel can't be told", "channel", patch.Channel, "error", err.Error())
 		return fmt.Errorf("status of channel %s: %w", patch.Channel, err)
 	}
 	l.Metrics.Wrote("channel")
-	l.wrote(before, svc)
+	if asWritten(before, svc, patch) {
+		l.wrote(before, svc)
+	} else {
+		l.wrote(nil, svc) // somebody changed the status meanwhile
+	}
 	for _, event := range patch.Events {
 		l.tell(before, event)
 	}

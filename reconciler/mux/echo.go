@@ -2,12 +2,16 @@ package mux
 
 import (
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -22,6 +26,26 @@ func (l *Line) wrote(before, now *corev1.Service) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.echoes[client.ObjectKeyFromObject(now)] = now.ResourceVersion
+}
+
+// asWritten is true if the status of a channel is what it was before, but for what a patch has changed of it.
+func asWritten(before, now *corev1.Service, patch *plan.ChannelPatch) bool {
+	address := before.Status.LoadBalancer.Ingress
+	if patch.SetAddress {
+		address = patch.Address
+	}
+	if !equality.Semantic.DeepEqual(address, now.Status.LoadBalancer.Ingress) {
+		return false
+	}
+	for i := range before.Status.Conditions {
+		kind := before.Status.Conditions[i].Type
+		is := meta.FindStatusCondition(now.Status.Conditions, kind)
+		set := meta.FindStatusCondition(patch.Conditions, kind) != nil || slices.Contains(patch.Drop, kind)
+		if !set && !equality.Semantic.DeepEqual(is, &before.Status.Conditions[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // isEcho is true once for each of our own writes that the informer shows.

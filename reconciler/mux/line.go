@@ -76,6 +76,8 @@ type Line struct {
 	memories map[types.NamespacedName]*memory
 	// echoes are the resource versions of our own writes, by Service: the informer shows them, and they are no news.
 	echoes map[types.NamespacedName]string
+	// passes are the last ones over each mux, for those who look.
+	passes map[types.NamespacedName]passed
 }
 
 // patience is how long the cache may be behind before it is believed again.
@@ -90,6 +92,7 @@ func New(options Options) *Line {
 		calm:     newCalm(options.Quiet, options.Longest),
 		memories: map[types.NamespacedName]*memory{},
 		echoes:   map[types.NamespacedName]string{},
+		passes:   map[types.NamespacedName]passed{},
 	}
 }
 
@@ -109,6 +112,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	p := l.decide(ctx, o)
 	again, err := l.apply(ctx, o, p)
+	l.note(o, err)
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
 		// Somebody was faster, or the cache is behind: what changed comes by itself, and this is for if it doesn't.
 		logr.FromContextOrDiscard(ctx).V(1).Info("somebody was faster", "reason", err.Error())
@@ -200,6 +204,7 @@ func (l *Line) tidy(o *observed, p *plan.Plan) {
 	if o.world.Mux == nil && len(o.world.Channels) == 0 {
 		l.mu.Lock()
 		delete(l.memories, o.world.Key)
+		delete(l.passes, o.world.Key)
 		l.mu.Unlock()
 		l.calm.forget(o.world.Key)
 		l.Ledgers.Forget(o.world.Key)

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // observed is a world, and the objects it was made from.
@@ -130,8 +132,16 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 		delete(m.inPlace, key) // it was made anew
 	}
 	channel := plan.ReadChannel(l.Language, svc)
+	if known && !slices.EqualFunc(last.channel.Ports, channel.Ports, sameBackends) {
+		m.edge(key) // what counts as its backends are those of its ports
+	}
 	m.read[key] = reading{svc.ResourceVersion, channel}
 	return channel, true
+}
+
+// sameBackends is true for ports that the same endpoints are behind.
+func sameBackends(a, b validation.ChannelPort) bool {
+	return a.Name == b.Name && a.Protocol == b.Protocol
 }
 
 // backing finds out whether a channel has backends that the mux reaches.

@@ -19,7 +19,8 @@ import (
 // first, then channels are added by halves, until it is known which are refused. It returns true if any were.
 func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
 	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
-	if bare := withoutNotes(patch, l.Language.Keys()); isTooMuch(why) && len(bare.Annotations) < len(patch.Annotations) {
+	bare := withoutNotes(patch, l.Language.Keys(), o.service.Annotations)
+	if isTooMuch(why) && !maps.Equal(bare.Annotations, patch.Annotations) {
 		l.leaveNotesOut(o, p, why)
 		patch = bare
 		if isEmpty(&patch) {
@@ -175,11 +176,14 @@ func slotsOf(ports []corev1.ServicePort) []plan.Slot {
 	return slots
 }
 
-// withoutNotes leaves out what is written for people.
-func withoutNotes(patch plan.MuxPatch, keys validation.Keys) plan.MuxPatch {
+// withoutNotes takes away what is written for people, also what was written before: it takes room that names and ports need.
+func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]string) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
 	for _, key := range [...]string{keys.Channels, keys.Topology, keys.Summary} {
 		delete(patch.Annotations, key)
+		if there[key] != "" {
+			patch.Annotations[key] = "" // which takes it away
+		}
 	}
 	return patch
 }

@@ -2,11 +2,14 @@ package mux
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -33,6 +36,16 @@ func muxBody(p *plan.MuxPatch, finalizers []string) ([]byte, error) {
 	return data, nil
 }
 
+// isAnother is true where a patch was meant for an object that has been made anew since: to the API server, that is an
+// attempt to change a UID.
+func isAnother(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
+
 // orNull has null for annotations that are to go.
 func orNull(annotations map[string]string) map[string]any {
 	values := make(map[string]any, len(annotations))
@@ -46,8 +59,9 @@ func orNull(annotations map[string]string) map[string]any {
 }
 
 // channelBody is a strategic merge patch of a channel, for its status: conditions are merged by type, the address is
-// one value. The API server takes annotations and finalizers there, too.
-func channelBody(p *plan.ChannelPatch, keys validation.Keys) ([]byte, error) {
+// one value. The API server takes annotations and finalizers there, too. It carries the UID: a Service that was made anew
+// under the same name since isn't told what was decided about the one before it.
+func channelBody(p *plan.ChannelPatch, uid types.UID, keys validation.Keys) ([]byte, error) {
 	annotations := map[string]any{}
 	if p.SetNote {
 		annotations[keys.Ports] = p.PortsNote
@@ -71,10 +85,8 @@ func channelBody(p *plan.ChannelPatch, keys validation.Keys) ([]byte, error) {
 	if conditions := conditionsBody(p.Conditions, p.Drop); len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	body := map[string]any{}
-	if len(metadata) > 0 {
-		body["metadata"] = metadata
-	}
+	metadata["uid"] = uid
+	body := map[string]any{"metadata": metadata}
 	if len(status) > 0 {
 		body["status"] = status
 	}

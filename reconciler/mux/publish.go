@@ -23,7 +23,7 @@ func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, er
 	patch := *p.Publish
 	whole := !l.Now().Before(o.memory.notes.until)
 	if !whole {
-		patch = withoutNotes(patch, l.Language.Keys())
+		patch = withoutNotes(patch, l.Language.Keys(), o.service.Annotations)
 	}
 	if isEmpty(&patch) {
 		return false, nil
@@ -71,7 +71,7 @@ func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) 
 	l.Metrics.Wrote("mux")
 	l.calm.wrote(key, l.Now())
 	l.wrote(o.service, svc)
-	o.service = l.services.Latest(key, svc)
+	o.service = svc
 	return nil
 }
 

@@ -72,13 +72,13 @@ func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 		l.Print(&plan.Plan{Mux: nowhere, Hide: []plan.ChannelPatch{*patch}})
 		return reconcile.Result{}, nil
 	}
-	body, err := channelBody(patch, l.Language.Keys())
+	body, err := channelBody(patch, svc.UID, l.Language.Keys())
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	after := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
 	err = l.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || isAnother(err) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {

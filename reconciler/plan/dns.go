@@ -9,8 +9,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxHostnamesBytes bounds what is gathered on a mux: all annotations of an object together may have 256 KiB.
-const maxHostnamesBytes = 100 << 10
+// maxHostnamesBytes bounds what is gathered on a mux. All annotations of an object together may have 256 KiB: names are
+// there twice, topology and channels have 64 KiB (see notes.go), and the mux's owner has annotations too.
+const maxHostnamesBytes = 64 << 10
 
 // dns is what external-dns is to be told.
 type dns struct {

@@ -82,11 +82,17 @@ func (t *trial) expectRefusal(ctx context.Context) error {
 	case err == nil:
 		return errors.New("a channel whose port has no name was accepted: admission isn't on guard; look at the " +
 			"ValidatingWebhookConfiguration, its caBundle, and the webhook's pods")
-	case strings.Contains(err.Error(), why):
+	case strings.Contains(err.Error(), why), strings.Contains(err.Error(), t.byPolicy(bad)):
 		t.say("admission is on guard: a bad channel is refused: %s", why)
 		return nil
 	}
 	return fmt.Errorf("a channel whose port has no name was to be refused by svc-lb-mux, and this came instead: %w", err)
+}
+
+// byPolicy is what the chart's ValidatingAdmissionPolicy says of the same, where it is on: it answers first.
+func (t *trial) byPolicy(bad *corev1.Service) string {
+	port := bad.Spec.Ports[0]
+	return fmt.Sprintf("port %q has no name", fmt.Sprintf("%d/TCP", port.Port))
 }
 
 // unnamed is what is said of a port without a name, whoever puts its field before it.

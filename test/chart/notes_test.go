@@ -43,9 +43,10 @@ func TestNotes(t *testing.T) {
 			"kubectl get service mux --namespace infra", "helm test svc-mux --namespace infra", "loadBalancerClass: svc-mux.nowake.ai/mux.infra",
 			"the mux infra/mux", "EndpointSlices", "drain.onDelete=true", "lease infra/svc-mux", "svc-mux-webhook-ca and svc-mux-webhook-tls",
 			`--set 'defaultLoadBalancer.annotations.cloud\.google\.com/l4-rbs=null'`,
-		}, []string{"not passed on", "console"}, 1},
+			"http://localhost:8080", "kubectl port-forward deployment/svc-mux 8080 --namespace infra",
+		}, []string{"not passed on"}, 1},
 		"with the original's values": {originals, []string{
-			"image, command, args, livenessProbe, readinessProbe, startupProbe, service", "no console: debugWeb", "mux infra/edge",
+			"image, command, args, livenessProbe, readinessProbe, startupProbe, service", "not passed on: debugWeb.ingress", "mux infra/edge",
 			"loadBalancerClass: mux.example.com/edge.infra",
 		}, nil, 1},
 		"without a mux": {"--set=defaultLoadBalancer.create=false", []string{

@@ -73,11 +73,39 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- if .Values.backends.legacyEndpoints }}
 - --legacy-endpoints
 {{- end }}
+{{- with .Values.debugWeb }}
+{{- if not .enabled }}
+- --console=false
+{{- else }}
+{{- if .actions.enabled }}
+- --console-actions
+{{- end }}
+{{- if .tls.secretName }}
+- --console-cert=/etc/svc-lb-mux/console/tls.crt
+- --console-key=/etc/svc-lb-mux/console/tls.key
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Whether others than the pod itself reach the console: it asks for a token then. */ -}}
+{{- define "svc-mux.consoleOpen" -}}
+{{- with .Values.debugWeb }}{{ if and .enabled (or .auth.token .auth.existingSecret) }}true{{ end }}{{ end -}}
 {{- end -}}
 
 {{- define "svc-mux.reconcilerEnv" -}}
 {{- with include "svc-mux.goMemoryLimit" .Values.resources -}}
 - {name: GOMEMLIMIT, value: {{ . }}}
+{{- end }}
+{{- if include "svc-mux.consoleOpen" . }}
+- name: DEBUG_WEB_AUTH_TOKEN
+{{- with .Values.debugWeb.auth }}
+{{- if .existingSecret }}
+  valueFrom: {secretKeyRef: {name: {{ .existingSecret }}, key: token}}
+{{- else }}
+  value: {{ .token | quote }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- with include "svc-mux.env" . | trim }}
 {{ . }}

@@ -130,7 +130,7 @@ func certificateAbuses() map[string]attempt {
 		"the webhook asks elsewhere":             configuration(keeper, keeper+"."+namespace, elsewhere, "webhooks of ValidatingWebhookConfiguration"),
 		"a webhook that changes, too":            {as: keeper, do: "PATCH /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/" + keeper + "." + namespace, body: `{webhooks: []}`, want: "UPDATE mutatingwebhookconfigurations"},
 		"the configuration is labelled":          configuration(keeper, keeper+"."+namespace, `{metadata: {labels: {a: b}}}`, "metadata of ValidatingWebhookConfiguration"),
-		"the configuration is deleted":           {as: keeper, do: "DELETE " + webhooks + "/" + keeper + "." + namespace, want: "never asks to DELETE validatingwebhookconfigurations"},
+		"another's configuration is deleted":     {as: keeper, do: "DELETE " + webhooks + "/" + usual + "." + namespace, want: "never asks to DELETE validatingwebhookconfigurations"},
 		"a configuration is made":                {as: keeper, do: "POST " + webhooks, body: `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: mine}}`, want: "never asks to CREATE validatingwebhookconfigurations"},
 		"the webhook that changes, too, is made": {as: keeper, do: "POST /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", body: `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: mine}}`, want: "never asks to CREATE mutatingwebhookconfigurations"},
 	}

@@ -1,0 +1,97 @@
+package console
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// loopbackSuffix ends names that browsers take for this machine whatever a name server says.
+const loopbackSuffix = ".localhost"
+
+// admit lets requests through that may look: with the token, if there is one; without, those that came to this machine
+// itself under a name that nobody else can give it. A page elsewhere whose name is suddenly ours has another one.
+func (s *server) admit(next http.Handler) http.Handler {
+	if s.Token == "" {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !isLoopback(r.Host) {
+				s.metrics.refused.WithLabelValues("host").Inc()
+				http.Error(w, fmt.Sprintf("this console has no token, so it answers only as localhost, not as %q: set "+
+					"DEBUG_WEB_AUTH_TOKEN to reach it under other names", r.Host), http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	want := sha256.Sum256([]byte(s.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := clientOf(r)
+		if !s.throttle.mayTry(from, s.Now()) {
+			s.metrics.refused.WithLabelValues("throttled").Inc()
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, "too many wrong tokens from your address: wait a few seconds", http.StatusTooManyRequests)
+			return
+		}
+		given, offered := tokenOf(r)
+		got := sha256.Sum256([]byte(given)) // of one length, whatever was given
+		if offered && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.refuse(w, r, from, offered)
+	})
+}
+
+// refuse asks for the token. To have none yet is what every browser begins with, and isn't held against it.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, from string, offered bool) {
+	if offered {
+		s.metrics.refused.WithLabelValues("token").Inc()
+		s.throttle.failed(from, s.Now())
+		s.pause(r.Context(), failurePause)
+	}
+	w.Header().Add("WWW-Authenticate", `Basic realm="svc-lb-mux console", charset="UTF-8"`)
+	w.Header().Add("WWW-Authenticate", `Bearer realm="svc-lb-mux console"`)
+	http.Error(w, "this console asks for its token: as the password of any user, or as Authorization: Bearer", http.StatusUnauthorized)
+}
+
+// failurePause is how long the answer to a wrong token takes.
+const failurePause = 300 * time.Millisecond
+
+// tokenOf is what a request offers: the password of any user, or a bearer token.
+func tokenOf(r *http.Request) (string, bool) {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password, true
+	}
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token), true
+	}
+	return "", false
+}
+
+// isLoopback is true for names and addresses that are this machine's own.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if host == "localhost" || strings.HasSuffix(host, loopbackSuffix) {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// clientOf is the address that a request came from. What a proxy says of it is its word alone, and isn't asked for.
+func clientOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,130 @@
+// One mux: its numbers, and the map from its address over ports and channels to backends. The map is a list: each channel is
+// a lane, so that a thousand of them can be searched, read aloud, and scrolled through.
+
+import { count, fill, h, keyed, serviceLink } from './dom.js'
+import { badge, note, strip } from './parts.js'
+import { channelStates, muxName, muxStates, state } from './words.js'
+
+const attached = new Set(['programmed', 'unbacked', 'pending', 'keeps', 'leaving'])
+const dots = 10 // so many backends are drawn one by one
+
+export function muxPage({ store }, root, key) {
+  const head = h('section', { class: 'muxhead' })
+  const numbers = h('section', { class: 'panel numbers', 'aria-label': 'Numbers' })
+  const about = h('div', { class: 'about' })
+  const search = h('input', { type: 'search', placeholder: 'Name, namespace, port or reason', 'aria-label': 'Search channels', oninput: () => draw() })
+  const filters = h('div', { class: 'filters', role: 'group', 'aria-label': 'Channels by state' })
+  const found = h('span', { class: 'muted found', role: 'status' })
+  const refused = h('ul', { class: 'refused', 'aria-label': 'Channels that have no port' })
+  const aside = h('section', { class: 'panel aside', 'aria-label': 'Not attached' }, h('h2', {}, 'Not attached'), refused)
+  const source = h('div', { class: 'source' })
+  const lanes = h('ul', { class: 'lanes', 'aria-label': 'Channels with ports' })
+  const nothing = h('p', { class: 'empty', hidden: true })
+  const only = new Set()
+  root.append(head, about, numbers, h('div', { class: 'tools' }, search, filters, found),
+    h('div', { class: 'map' }, h('section', { class: 'panel flow', 'aria-label': 'Map' },
+      h('div', { class: 'heads', 'aria-hidden': 'true' }, h('span', {}, 'Address'), h('span', {}, 'Ports'), h('span', {}, 'Channel'), h('span', {}, 'Backends')),
+      h('div', { class: 'net' }, source, lanes), nothing), aside))
+
+  function draw() {
+    const mux = store.muxes.get(key)
+    if (!mux) return
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
+    const fits = (c) => (only.size === 0 || only.has(c.state)) && words.every((word) => textOf(c).includes(word))
+    const all = [...mux.channels.values()]
+    const shown = all.filter(fits)
+    const on = shown.filter((c) => attached.has(c.state)).sort(byPort)
+    const off = shown.filter((c) => !attached.has(c.state)).sort(byKey)
+    keyed(lanes, on, (c) => c.key, (c) => c.text, lane)
+    keyed(refused, off, (c) => c.key, (c) => c.text, refusal)
+    aside.hidden = off.length === 0
+    found.textContent = shown.length === all.length ? count(all.length, 'channel') : `${shown.length} of ${count(all.length, 'channel')}`
+    nothing.hidden = on.length > 0
+    nothing.textContent = all.length === 0 ? 'No Service names this mux yet.' : off.length ? 'None of these has a port on the mux.' : 'No channel fits.'
+    drawFilters(mux.head.counts)
+  }
+
+  function drawFilters(counts) {
+    const names = Object.keys(channelStates).filter((name) => counts[name] || only.has(name))
+    fill(filters, JSON.stringify([names.map((name) => [name, counts[name]]), [...only]]), () => names.map((name) => h('button', {
+      type: 'button', 'aria-pressed': String(only.has(name)), data: { tone: channelStates[name].tone, focus: name },
+      onclick: () => { only.has(name) ? only.delete(name) : only.add(name); draw() },
+    }, h('span', { class: 'sign', 'aria-hidden': 'true' }, channelStates[name].sign), ` ${channelStates[name].word} ${counts[name] ?? 0}`)))
+  }
+
+  return {
+    title: key,
+    update(changes) {
+      const mux = store.muxes.get(key)
+      if (!mux) {
+        fill(head, 'gone', () => [h('h1', {}, key), h('p', { class: 'banner off' }, 'There is no such mux, and no Service names it.')])
+        for (const part of [about, numbers, source, lanes, refused, filters]) { part.replaceChildren(); part.kept = part.signature = undefined }
+        aside.hidden = numbers.hidden = true
+        return
+      }
+      if (!changes.some((c) => c.all || c.mux === key)) return
+      const { head: is } = mux
+      fill(head, JSON.stringify([is.state, is.addresses, is.reason, is.message, is.failed]), () => heading(is))
+      fill(about, JSON.stringify([is.settings, is.usage, is.ledger, is.notes, is.pending]), () => aboutMux(is))
+      numbers.hidden = is.state === 'missing'
+      fill(numbers, JSON.stringify([is.slots, is.ranges]), () => [h('h2', {}, 'Numbers'), ...strip(is)])
+      fill(source, JSON.stringify(is.addresses), () => h('div', { class: 'node' }, (is.addresses.length ? is.addresses : ['no address']).map((a) => h('span', {}, a))))
+      draw()
+    },
+  }
+}
+
+function heading(mux) {
+  return [
+    h('div', { class: 'title' }, h('h1', {}, muxName(mux)), badge(muxStates, mux.state)),
+    mux.message && h('p', { class: 'banner ' + state(muxStates, mux.state).tone }, mux.reason && h('b', {}, mux.reason), ' ', mux.message),
+    mux.failed && h('p', { class: 'banner bad' }, h('b', {}, 'The last pass failed: '), mux.failed),
+  ]
+}
+
+function aboutMux(mux) {
+  const s = mux.settings, u = mux.usage
+  const facts = [
+    ['Ports', `${u.held + u.foreign} of ${u.limit.toLocaleString('en')}`], ['Numbers free', `${u.rangeFree} of ${u.rangeSize}`], ['In grace', u.inGrace || ''],
+    ['Provider', s.provider || s.class], ['port-range', s.portRange], ['explicit-range', s.explicitRange === '1-65535' ? '' : s.explicitRange],
+    ['Namespaces', s.allowedNamespaces], ['Protocols', s.allowedProtocols], ['Per namespace', s.maxPortsPerNamespace], ['release-grace', s.releaseGrace],
+    ['Ledger', mux.ledger.name && `${mux.ledger.name}, ${mux.ledger.state}, generation ${mux.ledger.generation}`],
+  ].filter(([, value]) => value !== undefined && value !== '' && value !== 0)
+  return [
+    mux.state !== 'missing' && h('dl', { class: 'facts' }, facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, String(value))))),
+    mux.notes.length > 0 && h('ul', { class: 'notes', 'aria-label': 'What stands about the mux' }, mux.notes.map(note)),
+    mux.pending.length > 0 && h('details', { class: 'pending' }, h('summary', {}, count(mux.pending.length, 'write') + ' to come'),
+      h('ol', {}, mux.pending.map((step) => h('li', {}, `${step.verb} ${step.object}: ${step.why.join('; ')}`)))),
+  ]
+}
+
+const textOf = (c) => c.search ??= [c.key, c.reason, c.message, c.state, channelStates[c.state]?.word, ...c.ports.flatMap((p) => [p.name, p.public || p.request, p.protocol]), ...(c.hostnames ?? [])].join(' ').toLowerCase()
+const byKey = (a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+const firstPort = (c) => c.first ??= Math.min(...c.ports.map((p) => p.public || 65536))
+const byPort = (a, b) => firstPort(a) - firstPort(b) || byKey(a, b)
+
+function lane(c) {
+  const is = state(channelStates, c.state)
+  return h('li', { class: 'lane', data: { tone: is.tone } },
+    h('div', { class: 'pins' }, c.ports.map((p) => h('span', { class: p.live ? 'pin' : 'pin missing', title: p.public ? `${p.name}: ${p.source}${p.live ? '' : ', not on the mux'}` : `${p.name}: has no number` },
+      h('b', {}, p.public || '–'), h('small', {}, p.protocol)))),
+    h('div', { class: 'chan' }, h('a', { href: serviceLink(c.key), data: { focus: c.key } }, h('small', {}, c.namespace, '/'), c.name),
+      h('span', { class: 'says' }, h('span', { class: 'sign', 'aria-hidden': 'true' }, is.sign), ' ', is.word),
+      !c.accepted && h('span', { class: 'why' }, h('b', {}, c.reason), ' ', c.message)),
+    backends(c))
+}
+
+function backends(c) {
+  const { ready, total, reason } = c.backends
+  const label = total ? `${ready} of ${count(total, 'backend')} ready` : 'no backends'
+  return h('div', { class: 'backs', title: reason ?? '' },
+    total > 0 && total <= dots && h('span', { class: 'dots', 'aria-hidden': 'true' }, Array.from({ length: total }, (_, i) => h('i', { class: i < ready ? 'up' : '' }))),
+    h('span', {}, label), reason && reason !== 'NoBackends' && h('small', {}, reason))
+}
+
+function refusal(c) {
+  const is = state(channelStates, c.state)
+  return h('li', { data: { tone: is.tone } },
+    h('div', {}, h('a', { href: serviceLink(c.key), data: { focus: c.key } }, h('small', {}, c.namespace, '/'), c.name), badge(channelStates, c.state)),
+    h('p', {}, h('b', {}, c.reason), ' ', c.message))
+}

@@ -1,0 +1,113 @@
+// What several pages show.
+
+import { h, count, serviceLink } from './dom.js'
+import { slotStates, state } from './words.js'
+
+export function badge(table, name) {
+  const is = state(table, name)
+  return h('span', { class: 'badge', data: { tone: is.tone } }, h('span', { class: 'sign', 'aria-hidden': 'true' }, is.sign), ' ', is.word)
+}
+
+// bar shows parts of a whole. What it says is in its label.
+export function bar(label, whole, parts) {
+  return h('div', { class: 'bar', role: 'img', 'aria-label': label }, parts.filter(([, n]) => n > 0).map(([tone, n]) =>
+    h('span', { data: { tone }, style: { width: Math.max(100 * n / Math.max(whole, 1), 0.8) + '%' } })))
+}
+
+export function note(is) {
+  return h('li', { data: { tone: is.warning ? 'warn' : 'off' } }, h('b', {}, is.reason), ' ', is.message)
+}
+
+const order = ['held', 'withheld', 'releasing', 'grace', 'foreign']
+
+// byNumber joins what is said of one number under several protocols.
+function byNumber(slots) {
+  const numbers = new Map()
+  for (const slot of slots) {
+    const there = numbers.get(slot.number)
+    if (there) there.push(slot)
+    else numbers.set(slot.number, [slot])
+  }
+  for (const list of numbers.values()) list.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+  return numbers
+}
+
+function slotText(number, slots) {
+  if (!slots) return `${number} is free`
+  return slots.map((s) => `${s.number}/${s.protocol} ${slotStates[s.state] ?? s.state}` +
+    (s.channel ? ` by ${s.channel} (${s.port})` : s.port ? ` (${s.port})` : '') +
+    (s.until ? ` until ${new Date(s.until).toLocaleTimeString()}` : '')).join('; ')
+}
+
+// strip draws the mux's numbers: its range, number by number, and beside it what is outside.
+export function strip(mux) {
+  const numbers = byNumber(mux.slots)
+  const inside = (n) => mux.ranges.some((r) => n >= r.first && n <= r.last)
+  const outside = [...numbers.keys()].filter((n) => !inside(n))
+  return [
+    mux.ranges.map((range) => rangeStrip(range, numbers)),
+    mux.ranges.length === 0 && h('p', { class: 'muted' }, 'The mux has no port-range, so nobody gets a number by asking for auto.'),
+    outside.length > 0 && h('div', { class: 'outside' }, h('span', { class: 'muted' }, 'outside the range '),
+      outside.slice(0, 24).map((n) => numbers.get(n).map(chip)),
+      outside.length > 24 && h('span', { class: 'muted' }, ` and ${outside.length - 24} more`)),
+    h('ul', { class: 'legend', 'aria-label': 'What the colours mean' }, ['held', 'withheld', 'releasing', 'grace', 'foreign', 'free']
+      .filter((name) => name === 'free' ? mux.ranges.length > 0 : mux.slots.some((s) => s.state === name))
+      .map((name) => h('li', {}, h('i', { data: { slot: name } }), slotStates[name]))),
+  ]
+}
+
+function chip(slot) {
+  const text = `${slot.number}/${slot.protocol}`
+  const title = slotText(slot.number, [slot])
+  return slot.channel ? h('a', { class: 'slot', href: serviceLink(slot.channel), title, 'aria-label': title, data: { slot: slot.state } }, text)
+    : h('span', { class: 'slot', title, data: { slot: slot.state } }, text, slot.port && ' ' + slot.port)
+}
+
+// rangeStrip is a slider too: arrow keys walk through the numbers, and Enter goes to who has one.
+function rangeStrip(range, numbers) {
+  const size = range.last - range.first + 1
+  const taken = [...numbers.keys()].filter((n) => n >= range.first && n <= range.last)
+  const each = size <= 400
+  const drawing = h('svg', { viewBox: `0 0 ${size} 10`, preserveAspectRatio: 'none', 'aria-hidden': 'true' }, runs(taken.sort((a, b) => a - b), numbers, each)
+    .map(({ from, to, state }) => h('rect', { x: from - range.first + (each ? 0.08 : 0), y: 0, width: to - from + (each ? 0.84 : 1), height: 10, data: { slot: state } })))
+  const mark = h('i', { class: 'mark', hidden: true })
+  const readout = h('output', { class: 'readout' }, count(size - taken.length, 'number') + ' free')
+  const slider = h('div', {
+    class: 'range', role: 'slider', tabindex: 0, 'aria-label': `Numbers ${range.first} to ${range.last}`, 'aria-valuemin': range.first,
+    'aria-valuemax': range.last, 'aria-valuenow': range.first, 'aria-valuetext': slotText(range.first, numbers.get(range.first)),
+    data: { focus: 'range' + range.first },
+  }, drawing, mark)
+  let at = range.first
+  const show = (n) => {
+    at = Math.min(Math.max(n, range.first), range.last)
+    const text = slotText(at, numbers.get(at))
+    slider.setAttribute('aria-valuenow', at)
+    slider.setAttribute('aria-valuetext', text)
+    readout.textContent = text
+    mark.hidden = false
+    mark.style.setProperty('left', 100 * (at - range.first + 0.5) / size + '%')
+  }
+  const go = () => { const slot = numbers.get(at)?.[0]; if (slot?.channel) location.hash = serviceLink(slot.channel) }
+  slider.addEventListener('pointermove', (event) => {
+    const box = slider.getBoundingClientRect()
+    show(range.first + Math.floor(size * (event.clientX - box.left) / box.width))
+  })
+  slider.addEventListener('click', go)
+  slider.addEventListener('keydown', (event) => {
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -size, End: size }
+    if (event.key === 'Enter') go()
+    else if (event.key in steps) { event.preventDefault(); show(at + steps[event.key]) }
+  })
+  return h('div', { class: 'strip' }, h('div', { class: 'ends' }, h('span', {}, range.first), readout, h('span', {}, range.last)), slider)
+}
+
+// runs joins neighbours of one state, where there are too many numbers for each to be seen.
+function runs(taken, numbers, each) {
+  const list = []
+  for (const n of taken) {
+    const state = numbers.get(n)[0].state, last = list.at(-1)
+    if (!each && last && last.to === n - 1 && last.state === state) last.to = n
+    else list.push({ from: n, to: n, state })
+  }
+  return list
+}

@@ -1,0 +1,113 @@
+// What is known, and how it is heard of: one stream, which is opened anew whenever it is lost.
+
+const silence = 8000 // after so long without a beat, the stream is lost, whatever the connection says
+const pauses = [500, 1000, 2000, 5000]
+
+export class Store {
+  process = null
+  muxes = new Map() // by namespace/name: {head, channels}
+  timeline = new Map() // by id
+  state = 'connecting' // live, lost
+  ready = false
+
+  #heed
+  #source
+  #watchdog
+  #tries = 0
+  #seen
+
+  constructor(heed) {
+    this.#heed = heed
+  }
+
+  open() {
+    clearTimeout(this.#watchdog)
+    this.#source?.close()
+    this.#seen = new Set()
+    const source = new EventSource(here('api/stream'))
+    this.#source = source
+    const on = (name, take) => source.addEventListener(name, (event) => {
+      if (source !== this.#source) return
+      this.#alive()
+      take(JSON.parse(event.data))
+    })
+    on('process', (process) => { this.process = process; this.#heed({ process: true }) })
+    on('mux', (difference) => this.#mux(difference))
+    on('gone', ({ mux }) => { this.muxes.delete(mux); this.#heed({ mux }) })
+    on('timeline', (entries) => this.#entries(entries))
+    on('ready', () => this.#ready())
+    on('beat', () => {})
+    source.onerror = () => { if (source === this.#source) this.#lost() }
+    this.#alive()
+  }
+
+  #alive() {
+    clearTimeout(this.#watchdog)
+    this.#watchdog = setTimeout(() => this.#lost(), silence)
+  }
+
+  #lost() {
+    this.#source?.close()
+    this.#source = null
+    clearTimeout(this.#watchdog)
+    this.#set('lost')
+    setTimeout(() => this.open(), pauses[Math.min(this.#tries++, pauses.length - 1)])
+  }
+
+  #set(state) {
+    if (this.state === state) return
+    this.state = state
+    this.#heed({ state: true })
+  }
+
+  #mux({ mux: head, whole, changed, removed }) {
+    const key = head.namespace + '/' + head.name
+    this.#seen.add(key)
+    const last = this.muxes.get(key)
+    const before = last?.channels ?? new Map()
+    const channels = whole ? new Map() : before
+    for (const channel of changed) {
+      channel.key = channel.namespace + '/' + channel.name
+      channel.text = JSON.stringify(channel)
+      channels.set(channel.key, channel)
+    }
+    for (const name of removed) channels.delete(name)
+    this.muxes.set(key, { key, head, channels, text: JSON.stringify(head) })
+    this.#heed({ mux: key })
+  }
+
+  #entries(entries) {
+    for (const entry of entries) this.timeline.set(entry.id, { ...entry, text: JSON.stringify(entry) })
+    const surplus = this.timeline.size - 500
+    if (surplus > 0) for (const id of [...this.timeline.keys()].sort((a, b) => a - b).slice(0, surplus)) this.timeline.delete(id)
+    this.#heed({ timeline: true })
+  }
+
+  // What wasn't told of before this is gone.
+  #ready() {
+    for (const key of this.muxes.keys()) if (!this.#seen.has(key)) this.muxes.delete(key)
+    this.#tries = 0
+    this.ready = true
+    this.#set('live')
+    this.#heed({ all: true })
+  }
+
+  sorted() {
+    return [...this.muxes.values()].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  }
+
+  // newest are the timeline's entries, the last one first.
+  newest() {
+    return [...this.timeline.values()].sort((a, b) => b.id - a.id)
+  }
+}
+
+// here is an address beside this page, without the name and token that may be in the page's own: browsers refuse those.
+const here = (path) => new URL(path, location.origin + location.pathname)
+
+// ask is a question beside the stream.
+export async function ask(path, options) {
+  const answer = await fetch(here(path), options)
+  if (!answer.ok) throw new Error((await answer.text()).trim() || answer.statusText)
+  return answer.json()
+}

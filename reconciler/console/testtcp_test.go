@@ -1,0 +1,64 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestConnectionsThatMayBeTried(t *testing.T) {
+	json := header("Content-Type", "application/json")
+	nothing := func(*http.Request) {}
+	for name, tc := range map[string]struct {
+		actions bool
+		body    string
+		as      func(*http.Request)
+		status  int
+		dialled string
+	}{
+		"a mux's address and port":             {true, `{"address":"192.0.2.7","port":80}`, nothing, 200, "192.0.2.7:80"},
+		"a backend":                            {true, `{"address":"10.0.0.1","port":8080}`, nothing, 200, "10.0.0.1:8080"},
+		"from its own page":                    {true, `{"address":"10.0.0.1","port":8080}`, header("Origin", "http://localhost:8080"), 200, "10.0.0.1:8080"},
+		"none while actions are off":           {false, `{"address":"192.0.2.7","port":80}`, nothing, 403, ""},
+		"no other port of the mux's address":   {true, `{"address":"192.0.2.7","port":22}`, nothing, 403, ""},
+		"no other port of a backend":           {true, `{"address":"10.0.0.1","port":80}`, nothing, 403, ""},
+		"no other address":                     {true, `{"address":"169.254.169.254","port":80}`, nothing, 403, ""},
+		"no name that may mean one":            {true, `{"address":"192.0.2.7.example.com","port":80}`, nothing, 403, ""},
+		"none for a page elsewhere":            {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "cross-site"), 403, ""},
+		"none for a page next door":            {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "same-site"), 403, ""},
+		"none for another origin":              {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "http://evil.example.com"), 403, ""},
+		"none for an origin that hides":        {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "null"), 403, ""},
+		"none as a form":                       {true, `{"address":"192.0.2.7","port":80}`, header("Content-Type", "text/plain"), 415, ""},
+		"none with words that nobody knows":    {true, `{"address":"192.0.2.7","port":80,"proxy":"x"}`, nothing, 400, ""},
+		"none with a body that is no question": {true, `[]`, nothing, 400, ""},
+		"none with a body that is too long":    {true, `{"address":"` + strings.Repeat("1", 2000) + `"}`, nothing, 400, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dialled := ""
+			k := newKit(t, func(o *Options) {
+				o.Actions = tc.actions
+				o.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+					dialled = address
+					return nil, errors.New("nobody is there")
+				}
+			})
+			k.channel("web")
+			got := k.ask("POST", "/api/test-tcp", json, tc.as, func(r *http.Request) {
+				r.Body = http.NoBody
+				*r = *httptest.NewRequest("POST", r.URL.String(), strings.NewReader(tc.body)).WithContext(r.Context())
+				json(r)
+				tc.as(r)
+			})
+			if got.Code != tc.status || dialled != tc.dialled {
+				t.Errorf("status %d, dialled %q; want %d, %q: %s", got.Code, dialled, tc.status, tc.dialled, got.Body)
+			}
+			if tc.status == 200 && !strings.Contains(got.Body.String(), `"connected":false`) {
+				t.Error(got.Body)
+			}
+		})
+	}
+}

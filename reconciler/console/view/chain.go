@@ -1,0 +1,155 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Chain is why a Service can be reached through a mux, or why not: each link hangs on the one before it.
+//
+//	Service ─ class ─ mux ─ claim ─ port ─ address ─ slices ─ backends
+type Chain struct {
+	Schema    string `json:"schema"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Kind is channel, mux, stranger, or absent.
+	Kind string `json:"kind"`
+	Mux  string `json:"mux,omitempty"` // namespace/name
+	// Whole is true if no link is broken.
+	Whole    bool      `json:"whole"`
+	Links    []Link    `json:"links"`
+	Channel  *Channel  `json:"channel,omitempty"`
+	Tracks   []Track   `json:"tracks,omitempty"`
+	Shows    []string  `json:"shows,omitempty"` // the addresses on the channel itself
+	Said     []Said    `json:"conditions,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Link is one of the chain's.
+type Link struct {
+	Name string `json:"name"`
+	// State is ok, warn, bad, or open, where a link before it is broken.
+	State  string `json:"state"`
+	Text   string `json:"text"`
+	Reason string `json:"reason,omitempty"`
+	Mend   string `json:"mend,omitempty"`
+}
+
+// Said is a condition that the channel has in the cluster.
+type Said struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Warning is what admission would say of the Service.
+type Warning struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// States of a link.
+const (
+	linkOK   = "ok"
+	linkWarn = "warn"
+	linkBad  = "bad"
+	linkOpen = "open"
+)
+
+// Question is a Service that somebody asks about.
+type Question struct {
+	Language validation.Language
+	Key      types.NamespacedName
+	Service  *corev1.Service // nil if there is none
+	// Seen is the mux that it names; nil if it names none, or one that another reconciler looks after.
+	Seen *Seen
+	// Muxes are those that there are, for who looks for one.
+	Muxes []types.NamespacedName
+}
+
+// Why answers it.
+func Why(q *Question) Chain {
+	c := Chain{Schema: Schema, Namespace: q.Key.Namespace, Name: q.Key.Name, Kind: "absent", Links: []Link{}}
+	if q.Service == nil {
+		c.bad("service", "there is no Service "+q.Key.String(), "", "look for a slip in its name or its namespace")
+		return c.rest()
+	}
+	kind := q.Language.Classify(q.Service)
+	c.Kind = kind.String()
+	for _, warning := range warningsOf(q, kind) {
+		c.Warnings = append(c.Warnings, Warning{string(warning.Reason), warning.Message})
+	}
+	c.ok("service", fmt.Sprintf("a Service of type %s", q.Service.Spec.Type))
+	switch {
+	case kind.Channel():
+		c.channel(q)
+	case kind.Mux():
+		c.Mux, c.Whole = q.Key.String(), true
+		c.warn("class", "it is a mux itself: others attach to it", "", "")
+		return c
+	default:
+		c.stranger(q)
+	}
+	return c.rest()
+}
+
+func warningsOf(q *Question, kind validation.Kind) []validation.Problem {
+	switch {
+	case kind.Channel():
+		_, found := q.Language.ParseChannel(q.Service)
+		return found.Warnings
+	case kind.Mux():
+		_, found := q.Language.ParseMux(q.Service)
+		return found.Warnings
+	}
+	return q.Language.Typos(q.Service)
+}
+
+func (c *Chain) add(name, state, text, reason, mend string) {
+	c.Links = append(c.Links, Link{name, state, text, reason, mend})
+}
+
+func (c *Chain) ok(name, text string)                 { c.add(name, linkOK, text, "", "") }
+func (c *Chain) warn(name, text, reason, mend string) { c.add(name, linkWarn, text, reason, mend) }
+func (c *Chain) bad(name, text, reason, mend string)  { c.add(name, linkBad, text, reason, mend) }
+
+// rest fills the chain up with links that nothing can be said of, and says whether it is whole.
+func (c Chain) rest() Chain {
+	for _, name := range [...]string{"service", "class", "mux", "claim", "port", "address", "slices", "backends"} {
+		if !slices.ContainsFunc(c.Links, func(l Link) bool { return l.Name == name }) {
+			c.add(name, linkOpen, "", "", "")
+		}
+	}
+	c.Whole = !slices.ContainsFunc(c.Links, func(l Link) bool { return l.State == linkBad || l.State == linkOpen })
+	return c
+}
+
+// stranger says why a Service is no channel, and how it would be one.
+func (c *Chain) stranger(q *Question) {
+	svc, want := q.Service, q.exampleClass()
+	switch class := svc.Spec.LoadBalancerClass; {
+	case svc.Spec.Type != corev1.ServiceTypeLoadBalancer:
+		c.bad("class", fmt.Sprintf("it is a %s Service; a channel is a LoadBalancer with a class that names a mux", svc.Spec.Type),
+			"", fmt.Sprintf("set spec.type to LoadBalancer and spec.loadBalancerClass to %s, both at once", want))
+	case class == nil || *class == "":
+		c.bad("class", "it has no spec.loadBalancerClass, so the cluster's default provider gives it a load balancer of its own", "",
+			fmt.Sprintf("make it anew with loadBalancerClass: %s; a class can't be added to what is a LoadBalancer already", want))
+	default:
+		c.bad("class", fmt.Sprintf("its spec.loadBalancerClass is %s, which is somebody else's", *class), "",
+			fmt.Sprintf("make it anew with loadBalancerClass: %s; a class can't be changed", want))
+	}
+}
+
+// exampleClass is a class that would name a mux.
+func (q *Question) exampleClass() string {
+	if len(q.Muxes) == 0 {
+		return q.Language.Prefix() + "/<mux>.<namespace>"
+	}
+	return q.Language.Prefix() + "/" + q.Muxes[0].Name + "." + q.Muxes[0].Namespace
+}

@@ -1,0 +1,129 @@
+package view
+
+import (
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// States of a channel.
+const (
+	channelProgrammed = "programmed"
+	channelUnbacked   = "unbacked"
+	channelPending    = "pending"
+	channelKeeps      = "keeps"
+	channelDisabled   = "disabled"
+	channelWaiting    = "waiting"
+	channelLeaving    = "leaving"
+	channelRefused    = "refused"
+)
+
+// named are the ports of a mux, by their names.
+type named map[string]plan.Slot
+
+func liveNames(mux *plan.ObservedMux) named {
+	if mux == nil {
+		return nil
+	}
+	live := make(named, len(mux.Ports))
+	for i := range mux.Ports {
+		live[mux.Ports[i].Name] = slotOfPort(&mux.Ports[i])
+	}
+	return live
+}
+
+func (n named) has(port *plan.PortVerdict) bool {
+	slot, there := n[port.MuxName]
+	return there && port.Public != 0 && slot == plan.Slot{Number: port.Public, Protocol: port.Protocol}
+}
+
+func channelOf(s *Seen, verdict *plan.Verdict, observed *plan.ObservedChannel, live named) Channel {
+	channel := Channel{
+		Namespace: verdict.Channel.Namespace, Name: verdict.Channel.Name, Accepted: verdict.Accepted,
+		Reason: string(verdict.Reason), Message: verdict.Message, Ports: make([]Port, 0, len(verdict.Ports)),
+		Backends: backendsOf(s, observed),
+	}
+	if observed != nil {
+		channel.Created, channel.Hostnames = observed.Created.UTC(), observed.Hostnames
+	}
+	has := 0
+	for i := range verdict.Ports {
+		port := portOf(&verdict.Ports[i], live)
+		if observed != nil && i < len(observed.Ports) {
+			port.Request = observed.Ports[i].Request.String()
+		}
+		if port.Public != 0 {
+			has++
+		}
+		channel.Ports = append(channel.Ports, port)
+	}
+	channel.State = channelState(verdict, observed, has > 0)
+	return channel
+}
+
+func portOf(verdict *plan.PortVerdict, live named) Port {
+	port := Port{
+		Name: verdict.Name, Protocol: string(verdict.Protocol), Port: verdict.Port, Public: verdict.Public, Live: live.has(verdict),
+	}
+	if verdict.Public != 0 {
+		port.Source = verdict.Source.String()
+	}
+	return port
+}
+
+func channelState(verdict *plan.Verdict, observed *plan.ObservedChannel, has bool) string {
+	switch {
+	case observed != nil && observed.Deleting:
+		return channelLeaving
+	case verdict.Reason == plan.Disabled:
+		return channelDisabled
+	case verdict.Reason == plan.Waiting:
+		return channelWaiting
+	case !verdict.Accepted && has:
+		return channelKeeps
+	case !verdict.Accepted:
+		return channelRefused
+	case !verdict.Programmed:
+		return channelPending
+	case observed != nil && observed.Backends != plan.Backed:
+		return channelUnbacked
+	}
+	return channelProgrammed
+}
+
+// backendsOf counts a channel's backends: those that the mux carries, or, while it carries none, those that there are.
+func backendsOf(s *Seen, observed *plan.ObservedChannel) Backends {
+	if observed == nil {
+		return Backends{}
+	}
+	carried := s.Carried[observed.Key]
+	count := countEndpoints(carried)
+	if len(carried) == 0 {
+		count = countEndpoints(s.Sources[observed.Key])
+	}
+	count.Slices = len(carried)
+	switch observed.Backends {
+	case plan.OtherFamily:
+		count.Reason = string(plan.FamilyMismatch)
+	case plan.Unbacked:
+		count.Reason = string(plan.NoBackends)
+	case plan.Backed, plan.Unknown:
+	}
+	return count
+}
+
+func countEndpoints(list []*discoveryv1.EndpointSlice) Backends {
+	var count Backends
+	for _, slice := range list {
+		for i := range slice.Endpoints {
+			count.Total++
+			if isReady(&slice.Endpoints[i]) {
+				count.Ready++
+			}
+		}
+	}
+	return count
+}
+
+// isReady takes what isn't said for a yes, as Kubernetes asks consumers to.
+func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }

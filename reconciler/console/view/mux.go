@@ -1,0 +1,155 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Seen is a mux as it was seen, and what was decided from that. Nothing of it is changed.
+type Seen struct {
+	World plan.World
+	Plan  *plan.Plan
+	// Sources are the slices of each channel, and Carried ours on the mux, by the channel that they carry.
+	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// Passed is when the process last looked after the mux, zero if it never did, and Failed what hindered it.
+	Passed time.Time
+	Failed error
+}
+
+// States of a mux.
+const (
+	muxOK       = "ok"
+	muxPending  = "pending"
+	muxFrozen   = "frozen"
+	muxPaused   = "paused"
+	muxDeleting = "deleting"
+	muxMissing  = "missing"
+)
+
+// Of is a mux for people to look at.
+func Of(s *Seen) Mux {
+	key, p := s.World.Key, s.Plan
+	view := Mux{
+		Namespace: key.Namespace, Name: key.Name, Addresses: []string{}, Counts: map[string]int{},
+		Ranges: []Range{}, Slots: []Slot{}, Notes: notesOf(p.Standing), Pending: stepsOf(p), Passed: timeOf(s.Passed),
+		Usage: Usage(p.Usage), Channels: make([]Channel, 0, len(p.Verdicts)),
+	}
+	if s.Failed != nil {
+		view.Failed = s.Failed.Error()
+	}
+	view.State, view.Reason, view.Message = stateOf(s)
+	if mux := s.World.Mux; mux != nil {
+		view.Addresses, view.Settings = addressesOf(mux.Address), settingsOf(mux)
+		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(&s.World.Ledger)
+	}
+	live := liveNames(s.World.Mux)
+	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
+	for i := range s.World.Channels {
+		observed[s.World.Channels[i].Key] = &s.World.Channels[i]
+	}
+	for i := range p.Verdicts {
+		channel := channelOf(s, &p.Verdicts[i], observed[p.Verdicts[i].Channel], live)
+		view.Counts[channel.State]++
+		view.Channels = append(view.Channels, channel)
+	}
+	return view
+}
+
+func stateOf(s *Seen) (state, reason, message string) {
+	mux, freeze := s.World.Mux, s.Plan.Freeze
+	switch {
+	case mux == nil && s.World.Key.Name == "":
+		return muxMissing, string(validation.InvalidLoadBalancerClass), "these Services have a class that names no mux"
+	case mux == nil:
+		return muxMissing, string(plan.MuxNotFound), "channels name this mux, and there is none: make it, or mend their class"
+	case mux.Deleting:
+		return muxDeleting, string(plan.MuxNotFound), "the mux is being deleted: its channels lose their address"
+	case freeze != nil && freeze.Reason == plan.MuxPaused:
+		return muxPaused, string(freeze.Reason), freeze.Message
+	case freeze != nil:
+		return muxFrozen, string(freeze.Reason), freeze.Message
+	case len(mux.Address) == 0:
+		return muxPending, string(plan.AddressPending), "the mux has no address from its provider yet"
+	}
+	return muxOK, "", ""
+}
+
+func settingsOf(mux *plan.ObservedMux) Settings {
+	settings := Settings{
+		Provider: mux.Provider.Name, Class: mux.Class, PortRange: mux.Auto.String(), ExplicitRange: mux.Explicit.String(),
+		AllowedNamespaces: mux.Namespaces.String(), AllowedProtocols: mux.Protocols.Allowed.String(),
+		PerNamespace: mux.CapPerNamespace,
+	}
+	if mux.Grace > 0 {
+		settings.Grace = mux.Grace.String()
+	}
+	return settings
+}
+
+func addressesOf(ingress []corev1.LoadBalancerIngress) []string {
+	list := make([]string, 0, len(ingress))
+	for i := range ingress {
+		for _, address := range [...]string{ingress[i].IP, ingress[i].Hostname} {
+			if address != "" {
+				list = append(list, address)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func notesOf(events []plan.Event) []Note {
+	notes := make([]Note, 0, len(events))
+	for i := range events {
+		notes = append(notes, Note{events[i].Warning, string(events[i].Reason), events[i].Message})
+	}
+	return notes
+}
+
+func stepsOf(p *plan.Plan) []Step { return Steps(p.Steps()) }
+
+// mostSteps bounds how many intended writes are told one by one.
+const mostSteps = 20
+
+// Steps are intended writes for people to read: the first of them, and none of what is written in detail.
+func Steps(steps []plan.Step) []Step {
+	told := make([]Step, 0, min(len(steps), mostSteps))
+	for i := range steps[:min(len(steps), mostSteps)] {
+		told = append(told, Step{Verb: steps[i].Verb, Object: steps[i].Object, Why: slices.Clone(steps[i].Why)})
+	}
+	return told
+}
+
+func ledgerOf(reading *plan.Reading) Ledger {
+	state := "good"
+	switch reading.Condition {
+	case plan.Good:
+	case plan.Edited:
+		state = "edited"
+	case plan.Missing:
+		state = "missing"
+	case plan.Unreadable:
+		state = "unreadable"
+	case plan.Foreign:
+		state = "foreign"
+	case plan.Newer:
+		state = "newer"
+	}
+	return Ledger{Name: reading.Name, State: state, Generation: reading.Ledger.Generation, Why: reading.Why}
+}
+
+func timeOf(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}

@@ -1,0 +1,245 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"nowake.ai/svc-lb-mux/reconciler/console/view"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.json")
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, of which svc-mux/mux is the
+// mux, their EndpointSlices, and perhaps, as a ConfigMap, how its ledger is read. Beside it is what is served of it once the
+// reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := read(t, text)
+			got := s.shown(t)
+			golden := strings.TrimSuffix(file, ".yaml") + ".json"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, _ := os.ReadFile(golden)
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s; -update takes it as it is (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+type story struct {
+	language validation.Language
+	services []*corev1.Service
+	seen     view.Seen
+}
+
+var muxKey = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
+
+func read(t *testing.T, text []byte) *story {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, muxKey.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &story{language: language, seen: view.Seen{
+		World:   plan.World{Now: now, Keys: language.Keys(), Key: muxKey, Ledger: plan.Reading{Condition: plan.Missing, Name: "mux-port-allocations"}},
+		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
+		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
+		Passed:  now,
+	}}
+	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
+		s.take(t, doc)
+	}
+	for _, svc := range s.services {
+		s.place(svc)
+	}
+	return s
+}
+
+func (s *story) take(t *testing.T, doc []byte) {
+	t.Helper()
+	var kind metav1.TypeMeta
+	decode(t, doc, &kind)
+	switch kind.Kind {
+	case "Service":
+		svc := &corev1.Service{}
+		decode(t, doc, svc)
+		svc.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(len(s.services)) * time.Minute))
+		s.services = append(s.services, svc)
+	case "EndpointSlice":
+		slice := &discoveryv1.EndpointSlice{}
+		decode(t, doc, slice)
+		channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+		s.seen.Sources[channel] = append(s.seen.Sources[channel], slice)
+	case "ConfigMap":
+		cm := &corev1.ConfigMap{}
+		decode(t, doc, cm)
+		s.seen.World.Ledger = plan.Reading{Condition: plan.Unreadable, Name: cm.Name, Why: cm.Data["why"]}
+	default:
+		t.Fatalf("a document of kind %q", kind.Kind)
+	}
+}
+
+func decode(t *testing.T, doc []byte, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal(doc, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *story) place(svc *corev1.Service) {
+	key, kind := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}, s.language.Classify(svc)
+	switch {
+	case key == muxKey:
+		s.seen.World.Mux = plan.ReadMux(s.language, svc, false)
+	case kind.Channel():
+		channel := plan.ReadChannel(s.language, svc)
+		if channel.Mux == muxKey {
+			s.seen.World.Channels = append(s.seen.World.Channels, channel)
+		}
+	}
+}
+
+// rest carries out what is decided until nothing is left, as an API server would let it.
+func (s *story) rest(t *testing.T) {
+	t.Helper()
+	w := &s.seen.World
+	for range 10 {
+		s.carry()
+		p := plan.Mux(*w)
+		s.seen.Plan = p
+		if p.Empty() {
+			return
+		}
+		for _, write := range []*plan.LedgerWrite{p.Reserve, p.Settle} {
+			if write != nil {
+				w.Ledger = plan.Reading{Condition: plan.Good, Ledger: write.Ledger, Name: w.Ledger.Name}
+			}
+		}
+		if p.Publish != nil {
+			if p.Publish.Ports != nil {
+				w.Mux.Ports = p.Publish.Ports
+			}
+			w.Mux.Generation = w.Ledger.Ledger.Generation
+			if said := p.Publish.Annotations; said != nil {
+				w.Mux.Channels, w.Mux.Topology, w.Mux.Summary = said[w.Keys.Channels], said[w.Keys.Topology], said[w.Keys.Summary]
+			}
+		}
+		for _, patch := range append(p.Hide, p.Show...) {
+			s.tell(&patch)
+		}
+	}
+	t.Fatal("it doesn't come to rest")
+}
+
+func (s *story) tell(patch *plan.ChannelPatch) {
+	for i := range s.seen.World.Channels {
+		c := &s.seen.World.Channels[i]
+		if c.Key != patch.Channel {
+			continue
+		}
+		if patch.SetAddress {
+			c.Address = patch.Address
+		}
+		if patch.SetNote {
+			c.PortsNote = patch.PortsNote
+		}
+		for _, condition := range patch.Conditions {
+			c.Conditions = append(without(c.Conditions, condition.Type), condition)
+		}
+		for _, kind := range patch.Drop {
+			c.Conditions = without(c.Conditions, kind)
+		}
+	}
+}
+
+func without(conditions []metav1.Condition, kind string) []metav1.Condition {
+	var rest []metav1.Condition
+	for _, condition := range conditions {
+		if condition.Type != kind {
+			rest = append(rest, condition)
+		}
+	}
+	return rest
+}
+
+// carry does what the backends line does.
+func (s *story) carry() {
+	w := &s.seen.World
+	for i := range w.Channels {
+		c := &w.Channels[i]
+		if w.Mux == nil {
+			continue
+		}
+		c.Backends = plan.BackingOf(s.seen.Sources[c.Key], plan.CarriedIn(c.Ports), w.Mux.Families)
+		var claims []plan.Claim
+		for _, claim := range w.Ledger.Ledger.Claims {
+			if claim.Owner.Channel == c.Key && claim.State == plan.Held && !c.Disabled {
+				claims = append(claims, claim)
+			}
+		}
+		decided := plan.Backends(plan.View{
+			Keys: w.Keys, Channel: c.Key, Attached: true, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
+			Mux: plan.Carrier{Key: muxKey, IsMux: true, Families: w.Mux.Families},
+		})
+		s.seen.Carried[c.Key] = nil
+		for _, step := range decided.Steps {
+			s.seen.Carried[c.Key] = append(s.seen.Carried[c.Key], step.Slice)
+		}
+	}
+}
+
+func (s *story) shown(t *testing.T) []byte {
+	t.Helper()
+	s.rest(t)
+	shown := struct {
+		Mux      view.Mux
+		Topology view.Junction
+		Chains   []view.Chain
+	}{Mux: view.Of(&s.seen), Topology: view.JunctionOf(&s.seen)}
+	muxes := []types.NamespacedName{}
+	if s.seen.World.Mux != nil {
+		muxes = append(muxes, muxKey)
+	}
+	for _, svc := range s.services {
+		key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+		shown.Chains = append(shown.Chains, view.Why(&view.Question{
+			Language: s.language, Key: key, Service: svc, Seen: &s.seen, Muxes: muxes,
+		}))
+	}
+	shown.Chains = append(shown.Chains, view.Why(&view.Question{Language: s.language, Key: types.NamespacedName{Namespace: "shop", Name: "nowhere"}}))
+	text, err := json.MarshalIndent(shown, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(text, '\n')
+}

@@ -1,0 +1,137 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Sight is a mux as this process sees it, and what it decides from that. Slices are the cache's own: nobody may change
+// them.
+type Sight struct {
+	World plan.World
+	Plan  *plan.Plan
+	// Sources are the slices of each channel, and Carried ours on the mux, by the channel that they carry.
+	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// Passed is when the last pass of this process over the mux ended, zero if there was none, and Failed what hindered it.
+	Passed time.Time
+	Failed error
+}
+
+// passed is what a pass leaves behind for those who look. It is replaced, never changed.
+type passed struct {
+	at          time.Time
+	failed      error
+	refused     map[types.NamespacedName]string
+	unpublished map[types.NamespacedName][]plan.Slot
+	stuck       map[types.NamespacedName]bool
+}
+
+// Look decides about a mux as a pass does, and does nothing about it. It makes no request, so it may be called as often as
+// somebody likes to see it, whether this process leads or waits to: one that waits knows nothing of what the API server
+// refused, and takes a ledger that the cache doesn't show for lost.
+func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
+	s := &Sight{
+		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux},
+		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
+		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
+	}
+	l.mu.Lock()
+	last := l.passes[mux]
+	l.mu.Unlock()
+	s.Passed, s.Failed = last.at, last.failed
+	s.World.Refused, s.World.Unpublished, s.World.Stuck = last.refused, last.unpublished, last.stuck
+	svc, err := l.service(ctx, mux)
+	if err != nil {
+		return nil, err
+	}
+	if svc != nil && l.isMux(svc) {
+		s.World.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
+	}
+	if err := l.lookAtChannels(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.World.Mux != nil {
+		if err := l.lookAtMux(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	s.Plan = plan.Mux(s.World)
+	return s, nil
+}
+
+func (l *Line) lookAtChannels(ctx context.Context, s *Sight) error {
+	var list corev1.ServiceList
+	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: s.World.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("channels of mux %s: %w", s.World.Key, err)
+	}
+	for i := range list.Items {
+		svc := l.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
+		if svc == nil || !l.Language.Classify(svc).Channel() || l.muxOf(svc) != s.World.Key {
+			continue
+		}
+		channel := plan.ReadChannel(l.Language, svc)
+		sources, err := l.Sources(ctx, l.Cache, channel.Key)
+		if err != nil {
+			return err
+		}
+		if s.World.Mux != nil {
+			channel.Backends = plan.BackingOf(sources, plan.CarriedIn(channel.Ports), s.World.Mux.Families)
+		}
+		s.Sources[channel.Key] = sources
+		s.World.Channels = append(s.World.Channels, channel)
+	}
+	return nil
+}
+
+func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
+	mux := s.World.Mux
+	onMux, err := l.OnMux(ctx, l.Cache, mux.Key)
+	if err != nil {
+		return fmt.Errorf("slices of mux %s: %w", mux.Key, err)
+	}
+	for _, slice := range onMux {
+		if channel, says := plan.ChannelOfSlice(l.Language.Keys(), slice); says {
+			s.Carried[channel] = append(s.Carried[channel], slice)
+		}
+	}
+	s.World.Records = plan.RecordsOf(l.Language.Keys(), onMux)
+	s.World.LastGood = l.Board.LastGood(mux.Key)
+	s.World.Ledger, err = l.Ledgers.Peek(ctx, ledger.Ask{
+		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
+	})
+	return err
+}
+
+// note keeps of a pass what only who made it knows.
+func (l *Line) note(o *observed, failed error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passes[o.world.Key] = passed{
+		at: l.Now(), failed: failed, refused: o.world.Refused, unpublished: o.world.Unpublished, stuck: o.world.Stuck,
+	}
+}
+
+// Service is the newest of a Service that this process knows, whatever it is; nil if there is none. It is the cache's own.
+func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	return l.service(ctx, key)
+}
+
+// MuxOf is the mux that a Service is about: the one that it names, or itself. It is false for a Service that is neither
+// mux nor channel, or another reconciler's.
+func (l *Line) MuxOf(svc *corev1.Service) (types.NamespacedName, bool) {
+	kind, mux := l.Language.Classify(svc), client.ObjectKeyFromObject(svc)
+	if kind.Channel() {
+		mux = l.muxOf(svc)
+	}
+	return mux, kind != validation.Stranger && l.LooksAfter(mux)
+}

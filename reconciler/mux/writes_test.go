@@ -1,0 +1,115 @@
+package mux
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// answering answers every patch with a Service, and every read with another.
+type answering struct {
+	client.Client
+	patched, live *corev1.Service
+}
+
+func (a answering) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	*obj.(*corev1.Service) = *a.patched.DeepCopy()
+	return nil
+}
+
+func (a answering) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	*obj.(*corev1.Service) = *a.live.DeepCopy()
+	return nil
+}
+
+type unmetered struct{ Metrics }
+
+func (unmetered) Wrote(string) {}
+
+func lineOf(t *testing.T, a answering) *Line {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{Language: language, Writer: a, Live: a, Metrics: unmetered{}, Now: time.Now})
+}
+
+func service(version string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "one", ResourceVersion: version}}
+}
+
+// TestTheMuxIsKnownAsItWasWritten while the cache is behind: the next pass must not decide from what was before.
+func TestTheMuxIsKnownAsItWasWritten(t *testing.T) {
+	line := lineOf(t, answering{patched: service("17")})
+	key := client.ObjectKeyFromObject(service(""))
+	o := &observed{world: plan.World{Key: key}, service: service("11")}
+	if err := line.patchMux(t.Context(), o, &plan.MuxPatch{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := line.services.Latest(key, service("11")); got.ResourceVersion != "17" || o.service.ResourceVersion != "17" {
+		t.Errorf("it is known at version %s, and gone on from at %s", got.ResourceVersion, o.service.ResourceVersion)
+	}
+}
+
+// TestAClaimGoesOnlyIfWhatWasSeenIsSo: its channel may ask for the port again, and the ledger may have been lost.
+func TestAClaimGoesOnlyIfWhatWasSeenIsSo(t *testing.T) {
+	claim := plan.Claim{Owner: plan.PortID{Channel: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Name: "x"}, Public: 80}
+	edited := service("12")
+	edited.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80}}
+	for name, test := range map[string]struct {
+		live *corev1.Service
+		had  []plan.Claim
+		want bool // that it is written
+	}{
+		"a channel that is as it was seen":            {service("12"), []plan.Claim{claim}, true},
+		"a channel that has been edited since":        {edited, []plan.Claim{claim}, false},
+		"a ledger without claims, of an edited mux":   {edited, nil, false},
+		"a ledger without claims, of the mux as seen": {service("11"), nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := claim.Owner.Channel
+			o := &observed{service: service("11"), channels: map[types.NamespacedName]*corev1.Service{key: service("11")}}
+			o.world.Key, o.world.Ledger.Ledger.Claims = key, test.had
+			err := lineOf(t, answering{live: test.live}).confirm(t.Context(), o, &plan.LedgerWrite{})
+			if (err == nil) != test.want {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+func TestAServiceThatWasMadeAnewIsAnother(t *testing.T) {
+	refused := func(path ...string) error {
+		at := field.NewPath(path[0], path[1:]...)
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x", field.ErrorList{field.Invalid(at, "two", "field is immutable")})
+	}
+	if !isAnother(refused("metadata", "uid")) || isAnother(refused("metadata", "name")) || isAnother(nil) {
+		t.Error("another Service isn't told from one that was refused")
+	}
+}
+
+func TestWhatSomebodyChangedMeanwhileIsSeen(t *testing.T) {
+	before := service("1")
+	before.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+	before.Status.Conditions = []metav1.Condition{{Type: "A", Status: "True"}, {Type: "B", Status: "True"}}
+	patch := &plan.ChannelPatch{Conditions: []metav1.Condition{{Type: "B", Status: "False"}}}
+	after := before.DeepCopy()
+	after.Status.Conditions[1].Status = "False"
+	wiped, lost := after.DeepCopy(), after.DeepCopy()
+	wiped.Status.LoadBalancer.Ingress, lost.Status.Conditions = nil, lost.Status.Conditions[1:]
+	if !asWritten(before, after, patch) || asWritten(before, wiped, patch) || asWritten(before, lost, patch) {
+		t.Error("somebody's change is taken for one's own")
+	}
+}

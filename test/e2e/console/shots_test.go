@@ -1,0 +1,50 @@
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestShots takes pictures of every page into the folder that CONSOLE_SHOTS names: for who changes how they look, and for
+// the docs.
+func TestShots(t *testing.T) {
+	folder := os.Getenv("CONSOLE_SHOTS")
+	if folder == "" {
+		t.Skip("CONSOLE_SHOTS names no folder")
+	}
+	w := start(t)
+	r := w.reconcile(t)
+	w.shop(t)
+	b := browser(t).open(t, "http://"+r.address)
+	b.live()
+	b.until("its channels", `document.querySelectorAll('.card').length > 3`)
+	pages := map[string]string{
+		"overview": "#/", "mux": "#/mux/infra/edge", "big": "#/mux/infra/internal", "channel": "#/service/shop/web",
+		"refused": "#/service/payments/clash", "ask": "#/service", "timeline": "#/timeline", "missing": "#/mux/infra/nowhere",
+	}
+	for name, hash := range pages {
+		for _, like := range []string{"light", "dark"} {
+			for size, width := range map[string]int64{"wide": 1440, "narrow": 420} {
+				if size == "narrow" && like == "dark" {
+					continue
+				}
+				b.do(scheme(like), chromedp.EmulateViewport(width, 900))
+				b.goTo("#/none")
+				b.goTo(hash)
+				b.until("the page", `document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
+				b.do(chromedp.Sleep(150 * time.Millisecond))
+				picture, err := chromedp.Run(b.Context, chromedp.CaptureScreenshot())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(folder, name+"-"+like+"-"+size+".png"), picture, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

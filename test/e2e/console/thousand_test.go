@@ -1,0 +1,99 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// TestThousand has a thousand channels on one mux, and prints how the page bears it. Figures are for who reads them: a busy
+// machine fails no test.
+func TestThousand(t *testing.T) {
+	const many = 1000
+	w := start(t)
+	r := w.reconcile(t)
+	mux := w.mux(t, "edge", annotated("port-range", "20000-29999"))
+	w.namespace(t, "shop")
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := worker; i < many; i += 8 {
+				channel := w.channel(t, "shop", fmt.Sprintf("web-%04d", i), "edge")
+				w.backs(t, channel, i%4, 3)
+			}
+		})
+	}
+	all.Wait()
+	for _, part := range []int{many / 4, many / 2, many} { // each has a while of its own
+		cluster.Eventually(t, fmt.Sprintf("%d are on the mux", part), func(ctx context.Context) error {
+			svc, err := w.Client.CoreV1().Services(mux.Namespace).Get(ctx, mux.Name, metav1.GetOptions{})
+			if err == nil && len(svc.Spec.Ports) < part {
+				return fmt.Errorf("%d are", len(svc.Spec.Ports))
+			}
+			return err
+		})
+	}
+	b := browser(t).open(t, "http://"+r.address+"/#/mux/infra/edge")
+	b.until("a thousand lanes", fmt.Sprintf(`document.querySelectorAll('.lane').length === %d`, many))
+	b.live()
+	ready := evaluate[float64](b, `(() => { const n = performance.getEntriesByName('svc-lb-mux: interactive')[0]; return n ? n.startTime : -1 })()`)
+	t.Logf("interactive after %.0f ms; long tasks until then: %v ms", ready, evaluate[[]float64](b, `window.tasks.map(Math.round)`))
+	t.Logf("memory: %.1f MB of JavaScript, %d elements; state is %.0f KB", evaluate[float64](b, `performance.memory.usedJSHeapSize / 1e6`),
+		evaluate[int](b, `document.querySelectorAll('*').length`), awaited[float64](b, `fetch('api/state').then((r) => r.text()).then((t) => t.length / 1024)`))
+	frames := awaited[map[string]float64](b, scrolling)
+	t.Logf("scrolling: %.0f frames, median %.1f ms, 95%% %.1f ms, longest %.1f ms", frames["n"], frames["p50"], frames["p95"], frames["max"])
+	t.Logf("a search: %.1f ms", evaluate[float64](b, `(() => {
+		const field = document.querySelector('main input[type=search]'), begun = performance.now()
+		field.value = 'web-0999'; field.dispatchEvent(new Event('input', { bubbles: true })); document.body.offsetHeight
+		return performance.now() - begun })()`))
+	b.until("the one", `document.querySelectorAll('.lane').length === 1`)
+	b.typeInto("main input[type=search]", "")
+	evaluate[bool](b, `(window.tasks = [], true)`)
+	for range 3 {
+		begun := time.Now()
+		key := w.channel(t, "shop", fmt.Sprintf("late-%d", begun.UnixNano()), "edge")
+		b.until("it", fmt.Sprintf(`[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes(%s))`, quoted(key.Name)))
+		t.Logf("a channel more showed after %s", time.Since(begun).Round(time.Millisecond))
+	}
+	t.Logf("long tasks for those: %v ms", evaluate[[]float64](b, `window.tasks.map(Math.round)`))
+	begun := time.Now()
+	for i := range 100 {
+		key := serviceKey("shop", fmt.Sprintf("web-%04d", i))
+		if err := touch(t.Context(), w, key.Namespace, key.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.until("that the last one is disabled", `document.querySelector('.refused')?.children.length === 100`)
+	t.Logf("a hundred channels that are disabled showed after %s; long tasks: %v ms", time.Since(begun).Round(time.Millisecond),
+		evaluate[[]float64](b, `window.tasks.map(Math.round)`))
+}
+
+func touch(ctx context.Context, w *world, namespace, name string) error {
+	_, err := w.Client.CoreV1().Services(namespace).Patch(ctx, name, "application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+prefix+`/disabled":"true"}}}`), metav1.PatchOptions{})
+	return err
+}
+
+// scrolling goes through the page, and measures what each frame takes.
+const scrolling = `new Promise((done) => {
+	const spans = []
+	let last = performance.now()
+	const step = () => {
+		const now = performance.now()
+		spans.push(now - last)
+		last = now
+		window.scrollBy(0, 160)
+		if (spans.length < 240) requestAnimationFrame(step)
+		else {
+			window.scrollTo(0, 0)
+			spans.sort((a, b) => a - b)
+			done({ n: spans.length, p50: spans[120], p95: spans[228], max: spans[239] })
+		}
+	}
+	requestAnimationFrame(step)
+})`

@@ -1,0 +1,179 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// history follows objects, so that also what held for a moment only is seen.
+type history struct {
+	stop func()
+	done sync.WaitGroup
+
+	mu       sync.Mutex
+	ended    bool
+	seen     int
+	troubles []string
+}
+
+// follow hands each event to a judge, who returns what is wrong after it.
+func follow(t *testing.T, events watch.Interface, judge func(watch.Event) string) *history {
+	t.Helper()
+	h := &history{stop: events.Stop}
+	t.Cleanup(events.Stop)
+	h.done.Go(func() {
+		for event := range events.ResultChan() {
+			h.note(event, judge)
+		}
+	})
+	return h
+}
+
+func (h *history) note(event watch.Event, judge func(watch.Event) string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended { // the last event of a watch that is stopped may be that it was
+		return
+	}
+	h.seen++
+	if trouble := judge(event); trouble != "" {
+		h.troubles = append(h.troubles, trouble)
+	}
+}
+
+func (h *history) end(t *testing.T) {
+	t.Helper()
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
+	h.stop()
+	h.done.Wait()
+	if h.seen == 0 {
+		t.Error("nothing was seen")
+	}
+	for _, trouble := range h.troubles[:min(5, len(h.troubles))] {
+		t.Error(trouble)
+	}
+}
+
+// oneAtATime follows a release's reconcilers: at no moment do two images run. It returns those that ever did.
+func (w *world) oneAtATime(t *testing.T, namespace, selector string) (h *history, images func() []string) {
+	t.Helper()
+	events, err := w.Client.CoreV1().Pods(namespace).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, ever := map[string]string{}, map[string]bool{}
+	h = follow(t, events, func(event watch.Event) string {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return fmt.Sprintf("%s %v", event.Type, event.Object)
+		}
+		delete(running, pod.Name)
+		for i := range pod.Status.ContainerStatuses {
+			if event.Type != watch.Deleted && pod.Status.ContainerStatuses[i].State.Running != nil {
+				running[pod.Name] = pod.Spec.Containers[0].Image
+				ever[pod.Spec.Containers[0].Image] = true
+			}
+		}
+		if len(running) > 1 {
+			return fmt.Sprintf("several run at once: %v", running)
+		}
+		return ""
+	})
+	return h, func() []string {
+		var names []string
+		for image := range ever {
+			names = append(names, image)
+		}
+		slices.Sort(names)
+		return names
+	}
+}
+
+// leads follows the slices of a mux: at no moment is a port, by its name, without a ready backend, whoever's slice it is.
+func (w *world) leads(t *testing.T, namespace, mux string, names ...string) *history {
+	t.Helper()
+	options := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux}
+	events, err := w.Client.DiscoveryV1().EndpointSlices(namespace).Watch(context.WithoutCancel(t.Context()), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, begun := map[string]*discoveryv1.EndpointSlice{}, false
+	return follow(t, events, func(event watch.Event) string {
+		slice, ok := event.Object.(*discoveryv1.EndpointSlice)
+		if !ok {
+			return fmt.Sprintf("%s %v", event.Type, event.Object)
+		}
+		all[slice.Name] = slice
+		if event.Type == watch.Deleted {
+			delete(all, slice.Name)
+		}
+		for _, name := range names {
+			if !reaches(all, name) && begun {
+				return fmt.Sprintf("after %s of slice %s nothing leads from port %s of the mux", event.Type, slice.Name, name)
+			} else if !reaches(all, name) {
+				return "" // what there was comes one by one
+			}
+		}
+		begun = true
+		return ""
+	})
+}
+
+func reaches(all map[string]*discoveryv1.EndpointSlice, port string) bool {
+	for _, slice := range all {
+		named := slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return *p.Name == port })
+		if named && slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
+			return e.Conditions.Ready == nil || *e.Conditions.Ready
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds follows a mux: its address and these ports are never off it.
+func (w *world) holds(t *testing.T, namespace, mux string, ports ...string) *history {
+	t.Helper()
+	events, err := w.Client.CoreV1().Services(namespace).Watch(context.WithoutCancel(t.Context()),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + mux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return follow(t, events, func(event watch.Event) string {
+		have := portsOf(event.Object)
+		if svc, ok := event.Object.(*corev1.Service); ok && len(svc.Status.LoadBalancer.Ingress) == 0 {
+			return fmt.Sprintf("%s %s/%s, which has no address", event.Type, namespace, mux)
+		}
+		for _, port := range ports {
+			if event.Type == watch.Deleted || !slices.Contains(have, port) {
+				return fmt.Sprintf("%s %s/%s, which has %s, and not %s", event.Type, namespace, mux, strings.Join(have, " "), port)
+			}
+		}
+		return ""
+	})
+}
+
+// portsOf are a Service's, as "20000/TCP".
+func portsOf(object runtime.Object) []string {
+	svc, ok := object.(*corev1.Service)
+	if !ok {
+		return nil
+	}
+	var ports []string
+	for _, port := range svc.Spec.Ports {
+		ports = append(ports, fmt.Sprintf("%d/%s", port.Port, port.Protocol))
+	}
+	return ports
+}

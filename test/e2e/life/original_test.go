@@ -1,0 +1,92 @@
+package life
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+const selector = "app.kubernetes.io/name=svc-mux,app.kubernetes.io/instance=" + product.Release
+
+// mainRelease is the one that begins as the original's and lives longest.
+func mainRelease(t *testing.T) product.Helm {
+	return product.Helm{Release: product.Release, Namespace: product.Namespace, Args: []string{"--values=" + testdata(t, "values.yaml")}}
+}
+
+// ports are what the main mux has in all of this, beside those that come and go.
+func ports() []string {
+	var list []string
+	for _, h := range estate() {
+		list = append(list, fmt.Sprintf("%d/TCP", h.public))
+	}
+	return list
+}
+
+// muxNames are what these ports are called.
+func muxNames() []string {
+	var list []string
+	for _, h := range estate() {
+		list = append(list, h.muxName())
+	}
+	return list
+}
+
+// testFromOriginal upgrades a release of the original's chart with the values file that it has.
+func testFromOriginal(t *testing.T, w *world, main product.Helm) {
+	w.Helm(t, "install", main.Release, testdata(t, "original"), "--namespace="+main.Namespace, "--create-namespace", "--wait",
+		"--values="+testdata(t, "values.yaml"))
+	w.leave(t)
+	before, err := w.Client.AppsV1().Deployments(main.Namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	traffic := w.ask(t, w.urls(t)...)
+	single, images := w.oneAtATime(t, main.Namespace, selector)
+	held, led := w.holds(t, main.Namespace, "mux", ports()...), w.leads(t, main.Namespace, "mux", muxNames()...)
+	main.Chart, main.Version = olderChart(t, w), older
+	notes := w.install(t, main)
+	w.refuses(t, prefix+"/mux")
+	for _, h := range estate() {
+		w.gets(t, h.channel, fmt.Sprintf("http:80->%d", h.public))
+	}
+	w.tidied(t)
+	traffic.end(t)
+	held.end(t)
+	led.end(t)
+	single.end(t)
+
+	if diff := cmp.Diff([]string{cluster.PodImage, product.Registry + "/svc-lb-mux/reconciler:" + older}, images()); diff != "" {
+		t.Errorf("these ran (-want +got):\n%s", diff)
+	}
+	after, err := w.Client.AppsV1().Deployments(main.Namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.UID != after.UID {
+		t.Error("the Deployment is another one")
+	}
+	if !strings.Contains(notes, "not passed on") || !strings.Contains(notes, "image, command, args, livenessProbe, readinessProbe, service") {
+		t.Errorf("the notes don't say what has no effect:\n%s", notes)
+	}
+	left, err := w.TryKubectl(t.Context(), "", "get", "clusterrole/svc-mux-role", "secret/svc-mux-debug-token", "--namespace="+main.Namespace,
+		"--ignore-not-found", "--output=name")
+	if err != nil || left.Stdout != "" {
+		t.Errorf("of the original's there is left: %s %v", left.Stdout, err)
+	}
+}
+
+func (w *world) urls(t *testing.T) []string {
+	t.Helper()
+	var urls []string
+	for _, h := range estate() {
+		urls = append(urls, fmt.Sprintf("http://%s:%d", w.address(t, product.Namespace, "mux"), h.public))
+	}
+	return urls
+}

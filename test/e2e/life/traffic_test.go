@@ -1,0 +1,96 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// traffic asks through a mux's address, over and over, each time with a new connection, and remembers what wasn't answered.
+type traffic struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu    sync.Mutex
+	asked int
+	lost  []string
+}
+
+// between is the time from one request to the next.
+const between = 40 * time.Millisecond
+
+// ask begins with what is answered already.
+func (w *world) ask(t *testing.T, urls ...string) *traffic {
+	t.Helper()
+	client := w.Outside().HTTP()
+	for _, url := range urls {
+		cluster.Eventually(t, url+" is answered", func(ctx context.Context) error { return get(ctx, client, url) })
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	traffic := &traffic{stop: cancel}
+	t.Cleanup(cancel)
+	for _, url := range urls {
+		traffic.done.Go(func() {
+			for ctx.Err() == nil {
+				traffic.note(get(context.WithoutCancel(ctx), client, url))
+				time.Sleep(between)
+			}
+		})
+	}
+	return traffic
+}
+
+func (r *traffic) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	if err != nil {
+		r.lost = append(r.lost, fmt.Sprintf("%s %v", time.Now().Format(time.TimeOnly), err))
+	}
+}
+
+// check fails the test for what was lost so far.
+func (r *traffic) check(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.Logf("%d requests, %d lost", r.asked, len(r.lost))
+	if r.asked == 0 {
+		t.Error("nothing was asked")
+	}
+	if len(r.lost) > 0 {
+		t.Errorf("%d of %d requests were lost:\n%s", len(r.lost), r.asked, strings.Join(r.lost[:min(5, len(r.lost))], "\n"))
+	}
+	r.lost = nil
+}
+
+func (r *traffic) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	r.done.Wait()
+	r.check(t)
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && !strings.HasPrefix(string(body), "web-") {
+		err = fmt.Errorf("%s is answered by %q", url, body)
+	}
+	return err
+}
