@@ -42,27 +42,6 @@ func (p *pass) absentees() {
 	}
 }
 
-// graces ends those that are over. One that ends later than the mux's grace allows from now, because the grace was
-// shortened or the clock was wrong, is shortened.
-func (p *pass) graces() {
-	latest := p.now.Add(p.w.Mux.Grace)
-	var over []*Claim
-	for _, claim := range p.claims {
-		if claim.State != InGrace {
-			continue
-		}
-		if claim.Until.After(latest) {
-			claim.Until = latest
-		}
-		if !claim.Until.After(p.now) {
-			over = append(over, claim)
-			continue
-		}
-		p.lookAgain(claim.Until)
-	}
-	p.forget(over...)
-}
-
 // release lets a claim go. It isn't free before it is off the mux and out of the ledger.
 func (p *pass) release(claim *Claim) {
 	if claim.State != Held {

@@ -80,7 +80,23 @@ func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
 		}
 		after.Claims = append(after.Claims, claim)
 	}
+	p.boundGraces(&after)
 	return after
+}
+
+// boundGraces drops those that there would be no room for.
+func (p *pass) boundGraces(ledger *Ledger) {
+	var held []*Claim
+	for i := range ledger.Claims {
+		if claim := &ledger.Claims[i]; claim.State == InGrace {
+			held = append(held, claim)
+		}
+	}
+	gone := map[Slot]bool{}
+	for _, claim := range p.tooMany(held) {
+		gone[claim.Slot()] = true
+	}
+	ledger.Claims = slices.DeleteFunc(ledger.Claims, func(c Claim) bool { return c.State == InGrace && gone[c.Slot()] })
 }
 
 // force tells which claims backends go by: those on the mux, and for as long as they are there, those that leave.
