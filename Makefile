@@ -17,7 +17,7 @@ LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 COMMANDS ?= webhook reconciler svcmux
 
@@ -118,6 +118,23 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each, or those that match FUZZ
 	while read -r package name; do \
 	  [[ -z $$name ]] || go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done <<<"$$targets"
+
+HISTORIES ?= 10000
+SEED ?= $(shell date +%s)
+
+.PHONY: sim
+sim: ## Play HISTORIES (10000; 0: until stopped) of lines, people and mishaps in virtual time, from SEED on
+	go test -count=1 -timeout 0 ./test/sim -run 'TestSim$$' -v -args -histories=$(HISTORIES) -first=$(SEED) -progress
+
+.PHONY: sim-mutants
+sim-mutants: ## Break the code on purpose, once for each patch in test/sim/mutants, and see that histories notice
+	@test/sim/mutants.sh
+
+.PHONY: race
+race: export CGO_ENABLED = 1
+race: ## Run every test with the race detector, which needs a C compiler
+	@command -v $(firstword $(shell go env CC)) >/dev/null || { echo 'race: needs a C compiler; on Debian: apt-get install gcc libc6-dev'; exit 1; }
+	$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
 
 BENCH ?= .
 

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Client speaks to a Server. Every call goes through Do, which may do it later, or not at all, and says what came of it.
+// What isn't implemented panics: the lines use none of it.
+type Client struct {
+	client.Client
+	Server *Server
+	Do     func(call *Call) error
+}
+
+// Call is one request.
+type Call struct {
+	Verb string // get, list, create, update, patch or delete; with "/status" for the subresource
+	Kind Kind
+	// Object is what the client gave; its name is all that is sure to be in it.
+	Object client.Object
+	Body   []byte // of a patch
+	// Run asks the server.
+	Run func() error
+}
+
+func (c *Client) do(call *Call) error {
+	if c.Do == nil {
+		return call.Run()
+	}
+	return c.Do(call)
+}
+
+// into has the caller's object be what the server answered.
+func into(obj, answer client.Object) {
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(answer).Elem())
+}
+
+// Get implements client.Client.
+func (c *Client) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	return c.do(&Call{Verb: "get", Kind: KindOf(obj), Object: obj, Run: func() error {
+		answer, err := c.Server.Get(KindOf(obj), key)
+		if err == nil {
+			into(obj, answer)
+		}
+		return err
+	}})
+}
+
+// List implements client.Client.
+func (c *Client) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	return c.do(&Call{Verb: "list", Kind: KindOf(list), Run: func() error {
+		selector := o.LabelSelector
+		if selector == nil {
+			selector = labels.Everything()
+		}
+		objects, _, err := c.Server.List(KindOf(list), selector, 0)
+		if err != nil {
+			return err
+		}
+		var items []runtime.Object
+		for _, obj := range objects {
+			if o.Namespace == "" || o.Namespace == obj.GetNamespace() {
+				items = append(items, obj.DeepCopyObject())
+			}
+		}
+		return meta.SetList(list, items)
+	}})
+}
+
+// Create implements client.Client.
+func (c *Client) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	return c.do(&Call{Verb: "create", Kind: KindOf(obj), Object: obj, Run: func() error {
+		answer, err := c.Server.Create(obj)
+		if err == nil {
+			into(obj, answer)
+		}
+		return err
+	}})
+}
+
+// Update implements client.Client.
+func (c *Client) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	return c.update(obj, false)
+}
+
+func (c *Client) update(obj client.Object, status bool) error {
+	return c.do(&Call{Verb: verb("update", status), Kind: KindOf(obj), Object: obj, Run: func() error {
+		answer, err := c.Server.Update(obj, status)
+		if err == nil {
+			into(obj, answer)
+		}
+		return err
+	}})
+}
+
+func verb(name string, status bool) string {
+	if status {
+		return name + "/status"
+	}
+	return name
+}
+
+// Patch implements client.Client.
+func (c *Client) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	return c.patch(obj, patch, false)
+}
+
+func (c *Client) patch(obj client.Object, patch client.Patch, status bool) error {
+	body, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKeyFromObject(obj)
+	return c.do(&Call{Verb: verb("patch", status), Kind: KindOf(obj), Object: obj, Body: body, Run: func() error {
+		answer, err := c.Server.Patch(KindOf(obj), key, patch.Type(), body, status)
+		if err == nil {
+			into(obj, answer)
+		}
+		return err
+	}})
+}
+
+// Delete implements client.Client.
+func (c *Client) Delete(_ context.Context, obj client.Object, options ...client.DeleteOption) error {
+	var o client.DeleteOptions
+	o.ApplyOptions(options)
+	key := client.ObjectKeyFromObject(obj)
+	return c.do(&Call{Verb: "delete", Kind: KindOf(obj), Object: obj, Run: func() error {
+		return c.Server.Delete(KindOf(obj), key, o.Preconditions)
+	}})
+}
+
+// Status implements client.Client.
+func (c *Client) Status() client.SubResourceWriter { return statusClient{Client: c} }
+
+type statusClient struct {
+	client.SubResourceWriter
+	*Client
+}
+
+var errNoBody = errors.New("a status is written with a body of its own: that isn't known here")
+
+func (s statusClient) Create(context.Context, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+	return errNoBody
+}
+
+func (s statusClient) Update(_ context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
+	return s.update(obj, true)
+}
+
+func (s statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.patch(obj, patch, true)
+}
+
+func (s statusClient) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+	return errNoBody
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Event is what a watch sends. A bookmark has no object.
+type Event struct {
+	Type    watch.EventType
+	Object  client.Object
+	Version int64
+}
+
+// List returns all objects of a kind that a selector lets through as they were at a version, and that version: 0 is the
+// present. They are the server's own. An API server whose watch cache is behind answers with the past.
+func (s *Server) List(kind Kind, selector labels.Selector, at int64) ([]client.Object, int64, error) {
+	if at != 0 && at < s.compacted {
+		return nil, 0, expired(at)
+	}
+	objects, at := s.as(kind, at)
+	list := make([]client.Object, 0, len(objects))
+	for _, key := range sortedKeys(objects) {
+		if selector.Matches(labels.Set(objects[key].GetLabels())) {
+			list = append(list, objects[key])
+		}
+	}
+	return list, at, nil
+}
+
+func (s *Server) as(kind Kind, at int64) (map[types.NamespacedName]client.Object, int64) {
+	if at == 0 || at >= s.version {
+		return s.objects[kind], s.version
+	}
+	objects := map[types.NamespacedName]client.Object{}
+	for i := range s.log {
+		change := &s.log[i]
+		if change.Version > at {
+			break
+		}
+		switch {
+		case change.Kind != kind:
+		case change.After == nil:
+			delete(objects, change.Key)
+		default:
+			objects[change.Key] = change.After
+		}
+	}
+	return objects, at
+}
+
+func expired(at int64) error {
+	return apierrors.NewResourceExpired("too old resource version: " + strconv.FormatInt(at, 10))
+}
+
+// Compact forgets what was before a version: whoever watches from there must list anew.
+func (s *Server) Compact(before int64) { s.compacted = max(s.compacted, min(before, s.version)) }
+
+// Stream is a watch. It is read, not pushed: how far behind it is, is its reader's choice.
+type Stream struct {
+	server   *Server
+	kind     Kind
+	selector labels.Selector
+	next     int   // in the server's log
+	at       int64 // the last version that was sent
+}
+
+// Watch begins after a version.
+func (s *Server) Watch(kind Kind, selector labels.Selector, after int64) *Stream {
+	w := &Stream{server: s, kind: kind, selector: selector, at: after}
+	for w.next < len(s.log) && s.log[w.next].Version <= after {
+		w.next++
+	}
+	return w
+}
+
+// Next is the next event, if there is one. With none left it can be a bookmark, which says how far things have come.
+// After an error, that what comes next is forgotten, the stream is of no more use.
+func (w *Stream) Next(bookmark bool) (*Event, error) {
+	log := w.server.log
+	for ; w.next < len(log); w.next++ {
+		change := &log[w.next]
+		if event := w.event(change); event != nil {
+			if change.Version < w.server.compacted {
+				return nil, expired(w.at)
+			}
+			w.next++
+			w.at = change.Version
+			return event, nil
+		}
+	}
+	if bookmark && w.at < w.server.version {
+		w.at = w.server.version
+		return &Event{Type: watch.Bookmark, Version: w.at}, nil
+	}
+	return nil, nil
+}
+
+// event is what a change looks like through the selector: an object whose label goes, goes.
+func (w *Stream) event(change *Change) *Event {
+	if change.Kind != w.kind {
+		return nil
+	}
+	was := change.Before != nil && w.selector.Matches(labels.Set(change.Before.GetLabels()))
+	is := change.After != nil && w.selector.Matches(labels.Set(change.After.GetLabels()))
+	event := &Event{Object: change.Object(), Version: change.Version}
+	switch {
+	case was && is:
+		event.Type = watch.Modified
+	case is:
+		event.Type = watch.Added
+	case was:
+		event.Type = watch.Deleted
+		if change.After != nil { // it looks as it did when it last was to be seen, at the version of now
+			event.Object = deepCopy(change.Before)
+			event.Object.SetResourceVersion(strconv.FormatInt(change.Version, 10))
+		}
+	default:
+		return nil
+	}
+	return event
+}
+
+// Waits is true if there is an event to be had.
+func (w *Stream) Waits() bool {
+	log := w.server.log
+	for ; w.next < len(log); w.next++ {
+		if w.event(&log[w.next]) != nil {
+			return true
+		}
+	}
+	return false
+}

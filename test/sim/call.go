@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// call is a request on its way: to the server, or back.
+type call struct {
+	*api.Call
+	from *process
+	name string
+	// done is true once the server has dealt with it, and err is what it said.
+	done     bool
+	err      error
+	answered chan struct{}
+}
+
+// ask hands a request to the scheduler, and waits for its answer.
+func (p *process) ask(request *api.Call) error {
+	c := &call{Call: request, from: p, answered: make(chan struct{})}
+	c.name = fmt.Sprintf("%s: %s %s", p.name, request.Verb, request.Kind)
+	if request.Object != nil {
+		c.name += " " + client.ObjectKeyFromObject(request.Object).String()
+	}
+	s := p.sim
+	s.mu.Lock()
+	if p.dead {
+		s.mu.Unlock()
+		return context.Canceled
+	}
+	s.calls = append(s.calls, c)
+	s.mu.Unlock()
+	<-c.answered
+	return c.err
+}
+
+// underway are the requests that the server has dealt with, or hasn't, sorted.
+func (s *Sim) underway(done bool) []*call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*call
+	for _, c := range s.calls {
+		if c.done == done {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *call) int {
+		if a.name != b.name {
+			return compare(a.name, b.name)
+		}
+		return compare(string(a.Body), string(b.Body))
+	})
+	return list
+}
+
+// arrive has the server deal with a request.
+func (s *Sim) arrive(c *call) {
+	s.server.By = c.from.name
+	c.err = c.Run()
+	c.done = true
+	s.server.By = ""
+	if c.err == nil && c.Object != nil && c.Verb != "delete" && c.Verb != "get" {
+		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)
+	}
+}
+
+// answer gives a request back to who asked.
+func (s *Sim) answer(c *call) {
+	s.mu.Lock()
+	s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other == c })
+	s.mu.Unlock()
+	close(c.answered)
+}
+
+// fault is something that goes wrong with a request. Done is whether the server has dealt with it all the same.
+type fault struct {
+	name string
+	done bool
+	err  func(c *call) error
+}
+
+func faults() []fault {
+	resource := func(c *call) string { return c.Kind.Resource().Resource }
+	busy := func(*call) error { return apierrors.NewTooManyRequests("busy", 1) }
+	broken := func(*call) error { return apierrors.NewInternalError(errors.New("etcdserver: leader changed")) }
+	slow := func(c *call) error {
+		return apierrors.NewTimeoutError(fmt.Sprintf("request did not complete: %s", resource(c)), 1)
+	}
+	cut := func(*call) error { return errors.New("read tcp: connection reset by peer") }
+	conflict := func(c *call) error {
+		name := ""
+		if c.Object != nil {
+			name = c.Object.GetName()
+		}
+		return apierrors.NewConflict(c.Kind.Resource(), name, errors.New("the object has been modified"))
+	}
+	gone := func(*call) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable,
+			Reason: metav1.StatusReasonServiceUnavailable, Message: "apiserver is shutting down"}}
+	}
+	return []fault{
+		{"429", false, busy}, {"409", false, conflict}, {"503", false, gone},
+		{"500", false, broken}, {"500 though done", true, broken},
+		{"timeout", false, slow}, {"timeout though done", true, slow},
+		{"cut off", false, cut}, {"cut off though done", true, cut},
+	}
+}
+
+// fail has a request go wrong.
+func (s *Sim) fail(c *call, f fault) {
+	if f.done {
+		s.arrive(c)
+	}
+	c.err = f.err(c)
+	if f.done { // the answer is lost, and with it what was in it
+		delete(c.from.wrote, string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String())
+	}
+	s.answer(c)
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Breaks the code on purpose, once for each patch in mutants/, in a copy of the tree, and sees whether simulations notice.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+histories=${HISTORIES:-1000}
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+missed=0
+for patch in test/sim/mutants/${MUTANT:-*}.patch; do
+  name=$(basename "$patch" .patch)
+  rm -rf "$copy/tree"
+  mkdir "$copy/tree"
+  cp -r go.mod go.sum reconciler validation certs webhook test "$copy/tree"
+  patch --quiet --directory="$copy/tree" --strip=1 <"$patch"
+  if out=$(cd "$copy/tree" && go test -count=1 ./test/sim -run 'TestSim$|Seeds' -args -histories="$histories" -tries=0 2>&1); then
+    echo "$name: NOT CAUGHT in $histories histories"
+    missed=1
+    continue
+  fi
+  told=$(grep -E -m1 '^ +(one owner|it stays|claims|freeze|addresses|backends|not ours, not touched|quiet|at rest)' <<<"$out" || true)
+  if [[ -z $told ]]; then
+    echo "$name: no promise was broken, but:"
+    head -n 5 <<<"$out"
+    missed=1
+    continue
+  fi
+  echo "$name: caught: $(sed 's/^ *//' <<<"$told" | cut -c1-140)"
+done
+exit $missed

@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// process is one reconciler: a cache that follows from its start on, and lines that run once it leads.
+type process struct {
+	sim  *Sim
+	name string
+	ctx  context.Context
+	end  context.CancelFunc
+	// skew is how far its clock is off.
+	skew    time.Duration
+	cache   *memory
+	queues  []*queue
+	runs    []manager.Runnable
+	leading bool
+	dead    bool // guarded by the Sim's mutex: its requests fail
+	// wrote has, by object, what the API server answered last.
+	wrote map[string]client.Object
+	// began has all Services as they were known when the last pass over a mux began.
+	began map[types.NamespacedName]map[types.NamespacedName]client.Object
+}
+
+// newProcess starts one whose informers begin behind the present by up to behind versions.
+func (s *Sim) newProcess(behind int64) *process {
+	s.born++
+	ctx, end := context.WithCancel(context.Background())
+	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]client.Object{}}
+	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, trim)
+	p.cache.backwards = s.rng.IntN(2) == 0
+	for _, kind := range kinds() {
+		at := s.server.Version()
+		if behind > 0 {
+			at = max(1, at-s.rng.Int64N(behind))
+		}
+		if p.cache.kinds[kind].start(at) != nil {
+			p.cache.kinds[kind].relist()
+		}
+	}
+	if err := p.setup(); err != nil {
+		panic(err)
+	}
+	s.processes = append(s.processes, p)
+	return p
+}
+
+// trim is what the process does to what it caches.
+func trim(obj client.Object) {
+	if svc, is := obj.(*corev1.Service); is {
+		mux.Trim(svc)
+	}
+}
+
+func (p *process) now() time.Time { return time.Now().Add(p.skew) }
+
+// setup puts the lines together as reconciler.Process does.
+func (p *process) setup() error {
+	s := p.sim
+	m := &runner{process: p}
+	writer := &api.Client{Server: s.server, Do: p.ask}
+	waker := &backends.Waker{}
+	board := ledger.NewBoard(waker.Wake)
+	line := mux.New(mux.Options{
+		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.Sources, OnMux: backends.OnMux,
+		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
+		Events: events{process: p}, Metrics: figures{}, Now: p.now,
+		Quiet: 50 * time.Millisecond, Longest: time.Second, Parallel: 3, Muxes: 2,
+	})
+	if err := line.Setup(p.ctx, m); err != nil {
+		return err
+	}
+	return backends.Setup(p.ctx, m, backends.Options{
+		Language: s.language, Claims: board.Known, Waker: waker, Writer: writer, Live: writer,
+		Tell:        func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
+		Concurrency: 2, Now: p.now,
+	})
+}
+
+// lead starts the controllers.
+func (p *process) lead() {
+	p.leading = true
+	for _, run := range p.runs {
+		go func() {
+			if err := run.Start(p.ctx); err != nil {
+				panic(err)
+			}
+		}()
+	}
+}
+
+// runner is a manager that doesn't start what is added to it.
+type runner struct {
+	manager.Manager
+	*process
+}
+
+// Add gives a controller a queue of the scheduler's. controller.New has no other way in than the field of a type that
+// only controller-runtime can name.
+func (r *runner) Add(run manager.Runnable) error {
+	queues := func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		q := newQueue(name, limiter)
+		r.sim.mu.Lock()
+		defer r.sim.mu.Unlock()
+		r.queues = append(r.queues, q)
+		return q
+	}
+	field := reflect.ValueOf(run).Elem().FieldByName("NewQueue")
+	if !field.IsValid() {
+		return fmt.Errorf("a %T has no NewQueue", run)
+	}
+	field.Set(reflect.ValueOf(queues))
+	r.runs = append(r.runs, run)
+	return nil
+}
+
+func (r *runner) GetCache() cache.Cache                { return r.cache }
+func (r *runner) GetFieldIndexer() client.FieldIndexer { return r.cache }
+func (r *runner) GetScheme() *runtime.Scheme           { return scheme.Scheme }
+func (r *runner) GetLogger() logr.Logger               { return logr.Discard() }
+func (r *runner) GetControllerOptions() config.Controller {
+	return config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}
+}
+
+// events counts what people are told.
+type events struct {
+	*record.FakeRecorder
+	process *process
+}
+
+func (e events) Event(about runtime.Object, _, reason, message string) {
+	svc := about.(*corev1.Service)
+	e.process.tells(client.ObjectKeyFromObject(svc), reason, message)
+}
+
+func (p *process) tells(about types.NamespacedName, reason, message string) {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	if p.dead {
+		return
+	}
+	p.sim.told++
+	p.sim.later(fmt.Sprintf("%s tells of %s: %s: %s", p.name, about, reason, message))
+}
+
+// figures are the metrics, which nobody reads here.
+type figures struct{}
+
+func (figures) Decided(*plan.Plan, time.Duration)           {}
+func (figures) Applied(types.NamespacedName, time.Duration) {}
+func (figures) Wrote(string)                                {}
+func (figures) Programmed(*plan.ObservedChannel)            {}
+func (figures) Repeated(types.NamespacedName)               {}
+func (figures) Forget(types.NamespacedName)                 {}
+
+// knows is the newest state of an object that the process can have decided from: its cache's, or its own write's.
+func (p *process) knows(kind api.Kind, key types.NamespacedName) client.Object {
+	cached, wrote := p.cache.kinds[kind].objects[key], p.wrote[string(kind)+" "+key.String()]
+	if cached == nil || wrote != nil && versionOf(wrote) > versionOf(cached) {
+		return wrote
+	}
+	return cached
+}
+
+// begins keeps what is known as a pass over a mux begins: what is learnt in its midst comes too late for it.
+func (p *process) begins(mux types.NamespacedName) {
+	p.began[mux] = map[types.NamespacedName]client.Object{}
+	for key := range p.cache.kinds[api.Services].objects {
+		p.began[mux][key] = p.knows(api.Services, key)
+	}
+}
+
+// saw is what was known of a Service when the last pass over a mux began, or has been written since.
+func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
+	began, _ := p.began[mux][key].(*corev1.Service)
+	wrote, _ := p.wrote[string(api.Services)+" "+key.String()].(*corev1.Service)
+	if began == nil || wrote != nil && versionOf(wrote) > versionOf(began) {
+		return wrote
+	}
+	return began
+}
+
+// met is true if a pass began with that very Service in sight.
+func (p *process) met(key types.NamespacedName, uid types.UID) bool {
+	for _, seen := range p.began {
+		if svc := seen[key]; svc != nil && svc.GetUID() == uid {
+			return true
+		}
+	}
+	return false
+}
+
+func versionOf(obj client.Object) int64 {
+	version, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
+}

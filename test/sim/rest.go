@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// How long it may take until nothing is written any more, and how long that is looked at. The longest pause between two
+// corrections is five minutes, and a number is held for ten at most.
+const (
+	unrest = 40 * time.Minute
+	rest   = 15 * time.Minute
+	// most is how many writes of ours are enough for that, whatever happened before.
+	most = 400
+)
+
+// settle has everything flow again, with one process that leads, and sees whether it comes to rest.
+func (s *Sim) settle() string {
+	s.habits = habits{slow: s.habits.slow}
+	s.happen(-1, s.world.mend)
+	s.happen(-1, s.oneLeads)
+	began, written := time.Now(), 0
+	last := began
+	for turns := 0; time.Since(began) < unrest+rest; turns++ {
+		if choices := s.forward(); len(choices) > 0 {
+			s.happen(-1, choices[s.rng.IntN(len(choices))].do)
+		} else {
+			next := s.nextDue()
+			if next.IsZero() {
+				break
+			}
+			time.Sleep(time.Until(next))
+		}
+		for _, change := range s.server.Changes(s.checked) {
+			if change.By != "" {
+				written++
+				last = time.Now()
+			}
+		}
+		if broken := s.check(); broken != "" {
+			return broken
+		}
+		if written > most || last.Sub(began) > unrest {
+			return fmt.Sprintf("quiet: after %s and %d writes there is no rest", time.Since(began), written)
+		}
+		if turns > 50000 {
+			return "quiet: nothing is written, and yet there is no rest"
+		}
+	}
+	return ""
+}
+
+// oneLeads ends all processes but one, at times all of them, and has one lead.
+func (s *Sim) oneLeads() string {
+	if s.chance(30) {
+		for len(s.processes) > 0 {
+			s.kill(s.processes[0])
+		}
+	}
+	for len(s.processes) > 1 {
+		s.kill(s.processes[s.rng.IntN(2)])
+	}
+	if len(s.processes) == 0 {
+		s.newProcess(0)
+	}
+	if p := s.processes[0]; !p.leading {
+		p.lead()
+	}
+	synctest.Wait()
+	return s.processes[0].name + " is the one that leads"
+}
+
+// forward is what can happen without anybody doing anything.
+func (s *Sim) forward() []choice {
+	list := append(s.requests(), s.deliveries()...)
+	list = append(list, s.work()...)
+	for _, orphan := range s.server.Orphans() {
+		list = append(list, choice{1, func() string { return s.collect(&orphan) }})
+	}
+	return list
+}
+
+// atRest is what must be so once nothing happens any more: what is there is what would be decided from it.
+func (s *Sim) atRest() string {
+	for _, key := range muxes() {
+		if broken := s.muxAtRest(key); broken != "" {
+			return fmt.Sprintf("at rest, %s (mux %s)", broken, key)
+		}
+	}
+	for _, key := range s.server.Keys(api.Services) {
+		if broken := s.serviceAtRest(s.world.service(key)); broken != "" {
+			return fmt.Sprintf("at rest, %s (%s)", broken, key)
+		}
+	}
+	return s.slicesAtRest()
+}
+
+func (s *Sim) isMux(svc *corev1.Service) bool {
+	return svc != nil && s.language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// muxAtRest asks the plan itself, of the world as it is.
+func (s *Sim) muxAtRest(key types.NamespacedName) string {
+	svc := s.world.service(key)
+	if !s.isMux(svc) {
+		return ""
+	}
+	declares := plan.DeclaresPlaceholder(svc)
+	mux.Trim(svc)
+	w := plan.World{Now: s.processes[0].now(), Keys: s.language.Keys(), Key: key, Mux: plan.ReadMux(s.language, svc, declares)}
+	for _, other := range s.server.Keys(api.Services) {
+		channel := s.world.service(other)
+		if !s.language.Classify(channel).Channel() {
+			continue
+		}
+		if named, ok := s.language.ParseClass(*channel.Spec.LoadBalancerClass); ok && named == key {
+			seen := plan.ReadChannel(s.language, channel)
+			seen.Backends = plan.BackingOf(s.sources(other), plan.CarriedIn(seen.Ports), w.Mux.Families)
+			w.Channels = append(w.Channels, seen)
+		}
+	}
+	cm, _ := s.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: key.Namespace, Name: w.Mux.Ledger}).(*corev1.ConfigMap)
+	w.Ledger = plan.Reading{Condition: plan.Missing, Name: w.Mux.Ledger}
+	if cm != nil {
+		w.Ledger = ledger.Decode(cm, key, s.language.Keys())
+	}
+	p := plan.Mux(w)
+	if len(p.Confirm) > 0 {
+		w.Live = map[types.NamespacedName]plan.Liveness{}
+		for _, gone := range p.Confirm { // they aren't among the channels, so they aren't its channels
+			w.Live[gone] = plan.Gone
+		}
+		p = plan.Mux(w)
+	}
+	switch {
+	case p.Freeze != nil:
+		return "frozen: " + p.Freeze.Message
+	case !p.Empty():
+		return fmt.Sprintf("something to do: reserve %v hide %v publish %v settle %v show %v",
+			p.Reserve, p.Hide, p.Publish, p.Settle, p.Show)
+	}
+	return s.claimsAtRest(svc, &w.Ledger.Ledger)
+}
+
+func (s *Sim) claimsAtRest(mux *corev1.Service, l *plan.Ledger) string {
+	live := slotsOf(mux)
+	for i := range l.Claims {
+		claim := &l.Claims[i]
+		svc := s.world.service(claim.Owner.Channel)
+		disabled := svc != nil && svc.Annotations[s.language.Keys().Disabled] == "true"
+		if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled) {
+			return fmt.Sprintf("claims: %s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
+		}
+		if claim.State == plan.Held && svc == nil || claim.State == plan.Releasing {
+			return fmt.Sprintf("claims: %s is %s for %s", claim.Slot(), claim.State, claim.Owner.Channel)
+		}
+	}
+	for slot, name := range live {
+		owner, ours := s.promises.owners[name]
+		held := slices.ContainsFunc(l.Claims, func(c plan.Claim) bool { return c.Slot() == slot && c.MuxName == name })
+		if ours && !held && !s.promises.rebuilt[client.ObjectKeyFromObject(mux)] && !s.promises.drifted[place{client.ObjectKeyFromObject(mux), slot, name}] {
+			return fmt.Sprintf("ports: %s is there as %s's, who doesn't hold it", slot, owner)
+		}
+	}
+	return ""
+}
+
+// serviceAtRest: a channel shows an address exactly if its ports are on a mux that has one; everybody else is clean.
+func (s *Sim) serviceAtRest(svc *corev1.Service) string {
+	keys := s.language.Keys()
+	kind := s.language.Classify(svc)
+	ours := 0
+	for _, condition := range svc.Status.Conditions {
+		if condition.Type == keys.Accepted || condition.Type == keys.Programmed || condition.Type == keys.BackendsReady {
+			ours++
+		}
+	}
+	if !kind.Channel() {
+		if ours > 0 || svc.Annotations[keys.Ports] != "" {
+			return "stray: it is no channel, and isn't clean"
+		}
+		return ""
+	}
+	named, _ := s.language.ParseClass(*svc.Spec.LoadBalancerClass)
+	mux := s.world.service(named)
+	on := false
+	if s.isMux(mux) && mux.DeletionTimestamp == nil && len(mux.Status.LoadBalancer.Ingress) > 0 {
+		live := slotsOf(mux)
+		claims, _, _ := s.promises.claims(named)
+		for _, claim := range claims {
+			on = on || claim.Owner.Channel == client.ObjectKeyFromObject(svc) && live[claim.Slot()] == claim.MuxName
+		}
+	}
+	if shows := len(svc.Status.LoadBalancer.Ingress) > 0; shows != on {
+		return fmt.Sprintf("address: it shows one: %t, and has ports on a mux with an address: %t", shows, on)
+	}
+	if ours < 2 && svc.DeletionTimestamp == nil {
+		return fmt.Sprintf("conditions: it has %d of our conditions", ours)
+	}
+	return ""
+}
+
+// sources are a channel's own slices.
+func (s *Sim) sources(channel types.NamespacedName) []*discoveryv1.EndpointSlice {
+	var list []*discoveryv1.EndpointSlice
+	for _, key := range s.server.Keys(api.EndpointSlices) {
+		slice := s.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
+		if key.Namespace == channel.Namespace && slice.Labels[discoveryv1.LabelServiceName] == channel.Name && !plan.IsOurSlice(s.language.Keys(), slice) {
+			list = append(list, slice)
+		}
+	}
+	return list
+}
+
+// serves is true if a source has the port of a claim.
+func serves(source *discoveryv1.EndpointSlice, claim *plan.Claim) bool {
+	return slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool {
+		return *port.Name == claim.Owner.Name && *port.Protocol == claim.Owner.Protocol
+	})
+}
+
+// wanted are the slices that muxes should have, by the source of each.
+func (s *Sim) wanted() map[types.NamespacedName]*discoveryv1.EndpointSlice {
+	wanted := map[types.NamespacedName]*discoveryv1.EndpointSlice{}
+	for _, key := range muxes() {
+		svc := s.world.service(key)
+		if !s.isMux(svc) || svc.DeletionTimestamp != nil {
+			continue
+		}
+		live := slotsOf(svc)
+		claims, _, _ := s.promises.claims(key)
+		for i := range claims {
+			claim := &claims[i]
+			if live[claim.Slot()] != claim.MuxName {
+				continue
+			}
+			for _, source := range s.sources(claim.Owner.Channel) {
+				if serves(source, claim) {
+					name := plan.SliceName(key, claim.Owner.Channel, source.Name, source.AddressType)
+					wanted[types.NamespacedName{Namespace: key.Namespace, Name: name}] = source
+				}
+			}
+		}
+	}
+	return wanted
+}
+
+// slicesAtRest: for each source of a channel that has ports on a mux there is one of ours with its endpoints, and no other
+// but those that somebody took our labels off: nobody knows whose they are once their channel has gone.
+func (s *Sim) slicesAtRest() string {
+	wanted := s.wanted()
+	for _, key := range s.server.Keys(api.EndpointSlices) {
+		slice := s.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
+		if !plan.IsOurSlice(s.language.Keys(), slice) {
+			continue
+		}
+		source := wanted[key]
+		if _, told := plan.ChannelOfSlice(s.language.Keys(), slice); !told {
+			continue
+		}
+		if len(slice.Ports) > 0 && (source == nil || !equality.Semantic.DeepEqual(slice.Endpoints, source.Endpoints)) {
+			return fmt.Sprintf("at rest, slices beyond: slice %s has endpoints that its channel hasn't", key)
+		}
+		delete(wanted, key)
+	}
+	for _, key := range sortedKeys(wanted) {
+		if s.server.Peek(api.EndpointSlices, key) == nil {
+			return fmt.Sprintf("at rest, slices missing: %s", key)
+		}
+	}
+	return ""
+}

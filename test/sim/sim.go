@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// Sim is one history.
+type Sim struct {
+	// Seed and Steps say what happens: each step draws from a number of its own.
+	Seed  uint64
+	Steps []int
+	// Telling has the story kept.
+	Telling bool
+
+	language  validation.Language
+	server    *api.Server
+	rng       *rand.Rand
+	habits    habits
+	processes []*process
+	born      int
+	promises  *promises
+	world     *world
+	checked   int // changes that were held to the promises
+	told      int // Events
+	taken     int // steps
+
+	mu     sync.Mutex
+	calls  []*call
+	story  []string
+	noted  []string
+	points map[string]int
+}
+
+// Outcome is what came of a history.
+type Outcome struct {
+	Seed   uint64
+	Steps  []int
+	Broken string // the promise that was broken, empty if none was
+	Story  []string
+	Taken  int
+	Points map[string]int
+}
+
+// Run plays a history, in a bubble of virtual time.
+func Run(seed uint64, steps []int, telling bool) Outcome {
+	language, err := validation.New(validation.DefaultPrefix, muxNamespace)
+	if err != nil {
+		panic(err)
+	}
+	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}}
+	s.server = api.NewServer(time.Now)
+	s.promises = newPromises(s)
+	s.world = newWorld(s)
+	s.draw(-1)
+	s.habits = newHabits(s.rng)
+	broken := s.play()
+	for len(s.processes) > 0 {
+		s.kill(s.processes[0])
+	}
+	return Outcome{Seed: seed, Steps: steps, Broken: broken, Story: s.story, Taken: s.taken, Points: s.points}
+}
+
+// draw begins to draw from the number of a step.
+func (s *Sim) draw(step int) { s.rng = rand.New(rand.NewPCG(s.Seed, uint64(step+10))) }
+
+func (s *Sim) chance(percent int) bool { return s.rng.IntN(100) < percent }
+
+func pick[T any](s *Sim, from ...T) T { return from[s.rng.IntN(len(from))] }
+
+func compare(a, b string) int { return cmp.Compare(a, b) }
+
+func sortedKeys[V any](of map[types.NamespacedName]V) []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(of), func(a, b types.NamespacedName) int {
+		return cmp.Or(compare(a.Namespace, b.Namespace), compare(a.Name, b.Name))
+	})
+}
+
+// play is a history: disorder, then order, then rest.
+func (s *Sim) play() string {
+	s.world.begin()
+	s.newProcess(0).lead()
+	synctest.Wait()
+	for _, step := range s.Steps {
+		s.draw(step)
+		s.step(step)
+		if broken := s.check(); broken != "" {
+			return broken
+		}
+	}
+	s.draw(-2)
+	if broken := s.settle(); broken != "" {
+		return broken
+	}
+	return s.atRest()
+}
+
+// step lets one thing happen.
+func (s *Sim) step(n int) {
+	choices := s.choices()
+	total := 0
+	for _, c := range choices {
+		total += c.weight
+	}
+	at := s.rng.IntN(total)
+	for _, c := range choices {
+		if at -= c.weight; at < 0 {
+			s.happen(n, c.do)
+			return
+		}
+	}
+}
+
+// happen does something, and waits until everything stands still.
+func (s *Sim) happen(n int, do func() string) {
+	s.taken++
+	what := do()
+	synctest.Wait()
+	if s.Telling && what != "" {
+		s.story = append(s.story, fmt.Sprintf("%4d %s  %s", n, s.clock(), what))
+	}
+	slices.Sort(s.noted) // they come from several goroutines
+	for _, note := range s.noted {
+		s.story = append(s.story, "                    "+note)
+	}
+	s.noted = nil
+}
+
+// later adds to the story what happens while something happens. The mutex is held.
+func (s *Sim) later(what string) {
+	if s.Telling {
+		s.noted = append(s.noted, what)
+	}
+}
+
+func (s *Sim) clock() string {
+	return fmt.Sprintf("%9.3fs", time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds())
+}
+
+// check holds what was written since to the promises.
+func (s *Sim) check() string {
+	for _, change := range s.server.Changes(s.checked) {
+		s.checked++
+		if s.Telling {
+			s.story = append(s.story, "                    "+s.describe(&change))
+		}
+		if broken := s.promises.see(&change); broken != "" {
+			return broken
+		}
+	}
+	return ""
+}
+
+// describe is a change in a line.
+func (s *Sim) describe(c *api.Change) string {
+	by := c.By
+	if by == "" {
+		by = "others"
+	}
+	if c.After == nil {
+		return fmt.Sprintf("=> %d %s %s is gone (%s)", c.Version, c.Kind, c.Key, by)
+	}
+	text := fmt.Sprintf("=> %d %s %s by %s", c.Version, c.Kind, c.Key, by)
+	keys := s.language.Keys()
+	switch o := c.After.(type) {
+	case *corev1.Service:
+		for _, port := range o.Spec.Ports {
+			text += fmt.Sprintf(" %s:%d/%s", port.Name, port.Port, port.Protocol)
+		}
+		for _, key := range [...]string{keys.Generation, keys.ExternalPorts, keys.Ports, keys.PortRange, keys.Disabled} {
+			if value, is := o.Annotations[key]; is {
+				text += fmt.Sprintf(" %s=%q", strings.TrimPrefix(key, s.language.Prefix()+"/"), value)
+			}
+		}
+		for _, ingress := range o.Status.LoadBalancer.Ingress {
+			text += " shows " + ingress.IP + ingress.Hostname
+		}
+		for _, condition := range o.Status.Conditions {
+			text += fmt.Sprintf(" %s=%s(%s)", strings.TrimPrefix(condition.Type, s.language.Prefix()+"/"), condition.Status, condition.Reason)
+		}
+		if o.DeletionTimestamp != nil {
+			text += " deleting"
+		}
+	case *corev1.ConfigMap:
+		text += " " + s.promises.ledgerText(o)
+	}
+	return text
+}
+
+// point counts a kind of mishap, for what was covered.
+func (s *Sim) point(name string) { s.points[name]++ }

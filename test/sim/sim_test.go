@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+var (
+	seed      = flag.Uint64("seed", 0, "play this history alone, and tell it")
+	histories = flag.Int("histories", 1000, "how many histories to play; 0 plays until it is stopped")
+	first     = flag.Uint64("first", 1, "the seed of the first")
+	length    = flag.Int("length", 300, "how many steps a history has before it is mended")
+	tries     = flag.Int("tries", 600, "how often to try to make a history that breaks a promise shorter")
+	progress  = flag.Bool("progress", false, "say how far it is")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	log.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+func steps(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// play runs a history in a bubble. That all its goroutines have ended by then, the bubble sees to.
+func play(t *testing.T, seed uint64, steps []int, telling bool) (o Outcome) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { o = Run(seed, steps, telling) })
+	return o
+}
+
+// tell plays a history that breaks a promise again, as short as it can be made.
+func tell(t *testing.T, o Outcome) {
+	t.Helper()
+	o = Shrink(o, *tries, func(seed uint64, steps []int) Outcome { return play(t, seed, steps, false) })
+	o = play(t, o.Seed, o.Steps, true)
+	t.Errorf("seed %d, %d steps:\n%s\n%s\nagain: go test ./test/sim -run Sim -v -args -seed=%d -length=%d",
+		o.Seed, len(o.Steps), strings.Join(o.Story, "\n"), o.Broken, o.Seed, *length)
+}
+
+// TestSim plays histories. With -seed it tells one of them, whatever comes of it.
+func TestSim(t *testing.T) {
+	if *seed != 0 {
+		o := play(t, *seed, steps(*length), true)
+		if o.Broken != "" {
+			tell(t, o)
+			return
+		}
+		t.Log(strings.Join(o.Story, "\n"))
+		return
+	}
+	n := *histories
+	if testing.Short() && n > 50 {
+		n = 50
+	}
+	c := &count{points: map[string]int{}, began: time.Now()}
+	const sides = 2
+	t.Run("side", func(t *testing.T) {
+		for side := range uint64(sides) {
+			t.Run(fmt.Sprint(side), func(t *testing.T) {
+				t.Parallel()
+				for at := side; (n == 0 || at < uint64(n)) && !t.Failed(); at += sides {
+					o := play(t, *first+at, steps(*length), false)
+					c.add(&o)
+					if o.Broken != "" {
+						tell(t, o)
+					}
+				}
+			})
+		}
+	})
+	c.say()
+	if n >= 1000 {
+		c.covered(t)
+	}
+}
+
+// count is how much was played.
+type count struct {
+	mu               sync.Mutex
+	histories, taken int
+	points           map[string]int
+	began, said      time.Time
+}
+
+func (c *count) add(o *Outcome) {
+	c.mu.Lock()
+	c.histories++
+	c.taken += o.Taken
+	for point, n := range o.Points {
+		c.points[point] += n
+	}
+	now := time.Now()
+	due := *progress && now.Sub(c.said) > 10*time.Second
+	if due {
+		c.said = now
+	}
+	c.mu.Unlock()
+	if due {
+		c.say()
+	}
+}
+
+func (c *count) say() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	took := time.Since(c.began).Seconds()
+	fmt.Printf("%d histories, %d steps, %.0f a second; %d of %d fault points\n",
+		c.histories, c.taken, float64(c.taken)/took, c.reached(), len(points()))
+}
+
+func (c *count) reached() int {
+	n := 0
+	for _, point := range points() {
+		if c.points[point] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *count) covered(t *testing.T) {
+	t.Helper()
+	for _, point := range points() {
+		if c.points[point] == 0 {
+			t.Logf("it never happened: %s", point)
+		}
+	}
+	if all := len(points()); c.reached() < all*9/10 {
+		t.Errorf("only %d of %d fault points happened", c.reached(), all)
+	}
+	for _, point := range slices.Sorted(maps.Keys(c.points)) {
+		if !slices.Contains(points(), point) {
+			t.Errorf("a fault point that points doesn't name: %s", point)
+		}
+	}
+}
+
+// points are all mishaps that may happen. The rarest don't in every thousand histories.
+func points() []string {
+	list := []string{"410", "clock jump", "compaction", "crash", "crash with requests under way", "late answer", "relist", "skipped states",
+		"start behind", "two leaders", "lost lead in mid-apply"}
+	for _, deed := range [...]string{"breaks", "empties", "loses", "restores", "saves", "unlabels"} {
+		list = append(list, "ledger: "+deed)
+	}
+	for _, request := range [...]string{"create configmaps", "create endpointslices", "delete configmaps", "delete endpointslices", "get configmaps", "get endpoints",
+		"get services", "patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
+		for _, f := range faults() {
+			if !f.done || !strings.HasPrefix(request, "get") {
+				list = append(list, f.name+" of "+request)
+			}
+		}
+	}
+	return list
+}
+
+// TestTheSameSeedTellsTheSameStory to the word: else a failure couldn't be looked at twice.
+func TestTheSameSeedTellsTheSameStory(t *testing.T) {
+	for seed := range uint64(20) {
+		once, again := play(t, 1000+seed, steps(*length), true), play(t, 1000+seed, steps(*length), true)
+		for i := range once.Story {
+			if i >= len(again.Story) || once.Story[i] != again.Story[i] {
+				t.Fatalf("seed %d, line %d:\n%s\n%s", 1000+seed, i, once.Story[i], again.Story[min(i, len(again.Story)-1)])
+			}
+		}
+	}
+}
+
+// TestSeedsThatFoundBugs plays the histories that broke a promise once. What each would have meant is in
+// docs/reliability.md.
+func TestSeedsThatFoundBugs(t *testing.T) {
+	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1745} {
+		if o := play(t, seed, steps(300), false); o.Broken != "" {
+			tell(t, o)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// world is everybody but the reconciler: what they do is done at once, and never conflicts.
+type world struct {
+	*Sim
+	// declared is what GitOps tools hold muxes to.
+	declared map[types.NamespacedName]*corev1.Service
+	// saved are copies of ledgers, and broken those that were spoilt, as they were before.
+	saved, broken map[types.NamespacedName]*corev1.ConfigMap
+}
+
+func newWorld(s *Sim) *world {
+	return &world{Sim: s, declared: map[types.NamespacedName]*corev1.Service{},
+		saved: map[types.NamespacedName]*corev1.ConfigMap{}, broken: map[types.NamespacedName]*corev1.ConfigMap{}}
+}
+
+func (w *world) key(name string) string { return w.language.Prefix() + "/" + name }
+
+func (w *world) service(key types.NamespacedName) *corev1.Service {
+	svc, _ := w.server.Peek(api.Services, key).(*corev1.Service)
+	if svc == nil {
+		return nil
+	}
+	return svc.DeepCopy()
+}
+
+// put stores an object whether it is there or not. What the API server refuses doesn't happen.
+func (w *world) put(obj client.Object, status bool) string {
+	if w.server.Peek(api.KindOf(obj), client.ObjectKeyFromObject(obj)) == nil {
+		_, err := w.server.Create(obj)
+		return words(err)
+	}
+	obj.SetResourceVersion("")
+	_, err := w.server.Update(obj, status)
+	return words(err)
+}
+
+func words(err error) string {
+	if err == nil {
+		return ""
+	}
+	return " (refused: " + err.Error() + ")"
+}
+
+func (w *world) drop(kind api.Kind, key types.NamespacedName) {
+	if err := w.server.Delete(kind, key, nil); err != nil {
+		panic(err)
+	}
+}
+
+// begin makes the muxes.
+func (w *world) begin() {
+	for _, key := range muxes() {
+		w.createMux(key)
+	}
+}
+
+func (w *world) createMux(key types.NamespacedName) string {
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{
+		w.key("multiplexer"): "true", w.key("port-range"): "203-207",
+	}}}
+	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101}}
+	w.declared[key] = svc.DeepCopy()
+	refused := w.put(svc, false)
+	if w.chance(80) {
+		w.address(key, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
+	}
+	return fmt.Sprintf("mux %s is made%s", key, refused)
+}
+
+func (w *world) address(key types.NamespacedName, ingress []corev1.LoadBalancerIngress) {
+	svc := w.service(key)
+	svc.Status.LoadBalancer.Ingress = ingress
+	w.put(svc, true)
+}
+
+// deed is something that people, tools and providers do.
+func (w *world) deed() string {
+	switch n := w.rng.IntN(20); {
+	case n < 10:
+		return w.people()
+	case n < 16:
+		return w.backends()
+	case n < 18:
+		return w.owner()
+	case n < 19:
+		return w.provider()
+	}
+	return w.gitops()
+}
+
+func (w *world) people() string {
+	key := types.NamespacedName{Namespace: pick(w.Sim, "app", "other"), Name: pick(w.Sim, "a", "b", "c")}
+	svc := w.service(key)
+	switch n := w.rng.IntN(100); {
+	case svc == nil:
+		return w.createChannel(key)
+	case n < 20:
+		w.drop(api.Services, key)
+		return fmt.Sprintf("%s is deleted", key)
+	case n < 30:
+		value := "true"
+		if svc.Annotations[w.key("disabled")] == "true" {
+			value = ""
+		}
+		annotate(svc, w.key("disabled"), value)
+		return fmt.Sprintf("%s: disabled is %q%s", key, value, w.put(svc, false))
+	case n < 37:
+		return w.retype(svc)
+	case n < 42:
+		return w.hold(svc)
+	}
+	return w.edit(svc)
+}
+
+// retype has a channel become none, or one again.
+func (w *world) retype(svc *corev1.Service) string {
+	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		svc.Spec.Type = corev1.ServiceTypeClusterIP
+		return fmt.Sprintf("%s/%s is no load balancer any more%s", svc.Namespace, svc.Name, w.put(svc, false))
+	}
+	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(w.key(pick(w.Sim, "mux", "mux", "spare")))
+	return fmt.Sprintf("%s/%s is a channel of %s%s", svc.Namespace, svc.Name, *svc.Spec.LoadBalancerClass, w.put(svc, false))
+}
+
+// hold puts a finalizer on a Service, or lets it go.
+func (w *world) hold(svc *corev1.Service) string {
+	svc.Finalizers = pick(w.Sim, nil, []string{"example.com/hold"})
+	return fmt.Sprintf("%s/%s has finalizers %v%s", svc.Namespace, svc.Name, svc.Finalizers, w.put(svc, false))
+}
+
+func (w *world) createChannel(key types.NamespacedName) string {
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	svc.Spec.LoadBalancerClass = ptr.To(w.key(pick(w.Sim, "mux", "mux", "mux", "spare", "nowhere")))
+	svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+	return fmt.Sprintf("a channel of %s: %s", *svc.Spec.LoadBalancerClass, w.edit(svc))
+}
+
+// edit gives a channel other ports.
+func (w *world) edit(svc *corev1.Service) string {
+	var asked []string
+	svc.Spec.Ports = nil
+	for i, name := range []string{"x", "y", "z"}[:1+w.rng.IntN(2)] {
+		port := corev1.ServicePort{Name: pick(w.Sim, name, name, name, name+"r"), Port: int32(100 + 10*i + w.rng.IntN(4)),
+			Protocol: pick(w.Sim, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)}
+		svc.Spec.Ports = append(svc.Spec.Ports, port)
+		if asks := pick(w.Sim, "", "auto", "auto", "auto", "102", "203", "204"); asks != "" {
+			asked = append(asked, port.Name+":"+asks)
+		}
+	}
+	if w.chance(3) {
+		asked = append(asked, "nobody:80")
+	}
+	annotate(svc, w.key("external-ports"), strings.Join(asked, ","))
+	annotate(svc, w.key("external-dns-hostname"), pick(w.Sim, "", "", "a.example.com", "a.example.com,b.example.com"))
+	return fmt.Sprintf("%s/%s asks for %q%s", svc.Namespace, svc.Name, asked, w.put(svc, false))
+}
+
+func annotate(obj client.Object, key, value string) {
+	annotations := maps.Clone(obj.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	if value == "" {
+		delete(annotations, key)
+	}
+	obj.SetAnnotations(annotations)
+}
+
+// backends are the endpoints controller and the pods behind it.
+func (w *world) backends() string {
+	channel := types.NamespacedName{Namespace: pick(w.Sim, "app", "other"), Name: pick(w.Sim, "a", "b", "c")}
+	key := types.NamespacedName{Namespace: channel.Namespace, Name: channel.Name + "-" + pick(w.Sim, "1", "2")}
+	is, _ := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
+	if is != nil && w.chance(20) {
+		w.drop(api.EndpointSlices, key)
+		return fmt.Sprintf("slice %s goes", key)
+	}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, AddressType: discoveryv1.AddressTypeIPv4}
+	if is != nil {
+		slice = is.DeepCopy()
+	}
+	slice.Labels = map[string]string{discoveryv1.LabelServiceName: channel.Name, discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}
+	slice.Endpoints = nil
+	for i := range w.rng.IntN(3) {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.%d.%d", i, 1+w.rng.IntN(3))},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(w.chance(80))}})
+	}
+	slice.Ports = nil
+	if svc := w.service(channel); svc != nil {
+		for _, port := range svc.Spec.Ports {
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: ptr.To(int32(8080)), Protocol: ptr.To(port.Protocol)})
+		}
+	}
+	return fmt.Sprintf("slice %s has %d endpoint(s)%s", key, len(slice.Endpoints), w.put(slice, false))
+}
+
+// owner changes a mux.
+func (w *world) owner() string {
+	key := pick(w.Sim, muxes()...)
+	svc := w.service(key)
+	if svc == nil {
+		return w.createMux(key)
+	}
+	setting := pick(w.Sim, "port-range", "explicit-range", "max-ports", "allowed-namespaces", "release-grace", "placeholder", "disabled",
+		"allocation-configmap", "deleted", "selector", "multiplexer")
+	switch setting {
+	case "deleted":
+		w.drop(api.Services, key)
+		return fmt.Sprintf("mux %s is deleted", key)
+	case "selector":
+		svc.Spec.Selector = pick(w.Sim, map[string]string{"app": "x"}, nil, nil)
+		return fmt.Sprintf("mux %s selects %v%s", key, svc.Spec.Selector, w.put(svc, false))
+	}
+	value := pick(w.Sim, map[string][]string{
+		"port-range": {"203-207", "203-204", "300-303", "203-", "203-207"}, "explicit-range": {"", "100-199", ""},
+		"max-ports": {"", "2", "4", ""}, "allowed-namespaces": {"", "app", "", "*"}, "release-grace": {"", "10m", "5s"},
+		"placeholder": {"", "keep", "remove"}, "disabled": {"", "true", ""}, "multiplexer": {"true", "", "true"},
+		"allocation-configmap": {"", "", "elsewhere-" + key.Name},
+	}[setting]...)
+	annotate(svc, w.key(setting), value)
+	return fmt.Sprintf("mux %s: %s is %q%s", key, setting, value, w.put(svc, false))
+}
+
+func (w *world) provider() string {
+	key := pick(w.Sim, muxes()...)
+	if w.service(key) == nil || w.service(key).Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return ""
+	}
+	ingress := slices.Clone(pick(w.Sim, nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}, []corev1.LoadBalancerIngress{{IP: "203.0.113.20"}},
+		[]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}))
+	w.address(key, ingress)
+	return fmt.Sprintf("mux %s has the address %v", key, ingress)
+}
+
+// gitops puts a mux back to what is declared.
+func (w *world) gitops() string {
+	key := pick(w.Sim, muxes()...)
+	svc := w.service(key)
+	if svc == nil {
+		return ""
+	}
+	svc.Spec.Ports = slices.Clone(w.declared[key].Spec.Ports)
+	if w.chance(30) {
+		svc.Annotations = maps.Clone(w.declared[key].Annotations)
+	}
+	return fmt.Sprintf("a GitOps tool reverts mux %s%s", key, w.put(svc, false))
+}
