@@ -125,6 +125,9 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if p.Freeze != nil {
 		again = earlier(again, l.Now().Add(frozenPause))
 	}
+	if o.unread {
+		again = earlier(again, l.Now().Add(unreadPause))
+	}
 	if l.Print != nil && !p.Again.After(l.Now()) {
 		p.Again = time.Time{} // nothing was done, so the same would be decided again, and again
 	}
@@ -146,6 +149,9 @@ const behindPause = 100 * time.Millisecond
 // frozenPause is how often a frozen mux is looked at: what froze it may lie where no informer looks, such as in a
 // ConfigMap that isn't ours.
 const frozenPause = 10 * time.Second
+
+// unreadPause is how soon a channel is looked for again that couldn't be read.
+const unreadPause = time.Second
 
 // leastPause keeps a pass that asks for another one at once from spinning.
 const leastPause = time.Millisecond
@@ -180,7 +186,7 @@ func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
 	start := l.Now()
 	p := plan.Mux(o.world)
 	if len(p.Confirm) > 0 {
-		o.world.Live = l.lookFor(ctx, o.world.Key, p.Confirm)
+		l.lookFor(ctx, o, p.Confirm)
 		p = plan.Mux(o.world)
 	}
 	l.Metrics.Decided(p, l.Now().Sub(start))

@@ -23,6 +23,8 @@ type observed struct {
 	channels map[types.NamespacedName]*corev1.Service
 	memory   *memory
 	entry    ledger.Entry
+	// unread is true if a channel that isn't in the cache couldn't be looked for.
+	unread bool
 }
 
 // observe gathers all that a decision about a mux needs. Nothing is fetched later.
@@ -171,32 +173,34 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 	return records, nil
 }
 
-// lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there.
-func (l *Line) lookFor(ctx context.Context, mux types.NamespacedName, keys []types.NamespacedName) map[types.NamespacedName]plan.Liveness {
+// lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there, and is looked
+// for again: no informer would tell of it.
+func (l *Line) lookFor(ctx context.Context, o *observed, keys []types.NamespacedName) {
 	live := make(map[types.NamespacedName]plan.Liveness, len(keys))
 	var mu sync.Mutex
 	l.sideBySide(len(keys), func(i int) {
-		found := l.look(ctx, mux, keys[i])
+		found, err := l.look(ctx, o.world.Key, keys[i])
 		mu.Lock()
 		defer mu.Unlock()
 		live[keys[i]] = found
+		o.unread = o.unread || err != nil
 	})
-	return live
+	o.world.Live = live
 }
 
-func (l *Line) look(ctx context.Context, mux, key types.NamespacedName) plan.Liveness {
+func (l *Line) look(ctx context.Context, mux, key types.NamespacedName) (plan.Liveness, error) {
 	var svc corev1.Service
 	switch err := l.Live.Get(ctx, key, &svc); {
 	case apierrors.IsNotFound(err):
-		return plan.Gone
+		return plan.Gone, nil
 	case err != nil:
-		return plan.Present
+		return plan.Present, err
 	}
 	named, ok := l.Language.ParseClass(class(&svc))
 	if ok && named == mux && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		return plan.Present
+		return plan.Present, nil
 	}
-	return plan.Gone
+	return plan.Gone, nil
 }
 
 func class(svc *corev1.Service) string {
