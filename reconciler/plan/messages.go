@@ -54,8 +54,8 @@ func textRebuilt(read *Reading) string {
 func textMoved(from, to string) string { return fmt.Sprintf("moved from ConfigMap %s to %s", from, to) }
 
 func textOutdated(read *Reading, stamp int64) string {
-	return fmt.Sprintf("ConfigMap %s is of generation %d, and the mux's ports of generation %d: it was put back from an "+
-		"older copy; put the newer one back, or delete it, and it is rebuilt from the mux", read.Name,
+	return fmt.Sprintf("ConfigMap %s is of generation %d, and the mux's ports of generation %d: it is an older copy, or "+
+		"somebody edited the mux's generation; put that back, or delete the ConfigMap, and it is rebuilt from the mux", read.Name,
 		read.Ledger.Generation, stamp)
 }
 
