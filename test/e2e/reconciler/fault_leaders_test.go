@@ -18,8 +18,8 @@ import (
 )
 
 // TestTwoWhoBothBelieveToLead has two reconcilers at the same muxes, one of which hears of everything late, while users
-// come and go. What each puts on and takes off itself follows its order; what the other may not have heard of yet is an
-// address, or that a channel was made anew and asks for something else: see "Known, and not mended" in docs/reliability.md.
+// come and go. What each puts on and takes off itself follows its order; an address is the one thing that the other may
+// not have heard of yet.
 func TestTwoWhoBothBelieveToLead(t *testing.T) {
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
@@ -38,7 +38,7 @@ func TestTwoWhoBothBelieveToLead(t *testing.T) {
 	if err := s.settled(t, mux); err != nil {
 		t.Error(err)
 	}
-	checkPromises(t, h.soFar(t), "addresses", "it stays")
+	checkPromises(t, h.soFar(t), "addresses")
 	for name, one := range map[string]*scene{"first": first, "second": second} {
 		if n := one.writes(counted); n < 20 {
 			t.Errorf("the %s has made %d writes: it took no part", name, n)

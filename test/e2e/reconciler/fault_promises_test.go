@@ -220,7 +220,7 @@ func (c *checker) ledger(cm *corev1.ConfigMap, gone bool) {
 
 func (c *checker) claims(mux types.NamespacedName, claims []plan.Claim, live map[plan.Slot]string) {
 	slots := map[plan.Slot]plan.PortID{}
-	held := map[plan.PortID]int32{}
+	held := map[plan.PortID]plan.Claim{}
 	for _, claim := range claims {
 		c.claimed++
 		c.owners[claim.MuxName] = claim.Owner.Channel
@@ -233,38 +233,39 @@ func (c *checker) claims(mux types.NamespacedName, claims []plan.Claim, live map
 			c.breaks("one owner", "%v is given to %v while it is on the mux as %v's", slot, owner, c.owners[name])
 		}
 		if claim.State == plan.Held {
-			held[owner] = claim.Public
+			held[owner] = claim
 		}
 	}
 	c.stay(mux, held)
 }
 
 // stay compares what is held with what was, of channels that have never asked for anything else.
-func (c *checker) stay(mux types.NamespacedName, held map[plan.PortID]int32) {
+func (c *checker) stay(mux types.NamespacedName, held map[plan.PortID]plan.Claim) {
 	for id, was := range c.had {
 		if was.mux != mux {
 			continue
 		}
 		channel := c.services[id.Channel]
 		if channel != nil && channel.DeletionTimestamp == nil && channel.UID == was.uid && len(c.asks[was.uid]) == 1 &&
-			held[id] != was.number {
-			c.breaks("it stays", "%v had %d and has %d", id, was.number, held[id])
+			held[id].Public != was.number {
+			c.breaks("it stays", "%v had %d and has %d", id, was.number, held[id].Public)
 		}
 		delete(c.had, id)
 	}
-	for id, number := range held {
-		if channel := c.services[id.Channel]; channel != nil && c.muxOf(channel) == mux && c.asksIndeed(channel, id, number) {
-			c.had[id] = holding{number, mux, channel.UID}
+	for id, claim := range held {
+		if channel := c.services[id.Channel]; channel != nil && c.muxOf(channel) == mux && c.asksIndeed(channel, claim) {
+			c.had[id] = holding{claim.Public, mux, channel.UID}
 		}
 	}
 }
 
-// asksIndeed is true if a number is what a channel asks for: one that it has kept from before is its own to give up.
-func (c *checker) asksIndeed(svc *corev1.Service, id plan.PortID, number int32) bool {
+// asksIndeed is true if a number is what a channel asks for: one that it has kept from before is its own to give up. So is
+// one that another Service of its name had asked for: if it asks for any itself, it gets one of the range.
+func (c *checker) asksIndeed(svc *corev1.Service, claim plan.Claim) bool {
 	channel, _ := c.language.ParseChannel(svc)
 	return slices.ContainsFunc(channel.Ports, func(p validation.ChannelPort) bool {
-		return p.Name == id.Name && p.Protocol == id.Protocol &&
-			(p.Request.Kind == validation.Auto || p.Request.Number == number)
+		return p.Name == claim.Owner.Name && p.Protocol == claim.Owner.Protocol &&
+			(p.Request.Kind == validation.Auto && claim.Source == plan.Auto || p.Request.Number == claim.Public)
 	})
 }
 
