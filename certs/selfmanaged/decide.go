@@ -144,8 +144,11 @@ func (w World) leafGood() bool { return w.Secret.Leaf.good(w.Secret.Signing, w.N
 // leafDue is when a new leaf is to be signed: never before its authority is known to be trusted.
 func (w World) leafDue() time.Time {
 	trusted := w.since(w.Secret.Signing.Cert).Add(w.Policy.Settle)
-	if w.leafGood() && renewal(w.Secret.Leaf.Cert).After(trusted) {
-		return renewal(w.Secret.Leaf.Cert)
+	if !w.leafGood() {
+		return trusted
+	}
+	if renewal := w.Policy.leafRenewal(w.Secret.Leaf.Cert); renewal.After(trusted) {
+		return renewal
 	}
 	return trusted
 }

@@ -36,8 +36,11 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteBundle}, trusted: 1,
 		},
-		"a leaf is renewed by the same authority after two thirds of its life": {
-			do: func(_ *testing.T, s *sim) { s.after(2 * day * 2 / 3) }, writes: []string{wroteSecret}, trusted: 1,
+		"a leaf is renewed by the same authority, as long before its end as the policy says": {
+			do: func(_ *testing.T, s *sim) { s.after(2*day - s.policy.Renew) }, writes: []string{wroteSecret}, trusted: 1,
+		},
+		"a leaf isn't renewed before that": {
+			do: func(_ *testing.T, s *sim) { s.after(2*day - s.policy.Renew - time.Hour) }, trusted: 1,
 		},
 		"an authority is followed by the next one, which is trusted first": {
 			do:     func(_ *testing.T, s *sim) { s.after(6 * day * 2 / 3); s.signAnew() },
@@ -197,9 +200,37 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	if err := DefaultPolicy().Check(); err != nil {
 		t.Error(err)
 	}
-	short := DefaultPolicy()
-	short.Overlap = short.Authority
-	if short.Check() == nil {
-		t.Error("an overlap as long as an authority's life must be refused")
+	for name, spoil := range map[string]func(*Policy){
+		"an overlap as long as an authority's life": func(p *Policy) { p.Overlap = p.Authority },
+		"a leaf that outlives its authority":        func(p *Policy) { p.Leaf = p.Authority + time.Hour },
+		"a leaf that is renewed when it is there":   func(p *Policy) { p.Renew = p.Leaf },
+		"a leaf that is renewed when it is over":    func(p *Policy) { p.Renew = 0 },
+		"a leaf that is renewed all but at once":    func(p *Policy) { p.Renew = p.Leaf * 4 / 5 },
+	} {
+		policy := DefaultPolicy()
+		spoil(&policy)
+		if policy.Check() == nil {
+			t.Errorf("%s must be refused", name)
+		}
+	}
+}
+
+// TestALeafThatIsShorterForItsAuthoritysSake isn't renewed over and over in the last days of an authority that nobody renewed.
+func TestALeafThatIsShorterForItsAuthoritysSake(t *testing.T) {
+	policy := DefaultPolicy()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	by, err := newAuthority(now, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left := policy.Leaf + time.Hour; left > time.Hour; left -= 7 * time.Hour {
+		at := by.Cert.NotAfter.Add(-left)
+		leaf, err := newLeaf(*by, names(), at, policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if life, due := leaf.Cert.NotAfter.Sub(at), policy.leafRenewal(leaf.Cert); due.Before(at.Add(life / 5)) {
+			t.Errorf("made %s before its authority's end, it is renewed after %s", left, due.Sub(at))
+		}
 	}
 }

@@ -70,6 +70,14 @@ func renewal(cert *x509.Certificate) time.Time {
 	return at.Time
 }
 
+// leafRenewal is when a leaf's life is over but for Policy.Renew.
+func (p Policy) leafRenewal(leaf *x509.Certificate) time.Time {
+	if leaf.NotAfter.Sub(leaf.NotBefore) < p.Leaf {
+		return renewal(leaf)
+	}
+	return leaf.NotAfter.Add(-p.Renew)
+}
+
 // good is true if pods can serve the leaf, and whoever trusts the authority trusts it.
 func (l Leaf) good(by Authority, names []string, now time.Time) bool {
 	return l.Key != nil && valid(l.Cert, now) && by.Cert != nil && l.Cert.CheckSignatureFrom(by.Cert) == nil &&
