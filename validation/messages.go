@@ -177,6 +177,11 @@ func textNotHonoured(part, value, wayOut string) string {
 	return fmt.Sprintf("%s: %s has no effect on a channel: %s", plain(part), quote(value), wayOut)
 }
 
+func textExternalIPs(addresses string) string {
+	return fmt.Sprintf("spec.externalIPs: nodes take what is sent to %s for this channel's own ports, past the mux, whoever's "+
+		"address it is: take it away, the mux's address comes by itself", quote(addresses))
+}
+
 func textNodePorts() string {
 	return "spec.allocateLoadBalancerNodePorts: this channel takes node ports that nothing uses: set it to false"
 }

@@ -92,11 +92,15 @@ func (s signs) inAnnotations(annotations map[string]string) bool {
 		return true
 	}
 	for key := range annotations {
-		if slices.ContainsFunc(s.annotations, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		if s.begins(key) {
 			return true
 		}
 	}
 	return false
+}
+
+func (s signs) begins(key string) bool {
+	return slices.ContainsFunc(s.annotations, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // protocols returns what channels may use where the mux's owner doesn't say.

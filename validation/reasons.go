@@ -55,6 +55,8 @@ const (
 	FieldNotHonoured Reason = "FieldNotHonoured"
 	// NodePortsUnused is a channel that takes node ports which nothing will use.
 	NodePortsUnused Reason = "NodePortsUnused"
+	// ExternalIPsBypassMux is a channel that takes addresses on the nodes, past the mux.
+	ExternalIPsBypassMux Reason = "ExternalIPsBypassMux"
 	// RedundantOverride is an entry of external-ports that changes nothing.
 	RedundantOverride Reason = "RedundantOverride"
 	// LocalTrafficPolicy is a mux with externalTrafficPolicy Local.

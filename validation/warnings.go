@@ -30,6 +30,10 @@ func warnChannel(svc *corev1.Service, found *Findings) {
 		const part = "spec.allocateLoadBalancerNodePorts"
 		found.warn(NodePortsUnused, part, "", "", textNodePorts())
 	}
+	if len(spec.ExternalIPs) > 0 {
+		value := strings.Join(spec.ExternalIPs[:min(len(spec.ExternalIPs), maxProblems)], ",")
+		found.warn(ExternalIPsBypassMux, "spec.externalIPs", "", value, textExternalIPs(value))
+	}
 	for _, key := range keysThat(svc.Annotations, isProviderKey) {
 		value := svc.Annotations[key]
 		found.warn(FieldNotHonoured, annotationField(key), "", value, textNotHonoured(key, value, onTheMux))
