@@ -3,7 +3,9 @@ package reconciler
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +30,14 @@ type AdmissionOptions struct {
 	Certificates string
 	// SelfManagedSecret is the name of the Secret, in the process's namespace, that it keeps the webhook's certificate in.
 	SelfManagedSecret string
+	// SelfManagedCA and SelfManagedLife are for how long its authority and it are good, SelfManagedRenew is how long before its
+	// end it is renewed.
+	SelfManagedCA, SelfManagedLife, SelfManagedRenew time.Duration
+}
+
+func defaultAdmissionOptions() AdmissionOptions {
+	policy := selfmanaged.DefaultPolicy()
+	return AdmissionOptions{SelfManagedCA: policy.Authority, SelfManagedLife: policy.Leaf, SelfManagedRenew: policy.Renew}
 }
 
 func (o *AdmissionOptions) addFlags(set *flag.FlagSet) {
@@ -37,10 +47,16 @@ func (o *AdmissionOptions) addFlags(set *flag.FlagSet) {
 		"`names` of cert-manager's Certificates for it, in the process's own namespace, separated by commas")
 	set.StringVar(&o.SelfManagedSecret, "self-managed-secret", o.SelfManagedSecret,
 		"`name` of the Secret, in the process's own namespace, to keep the webhook's certificate in; if empty, somebody else does")
+	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
+	span(&o.SelfManagedCA, "self-managed-ca-duration", "`time` for which the authority is good that signs that certificate")
+	span(&o.SelfManagedLife, "self-managed-duration", "`time` for which that certificate is good")
+	span(&o.SelfManagedRenew, "self-managed-renew-before", "`time` before its end at which it is renewed")
 }
 
 func (o *AdmissionOptions) check() error {
 	switch {
+	case o.WebhookConfiguration != "" && o.SelfManagedSecret != "":
+		return o.checkLives()
 	case o.WebhookConfiguration != "":
 		return nil
 	case o.Certificates != "":
@@ -50,6 +66,29 @@ func (o *AdmissionOptions) check() error {
 			"bundle is to be kept")
 	}
 	return nil
+}
+
+// checkLives asks for as much time as a kubelet, and somebody who mends what keeps it from being renewed, may need.
+func (o *AdmissionOptions) checkLives() error {
+	const least, soonest = time.Hour, 5 * time.Minute
+	var errs []error
+	if o.SelfManagedLife < least {
+		errs = append(errs, fmt.Errorf("--self-managed-duration %s is too short: write %s or more", o.SelfManagedLife, least))
+	}
+	if o.SelfManagedRenew < soonest {
+		errs = append(errs, fmt.Errorf("--self-managed-renew-before %s is too short: write %s or more", o.SelfManagedRenew, soonest))
+	}
+	if err := o.policy().Check(); err != nil {
+		errs = append(errs, fmt.Errorf("--self-managed-ca-duration, --self-managed-duration and --self-managed-renew-before don't fit "+
+			"together: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *AdmissionOptions) policy() selfmanaged.Policy {
+	policy := selfmanaged.DefaultPolicy()
+	policy.Authority, policy.Leaf, policy.Renew = o.SelfManagedCA, o.SelfManagedLife, o.SelfManagedRenew
+	return policy
 }
 
 // guardAdmission adds what looks after admission to the manager, and returns what knows how it is; nil if nothing was
@@ -77,10 +116,7 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 		options.Dial = (&net.Dialer{}).DialContext
 	}
 	if o.SelfManagedSecret != "" && !p.dry() {
-		keeper, err := p.keeper(api, log)
-		if err != nil {
-			return nil, err
-		}
+		keeper := p.keeper(api, log)
 		if err := m.Add(keeper); err != nil {
 			return nil, err
 		}
@@ -99,16 +135,16 @@ func readyOf(watching *guard.Guard) func() error {
 }
 
 // keeper keeps the webhook's certificate, once this process leads.
-func (p Process) keeper(api client.WithWatch, log logr.Logger) (*selfmanaged.Keeper, error) {
+func (p Process) keeper(api client.WithWatch, log logr.Logger) *selfmanaged.Keeper {
 	policy := p.SelfManaged
 	if policy == (selfmanaged.Policy{}) {
-		policy = selfmanaged.DefaultPolicy()
+		policy = p.Options.policy()
 	}
 	return selfmanaged.New(selfmanaged.Options{
 		Client: api, Configuration: p.Options.WebhookConfiguration,
 		Secret: types.NamespacedName{Namespace: p.Options.Namespace, Name: p.Options.SelfManagedSecret},
 		Policy: policy, Now: p.Now, Log: log.WithName("certificate"),
-	}), policy.Check()
+	})
 }
 
 func leading(m manager.Manager) func() bool {

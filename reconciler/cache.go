@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -18,6 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // newScheme knows the kinds that we read and write.
@@ -39,9 +41,13 @@ func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	return mapper, nil
 }
 
-// cacheOptions has informers keep as little as will do. What is dropped doesn't depend on what an object is at the
-// moment: a Service that becomes a channel later isn't sent again.
-func cacheOptions(options *Options) cache.Options {
+// cacheOptions has informers keep as little as will do: whoever may write a Service, a slice or a ConfigMap decides how
+// large it is. What is dropped of an object depends on nothing but that object: it isn't sent again when another changes.
+func cacheOptions(options *Options) (cache.Options, error) {
+	language, err := options.language()
+	if err != nil {
+		return cache.Options{}, err
+	}
 	var beside map[string]cache.Config // where muxes are
 	for _, namespace := range options.muxNamespaces() {
 		if beside == nil {
@@ -51,42 +57,37 @@ func cacheOptions(options *Options) cache.Options {
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Service{}:            {Transform: trimService(options)},
-			&discoveryv1.EndpointSlice{}: {Transform: trimSlice},
-			&corev1.ConfigMap{}:          {Label: ledger.Selector(), Namespaces: beside},
+			&corev1.Service{}: {Transform: trim(trimService(language, options.muxNamespaces()))},
+			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
+				backends.Trim(slice, language.Keys())
+			})},
+			ledger.Object(): {Label: ledger.Selector(), Namespaces: beside, Transform: trim(func(object *metav1.PartialObjectMetadata) {
+				ledger.Trim(object, language.Keys())
+			})},
 			// Nobody asks for these unless they are written on request.
 			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: beside}, //nolint:staticcheck // deprecated, and asked for by who still reads it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
-	}
+	}, nil
 }
 
-// trimService also has a mux that isn't ours to look after be none: whoever reads the cache would ask for more about it
-// than we may.
-func trimService(options *Options) toolscache.TransformFunc {
-	namespaces, multiplexer := options.muxNamespaces(), ""
-	if language, err := options.language(); err == nil {
-		multiplexer = language.Keys().Multiplexer
-	}
+// trim makes a transform of what is done to one kind.
+func trim[T any](do func(T)) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
-		if svc, ok := obj.(*corev1.Service); ok {
-			mux.Trim(svc)
-			if len(namespaces) > 0 && !slices.Contains(namespaces, svc.Namespace) {
-				delete(svc.Annotations, multiplexer)
-			}
+		if object, is := obj.(T); is {
+			do(object)
 		}
 		return obj, nil
 	}
 }
 
-func trimSlice(obj any) (any, error) {
-	if slice, ok := obj.(*discoveryv1.EndpointSlice); ok {
-		slice.ManagedFields = nil
-		for i := range slice.Endpoints {
-			if target := slice.Endpoints[i].TargetRef; target != nil {
-				target.FieldPath = "" // which may be as long as an object
-			}
+// trimService also has a mux that isn't ours to look after be none: whoever reads the cache would ask for more about it
+// than we may.
+func trimService(language validation.Language, namespaces []string) func(*corev1.Service) {
+	return func(svc *corev1.Service) {
+		if len(namespaces) > 0 && !slices.Contains(namespaces, svc.Namespace) {
+			delete(svc.Annotations, language.Keys().Multiplexer)
 		}
+		mux.Trim(svc, language)
 	}
-	return obj, nil
 }

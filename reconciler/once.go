@@ -56,7 +56,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 		print = newPrinter(p.Logs)
 	}
 	line := mux.New(mux.Options{
-		Language: language, Namespaces: p.Options.muxNamespaces(),
+		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
@@ -78,7 +78,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 const drainPause = time.Second
 
 // asLeader does one piece of work once nobody else leads, and lets go of the lease.
-func (p Process) asLeader(ctx context.Context, m manager.Manager, work func(context.Context) error) error {
+func (p Process) asLeader(ctx context.Context, m *boss, work func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	did := make(chan error, 1)
@@ -91,7 +91,10 @@ func (p Process) asLeader(ctx context.Context, m manager.Manager, work func(cont
 		return err
 	}
 	go p.awaitLease(ctx, m, end)
-	err = start(ctx, m)
+	if !p.dry() {
+		go p.inherit(ctx, m)
+	}
+	err = m.run(ctx)
 	select {
 	case done := <-did:
 		return errors.Join(done, err)

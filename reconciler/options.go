@@ -74,6 +74,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		Quiet:               50 * time.Millisecond,
 		Longest:             time.Second,
 		Writes:              16,
+		AdmissionOptions:    defaultAdmissionOptions(),
 		ConsoleOptions:      defaultConsoleOptions(getenv),
 		OnceOptions:         defaultOnceOptions(),
 	}
@@ -144,6 +145,9 @@ func (o *Options) checkNamespaces() error {
 
 // muxNamespaces is the list; empty for all.
 func (o *Options) muxNamespaces() []string { return list(o.MuxNamespaces) }
+
+// name tells this reconciler from others in the cluster: no two of them hold one lease.
+func (o *Options) name() string { return o.Namespace + "/" + o.LeaseName }
 
 // list takes apart what is separated by commas.
 func list(text string) []string {

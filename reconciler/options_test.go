@@ -147,6 +147,24 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		"a trial that writes nothing": {
 			func(o *Options) { o.TryChannel, o.DryRun = "mux", "yes" }, []string{"--try-channel", "leave out", "--dry-run"},
 		},
+		"a certificate that is over before anybody could mend anything": {
+			func(o *Options) {
+				o.WebhookConfiguration, o.SelfManagedSecret, o.SelfManagedLife = "w", "s", time.Minute
+			},
+			[]string{"--self-managed-duration 1m0s is too short: write 1h0m0s or more"},
+		},
+		"one that is renewed at the last moment": {
+			func(o *Options) {
+				o.WebhookConfiguration, o.SelfManagedSecret, o.SelfManagedRenew = "w", "s", time.Minute
+			},
+			[]string{"--self-managed-renew-before 1m0s is too short: write 5m0s or more"},
+		},
+		"one that outlives its authority": {
+			func(o *Options) {
+				o.WebhookConfiguration, o.SelfManagedSecret, o.SelfManagedCA = "w", "s", 24*time.Hour
+			},
+			[]string{"--self-managed-ca-duration", "no more than the authority's 24h0m0s"},
+		},
 		"no patience": {
 			func(o *Options) { o.Patience = 0 }, []string{"--patience 0s: write a time to wait, such as 1m"},
 		},

@@ -15,11 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
@@ -57,7 +54,7 @@ type Process struct {
 	Now     func() time.Time
 	// Dial reaches the webhook's Service; if nil, as any process does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// SelfManaged is how long a self-managed certificate lasts; if zero, as long as in every cluster.
+	// SelfManaged is how long a self-managed certificate lasts; if zero, as long as Options say.
 	SelfManaged selfmanaged.Policy
 }
 
@@ -103,56 +100,12 @@ func (p Process) Run(ctx context.Context) error {
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
 		"namespace", p.Options.Namespace, "dryRun", p.Options.DryRun)
-	if err := start(ctx, m); err != nil {
+	if err := m.run(ctx); err != nil {
 		return fmt.Errorf("reconciler: %w", err)
 	}
 	p.farewell(ctx, logger)
 	logger.Info("ended in order")
 	return nil
-}
-
-// stopPatience is how long to wait for what is under way once the process is told to end, and a little more for the
-// manager itself. Kubernetes kills after 30 s.
-const (
-	stopPatience  = 10 * time.Second
-	startPatience = stopPatience + 2*time.Second
-)
-
-// start runs the manager until the context ends. A manager that is told to end while its caches are still being filled
-// may never return, as when no API server answers: nothing was begun then, and nobody waits for it.
-func start(ctx context.Context, m manager.Manager) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	default:
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- m.Start(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(startPatience):
-		return nil
-	}
-}
-
-func (p Process) manager(logger logr.Logger) (manager.Manager, error) {
-	o := &p.Options
-	unnamed := true
-	return manager.New(p.Config, manager.Options{
-		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger, Cache: cacheOptions(o),
-		Metrics:                metricsserver.Options{BindAddress: "0"}, // served with the probes
-		HealthProbeBindAddress: "0",
-		LeaderElection:         o.LeaderElection && !p.dry(), LeaderElectionID: o.LeaseName, LeaderElectionNamespace: o.Namespace,
-		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: ptr.To(stopPatience),
-		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
-		Controller: config.Controller{SkipNameValidation: &unnamed}, // tests run several in one process
-	})
 }
 
 func (p Process) dry() bool { return p.Options.DryRun.Yes() }
@@ -175,7 +128,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 	waker := &backends.Waker{}
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
-		Language: language, Namespaces: p.Options.muxNamespaces(),
+		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
@@ -215,7 +168,11 @@ func (p Process) outputs(m manager.Manager) (record.EventRecorder, printer, erro
 }
 
 func restConfig(file, version string) (*rest.Config, error) {
-	kube, err := clientcmd.BuildConfigFromFlags("", file)
+	load := rest.InClusterConfig // clientcmd would do the same, and warn that it might not work
+	if file != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", file) }
+	}
+	kube, err := load()
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig %q: %w", file, err)
 	}

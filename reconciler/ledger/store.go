@@ -4,7 +4,9 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -13,17 +15,24 @@ import (
 
 // Store reads and writes ledgers. It may be used for several muxes at once, and for each of them by one at a time.
 //
-// It reads from a cache that selects ConfigMaps by label (see Selector) and may be behind; so it prefers what it
-// knows to be newer, such as what it wrote last, until the cache has caught up. Before bad news is believed, it is read
-// live:
+// The cache holds no ledgers, just what they are called and at which version they are (see Selector, Object and Trim):
+// whoever may write ConfigMaps could fill it otherwise. So a version is read live once, when a mux asks for it, and
+// remembered, as is one that was written. The cache may be behind, and what is known to be newer is preferred. Before bad
+// news is believed, it is read live:
 //
-//	cache ──▶ can it be gone by? ──yes──▶ done
-//	               │no                              was this very version read live before, with the same
-//	               ▼                                knowledge of the mux? Then once was enough.
-//	          live read ──▶ not there ──▶ under another name? ──▶ Moved, or Missing
+//	cache ──▶ is the version that it shows known, or an older one than that? ──no──┐
+//	               │yes                                                            │
+//	               ▼                                                               │
+//	          can it be gone by? ──yes──▶ done                                     │
+//	               │no                              was this very version read     │
+//	               │                                live before, with the same     │
+//	               ▼                                knowledge of the mux? Then     │
+//	          live read ◀──────────────────────────  once was enough. ─────────────┘
+//	               │
+//	               └──▶ not there ──▶ under another name? ──▶ Moved, or Missing
 //
 // Bad news are a ledger that isn't there, can't be gone by, is older than the mux's stamp, or has no claims though
-// the mux has ports. While all is well, and while nothing changes, no request is made.
+// the mux has ports. While nothing changes, no request is made.
 type Store struct {
 	keys   validation.Keys
 	cache  client.Reader
@@ -34,7 +43,7 @@ type Store struct {
 	memory map[types.NamespacedName]memory // by mux
 }
 
-// NewStore returns a store that reads from a cache and, past it, live.
+// NewStore returns a store that reads versions from a cache, and ledgers live.
 func NewStore(keys validation.Keys, cache, live client.Reader, writer client.Writer) *Store {
 	return &Store{keys: keys, cache: cache, live: live, writer: writer, memory: map[types.NamespacedName]memory{}}
 }
@@ -66,19 +75,24 @@ type version struct {
 	resourceVersion string
 }
 
-func versionOf(cm *corev1.ConfigMap) *version {
-	return &version{cm.Name, cm.UID, cm.ResourceVersion}
+func versionOf(object client.Object) version {
+	return version{object.GetName(), object.GetUID(), object.GetResourceVersion()}
 }
 
 // memory is what is known of a mux's ledger beyond the cache.
 type memory struct {
-	// latest is the newest state of it seen so far, while the cache is behind.
-	latest *corev1.ConfigMap
-	// read is what the version at is: reading thousands of claims anew takes longer than a pass does.
-	read plan.Reading
-	at   version
+	// latest is the newest one that was read or written; nil if there is none.
+	latest *reading
+	// peeked is a newer one that was only looked at.
+	peeked *reading
 	// confirmed is what was last read live.
 	confirmed confirmation
+}
+
+// reading is how a version read: reading thousands of claims anew takes longer than a pass does. It is never changed.
+type reading struct {
+	plan.Reading
+	at version
 }
 
 // confirmation is a version that was read live, and what was expected of it then.
@@ -109,15 +123,39 @@ func (s *Store) remember(mux types.NamespacedName, change func(*memory)) {
 	s.memory[mux] = known
 }
 
-// entry reads a ConfigMap, or remembers how it read. What it returns is the caller's.
-func (s *Store) entry(cm *corev1.ConfigMap, ask Ask) Entry {
-	at := versionOf(cm)
-	known := s.recall(ask.Mux)
-	if known.at != *at || at.resourceVersion == "" {
-		known.read = Decode(cm, ask.Mux, s.keys)
-		s.remember(ask.Mux, func(m *memory) { m.read, m.at = known.read, *at })
+// read reads a ConfigMap, or remembers how it read.
+func (s *Store) read(cm *corev1.ConfigMap, ask Ask) *reading {
+	at, known := versionOf(cm), s.recall(ask.Mux)
+	for _, before := range []*reading{known.latest, known.peeked} {
+		if before != nil && before.at == at && at.resourceVersion != "" {
+			return before
+		}
 	}
-	reading := known.read
-	reading.Ledger = reading.Ledger.Clone()
-	return Entry{Reading: reading, ask: ask, at: at}
+	return &reading{Decode(cm, ask.Mux, s.keys), at}
+}
+
+// keep has a reading be the latest.
+func (s *Store) keep(mux types.NamespacedName, read *reading, also func(*memory)) {
+	s.remember(mux, func(m *memory) {
+		m.latest, m.peeked = read, nil
+		also(m)
+	})
+}
+
+// copy is a reading that is the caller's.
+func (r *reading) copy() plan.Reading {
+	own := r.Reading
+	own.Ledger = own.Ledger.Clone()
+	return own
+}
+
+func (r *reading) entry(ask Ask) Entry {
+	at := r.at
+	return Entry{Reading: r.copy(), ask: ask, at: &at}
+}
+
+// covers is true for a reading that is at least as new as what the cache shows.
+func (r *reading) covers(shown *metav1.PartialObjectMetadata) bool {
+	order, err := resourceversion.CompareResourceVersion(shown.ResourceVersion, r.at.resourceVersion)
+	return err == nil && order <= 0 // no API server that we know of writes versions that can't be compared
 }

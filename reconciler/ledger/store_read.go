@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -18,25 +18,26 @@ import (
 // Read returns the ledger of a mux. An error says that it couldn't be read, for want of rights for instance; nothing
 // follows from that about the ledger.
 func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
-	cm, err := s.known(ctx, ask)
+	known, err := s.known(ctx, ask)
 	if err != nil {
 		return Entry{}, err
 	}
-	if cm != nil {
-		entry := s.entry(cm, ask)
+	if known != nil {
+		entry := known.entry(ask)
 		if believable(&entry) || s.recall(ask.Mux).confirmed == confirmationOf(&entry) {
 			return entry, nil
 		}
 	}
-	cm, err = get(ctx, s.live, key(ask.Mux, ask.Name))
+	cm, err := get(ctx, s.live, key(ask.Mux, ask.Name))
 	if err != nil {
 		return Entry{}, fmt.Errorf("the ledger of mux %s: %w", ask.Mux, err)
 	}
 	if cm == nil {
 		return s.elsewhere(ctx, ask)
 	}
-	entry := s.entry(cm, ask)
-	s.remember(ask.Mux, func(m *memory) { m.latest, m.confirmed = cm, confirmationOf(&entry) })
+	read := s.read(cm, ask)
+	entry := read.entry(ask)
+	s.keep(ask.Mux, read, func(m *memory) { m.confirmed = confirmationOf(&entry) })
 	return entry, nil
 }
 
@@ -51,25 +52,30 @@ func confirmationOf(entry *Entry) confirmation {
 	return confirmation{*entry.at, entry.ask.Stamp, entry.ask.PortsLive}
 }
 
-// known is the newest state of the ConfigMap that can be had without a request; nil if a request must tell.
-func (s *Store) known(ctx context.Context, ask Ask) (*corev1.ConfigMap, error) {
-	cm, err := get(ctx, s.cache, key(ask.Mux, ask.Name))
+// known is the newest ledger that can be had without a request; nil if a request must tell.
+func (s *Store) known(ctx context.Context, ask Ask) (*reading, error) {
+	shown, err := s.shown(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	latest := s.recall(ask.Mux).latest
+	if shown == nil || latest == nil || latest.at.name != ask.Name || !latest.covers(shown) {
+		return nil, nil // if only the cache doesn't know it, it is new, or gone
+	}
+	return latest, nil
+}
+
+// shown is what the cache shows of a ledger; nil if nothing.
+func (s *Store) shown(ctx context.Context, ask Ask) (*metav1.PartialObjectMetadata, error) {
+	shown := Object()
+	err := s.cache.Get(ctx, key(ask.Mux, ask.Name), shown)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the ledger of mux %s, in the cache: %w", ask.Mux, err)
 	}
-	latest := s.recall(ask.Mux).latest
-	if latest == nil || latest.Name != ask.Name || cm == nil {
-		return cm, nil // if only the cache doesn't know it, it is new, or gone
-	}
-	order, err := resourceversion.CompareResourceVersion(cm.ResourceVersion, latest.ResourceVersion)
-	switch {
-	case err != nil: // no API server that we know of writes such versions
-		return nil, nil //nolint:nilerr // the live read is the answer to it
-	case order < 0:
-		return latest, nil
-	}
-	s.remember(ask.Mux, func(m *memory) { m.latest = nil })
-	return cm, nil
+	return shown, nil
 }
 
 // elsewhere looks for a ledger under another name, where the mux has just been given a new one. There may be several:
@@ -89,12 +95,12 @@ func (s *Store) elsewhere(ctx context.Context, ask Ask) (Entry, error) {
 		if cm == nil {
 			continue
 		}
-		if entry := s.entry(cm, ask); better(&entry, &best) {
+		if entry := s.read(cm, ask).entry(ask); better(&entry, &best) {
 			best = entry
 			best.Moved, best.at, best.old = true, nil, entry.at
 		}
 	}
-	s.remember(ask.Mux, func(m *memory) { m.latest, m.confirmed = nil, confirmation{} })
+	s.keep(ask.Mux, nil, func(m *memory) { m.confirmed = confirmation{} })
 	return best, nil
 }
 
@@ -118,14 +124,14 @@ func better(entry, than *Entry) bool {
 
 // others are the names of other ConfigMaps that are annotated as the mux's ledger, sorted.
 func (s *Store) others(ctx context.Context, ask Ask) ([]string, error) {
-	var list corev1.ConfigMapList
-	err := s.cache.List(ctx, &list, client.InNamespace(ask.Mux.Namespace), client.MatchingLabelsSelector{Selector: Selector()})
+	list := objects()
+	err := s.cache.List(ctx, list, client.InNamespace(ask.Mux.Namespace), client.MatchingLabelsSelector{Selector: Selector()})
 	if err != nil {
 		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps in the cache: %w", ask.Mux, err)
 	}
 	var names []string
 	if latest := s.recall(ask.Mux).latest; latest != nil {
-		names = append(names, latest.Name) // which the cache may not know yet
+		names = append(names, latest.at.name) // which the cache may not know yet
 	}
 	for i := range list.Items {
 		if list.Items[i].Annotations[s.keys.Mux] == ask.Mux.String() {

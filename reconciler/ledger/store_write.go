@@ -37,10 +37,12 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 		err = s.patch(ctx, cm, contents, entry.at)
 	}
 	if err != nil {
+		s.keep(mux, nil, func(*memory) {}) // what it was decided from isn't so any more, or may not be
 		return Entry{}, fmt.Errorf("write the ledger of mux %s to ConfigMap %s: %w", mux, client.ObjectKeyFromObject(cm), err)
 	}
-	s.remember(mux, func(m *memory) { m.latest = cm })
-	written := s.entry(cm, entry.ask)
+	read := s.read(cm, entry.ask)
+	s.keep(mux, read, func(*memory) {})
+	written := read.entry(entry.ask)
 	if entry.old == nil {
 		return written, nil
 	}

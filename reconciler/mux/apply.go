@@ -15,10 +15,13 @@ import (
 // apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends
 // at the first step that fails, and the next pass goes on from what is there. The time returned is when to look again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
-	l.tellStanding(o, p)
+	if !o.trial(p) {
+		l.tellStanding(o, p)
+	}
 	if l.Print != nil {
 		l.Print(p)
 		l.carry(o, p, true)
+		o.done = true
 		return time.Time{}, nil
 	}
 	start := l.Now()
@@ -33,24 +36,30 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		}
 	}
 	if err := l.reserve(ctx, o, p); err != nil {
-		return time.Time{}, err
+		return l.block(ctx, o, true, err)
 	}
 	l.carry(o, p, true)
 	stuck, again := l.hide(ctx, o, p)
 	if stuck > 0 {
 		return start, nil // plan again: their ports stay
 	}
-	if refused, err := l.publish(ctx, o, p); err != nil || refused {
-		return start, err
+	refused, err := l.publish(ctx, o, p)
+	if err != nil {
+		return l.block(ctx, o, false, err)
+	}
+	if refused {
+		return start, nil
 	}
 	l.carry(o, p, false)
 	if err := l.settle(ctx, o, p); err != nil {
-		return time.Time{}, err
+		return l.block(ctx, o, true, err)
 	}
+	l.unblock(o, p)
 	again = earlier(again, l.show(ctx, o, p.Show))
 	for _, event := range o.memory.edges.news(p.Told) {
 		l.tell(o.service, event)
 	}
+	o.done = true
 	if !p.Empty() {
 		l.Metrics.Applied(p.Mux, l.Now().Sub(start))
 	}

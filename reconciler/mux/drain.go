@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -59,7 +58,7 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 		l.Print(p)
 		return p, nil
 	}
-	defer memory.tried(o.world.Now)
+	defer memory.tried()
 	if err := l.reserve(ctx, o, p); err != nil {
 		return nil, err
 	}
@@ -73,7 +72,8 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 	return p, nil
 }
 
-// DrainStrays takes what is ours off Services that were channels once. It returns how many there were.
+// DrainStrays takes what is ours off Services that were channels once, or are channels of muxes that aren't looked after. It
+// returns how many there were.
 func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -83,11 +83,15 @@ func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 	for i := range list.Items {
 		key := client.ObjectKeyFromObject(&list.Items[i])
 		svc := l.services.Latest(key, &list.Items[i])
-		if svc == nil || l.stray(svc) == nil {
+		if svc == nil {
+			continue
+		}
+		patch := l.asideFrom(svc)
+		if patch == nil {
 			continue
 		}
 		strays++
-		if _, err := l.reconcileStray(ctx, reconcile.Request{NamespacedName: key}); err != nil {
+		if _, err := l.patchAside(ctx, svc, patch); err != nil {
 			return strays, err
 		}
 	}

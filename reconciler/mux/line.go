@@ -26,6 +26,8 @@ import (
 // Options are what a line is made from.
 type Options struct {
 	Language validation.Language
+	// Name tells this reconciler from others in the cluster.
+	Name string
 	// Namespaces are those whose muxes are looked after; all if there are none.
 	Namespaces []string
 	// Cache reads from informers, Live from the API server, and Writer writes there.
@@ -121,7 +123,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	l.tidy(o, p)
+	l.tidy(ctx, o, p)
 	if p.Freeze != nil {
 		again = earlier(again, l.Now().Add(frozenPause))
 	}
@@ -134,7 +136,8 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return after(l.Now(), again, p.Again, memory.nextTry()), nil
 }
 
-// LooksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched. A
+// LooksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched, but for
+// a word to those that nobody says anything to (unserved.go). A
 // class that names no mux concerns everybody.
 func (l *Line) LooksAfter(mux types.NamespacedName) bool {
 	return len(l.Namespaces) == 0 || mux == nowhere || slices.Contains(l.Namespaces, mux.Namespace)
@@ -189,12 +192,15 @@ func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
 		l.lookFor(ctx, o, p.Confirm)
 		p = plan.Mux(o.world)
 	}
-	l.Metrics.Decided(p, l.Now().Sub(start))
+	o.took = l.Now().Sub(start)
+	if !o.trial(p) {
+		l.Metrics.Decided(p, o.took)
+	}
 	return p
 }
 
 // tidy takes from a pass what the next ones should know, and forgets what is gone.
-func (l *Line) tidy(o *observed, p *plan.Plan) {
+func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
 	m := o.memory
 	there := make(map[types.NamespacedName]bool, len(o.world.Channels)+1)
 	there[o.world.Key] = true
@@ -202,11 +208,13 @@ func (l *Line) tidy(o *observed, p *plan.Plan) {
 		there[o.world.Channels[i].Key] = true
 	}
 	m.keep(func(key types.NamespacedName) bool { return there[key] })
-	m.tried(o.world.Now)
+	m.tried()
 	for key, print := range p.InPlace {
 		m.inPlace[key] = print
 	}
-	m.setFrozen(p.Freeze != nil)
+	if o.done || p.Freeze != nil {
+		l.logFrozen(ctx, o, p)
+	}
 	if o.world.Mux == nil && len(o.world.Channels) == 0 {
 		l.mu.Lock()
 		delete(l.memories, o.world.Key)

@@ -34,11 +34,13 @@ type passed struct {
 	refused     map[types.NamespacedName]string
 	unpublished map[types.NamespacedName][]plan.Slot
 	stuck       map[types.NamespacedName]bool
+	blocked     *plan.Blocked
 }
 
-// Look decides about a mux as a pass does, and does nothing about it. It makes no request, so it may be called as often as
-// somebody likes to see it, whether this process leads or waits to: one that waits knows nothing of what the API server
-// refused, and takes a ledger that the cache doesn't show for lost.
+// Look decides about a mux as a pass does, and does nothing about it. It makes no request but for a version of the ledger that
+// this process hasn't read, once, so it may be called as often as somebody likes to see it, whether this process leads or
+// waits to: one that waits knows nothing of what the API server refused, and takes a ledger that the cache doesn't show for
+// lost.
 func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
 	s := &Sight{
 		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux},
@@ -50,6 +52,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, erro
 	l.mu.Unlock()
 	s.Passed, s.Failed = last.at, last.failed
 	s.World.Refused, s.World.Unpublished, s.World.Stuck = last.refused, last.unpublished, last.stuck
+	s.World.Blocked = last.blocked
 	svc, err := l.service(ctx, mux)
 	if err != nil {
 		return nil, err
@@ -118,6 +121,7 @@ func (l *Line) note(o *observed, failed error) {
 	defer l.mu.Unlock()
 	l.passes[o.world.Key] = passed{
 		at: l.Now(), failed: failed, refused: o.world.Refused, unpublished: o.world.Unpublished, stuck: o.world.Stuck,
+		blocked: o.memory.blocked.said,
 	}
 }
 

@@ -27,6 +27,8 @@ type memory struct {
 	refused map[types.NamespacedName]refusal
 	stuck   map[types.NamespacedName]setback
 	failing map[types.NamespacedName]setback
+	// blocked is set while the API server doesn't take what is written for the whole mux.
+	blocked block
 	// notes is set while the API server doesn't take what is written for people.
 	notes setback
 	// read are channels as they were read last.
@@ -36,7 +38,7 @@ type memory struct {
 	// backing is whether channels have backends. Whoever hears of an edge takes it away.
 	backing  map[types.NamespacedName]plan.Backing
 	families string
-	frozen   bool
+	frozen   string // what froze the mux when it was decided about last
 }
 
 // refusal is what the API server said of a channel's ports, and which ports they were.
@@ -51,6 +53,8 @@ type refusal struct {
 type setback struct {
 	until time.Time
 	pause time.Duration
+	// due is true once a pass has begun that tries it: if it fails again, there is a new one.
+	due bool
 }
 
 // The pauses after a write that failed.
@@ -171,20 +175,41 @@ func waiting(setbacks map[types.NamespacedName]setback, now time.Time) map[types
 	return keys
 }
 
-// tried forgets the setbacks that were over when a pass began: what failed again in it has a new one.
-func (m *memory) tried(began time.Time) {
-	over := func(s setback) bool { return !s.until.After(began) }
-	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return over(r.setback) })
-	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return over(s) })
-	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return over(s) })
-	if over(m.notes) {
+// begin notes which setbacks are over as a pass begins. The pass doesn't go by the clock for that once it is under way: were
+// that set back meanwhile, what failed again would look as if it had been tried.
+func (m *memory) begin(now time.Time) {
+	over := func(s setback) setback {
+		s.due = !s.until.After(now)
+		return s
+	}
+	for key, no := range m.refused {
+		no.setback = over(no.setback)
+		m.refused[key] = no
+	}
+	for key, s := range m.stuck {
+		m.stuck[key] = over(s)
+	}
+	for key, s := range m.failing {
+		m.failing[key] = over(s)
+	}
+	if m.notes != (setback{}) {
+		m.notes = over(m.notes)
+	}
+}
+
+// tried forgets the setbacks that were over when the pass began: what failed again in it has a new one.
+func (m *memory) tried() {
+	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return r.due })
+	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return s.due })
+	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return s.due })
+	if m.notes.due {
 		m.notes = setback{}
 	}
 }
 
 // nextTry is when the first of all setbacks is over; zero if there are none.
 func (m *memory) nextTry() time.Time {
-	next := m.notes.until
+	next := earlier(m.notes.until, m.blocked.until)
 	for _, no := range m.refused {
 		next = earlier(next, no.until)
 	}
@@ -214,13 +239,16 @@ func (s *sayings) news(events []plan.Event) []plan.Event {
 	return news
 }
 
-func (m *memory) setFrozen(frozen bool) {
+// setFrozen notes what freezes the mux now, and returns what did before.
+func (m *memory) setFrozen(why string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.frozen = frozen
+	before := m.frozen
+	m.frozen = why
+	return before
 }
 
-func (m *memory) isFrozen() bool {
+func (m *memory) frozenBy() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.frozen

@@ -23,11 +23,20 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
 			fail(m, setback{until: began.Add(time.Second)})
-			m.tried(began)
+			m.begin(began)
+			m.tried()
 			if got := m.nextTry(); !got.Equal(began.Add(time.Second)) {
 				t.Errorf("one that isn't over is tried at %s", got)
 			}
-			m.tried(began.Add(time.Second))
+			m.begin(began.Add(time.Second))
+			again := setback{}.again(began.Add(-time.Hour)) // it fails again, and the clock was set back meanwhile
+			fail(m, again)
+			m.tried()
+			if got := m.nextTry(); !got.Equal(again.until) {
+				t.Errorf("one that failed again is tried at %s", got)
+			}
+			m.begin(again.until)
+			m.tried()
 			if got := m.nextTry(); !got.IsZero() {
 				t.Errorf("one that is over is tried at %s again", got)
 			}

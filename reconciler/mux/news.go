@@ -7,11 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -24,7 +26,7 @@ func (l *Line) News(ctx context.Context, informers cache.Cache, changed func(mux
 	}{
 		{&corev1.Service{}, func(obj any) { l.newsOfService(obj, changed) }},
 		{&discoveryv1.EndpointSlice{}, func(obj any) { l.newsOfSlice(ctx, obj, changed) }},
-		{&corev1.ConfigMap{}, func(obj any) { l.newsOfLedger(obj, changed) }},
+		{ledger.Object(), func(obj any) { l.newsOfLedger(obj, changed) }},
 	} {
 		informer, err := informers.GetInformer(ctx, watch.object, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -80,7 +82,7 @@ func (l *Line) newsOfSlice(ctx context.Context, obj any, changed func(types.Name
 }
 
 func (l *Line) newsOfLedger(obj any, changed func(types.NamespacedName)) {
-	cm, ok := obj.(*corev1.ConfigMap)
+	cm, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return
 	}

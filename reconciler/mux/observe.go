@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,9 @@ type observed struct {
 	channels map[types.NamespacedName]*corev1.Service
 	memory   *memory
 	entry    ledger.Entry
+	// took is how long it took to decide; done is true once all that was decided is carried out.
+	took time.Duration
+	done bool
 	// unread is true if a channel that isn't in the cache couldn't be looked for.
 	unread bool
 }
@@ -30,6 +34,7 @@ type observed struct {
 // observe gathers all that a decision about a mux needs. Nothing is fetched later.
 func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*observed, error) {
 	now := l.Now()
+	m.begin(now)
 	o := &observed{
 		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, InPlace: m.inPlace},
 		channels: map[types.NamespacedName]*corev1.Service{},
@@ -43,6 +48,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	}
 	o.world.Refused, o.world.Unpublished = m.refusals(o.world.Channels, now)
 	o.world.Stuck = waiting(m.stuck, now)
+	o.world.Blocked, o.world.Frozen = m.blocked.waits(now), m.frozenBy()
 	if o.world.Mux == nil {
 		return o, nil
 	}
@@ -56,6 +62,9 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	entry, err := l.Ledgers.Read(ctx, ledger.Ask{
 		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
 	})
+	if isRefusal(err) {
+		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
+	}
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,10 @@ package mux
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -21,17 +19,9 @@ func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, pa
 	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
 	bare := withoutNotes(patch, l.Language.Keys(), o.service.Annotations)
 	if isTooMuch(why) && !maps.Equal(bare.Annotations, patch.Annotations) {
-		l.leaveNotesOut(o, p, why)
 		patch = bare
-		if isEmpty(&patch) {
-			return false, nil
-		}
-		err := l.patchMux(ctx, o, &patch)
-		if err == nil {
-			l.tellPublished(o, &patch, false)
-			return false, nil
-		}
-		if !isRefusal(err) {
+		err := l.publishBare(ctx, o, p, &patch, why)
+		if err == nil || !isRefusal(err) {
 			return false, err
 		}
 		why = err
@@ -39,7 +29,19 @@ func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, pa
 	if len(patch.Added) == 0 {
 		return false, why
 	}
-	return l.publishByHalves(ctx, o, p, patch, why)
+	return l.publishByHalves(ctx, o, p, patch)
+}
+
+// publishBare does without what is written for people. Only if that is taken was it too much.
+func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, why error) error {
+	if !isEmpty(bare) {
+		if err := l.patchMux(ctx, o, bare); err != nil {
+			return err
+		}
+		l.tellPublished(o, bare, false)
+	}
+	l.leaveNotesOut(o, p, why)
+	return nil
 }
 
 // leaveNotesOut has the mux do without what is written for people, and try it again later. It is told the first time.
@@ -70,17 +72,14 @@ type halves struct {
 // enough refusals in a row are taken for all that follow.
 const enough = 5
 
-func (l *Line) publishByHalves(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
+func (l *Line) publishByHalves(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch) (bool, error) {
 	h := &halves{
 		line: l, o: o, patch: patch, refused: map[types.NamespacedName]string{},
 		of: map[types.NamespacedName][]corev1.ServicePort{},
 	}
 	h.sort(p)
 	if err := h.try(ctx, h.ports); err != nil {
-		l.tell(o.service, plan.Event{
-			Object: p.Mux, Warning: true, Reason: plan.MuxPatchRefused, Message: "the mux's ports were refused: " + words(why),
-		})
-		return false, err
+		return false, err // which isn't for anything that a channel adds
 	}
 	if err := h.add(ctx, slices.SortedFunc(maps.Keys(h.of), plan.CompareKeys)); err != nil {
 		return false, err
@@ -191,18 +190,3 @@ func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]st
 func isEmpty(patch *plan.MuxPatch) bool {
 	return patch.Ports == nil && len(patch.Annotations) == 0 && patch.DropFinalizer == ""
 }
-
-// words are what the API server said, without our own around it, and no more of it than fits.
-func words(err error) string {
-	text := err.Error()
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		text = status.Status().Message
-	}
-	if len(text) > maxWords {
-		text = text[:maxWords] + "..."
-	}
-	return text
-}
-
-const maxWords = 300

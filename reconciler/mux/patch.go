@@ -86,6 +86,9 @@ func channelBody(p *plan.ChannelPatch, uid types.UID, keys validation.Keys) ([]b
 		status["conditions"] = conditions
 	}
 	metadata["uid"] = uid
+	if p.ResourceVersion != "" {
+		metadata["resourceVersion"] = p.ResourceVersion
+	}
 	body := map[string]any{"metadata": metadata}
 	if len(status) > 0 {
 		body["status"] = status

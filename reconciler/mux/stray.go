@@ -61,10 +61,14 @@ func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 	if err != nil || svc == nil {
 		return reconcile.Result{}, err
 	}
-	patch := l.stray(svc)
-	if patch == nil {
-		return reconcile.Result{}, nil
+	if patch := l.stray(svc); patch != nil {
+		return l.patchAside(ctx, svc, patch)
 	}
+	return reconcile.Result{}, nil
+}
+
+// patchAside writes a Service that is no part of a mux that is looked after.
+func (l *Line) patchAside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
 	if wait, _ := l.fights.Allow(patch.Channel, l.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -82,10 +86,13 @@ func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("status of %s, which was a channel: %w", patch.Channel, err)
+		return reconcile.Result{}, fmt.Errorf("status of %s: %w", patch.Channel, err)
 	}
 	l.Metrics.Wrote("channel")
-	Trim(after)
+	for _, event := range patch.Events {
+		l.tell(svc, event)
+	}
+	Trim(after, l.Language)
 	l.services.Put(after)
 	return reconcile.Result{}, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -42,14 +44,17 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err := line.Watch(source.Kind(m.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice())); err != nil {
 		return err
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), &corev1.ConfigMap{}, l.onLedger())); err != nil {
+	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), l.onLedger())); err != nil {
 		return err
 	}
 	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray)})
 	if err != nil {
 		return err
 	}
-	return strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onStray()))
+	if err := strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onStray())); err != nil {
+		return err
+	}
+	return l.setupUnserved(m)
 }
 
 func (l *Line) indexByMux(obj client.Object) []string {
@@ -142,8 +147,8 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 }
 
 // onLedger wakes the mux that a ledger names, and those beside it that are frozen: one of them may have waited for it.
-func (l *Line) onLedger() handler.TypedEventHandler[*corev1.ConfigMap, reconcile.Request] {
-	wake := func(q queue, cm *corev1.ConfigMap) {
+func (l *Line) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
+	wake := func(q queue, cm *metav1.PartialObjectMetadata) {
 		namespace, name, _ := strings.Cut(cm.Annotations[l.Language.Keys().Mux], "/")
 		if named := (types.NamespacedName{Namespace: namespace, Name: name}); namespace == cm.Namespace {
 			l.wake(q, named)
@@ -152,15 +157,19 @@ func (l *Line) onLedger() handler.TypedEventHandler[*corev1.ConfigMap, reconcile
 			l.wake(q, mux)
 		}
 	}
-	return handler.TypedFuncs[*corev1.ConfigMap, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.ConfigMap], q queue) { wake(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.ConfigMap], q queue) {
+	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q queue) {
+			wake(q, e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q queue) {
 			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
 				wake(q, e.ObjectOld)
 				wake(q, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.ConfigMap], q queue) { wake(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q queue) {
+			wake(q, e.Object)
+		},
 	}
 }
 
@@ -169,7 +178,7 @@ func (l *Line) frozenIn(namespace string) []types.NamespacedName {
 	defer l.mu.Unlock()
 	var frozen []types.NamespacedName
 	for mux, m := range l.memories {
-		if mux.Namespace == namespace && m.isFrozen() {
+		if mux.Namespace == namespace && m.frozenBy() != "" {
 			frozen = append(frozen, mux)
 		}
 	}

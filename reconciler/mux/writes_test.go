@@ -47,7 +47,8 @@ func lineOf(t *testing.T, a answering) *Line {
 }
 
 func service(version string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "one", ResourceVersion: version}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "one", ResourceVersion: version,
+		Annotations: map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}}
 }
 
 // TestTheMuxIsKnownAsItWasWritten while the cache is behind: the next pass must not decide from what was before.

@@ -49,6 +49,8 @@ type cluster struct {
 	refused     map[types.NamespacedName]string
 	unpublished map[types.NamespacedName][]plan.Slot
 	stuck       map[types.NamespacedName]bool
+	blocked     *plan.Blocked
+	frozen      string
 	backends    map[types.NamespacedName]plan.Backing
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // what the cache doesn't show
@@ -150,6 +152,7 @@ func (c *cluster) world() plan.World {
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Records: maps.Clone(c.records),
 		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), InPlace: maps.Clone(c.inPlace),
+		Blocked: c.blocked, Frozen: c.frozen,
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
@@ -266,7 +269,7 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 		}
 	}
 	if n < len(steps) {
-		c.lastGood = nil
+		c.lastGood, c.frozen = nil, ""
 		clear(c.inPlace)
 		return nil
 	}
@@ -278,6 +281,10 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 // remember is what the process keeps of a pass that went through.
 func (c *cluster) remember(p *plan.Plan) {
 	maps.Copy(c.inPlace, p.InPlace)
+	c.frozen = ""
+	if p.Freeze != nil {
+		c.frozen = p.Freeze.Message
+	}
 	if p.Publish != nil {
 		c.inPlace[p.Mux] = p.Publish.Fingerprint
 	}

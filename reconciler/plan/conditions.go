@@ -16,6 +16,8 @@ func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, boo
 	kind := p.w.Keys.Accepted
 	live := find(c.Conditions, kind)
 	switch {
+	case j.carryOn && p.isWaiting(c, j, live):
+		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze)), true
 	case j.carryOn && live != nil:
 		return *live, true
 	case j.carryOn && !p.inForce(c):
@@ -35,6 +37,16 @@ func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, boo
 		is.Message = advised(live, &is, j.refusal.advice)
 	}
 	return is, true
+}
+
+// isWaiting is true for a channel of a frozen mux that was refused before: its numbers are claimed by now, and not on the
+// mux yet. Why it was refused is over.
+func (p *pass) isWaiting(c *member, j *judgement, live *metav1.Condition) bool {
+	if j.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
+		return false
+	}
+	programmed := find(c.Conditions, p.w.Keys.Programmed)
+	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
 // advised is a refusal with its way out. Advice that was given stays: it would change with every port that others get,
@@ -57,7 +69,7 @@ func (p *pass) programmedCondition(c *member, j *judgement) metav1.Condition {
 		return condition(kind, false, AddressPending, p.said.addressPending)
 	case j.reason == Disabled:
 		return condition(kind, false, Disabled, j.message)
-	case j.carryOn && live != nil && live.Status == metav1.ConditionFalse:
+	case j.carryOn && live != nil && live.Reason == string(Disabled):
 		return *live
 	case j.carryOn:
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze))
@@ -92,18 +104,17 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 }
 
 // setCondition puts a condition into the patch if it differs from what is there.
-func (p *pass) setCondition(c *member, want metav1.Condition, patch *ChannelPatch) bool {
+func (p *pass) setCondition(c *member, want *metav1.Condition, patch *ChannelPatch) bool {
 	live := find(c.Conditions, want.Type)
-	want.LastTransitionTime = metav1.NewTime(p.now)
-	if live != nil {
-		if live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
-			return false
-		}
-		if live.Status == want.Status {
-			want.LastTransitionTime = live.LastTransitionTime
-		}
+	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
+		return false
 	}
-	patch.Conditions = append(patch.Conditions, want)
+	set := *want
+	set.LastTransitionTime = metav1.NewTime(p.now)
+	if live != nil && live.Status == want.Status {
+		set.LastTransitionTime = live.LastTransitionTime
+	}
+	patch.Conditions = append(patch.Conditions, set)
 	return true
 }
 

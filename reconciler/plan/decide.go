@@ -15,8 +15,7 @@ func decide(w *World) *pass {
 	if before != nil {
 		p.write(before)
 		p.placeholderLater()
-		p.showAll()
-		p.tellEdges()
+		p.tellEdges(p.showAll())
 	}
 	return p
 }
@@ -34,6 +33,7 @@ func judge(w *World) (*pass, *established) {
 		p.freeze(freeze, &before)
 		return p, nil
 	}
+	p.tellUnfrozen()
 	p.incumbents()
 	p.newcomers()
 	p.deferrals()
@@ -43,7 +43,6 @@ func judge(w *World) (*pass, *established) {
 
 // finish puts everything into its order.
 func (p *pass) finish() *Plan {
-	p.verdictList()
 	slices.SortFunc(p.plan.Confirm, CompareKeys)
 	slices.SortFunc(p.plan.Standing, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
@@ -70,7 +69,7 @@ func (p *pass) orphan() {
 	if p.w.Mux != nil && p.w.Mux.Deleting {
 		message = textMuxDeleting(p.w.Key)
 	}
-	for _, c := range p.channels {
+	for _, c := range p.sorted {
 		j := &c.judgement
 		j.reason, j.message = reason, message
 		if len(c.Problems) > 0 {

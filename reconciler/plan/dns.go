@@ -24,18 +24,19 @@ type dns struct {
 // gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that had it first, for
 // as long as any of its channels asks for it. One that isn't granted is dropped, and its channel stays.
 func (p *pass) gatherNames() {
-	var attached []*member
-	for _, c := range p.channels {
-		if c.attached {
-			attached = append(attached, c)
+	var asking []*member
+	for _, c := range p.sorted {
+		if c.attached && len(c.Hostnames) > 0 {
+			asking = append(asking, c)
 		}
 	}
+	asking = byAge(asking)
 	g := &gathering{pass: p, before: map[string]string{}, holders: map[string]string{}}
 	for _, holder := range p.w.Ledger.Ledger.Hostnames {
 		g.before[holder.Hostname] = holder.Namespace
 	}
 	p.dns.of = map[types.NamespacedName][]string{}
-	g.askAll(attached)
+	g.askAll(asking)
 	owners := p.ownersNames()
 	owns := make(map[string]bool, len(owners))
 	for _, name := range owners {
@@ -48,7 +49,7 @@ func (p *pass) gatherNames() {
 		}
 	}
 	p.dns.all.Hostnames = slices.Sorted(slices.Values(slices.Concat(owners, p.dns.ours.Hostnames)))
-	p.proxied(attached)
+	p.proxied(asking)
 }
 
 type gathering struct {
@@ -59,9 +60,9 @@ type gathering struct {
 }
 
 // askAll asks for all names: first for those that a namespace had, then for the others.
-func (g *gathering) askAll(attached []*member) {
+func (g *gathering) askAll(asking []*member) {
 	for _, incumbents := range [...]bool{true, false} {
-		for _, c := range attached {
+		for _, c := range asking {
 			for _, name := range c.Hostnames {
 				if (g.before[name] == c.Key.Namespace) == incumbents {
 					g.ask(c, name)
@@ -110,9 +111,9 @@ func (g *gathering) deny(c *member, reason validation.Reason, message string) {
 }
 
 // proxied is on if all channels that say anything say so. What the mux's owner set stays, and is said.
-func (p *pass) proxied(attached []*member) {
+func (p *pass) proxied(asking []*member) {
 	wish := validation.Unset
-	for _, c := range attached {
+	for _, c := range asking {
 		switch {
 		case len(p.dns.of[c.Key]) == 0 || c.Proxied == validation.Unset || c.Proxied == validation.Garbled:
 		case c.Proxied == validation.Off:

@@ -85,35 +85,39 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 	return nil
 }
 
-// tellEdges says, once for all of them, which channels got their first backends and which lost their last.
-func (p *pass) tellEdges() {
-	var gained, lost []string
-	others := false
-	for _, c := range p.channels {
-		live := find(c.Conditions, p.w.Keys.BackendsReady)
-		had := live != nil && live.Status == metav1.ConditionTrue
-		has := c.attached && c.Backends == Backed
-		switch {
-		case c.deferred || c.Backends == Unknown:
-			others = others || had
-		case c.drifted:
-			others = others || has
-		case has && !had:
-			gained = append(gained, c.Key.String())
-		case had && !has:
-			lost = append(lost, c.Key.String())
-		default:
-			others = others || has
-		}
+// edges are the channels that got their first backends, and those that lost their last.
+type edges struct {
+	gained, lost []string
+	others       bool // some have had backends all the while
+}
+
+func (e *edges) note(c *member, live *metav1.Condition) {
+	had := live != nil && live.Status == metav1.ConditionTrue
+	has := c.attached && c.Backends == Backed
+	switch {
+	case c.deferred || c.Backends == Unknown:
+		e.others = e.others || had
+	case c.drifted:
+		e.others = e.others || has
+	case has && !had:
+		e.gained = append(e.gained, c.Key.String())
+	case had && !has:
+		e.lost = append(e.lost, c.Key.String())
+	default:
+		e.others = e.others || has
 	}
-	if len(gained)+len(lost) == 0 {
+}
+
+// tellEdges says it once for all of them.
+func (p *pass) tellEdges(e edges) {
+	if len(e.gained)+len(e.lost) == 0 {
 		return
 	}
 	reason := MuxEndpointsChanged
-	if len(lost) == 0 && !others {
+	if len(e.lost) == 0 && !e.others {
 		reason = MuxEndpointsCreated
 	}
-	p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: reason, Message: textEdges(gained, lost)})
+	p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: reason, Message: textEdges(e.gained, e.lost)})
 }
 
 // problems are what a Service's own mistakes are told as.

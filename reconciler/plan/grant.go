@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -129,15 +131,19 @@ func (g *grant) number(w *wanted, number int32) *refusal {
 // conflict says who has the number.
 func (g *grant) conflict(w *wanted, holder *Claim) *refusal {
 	no := &refusal{
-		reason: MuxPortConflict, message: textConflict(w.port.Name, holder), advice: g.wayOut(holder.Slot()),
-		slot: holder.Slot(), holder: holder.Owner.Channel,
+		reason: MuxPortConflict, advice: g.wayOut(holder.Slot()), slot: holder.Slot(), holder: holder.Owner.Channel,
 	}
 	switch {
 	case holder.State == InGrace:
 		no.until = holder.Until
 	case holder.State == Releasing && g.w.Mux.Grace > 0:
-		no.until = g.now.Add(g.w.Mux.Grace)
+		no.until = g.now.Add(g.w.Mux.Grace) // as the ledger will say once this pass is done
 	}
+	said := no.until
+	if g.published(holder) {
+		said = time.Time{} // it is still on the mux, and its grace begins in some later pass
+	}
+	no.message = textConflict(w.port.Name, holder, said)
 	return no
 }
 

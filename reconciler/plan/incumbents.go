@@ -5,19 +5,27 @@ import (
 )
 
 // incumbents goes over all claims that were there before, and decides which of them stay. Whoever has ports keeps them
-// before anybody else gets any. First all let go what they let go, then all get what they ask for instead: so nobody
-// waits for a number only because of the order they come in.
+// before anybody else gets any. First all let go what they let go, then those who ask for something instead get it, the
+// oldest first: so nobody waits for a number only because of the order they come in.
 func (p *pass) incumbents() {
 	p.absentees()
 	p.graces()
-	edits := make([]edit, 0, len(p.channels))
-	for _, c := range p.channels {
-		if p.inForce(c) && p.mayHaveAny(c) {
-			edits = append(edits, p.letGo(c))
+	var asking []*member
+	edits := map[*member]*edit{}
+	for _, c := range p.sorted {
+		if !p.inForce(c) || !p.mayHaveAny(c) {
+			continue
 		}
+		e := p.letGo(c)
+		if len(e.wanted) == 0 {
+			p.reconsider(&e) // which is nobody else's business
+			continue
+		}
+		asking = append(asking, c)
+		edits[c] = &e
 	}
-	for i := range edits {
-		e := &edits[i]
+	for _, c := range byAge(asking) {
+		e := edits[c]
 		p.reconsider(e)
 		if e.channel.refusal != nil {
 			p.refused = append(p.refused, e)

@@ -79,7 +79,7 @@ func (p *pass) refuse(c *member, no *refusal) {
 // deferrals are of channels that were refused what is free once this pass is done. Whoever is told no meanwhile would
 // be told yes right after.
 func (p *pass) deferrals() {
-	for _, c := range p.channels {
+	for _, c := range p.sorted {
 		j := &c.judgement
 		if j.refusal == nil {
 			continue

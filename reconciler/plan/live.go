@@ -105,7 +105,7 @@ func (p *pass) unclaimed(port *corev1.ServicePort) bool {
 	}
 	if p.derived == nil {
 		p.derived = map[string]bool{}
-		for _, c := range p.channels {
+		for _, c := range p.sorted {
 			for i := range c.Ports {
 				p.derived[derivedName(PortID{c.Key, c.Ports[i].Name, c.Ports[i].Protocol})] = true
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // Every sentence that users read. Each names the object, the value and the way out, and none has a time in it that
-// would change from pass to pass.
+// changes from pass to pass.
 
 func textMuxNotFound(mux types.NamespacedName) string {
 	return fmt.Sprintf("there is no mux %s: create it, a LoadBalancer Service with the multiplexer annotation, or name "+
@@ -22,6 +22,17 @@ func textMuxDeleting(mux types.NamespacedName) string {
 	return fmt.Sprintf("the mux %s is being deleted: create it again, or make this channel anew under another", mux)
 }
 
+func textUnserved(mux types.NamespacedName, by Server) string {
+	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: make the Service anew under a mux that is, or have that "+
+		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+		textServer(by), listed(by.Namespaces, ", "), mux, mux.Namespace)
+}
+
+// textServer begins what a reconciler tells of itself, and tells its words from another's.
+func textServer(by Server) string {
+	return fmt.Sprintf("the reconciler %s looks after muxes ", by.Name)
+}
+
 func textDeleting() string { return "the Service is being deleted" }
 
 func textPaused(key string) string {
@@ -30,6 +41,18 @@ func textPaused(key string) string {
 
 func textWaiting(mux types.NamespacedName, freeze *Freeze) string {
 	return fmt.Sprintf("nothing is decided for the mux %s until this is mended: %s", mux, freeze.Message)
+}
+
+func textBlocked(mux *ObservedMux, blocked *Blocked) string {
+	what := "the ports of the mux " + mux.Key.String()
+	if blocked.Ledger {
+		what = fmt.Sprintf("the ledger of the mux %s (ConfigMap %s)", mux.Key, mux.Ledger)
+	}
+	return fmt.Sprintf("the API server doesn't take %s; it is tried again until it does: %s", what, blocked.Words)
+}
+
+func textUnfrozen(before string) string {
+	return "ports are given and taken again; until now: " + before
 }
 
 func textUnexplained(port *corev1.ServicePort) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -74,10 +75,13 @@ func textLeaving(port string, slot Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which is just being taken off the mux", port, slot)
 }
 
-func textConflict(port string, holder *Claim) string {
+func textConflict(port string, holder *Claim, until time.Time) string {
 	state := "has it"
 	if holder.State != Held {
 		state = "had it and may come back for it"
+	}
+	if !until.IsZero() {
+		state += " until " + textUntil(until)
 	}
 	return fmt.Sprintf("port %q asks for %s, and %s (port %q) %s", port, holder.Slot(), holder.Owner.Channel,
 		holder.Owner.Name, state)

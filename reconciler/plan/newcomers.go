@@ -11,12 +11,16 @@ import (
 // then leaves what it got: if that was why another was refused, all is done again without it. Who was refused on the
 // way is asked once more at the end.
 func (p *pass) newcomers() {
-	var waiting []*grant
-	for _, c := range p.channels {
+	var asking []*member
+	for _, c := range p.sorted {
 		if !p.inForce(c) && c.reason == "" {
-			if g := p.admit(c); g != nil {
-				waiting = append(waiting, g)
-			}
+			asking = append(asking, c)
+		}
+	}
+	var waiting []*grant
+	for _, c := range byAge(asking) {
+		if g := p.admit(c); g != nil {
+			waiting = append(waiting, g)
 		}
 	}
 	left := waiting

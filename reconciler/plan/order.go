@@ -2,26 +2,30 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
+	"strings"
 )
 
-// byName returns members in the order of their names. What is compared lies side by side: to look for it in thousands of
-// objects takes longer than to sort.
+// byName returns members in the order of their names: by namespace, then within each. What is compared lies side by side:
+// to look for it in thousands of objects takes longer than to sort.
 func byName(members []member) []*member {
 	type entry struct {
-		key types.NamespacedName
-		of  *member
+		name string
+		of   *member
 	}
-	entries := make([]entry, len(members))
+	within := map[string][]entry{}
 	for i := range members {
-		entries[i] = entry{members[i].Key, &members[i]}
+		key := &members[i].Key
+		within[key.Namespace] = append(within[key.Namespace], entry{key.Name, &members[i]})
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return CompareKeys(a.key, b.key) })
-	sorted := make([]*member, len(entries))
-	for i := range entries {
-		sorted[i] = entries[i].of
+	sorted := make([]*member, 0, len(members))
+	for _, namespace := range slices.Sorted(maps.Keys(within)) {
+		entries := within[namespace]
+		slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+		for i := range entries {
+			sorted = append(sorted, entries[i].of)
+		}
 	}
 	return sorted
 }

@@ -23,7 +23,6 @@ type member struct {
 type pass struct {
 	w        *World
 	now      time.Time
-	channels []*member // oldest first, then by name
 	sorted   []*member // by namespace and name
 	byKey    map[types.NamespacedName]*member
 	disables bool // some channel is disabled
@@ -81,7 +80,6 @@ func begin(w *World) *pass {
 		}
 	}
 	p.sorted = byName(members)
-	p.channels = byAge(p.sorted)
 	return p
 }
 

@@ -92,6 +92,8 @@ type MuxPatch struct {
 // ChannelPatch is all that is written on a channel, at once, through its status.
 type ChannelPatch struct {
 	Channel types.NamespacedName
+	// ResourceVersion, if it is set, is what it must be at to be written.
+	ResourceVersion string
 	// Address is what it shows from now on, if SetAddress is true.
 	Address    []corev1.LoadBalancerIngress
 	SetAddress bool

@@ -10,7 +10,7 @@ import (
 
 // Channel predicts what becomes of a channel of this mux that is made, or changed from what it was; before is nil if it
 // was none of this mux. It says what the change brings: nothing of one that asks for what it asked for before, and
-// nothing twice. With hide, holders in other namespaces aren't named.
+// nothing twice. With hide, nobody in other namespaces is named: neither holders nor who else may attach.
 func (o *Outlook) Channel(before *ObservedChannel, after ObservedChannel, hide bool) []Prediction {
 	if before != nil && before.Mux != after.Mux {
 		before = nil
@@ -83,6 +83,9 @@ func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool
 		Problem: validation.Problem{Reason: now.reason, Field: "spec.loadBalancerClass", Message: now.message},
 		Effect:  textNothing(),
 		Proven:  o.proves(after, now),
+	}
+	if hide && now.reason == NamespaceNotAllowed {
+		said.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
 	}
 	if now.attached {
 		said.Effect = textKeeps()

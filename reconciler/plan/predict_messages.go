@@ -22,6 +22,10 @@ func textHiddenHolder(port string, slot Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which a channel of another namespace has", port, slot)
 }
 
+func textHiddenNamespaces(mux types.NamespacedName, namespace string) string {
+	return fmt.Sprintf("namespace %s may not attach to the mux %s: ask the mux's owner, or use another", namespace, mux)
+}
+
 func textNearlyFull(mux *ObservedMux, left int) string {
 	which := "max-ports"
 	if mux.Cap.Reason != "" {

@@ -25,6 +25,8 @@ const (
 
 	// MuxNotFound is a channel that names no mux.
 	MuxNotFound validation.Reason = "MuxNotFound"
+	// MuxNotServed is a channel whose mux is in a namespace that a reconciler doesn't look after, and nobody else seems to.
+	MuxNotServed validation.Reason = "MuxNotServed"
 	// MuxPortConflict is a number that somebody else has.
 	MuxPortConflict validation.Reason = "MuxPortConflict"
 	// MuxPortLimitExceeded is a channel that doesn't fit under the mux's cap.
@@ -39,7 +41,7 @@ const (
 	ProtocolNotAllowed validation.Reason = "ProtocolNotAllowed"
 	// OutOfRange is a number outside of where it may be.
 	OutOfRange validation.Reason = "OutOfRange"
-	// MuxPatchRefused is a channel whose ports the API server didn't take.
+	// MuxPatchRefused is a channel whose ports the API server didn't take, or a mux for which it takes nothing.
 	MuxPatchRefused validation.Reason = "MuxPatchRefused"
 
 	// MuxPortsChanged is a mux whose ports were changed.
@@ -57,6 +59,8 @@ const (
 	MuxExternalDNSAnnotationConflict validation.Reason = "MuxExternalDnsAnnotationConflict"
 	// MuxPaused is a mux that its owner paused.
 	MuxPaused validation.Reason = "MuxPaused"
+	// MuxUnfrozen is a mux that was frozen, and isn't any more.
+	MuxUnfrozen validation.Reason = "MuxUnfrozen"
 	// PortAllocationStoreInvalid is a ledger that can't be gone by.
 	PortAllocationStoreInvalid validation.Reason = "PortAllocationStoreInvalid"
 	// UnexplainedPort is a port of the mux that looks like ours and is nobody's.

@@ -81,7 +81,7 @@ func (r *rebuilding) index(edited []Claim) {
 			r.edited[nameOf(&claim)] = claim
 		}
 	}
-	for _, c := range r.channels {
+	for _, c := range byAge(r.sorted) {
 		for i := range c.Ports {
 			port := portOf{c, &c.Ports[i]}
 			for _, name := range [...]string{derivedName(port.id()), legacyName(port.id())} {

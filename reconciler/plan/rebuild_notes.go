@@ -5,7 +5,7 @@ import "nowake.ai/svc-lb-mux/validation"
 // takeNotes believes channels about ports that aren't on the mux: it may have been made anew. They get no more so than
 // they would by asking, and like a newcomer all or nothing, unless some of their ports are on the mux.
 func (r *rebuilding) takeNotes() {
-	for _, c := range r.channels {
+	for _, c := range byAge(r.sorted) {
 		if len(c.Problems) > 0 || c.Deleting || !r.w.Mux.Namespaces.Allows(c.Key.Namespace) {
 			continue
 		}

@@ -8,24 +8,34 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// showAll decides what each channel is to look like. Addresses come off before ports go, and on after they came.
-func (p *pass) showAll() {
+// showAll decides what each channel is to look like. Addresses come off before ports go, and on after they came. All that
+// is to be told of a channel is told in one visit: what it says lies scattered, and takes longer to fetch than to compare.
+func (p *pass) showAll() edges {
 	p.index()
+	all, turned := p.noVerdicts(), edges{}
 	for _, c := range p.sorted {
-		j := &c.judgement
-		if j.deferred {
-			p.hideDeferred(c, j)
-			continue
-		}
-		patch := p.show(c, j)
-		switch {
-		case len(patch.Why) == 0:
-			p.plan.InPlace[c.Key] = patch.Fingerprint
-		case patch.SetAddress && len(patch.Address) == 0:
-			p.plan.Hide = append(p.plan.Hide, patch)
-		default:
-			p.plan.Show = append(p.plan.Show, patch)
-		}
+		p.showOne(c)
+		all.add(p, c)
+		turned.note(c, find(c.Conditions, p.w.Keys.BackendsReady))
+	}
+	p.plan.Verdicts = all.list
+	return turned
+}
+
+func (p *pass) showOne(c *member) {
+	j := &c.judgement
+	if j.deferred {
+		p.hideDeferred(c, j)
+		return
+	}
+	patch := p.show(c, j)
+	switch {
+	case len(patch.Why) == 0:
+		p.plan.InPlace[c.Key] = patch.Fingerprint
+	case patch.SetAddress && len(patch.Address) == 0:
+		p.plan.Hide = append(p.plan.Hide, patch)
+	default:
+		p.plan.Show = append(p.plan.Show, patch)
 	}
 }
 
@@ -86,9 +96,9 @@ func (p *pass) show(c *member, j *judgement) ChannelPatch {
 		patch.Address, patch.SetAddress = want.address, true
 		patch.Why = append(patch.Why, textAddress(want.address))
 	}
-	for _, condition := range want.conditions {
-		if p.setCondition(c, condition, &patch) {
-			patch.Why = append(patch.Why, textCondition(condition))
+	for i := range want.conditions {
+		if condition := &want.conditions[i]; p.setCondition(c, condition, &patch) {
+			patch.Why = append(patch.Why, textCondition(*condition))
 		}
 	}
 	if want.dropsBacking && find(c.Conditions, p.w.Keys.BackendsReady) != nil {

@@ -23,6 +23,8 @@ func (p *pass) standing(before *established) *Freeze {
 		return &Freeze{PortAllocationStoreInvalid, before.broken}
 	case mux.Disabled:
 		return &Freeze{MuxPaused, textPaused(p.w.Keys.Disabled)}
+	case p.w.Blocked != nil:
+		return &Freeze{MuxPatchRefused, textBlocked(mux, p.w.Blocked)}
 	}
 	return nil
 }
@@ -33,7 +35,7 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 	p.say(Event{
 		Object: p.w.Key, Warning: freeze.Reason != MuxPaused, Reason: freeze.Reason, Message: freeze.Message,
 	})
-	for _, c := range p.channels {
+	for _, c := range p.sorted {
 		j := &c.judgement
 		switch {
 		case before.guessed && p.showed(c): // it has ports, for all we know
@@ -53,8 +55,14 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 	}
 	slices.SortFunc(p.plan.InForce, compareClaims)
 	p.measure()
-	p.showAll()
-	p.tellEdges()
+	p.tellEdges(p.showAll())
+}
+
+// tellUnfrozen says once that what froze the mux is over.
+func (p *pass) tellUnfrozen() {
+	if p.w.Frozen != "" {
+		p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: MuxUnfrozen, Message: textUnfrozen(p.w.Frozen)})
+	}
 }
 
 // showed is true if a channel was told that it has ports: it shows an address, or what it says in its status, which only

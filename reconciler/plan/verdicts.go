@@ -6,27 +6,31 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// verdictList is what was decided, for whoever asks.
-func (p *pass) verdictList() {
+// verdicts are what was decided, for whoever asks.
+type verdicts struct {
+	list  []Verdict
+	ports []PortVerdict // of all of them
+}
+
+func (p *pass) noVerdicts() verdicts {
 	ports := 0
-	for _, c := range p.channels {
+	for _, c := range p.sorted {
 		ports += len(c.Ports)
 	}
-	list, all := make([]Verdict, 0, len(p.channels)), make([]PortVerdict, 0, ports)
-	for _, c := range p.sorted {
-		j := &c.judgement
-		accepted, _ := p.acceptedCondition(c, j)
-		from := len(all)
-		for i := range c.Ports {
-			all = append(all, p.portVerdict(c, &c.Ports[i]))
-		}
-		list = append(list, Verdict{
-			Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue,
-			Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
-			Programmed: j.attached && len(p.w.Mux.Address) > 0, Ports: all[from:len(all):len(all)],
-		})
+	return verdicts{make([]Verdict, 0, len(p.sorted)), make([]PortVerdict, 0, ports)}
+}
+
+func (v *verdicts) add(p *pass, c *member) {
+	accepted, _ := p.acceptedCondition(c, &c.judgement)
+	from := len(v.ports)
+	for i := range c.Ports {
+		v.ports = append(v.ports, p.portVerdict(c, &c.Ports[i]))
 	}
-	p.plan.Verdicts = list
+	v.list = append(v.list, Verdict{
+		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue,
+		Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
+		Programmed: c.attached && len(p.w.Mux.Address) > 0, Ports: v.ports[from:len(v.ports):len(v.ports)],
+	})
 }
 
 func (p *pass) portVerdict(c *member, port *validation.ChannelPort) PortVerdict {

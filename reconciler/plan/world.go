@@ -33,9 +33,20 @@ type World struct {
 	Unpublished map[types.NamespacedName][]Slot
 	// Stuck are channels whose address couldn't be taken off: their ports stay until it is.
 	Stuck map[types.NamespacedName]bool
+	// Blocked is set while the API server doesn't take what is written for the whole mux.
+	Blocked *Blocked
+	// Frozen is what froze the mux when it was decided about last; empty if nothing did, or if that isn't known.
+	Frozen string
 	// InPlace is what this process has seen in place as decided, by channel, and under Key for the mux itself. What
 	// differs now though the decision is the same was changed by somebody else.
 	InPlace map[types.NamespacedName]Fingerprint
+}
+
+// Blocked says what the API server didn't take of a mux, whichever channels it is for, and in which words.
+type Blocked struct {
+	// Ledger is true for its ledger, false for its ports.
+	Ledger bool
+	Words  string
 }
 
 // Liveness is what a live read said of a channel that the cache doesn't show.

@@ -7,7 +7,7 @@ import { badge } from './parts.js'
 import { channelStates, linkStates, state } from './words.js'
 
 const titles = { service: 'Service', class: 'Class', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
-const again = 5000 // how often to ask anew for what the stream doesn't tell, such as a Service that is no channel yet
+const again = 1000 // how often to ask anew for what the stream doesn't tell, such as a Service that is no channel yet
 
 export function servicePage(app, root, key) {
   const known = h('datalist', { id: 'channels' })
@@ -26,6 +26,7 @@ export function servicePage(app, root, key) {
     if (asking) { missed = true; return }
     asking = true
     clearTimeout(timer)
+    if (document.hidden) { asking = false; timer = setTimeout(look, again); return }
     try {
       const chain = await ask('api/why?service=' + encodeURIComponent(key))
       mux = chain.mux

@@ -1,0 +1,129 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+func forbidden(words string) error {
+	return fmt.Errorf("write the ledger: %w", apierrors.NewForbidden(corev1.Resource("configmaps"), "mux", errors.New(words)))
+}
+
+// TestWhatKeepsTheWholeMuxFromBeingWritten is told if it won't pass by itself, in words that stay.
+func TestWhatKeepsTheWholeMuxFromBeingWritten(t *testing.T) {
+	line := lineOf(t, answering{})
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	line.Now = func() time.Time { return now }
+	o := &observed{memory: newMemory()}
+	b := &o.memory.blocked
+	trouble := apierrors.NewInternalError(errors.New("failed calling webhook"))
+	for _, passing := range []error{
+		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")), fmt.Errorf("service x: %w", errBehind),
+		apierrors.NewServiceUnavailable("x"), errors.New("connection refused"),
+	} {
+		if _, err := line.block(t.Context(), o, true, passing); err == nil || b.said != nil {
+			t.Errorf("%v: it is told as %v", passing, b.said)
+		}
+	}
+	now = now.Add(lasting)
+	if _, err := line.block(t.Context(), o, true, trouble); err != nil || b.said == nil || !strings.Contains(b.said.Words, "failed calling webhook") {
+		t.Errorf("trouble that lasts is %v, and told as %v", err, b.said)
+	}
+
+	*b = block{}
+	if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil || b.said == nil {
+		t.Fatalf("a refusal is %v, and told as %v", err, b.said)
+	}
+	first := b.said
+	var pauses []time.Duration
+	for range 5 {
+		if got := b.waits(now); got != first {
+			t.Errorf("it is decided by %v", got)
+		}
+		pauses = append(pauses, b.until.Sub(now))
+		now = b.until
+		if got := b.waits(now); got != nil || !o.trial(&plan.Plan{}) || o.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
+			t.Errorf("once it is time, it is decided by %v", got)
+		}
+		if next := o.memory.nextTry(); !next.IsZero() {
+			t.Errorf("it is to be tried at %s, while it is", next)
+		}
+		if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.said != first {
+			t.Errorf("what is said changes with what is used: %v, %v", b.said, err)
+		}
+	}
+	if text := fmt.Sprint(pauses); text != "[2s 4s 8s 10s 10s]" {
+		t.Errorf("the pauses are %s", text)
+	}
+	if _, err := line.block(t.Context(), o, true, forbidden("by a policy")); err != nil || b.said == first {
+		t.Errorf("another refusal is %v, and told as %v", err, b.said)
+	}
+}
+
+// TestWordsFit: what somebody's webhook says has no bounds, and ends anywhere.
+func TestWordsFit(t *testing.T) {
+	if got := words(errors.New(strings.Repeat("ä", maxWords))); len(got) > maxWords+3 || got != strings.ToValidUTF8(got, "?") {
+		t.Errorf("it has %d bytes: %q", len(got), got)
+	}
+}
+
+// unread is an API server that has no ConfigMaps for us.
+type unread struct{ answering }
+
+func (unread) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return forbidden("cannot get resource")
+}
+
+// TestALedgerThatMayNotBeReadFreezes with the API server's words, and trouble that may pass doesn't.
+func TestALedgerThatMayNotBeReadFreezes(t *testing.T) {
+	line := lineOf(t, answering{})
+	keys := line.Language.Keys()
+	line.Ledgers, line.Board = ledger.NewStore(keys, nothing{}, unread{}, nil), ledger.NewBoard(nil)
+	line.OnMux = noSlices
+	o := &observed{memory: newMemory()}
+	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
+	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
+	if err := line.observeLedger(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	read := o.world.Ledger
+	if read.Condition != plan.Unreadable || !strings.Contains(read.Why, "ConfigMap claims") || !strings.Contains(read.Why, "cannot get") {
+		t.Errorf("it is read as %+v", read)
+	}
+	line.Ledgers = ledger.NewStore(keys, nothing{}, away{}, nil)
+	if err := line.observeLedger(t.Context(), o); err == nil {
+		t.Error("an API server that is busy freezes the mux")
+	}
+}
+
+// nothing is an empty cache.
+type nothing struct{ client.Reader }
+
+func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("configmaps"), "claims")
+}
+
+// away is an API server that is just busy.
+type away struct{ answering }
+
+func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewServiceUnavailable("busy")
+}
+
+func noSlices(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return nil, nil
+}

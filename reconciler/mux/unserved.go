@@ -1,0 +1,83 @@
+package mux
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// An unserved channel names a mux in a namespace that isn't among those of this process. If it is another reconciler's, that
+// one tells it what it gets; if it is nobody's, the channel would wait forever and not know for what.
+
+// othersPatience is how long a channel waits for another reconciler to say something before it is told that this one won't.
+const othersPatience = 10 * time.Second
+
+// setupUnserved has a manager tell them. With all namespaces there are none.
+func (l *Line) setupUnserved(m manager.Manager) error {
+	if len(l.Namespaces) == 0 {
+		return nil
+	}
+	unserved, err := controller.New("unserved", m, controller.Options{Reconciler: reconcile.Func(l.reconcileUnserved)})
+	if err != nil {
+		return err
+	}
+	return unserved.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onUnserved()))
+}
+
+func (l *Line) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
+	look := func(q queue, svc *corev1.Service) {
+		if l.isUnserved(svc) {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(svc)})
+		}
+	}
+	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) { look(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) { look(q, e.ObjectNew) },
+	}
+}
+
+func (l *Line) isUnserved(svc *corev1.Service) bool {
+	return l.Language.Classify(svc).Channel() && !l.LooksAfter(l.muxOf(svc))
+}
+
+func (l *Line) reconcileUnserved(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	svc, err := l.service(ctx, request.NamespacedName)
+	if err != nil || svc == nil || !l.isUnserved(svc) {
+		return reconcile.Result{}, err
+	}
+	if wait := svc.CreationTimestamp.Add(othersPatience).Sub(l.Now()); wait > 0 && wait <= othersPatience {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	seen := plan.ReadChannel(l.Language, svc)
+	patch := plan.Unserved(l.Language.Keys(), &seen, l.muxOf(svc), l.server(), l.Now())
+	if patch == nil {
+		return reconcile.Result{}, nil
+	}
+	again, err := l.patchAside(ctx, svc, patch)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: behindPause}, nil // somebody told it something meanwhile
+	}
+	return again, err
+}
+
+func (l *Line) server() plan.Server { return plan.Server{Name: l.Name, Namespaces: l.Namespaces} }
+
+// asideFrom is what to take off a Service when this reconciler goes for good; nil if nothing.
+func (l *Line) asideFrom(svc *corev1.Service) *plan.ChannelPatch {
+	if patch := l.stray(svc); patch != nil || !l.isUnserved(svc) {
+		return patch
+	}
+	seen := plan.ReadChannel(l.Language, svc)
+	return plan.NoLongerUnserved(l.Language.Keys(), &seen, l.server())
+}

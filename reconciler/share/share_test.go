@@ -1,0 +1,24 @@
+package share
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+func TestEqualTextsAreOne(t *testing.T) {
+	type node string
+	a, b, other := node(strings.Clone("node-1")), node(strings.Clone("node-1")), node("node-2")
+	if unsafe.StringData(string(a)) == unsafe.StringData(string(b)) {
+		t.Fatal("they are one already")
+	}
+	var none *node
+	empty := node("")
+	Texts(&a, &b, &other, none, &empty)
+	if a != "node-1" || b != "node-1" || other != "node-2" || empty != "" {
+		t.Errorf("they are %q, %q, %q, %q now", a, b, other, empty)
+	}
+	if unsafe.StringData(string(a)) != unsafe.StringData(string(b)) {
+		t.Error("each has a room of its own")
+	}
+}
