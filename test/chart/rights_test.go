@@ -63,3 +63,31 @@ func TestTheGoodbyeHasTheReconcilersRights(t *testing.T) {
 		}
 	}
 }
+
+// TestHelmTestHasLogs: `helm test --logs` takes each hook of a test for a pod that is still there.
+func TestHelmTestHasLogs(t *testing.T) {
+	objects := render(t)
+	tests := 0
+	for _, object := range objects {
+		meta := object.(metav1.Object)
+		if meta.GetAnnotations()["helm.sh/hook"] != "test" {
+			continue
+		}
+		tests++
+		if _, is := object.(*corev1.Pod); !is {
+			t.Errorf("%T %s is a test, and no pod", object, meta.GetName())
+		}
+		if policy := meta.GetAnnotations()["helm.sh/hook-delete-policy"]; policy != "before-hook-creation" {
+			t.Errorf("%s is gone before its log is read: %s", meta.GetName(), policy)
+		}
+	}
+	if tests != 1 {
+		t.Errorf("%d tests", tests)
+	}
+	named[*rbacv1.Role](t, objects, "svc-mux-test")
+	for _, role := range all[*rbacv1.Role](render(t, "--set=rbac.create=false")) {
+		if strings.Contains(role.Name, "test") {
+			t.Errorf("rbac.create=false makes %s", role.Name)
+		}
+	}
+}

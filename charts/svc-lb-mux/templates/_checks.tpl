@@ -8,6 +8,10 @@ time, so one that includes this is enough.
 {{- include "svc-mux.checkMuxNamespaces" . -}}
 {{- include "svc-mux.checkMuxName" . -}}
 {{- include "svc-mux.checkPrefix" . -}}
+{{- include "svc-mux.checkReplicas" . -}}
+{{- include "svc-mux.checkEnv" . -}}
+{{- include "svc-mux.checkMux" . -}}
+{{- include "svc-mux.checkTimes" . -}}
 {{- if and .Values.webhook.predictions.strict (not .Values.webhook.predictions.enabled) -}}
 {{- fail "webhook.predictions.strict denies what predictions find, and those are off: set webhook.predictions.enabled=true too" -}}
 {{- end -}}

@@ -28,6 +28,26 @@ Neither part has a dot, so no two pairs are written alike.
 {{ printf "%s-webhook" (include "svc-mux.fullname" . | trunc 55 | trimSuffix "-") }}
 {{- end -}}
 
+{{- /*
+Whether the default mux is there, is to have no placeholder, and has none. helm template can't know, and neither can Argo CD.
+*/ -}}
+{{- define "svc-mux.unheld" -}}
+{{- $mux := .Values.defaultLoadBalancer -}}
+{{- $placeholder := get ($mux.annotations | default dict) (printf "%s/placeholder" .Values.api.prefix) -}}
+{{- if eq ($placeholder | default "" | trim) "remove" -}}
+{{- with (lookup "v1" "Service" .Release.Namespace $mux.name).spec -}}
+{{- $held := false -}}
+{{- range .ports -}}{{- if and (eq (int .port) 101) (eq (.protocol | default "TCP") "TCP") -}}{{- $held = true -}}{{- end -}}{{- end -}}
+{{- not $held -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What `helm test` runs, and its ServiceAccount. */ -}}
+{{- define "svc-mux.test" -}}
+{{ printf "%s-test" (include "svc-mux.fullname" . | trunc 58 | trimSuffix "-") }}
+{{- end -}}
+
 {{- /* The Secret that the webhook's pods serve with. */ -}}
 {{- define "svc-mux.certSecret" -}}
 {{- if eq .Values.certs.mode "provided" -}}

@@ -21,11 +21,16 @@
 {{- if kindIs "map" .Values.env -}}
 {{- range $name, $value := .Values.env }}
 - name: {{ $name }}
-  value: {{ $value | toString | quote }}
+  value: {{ include "svc-mux.word" $value | quote }}
 {{- end -}}
 {{- else if .Values.env -}}
 {{ toYaml .Values.env }}
 {{- end -}}
+{{- end -}}
+
+{{- /* A number of a values file is a float, which toString would write as 1e+06. */ -}}
+{{- define "svc-mux.word" -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
 {{- end -}}
 
 {{- /* The value that this environment gives one name; empty if none. */ -}}
@@ -69,6 +74,11 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- end }}
 {{- if eq .Values.certs.mode "selfManaged" }}
 - --self-managed-secret={{ include "svc-mux.certSecret" . }}
+{{- with .Values.certs.selfManaged }}
+- --self-managed-ca-duration={{ .caDuration }}
+- --self-managed-duration={{ .duration }}
+- --self-managed-renew-before={{ .renewBefore }}
+{{- end }}
 {{- end }}
 {{- if .Values.backends.legacyEndpoints }}
 - --legacy-endpoints
