@@ -104,13 +104,13 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 	products := []binaries.Product{binaries.Pod()}
 	if *all {
 		products = append(products, binaries.Kwok(), binaries.CertManager(), binaries.Helm3(), binaries.Helm4(),
-			binaries.Flux(), binaries.Argo())
+			binaries.Flux(), binaries.Argo(), binaries.Cilium())
 	}
 	dirs, err := cluster.Binaries(ctx, products...)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"kubernetes", "pod", "kwok", "certmanager", "helm3", "helm4", "flux", "argo"} {
+	for _, name := range []string{"kubernetes", "pod", "kwok", "certmanager", "helm3", "helm4", "flux", "argo", "cilium"} {
 		if dir, ok := dirs[name]; ok {
 			fmt.Fprintln(out, dir)
 		}

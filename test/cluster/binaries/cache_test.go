@@ -233,6 +233,8 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 
 		"../../gitops/flux/go.mod": "github.com/fluxcd/pkg/ssa v" + FluxVersion,
 		"../../gitops/argo/go.mod": "github.com/argoproj/argo-cd/gitops-engine v" + ArgoVersion,
+
+		"../../dataplane/foreign/cilium/go.mod": "github.com/cilium/cilium v" + CiliumVersion,
 	}
 	for _, k := range kubernetesModfiles {
 		pins["kubernetes/"+k.modfile] = "k8s.io/kubernetes v" + k.version

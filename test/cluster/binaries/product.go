@@ -99,6 +99,15 @@ func Argo() Product {
 	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo", cost: "1 to 2 minutes"}
 }
 
+// Cilium is the part of its operator that gives load balancers their addresses, with the resources that its pools are.
+func Cilium() Product {
+	return Product{
+		Name: "cilium", Version: CiliumVersion, folder: "../dataplane/foreign/cilium", pkg: ".", binary: "cilium",
+		copies: []copied{{"github.com/cilium/cilium", "pkg/k8s/apis/cilium.io/client/crds/v2alpha1", "crds"}},
+		cost:   "2 to 4 minutes",
+	}
+}
+
 // Pod is the small program that test pods run.
 func Pod() Product {
 	return Product{Name: "pod", Version: "0", folder: "pod", pkg: ".", binary: "pod", cost: "seconds"}

@@ -26,6 +26,7 @@ const (
 	CertManagerVersion = "1.21.2"
 	FluxVersion        = "0.78.0"                            // of github.com/fluxcd/pkg/ssa
 	ArgoVersion        = "0.0.0-20260914071520-c9c369efcc5b" // of Argo CD's gitops-engine, which has no other
+	CiliumVersion      = "1.15.19"
 )
 
 // KubernetesVersion is the version that the environment asks for.

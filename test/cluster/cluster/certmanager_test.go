@@ -57,6 +57,7 @@ spec: {selector: {app: hook}, ports: [{port: 443, targetPort: 8443}]}
 `
 
 func TestCertManagerFromItsChart(t *testing.T) {
+	t.Parallel()
 	c := Start(t, Nodes(1), CertManager())
 	if releases := c.Helm(t, "list", "-A", "-q"); releases != "cert-manager\n" {
 		t.Errorf("helm list: %q", releases)
@@ -68,6 +69,7 @@ func TestCertManagerFromItsChart(t *testing.T) {
 }
 
 func TestCertManagerAsProcesses(t *testing.T) {
+	t.Parallel()
 	c := Start(t, CertManager())
 	issues(t, c)
 	out, err := c.TryKubectl(t.Context(), `{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: bad},

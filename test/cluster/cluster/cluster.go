@@ -101,19 +101,11 @@ func (c *Cluster) up(ctx context.Context) (err error) {
 		return err
 	}
 	c.background, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.prepare(ctx); err != nil {
-		return err
+	steps := []step{{"make its network and its keys", c.prepare}, {"start the API server", c.startAPIServer}}
+	if !c.options.apiOnly {
+		steps = append(steps, step{"start the controllers", c.startControllers}, step{"start what was asked for besides", c.startExtras})
 	}
-	if err := c.startAPIServer(ctx); err != nil {
-		return err
-	}
-	if c.options.apiOnly {
-		return nil
-	}
-	if err := c.startControllers(ctx); err != nil {
-		return err
-	}
-	return c.startExtras(ctx)
+	return c.take(ctx, startLimit, steps)
 }
 
 func (c *Cluster) programs(ctx context.Context) (map[string]string, error) {
@@ -189,7 +181,7 @@ func (c *Cluster) dump(t testing.TB) {
 // until waits for a condition, looking often: what we wait for takes milliseconds. It gives up when a component
 // that it depends on has ended.
 func (c *Cluster) until(ctx context.Context, what string, ok func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s are over", patience))
 	defer cancel()
 	for {
 		err := ok(ctx)
@@ -206,7 +198,7 @@ func (c *Cluster) until(ctx context.Context, what string, ok func(context.Contex
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return fmt.Errorf("interrupted while waiting until %s", what)
 			}
-			return fmt.Errorf("%s: not after a minute: %w", what, err)
+			return fmt.Errorf("%s: not yet: %w: %w", what, context.Cause(ctx), err)
 		case <-time.After(25 * time.Millisecond):
 		}
 	}

@@ -16,6 +16,7 @@ import (
 )
 
 func TestControlPlane(t *testing.T) {
+	t.Parallel()
 	c := Start(t, WithProvider(), Audit())
 	t.Run("the version is the one that was asked for", func(t *testing.T) {
 		want, err := binaries.KubernetesVersion()
@@ -182,6 +183,7 @@ func componentsFail(t *testing.T, c *Cluster) {
 }
 
 func TestTwoClustersDoNotMeet(t *testing.T) {
+	t.Parallel()
 	one, two := Start(t), Start(t, IPTables())
 	createService(t, one, "mine")
 	if out := two.Kubectl(t, "get", "services", "-o", "name"); out != "service/kubernetes\n" {

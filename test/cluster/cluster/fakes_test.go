@@ -31,6 +31,7 @@ spec: {selector: {app: crowd}, ports: [{name: http, port: 80, targetPort: 8080}]
 `
 
 func TestAThousandFakePods(t *testing.T) {
+	t.Parallel()
 	c := Start(t, Kwok())
 	if err := c.AddFakeNodes(t.Context(), 5); err != nil {
 		t.Fatal(err)

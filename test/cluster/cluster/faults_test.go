@@ -19,6 +19,7 @@ import (
 
 // TestFaultsOnARealAPIServer holds the fault proxy to its word where it will be used.
 func TestFaultsOnARealAPIServer(t *testing.T) {
+	t.Parallel()
 	c := Start(t)
 	listener, err := c.Inside().Listen("tcp", controlPlaneIP+":7443")
 	if err != nil {

@@ -41,15 +41,15 @@ func victim(nodes string) {
 }
 
 func TestNothingIsLeftOfAClusterWhoseTestWasKilled(t *testing.T) {
+	t.Parallel()
 	nodes := 0
 	if os.Getuid() == 0 {
 		nodes = 1
 	}
-	before := traces(t)
 	dir, kill := startVictim(t, nodes)
-	during := traces(t)
-	for kind, list := range during {
-		if kind != "mounts" && len(list) <= len(before[kind]) {
+	f := footprintOf(t, dir)
+	for kind, list := range f.traces(t) {
+		if kind != "mounts" && len(list) == 0 {
 			t.Errorf("while the cluster runs there are no %s to be seen: this test would see nothing left, either", kind)
 		}
 	}
@@ -58,9 +58,9 @@ func TestNothingIsLeftOfAClusterWhoseTestWasKilled(t *testing.T) {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s is there", dir)
 		}
-		for kind, list := range traces(t) {
-			if extra := without(list, before[kind]); len(extra) > 0 {
-				return fmt.Errorf("%s are left: %v", kind, extra)
+		for kind, list := range f.traces(t) {
+			if len(list) > 0 {
+				return fmt.Errorf("%s are left: %v", kind, list)
 			}
 		}
 		return nil
@@ -91,60 +91,96 @@ func startVictim(t *testing.T, nodes int) (dir string, kill func()) {
 	}
 }
 
-// traces are what a cluster could leave on this machine.
-func traces(t *testing.T) map[string][]string {
+// footprint tells one cluster's traces from those of others, which come and go on this machine meanwhile.
+type footprint struct {
+	dir  string
+	born map[string]bool // its processes, by number and time of birth: numbers are used again
+	nets map[string]bool // its network namespaces: whatever is in one is its own, too
+}
+
+// footprintOf looks at a cluster that runs: its keeper, and all that descends from it.
+func footprintOf(t *testing.T, dir string) *footprint {
 	t.Helper()
-	found := map[string][]string{}
-	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	f := &footprint{dir: dir, born: map[string]bool{}, nets: map[string]bool{}}
+	here, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
-	for _, link := range links {
-		if name, err := os.Readlink(link); err == nil && !seen[name] {
-			seen[name] = true
-			found["network namespaces"] = append(found["network namespaces"], name)
+	family := map[string]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range processes(t) {
+			if f.born[p.born] || !family[p.parent] && !strings.HasPrefix(p.command, "svc-lb-mux-keeper "+dir) {
+				continue
+			}
+			family[p.pid], f.born[p.born], grown = true, true, true
+			if p.net != here { // the keeper is outside
+				f.nets[p.net] = true
+			}
 		}
 	}
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range commands {
-		line, err := os.ReadFile(file)
-		if err == nil && (strings.Contains(string(line), host.Root()+"/") || strings.Contains(string(line), "/run/node-")) {
-			found["processes"] = append(found["processes"], strings.ReplaceAll(string(line), "\x00", " "))
+	return f
+}
+
+// traces are what of the cluster is on this machine.
+func (f *footprint) traces(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{"processes": nil, "network namespaces": nil, "mounts": nil}
+	for _, p := range processes(t) {
+		if f.nets[p.net] {
+			found["network namespaces"] = append(found["network namespaces"], p.net)
+		}
+		if f.born[p.born] || f.nets[p.net] || strings.Contains(p.command, f.dir) {
+			found["processes"] = append(found["processes"], p.pid+" "+p.command)
 		}
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found["mounts"] = strings.Split(string(mounts), "\n")
-	if os.Getuid() == 0 {
-		groups, err := filepath.Glob("/sys/fs/cgroup/*/svc-lb-mux/*")
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, f.dir) || strings.Contains(line, "/run/node-") || strings.Contains(line, "upperdir=/run/var") {
+			found["mounts"] = append(found["mounts"], line)
+		}
+	}
+	if os.Getuid() != 0 {
+		return found // and no cgroups
+	}
+	found["cgroups"] = nil
+	for _, hierarchies := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		groups, err := filepath.Glob(filepath.Join(hierarchies, "svc-lb-mux", filepath.Base(f.dir)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		unified, err := filepath.Glob("/sys/fs/cgroup/svc-lb-mux/*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		found["cgroups"] = append(groups, unified...)
+		found["cgroups"] = append(found["cgroups"], groups...)
 	}
 	return found
 }
 
-func without(list, known []string) []string {
-	old := map[string]bool{}
-	for _, item := range known {
-		old[item] = true
+type process struct{ pid, parent, born, net, command string }
+
+// processes are all that this machine has; those that end while they are looked at are none.
+func processes(t *testing.T) []process {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
 	}
-	var rest []string
-	for _, item := range list {
-		if !old[item] {
-			rest = append(rest, item)
+	var found []process
+	for _, dir := range dirs {
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		// A name may have blanks and brackets in it.
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if err != nil || len(fields) < 20 {
+			continue
 		}
+		p := process{pid: filepath.Base(dir), parent: fields[1]}
+		p.born = p.pid + " " + fields[19]
+		p.net, _ = os.Readlink(filepath.Join(dir, "ns", "net")) // a zombie has none
+		if line, err := os.ReadFile(filepath.Join(dir, "cmdline")); err == nil {
+			p.command = strings.ReplaceAll(string(line), "\x00", " ")
+		}
+		found = append(found, p)
 	}
-	return rest
+	return found
 }

@@ -9,6 +9,7 @@ import (
 
 // TestImagesOfOurDockerfileRun builds both images as a user does, and runs them as restricted pods on a real node.
 func TestImagesOfOurDockerfileRun(t *testing.T) {
+	t.Parallel()
 	requireNodes(t)
 	dist := t.TempDir()
 	root, err := filepath.Abs("../../..")

@@ -107,9 +107,11 @@ func networkOf(i int) nodeNetwork {
 	}
 }
 
-// kernelSettings make a namespace pass packets on. IPv6 is left to our routes alone.
+// kernelSettings make a namespace pass packets on. IPv6 is left to our routes alone. What a bridge hands from one node to
+// another isn't for the control plane's kube-proxy to look at, which it is by default where the kernel has that.
 func kernelSettings() string {
-	script := "echo 1 > /proc/sys/net/ipv4/ip_forward\n"
+	script := "echo 1 > /proc/sys/net/ipv4/ip_forward\n" +
+		"for f in /proc/sys/net/bridge/bridge-nf-call-ip*tables; do [ ! -e $f ] || echo 0 > $f; done\n"
 	if haveIPv6() {
 		script += "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding\n" +
 			"echo 0 > /proc/sys/net/ipv6/conf/all/accept_dad\n"

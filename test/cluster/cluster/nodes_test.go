@@ -18,6 +18,7 @@ import (
 )
 
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	c := Start(t, Nodes(2), WithProvider())
 	c.Apply(t, web)
 	c.Kubectl(t, "rollout", "status", "deployment/web", "--timeout=60s")

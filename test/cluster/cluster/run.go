@@ -122,20 +122,26 @@ func (c *Cluster) Apply(t testing.TB, manifests string) {
 	}
 }
 
-// Eventually waits until something holds, and fails the test with its last error if it doesn't within a minute.
+// patience is how long is waited for what takes seconds at most: a machine that is busy otherwise fails no test.
+const patience = 2 * time.Minute
+
+// Eventually waits until something holds, and fails the test with its last error if it doesn't.
 func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for {
+	for pause := 25 * time.Millisecond; ; pause = min(pause*5/4, slowest) {
 		err := ok(ctx)
 		if err == nil {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not after a minute: %v", what, err)
-		case <-time.After(25 * time.Millisecond):
+			t.Fatalf("%s: not after %s: %v", what, patience, err)
+		case <-time.After(pause):
 		}
 	}
 }
+
+// slowest is how rarely is looked for what takes long: each look costs the test's cluster time, and those beside it.
+const slowest = 250 * time.Millisecond

@@ -5,10 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// startLimit is many times what a start takes on a busy machine, once its programs are built. A start that is stuck would
+// else end with the whole test binary, in a heap of goroutines.
+const startLimit = 5 * time.Minute
+
+// A step of a start has a name, for whoever must know where it was stuck.
+type step struct {
+	name string
+	take func(context.Context) error
+}
+
+func (c *Cluster) take(ctx context.Context, limit time.Duration, steps []step) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("a cluster must start within %s", limit))
+	defer cancel()
+	// What runs in the background waits for the cluster, too: when the start ends by its limit, so does that.
+	stop := context.AfterFunc(ctx, c.cancel)
+	defer stop()
+	for _, step := range steps {
+		if err := step.take(ctx); err != nil {
+			return fmt.Errorf("start a cluster: %s: %w", step.name, err)
+		}
+	}
+	return nil
+}
 
 // startAPIServer starts it on its etcd, and waits until it serves.
 func (c *Cluster) startAPIServer(ctx context.Context) error {

@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
 func TestAPIServerOnly(t *testing.T) {
@@ -28,7 +31,36 @@ func TestAPIServerOnly(t *testing.T) {
 	}
 }
 
+func TestAStartThatIsStuckSaysWhere(t *testing.T) {
+	t.Parallel()
+	h, err := host.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{Host: h}
+	c.background, c.cancel = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	err = c.take(t.Context(), 100*time.Millisecond, []step{
+		{"dig", func(context.Context) error { return nil }},
+		{"pour concrete", func(ctx context.Context) error { return c.script(ctx, "", "sleep 98766") }},
+		{"hang the doors", func(context.Context) error { t.Error("it went on"); return nil }},
+	})
+	for _, want := range []string{"start a cluster: pour concrete: ", "sleep 98766", "a cluster must start within 100ms"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("there is no %q in %v", want, err)
+		}
+	}
+	if c.background.Err() == nil {
+		t.Error("what runs in the background for the cluster still waits for it")
+	}
+}
+
 func TestWarmStart(t *testing.T) {
+	t.Parallel()
 	begun := time.Now()
 	c := Start(t)
 	createService(t, c, "first")

@@ -15,6 +15,7 @@ const nobody = 65534
 
 // TestWithoutRoot runs the control plane's own test once more as a plain user, in a user namespace.
 func TestWithoutRoot(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("the whole suite runs without root here already")
 	}

@@ -52,7 +52,9 @@ func (m *machine) start(conn *net.UnixConn, command Command, files []*os.File) {
 		m.obey(conn, pid)
 	}()
 	status := <-ended
-	_ = send(conn, response{Exited: &status})
+	if err := send(conn, response{Exited: &status}); err != nil {
+		return // the caller learns from the closed connection that there is nothing to wait for
+	}
 	// A socket that is closed with a signal still unread loses the message above: let the caller hang up first.
 	<-hungUp
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,14 +40,24 @@ func makeCgroups(path string) {
 		return
 	}
 	for _, hierarchy := range hierarchies() {
-		group := hierarchy
-		for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
-			handDown(group)
-			group = filepath.Join(group, name)
-			_ = os.Mkdir(group, 0o755)
-			inheritCpuset(group)
+		// The group above all hosts' goes with the last of them, which may be just now: then it is made again.
+		for range 10 {
+			if err := makeCgroup(hierarchy, path); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
 		}
 	}
+}
+
+func makeCgroup(hierarchy, path string) (err error) {
+	group := hierarchy
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		handDown(group)
+		group = filepath.Join(group, name)
+		err = os.Mkdir(group, 0o755)
+		inheritCpuset(group)
+	}
+	return err
 }
 
 // handDown lets the groups below use every controller of a v2 group; v1 has no such file.

@@ -11,15 +11,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
 	Reexec()
-	if os.Getenv("HOST_TEST_VICTIM") != "" {
+	switch os.Getenv("HOST_TEST_PART") {
+	case "victim":
 		victim()
+	case "stranger":
+		stranger()
 	}
 	os.Exit(m.Run())
 }
@@ -184,7 +190,7 @@ func victim() {
 
 func TestNothingIsLeftOfAHostWhoseOwnerWasKilled(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), "HOST_TEST_VICTIM=1")
+	cmd.Env = append(os.Environ(), "HOST_TEST_PART=victim")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -273,17 +279,83 @@ func TestASignalMeetsTheEnd(t *testing.T) {
 	}
 }
 
+// ends waits for a process that ends by itself, and soon.
+func ends(t *testing.T, h *Host, command Command) error {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("its end is not reported"))
+	defer cancel()
+	p, err := h.Run(command)
+	if err != nil {
+		return err
+	}
+	var exit *ExitError
+	if err := p.Wait(ctx); !errors.As(err, &exit) || exit.Code != 7 {
+		return fmt.Errorf("%v: %w, not the exit code 7", command.Args, err)
+	}
+	return nil
+}
+
+func TestTheEndOfAHostsFirstProcessIsReported(t *testing.T) {
+	var starters sync.WaitGroup
+	for range 4 { // more than there are processors, so that init is interrupted wherever it can be
+		starters.Go(func() {
+			for range 25 {
+				h, err := Start()
+				if err == nil {
+					err = errors.Join(ends(t, h, Command{Args: []string{"/bin/sh", "-c", "exit 7"}}), h.Close())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	starters.Wait()
+}
+
+func TestTheEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
+	h := start(t)
+	nets := []string{"", "one", "two", "three"}
+	for _, name := range nets[1:] {
+		if out, err := run(t, h, "/sbin/ip", "netns", "add", name); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	commands := []string{
+		"exit 7",
+		"ip -batch - <<'END'\nlink set lo up\nEND\nexit 7",
+		"(/bin/sleep 0.01 &); exit 7", // leaves an orphan to init
+	}
+	var starters sync.WaitGroup
+	for first := range 8 {
+		starters.Go(func() {
+			for i := range 250 {
+				err := ends(t, h, Command{Args: []string{"/bin/sh", "-c", commands[(first+i)%len(commands)]}, Net: nets[i%len(nets)]})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	starters.Wait()
+}
+
+// stranger finds a folder in the hosts' place that everybody may write to: in a /tmp of its own, so that no other test's
+// hosts miss theirs.
+func stranger() {
+	exit(errors.Join(unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""), os.Mkdir(Root(), 0o700), os.Chmod(Root(), 0o777), func() error {
+		_, err := Start()
+		return err
+	}()))
+}
+
 func TestAFolderThatIsNotOursIsRefused(t *testing.T) {
-	start(t) // so that it is there
-	if err := os.Chmod(Root(), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Start()
-	if restored := os.Chmod(Root(), 0o700); restored != nil {
-		t.Fatal(restored)
-	}
-	if err == nil || !strings.Contains(err.Error(), Root()) {
-		t.Errorf("a folder that everybody can write to: %v", err)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "HOST_TEST_PART=stranger")
+	cmd.SysProcAttr = namespaces()
+	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // which makes this machine's mounts private to it
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), Root()+" is no folder that belongs to you alone") {
+		t.Errorf("a folder that everybody can write to: %v %s", err, out)
 	}
 }
 

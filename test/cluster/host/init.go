@@ -32,7 +32,11 @@ func serve(dir string) error {
 		_ = os.Unsetenv(variable)
 	}
 	standFirm()
-	go m.bury()
+	// Asked for before anybody may call: the death of a child that nobody was told of would be noticed with the next
+	// one's, and whoever waits for the first one starts no second.
+	deaths := make(chan os.Signal, 1)
+	signal.Notify(deaths, syscall.SIGCHLD)
+	go m.bury(deaths)
 	fmt.Fprint(report, "ready")
 	_ = report.Close()
 	for {
@@ -121,9 +125,7 @@ func loopbackUp() error {
 }
 
 // bury reaps every child: our own, and the orphans that fall to PID 1.
-func (m *machine) bury() {
-	deaths := make(chan os.Signal, 1)
-	signal.Notify(deaths, syscall.SIGCHLD)
+func (m *machine) bury(deaths <-chan os.Signal) {
 	for range deaths {
 		for m.buryOne() {
 		}

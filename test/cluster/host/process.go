@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // A Command is a program to run on the host.
@@ -32,10 +33,19 @@ type Process struct {
 	err    error
 }
 
+// Environment is what a program has that is given none.
+func Environment() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
+}
+
+// patience is how long a host may take to start a program, or to tell of the end of one that was killed. Both take
+// milliseconds; a host that doesn't answer must not take whoever asked with it.
+const patience = time.Minute
+
 // Run starts a program on the host.
 func (h *Host) Run(command Command) (*Process, error) {
 	if command.Env == nil {
-		command.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
+		command.Env = Environment()
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -48,7 +58,9 @@ func (h *Host) Run(command Command) (*Process, error) {
 			files[i] = null
 		}
 	}
-	got, err := h.call(context.Background(), request{Start: &command}, files...)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("no answer from the host's init in %s", patience))
+	defer cancel()
+	got, err := h.call(ctx, request{Start: &command}, files...)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", strings.Join(command.Args, " "), err)
 	}
@@ -114,7 +126,12 @@ func (p *Process) Wait(ctx context.Context) error {
 		return p.err
 	case <-ctx.Done():
 		_ = p.Signal(syscall.SIGKILL)
-		<-p.done
+	}
+	select {
+	case <-p.done:
 		return fmt.Errorf("%s: killed: %w", p.name, context.Cause(ctx))
+	case <-time.After(patience):
+		return fmt.Errorf("%s (pid %d on its host): killed: %w: and %s later its host hasn't told of its end", p.name, p.Pid,
+			context.Cause(ctx), patience)
 	}
 }

@@ -4,6 +4,8 @@
 //	pod webhook   an admission webhook that denies what is labelled deny=me; TLS from /tls
 //	pod pause     holds a pod's namespaces, as the pause image does
 //	pod say WORD  prints it, for kubectl exec
+//	pod ask N URL fetches it N times, and prints an answer a line
+//	pod leave N   makes the pod that it runs in unready, and waits N seconds: what to do before one ends
 //
 // It uses the standard library alone, so that its sources are all that it depends on.
 package main
@@ -31,8 +33,12 @@ func main() {
 		pause()
 	case "say":
 		fmt.Println(strings.Join(os.Args[2:], " "))
+	case "leave":
+		err = leave(os.Args[2:])
+	case "ask":
+		err = ask(os.Args[2:])
 	default:
-		err = fmt.Errorf("usage: pod serve|webhook|pause|say, not %q", verb)
+		err = fmt.Errorf("usage: pod serve|webhook|pause|say|ask|leave, not %q", verb)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

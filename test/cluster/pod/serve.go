@@ -38,11 +38,12 @@ func serve(port string) error {
 	return <-drained
 }
 
-// handler tells its name, and its readiness, which a test can change: POST /unready, POST /ready.
+// handler tells its name, who asks (/from), and its readiness, which a test can change: POST /unready, POST /ready.
 func handler(name string) http.Handler {
 	var unready atomic.Bool
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })
+	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RemoteAddr) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if unready.Load() {
