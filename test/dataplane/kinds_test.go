@@ -1,0 +1,169 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/dataplane/packets"
+)
+
+// testKinds has a channel for each way in which a Service's ports can be.
+func testKinds(t *testing.T, w *world) {
+	w.mux(t, "kinds", annotation("port-range", "20000-20099,30303"))
+	w.Apply(t, app("tcp", 1)+app("udp", 1)+app("both", 1)+twoServers+version("old-version", 8080)+version("new-version", 9090))
+	w.Apply(t, channel("dns-tcp", "kinds", "tcp", "dns:53", "{name: dns, port: 53, targetPort: 8080, protocol: TCP}")+
+		channel("dns-udp", "kinds", "udp", "dns:53", "{name: dns, port: 53, targetPort: 8080, protocol: UDP}")+
+		channel("paired", "kinds", "both", "p2p-tcp:auto,p2p-udp:auto",
+			"{name: p2p-tcp, port: 30303, targetPort: 8080, protocol: TCP}", "{name: p2p-udp, port: 30303, targetPort: 8080, protocol: UDP}")+
+		channel("two-servers", "kinds", "two-servers", "a:auto,b:auto", "{name: a, port: 80, targetPort: 8081}", "{name: b, port: 81, targetPort: 8082}")+
+		channel("two-versions", "kinds", "two-versions", "http:auto", "{name: http, port: 80, targetPort: web}")+
+		channel("sctp", "kinds", "tcp", "s:auto", "{name: s, port: 9, targetPort: 9, protocol: SCTP}")+
+		strings.Replace(channel("only-6", "kinds", "both", "http:auto", onePort), "ipFamilyPolicy: PreferDualStack", "ipFamilies: [IPv6]", 1))
+	w.rolledOut(t, "tcp", "udp", "both", "two-servers", "old-version", "new-version")
+
+	for name, run := range map[string]func(*testing.T){
+		"53/TCP and 53/UDP are two channels": func(t *testing.T) {
+			w.onEach(t, "dns-tcp", "dns", packets.HTTP, ofApp("tcp"))
+			w.onEach(t, "dns-udp", "dns", packets.UDP, ofApp("udp"))
+		},
+		"TCP and UDP under one number": func(t *testing.T) {
+			ports := w.ports(t, shop, "paired")
+			if ports["p2p-tcp"] != ports["p2p-udp"] {
+				t.Errorf("they are apart: %v", ports)
+			}
+			w.onEach(t, "paired", "p2p-tcp", packets.HTTP, ofApp("both"))
+			w.onEach(t, "paired", "p2p-udp", packets.UDP, ofApp("both"))
+		},
+		"several ports of one pod": func(t *testing.T) {
+			w.onEach(t, "two-servers", "a", packets.HTTP, ofApp("server-a"))
+			w.onEach(t, "two-servers", "b", packets.HTTP, ofApp("server-b"))
+		},
+		"a named target port that differs between pods":            func(t *testing.T) { w.bothVersionsAnswer(t) },
+		"a channel of IPv6 alone is served over IPv6, and no more": func(t *testing.T) { w.onlySix(t) },
+		"SCTP is programmed": func(t *testing.T) { w.sctp(t) },
+	} {
+		t.Run(name, run)
+	}
+}
+
+// onEach asks a channel's port from outside on each address that it shows, which are of all families that there are.
+func (w *world) onEach(t *testing.T, name, port string, ask asking, right func(string) bool) {
+	t.Helper()
+	number := w.ports(t, shop, name)[port]
+	addresses := w.addresses(t, shop, name)
+	if want := len(w.service(t, shop, name).Spec.IPFamilies); len(addresses) != want {
+		t.Errorf("%s shows %v, and has %d families", name, addresses, want)
+	}
+	for _, ip := range addresses {
+		w.answers(t, w.Outside(), ask, at(ip, number), right)
+	}
+}
+
+// twoServers is a pod of two containers, each with a name and a port of its own.
+const twoServers = `
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: two-servers, namespace: ` + shop + `}
+spec:
+  selector: {matchLabels: {app: two-servers}}
+  template:
+    metadata: {labels: {app: two-servers}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: a, image: "` + cluster.PodImage + `", args: [serve], env: [{name: PORT, value: "8081"}, {name: POD_NAME, value: server-a}]}
+      - {name: b, image: "` + cluster.PodImage + `", args: [serve], env: [{name: PORT, value: "8082"}, {name: POD_NAME, value: server-b}]}`
+
+// version is one of an app whose port "web" is at different numbers, behind one channel.
+func version(name string, port int) string {
+	return fmt.Sprintf(`
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: %[2]s}
+spec:
+  selector: {matchLabels: {version: %[1]s}}
+  template:
+    metadata: {labels: {app: two-versions, version: %[1]s}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: serve
+        image: %[3]s
+        args: [serve]
+        env: [{name: PORT, value: "%[4]d"}]
+        ports: [{name: web, containerPort: %[4]d}]`, name, shop, cluster.PodImage, port)
+}
+
+func (w *world) bothVersionsAnswer(t *testing.T) {
+	address := w.public(t, "two-versions", "http")
+	old, new := ofApp("old-version"), ofApp("new-version")
+	var answered []bool
+	cluster.Eventually(t, "both versions answer", func(ctx context.Context) error {
+		pod, err := packets.HTTP(ctx, w.Outside(), address)
+		if err != nil {
+			return err
+		}
+		if !old(pod) && !new(pod) {
+			t.Fatalf("%q answers", pod)
+		}
+		answered = append(answered, old(pod))
+		if !slices.Contains(answered, true) || !slices.Contains(answered, false) {
+			return fmt.Errorf("of %d answers, all came from one", len(answered))
+		}
+		return nil
+	})
+}
+
+// onlySix: the mux's other address doesn't answer there, though it has the port.
+func (w *world) onlySix(t *testing.T) {
+	families := w.service(t, edge, "kinds").Spec.IPFamilies
+	if !slices.Contains(families, corev1.IPv6Protocol) {
+		t.Skip("NOT COVERED: this kernel has no IPv6")
+	}
+	number := w.ports(t, shop, "only-6")["http"]
+	for _, ip := range w.addresses(t, edge, "kinds") {
+		if isIPv6(ip) {
+			w.answers(t, w.Outside(), packets.HTTP, at(ip, number), ofApp("both"))
+			continue
+		}
+		if pod, err := packets.HTTP(t.Context(), w.Outside(), at(ip, number)); err == nil {
+			t.Errorf("%q answers over IPv4", pod)
+		}
+	}
+}
+
+// sctp goes as far as the kernel's rules: whether it speaks the protocol is the kernel's own affair.
+func (w *world) sctp(t *testing.T) {
+	cluster.Eventually(t, "the channel is programmed", func(context.Context) error {
+		svc := w.service(t, shop, "sctp")
+		if !says(svc, "Programmed", metav1.ConditionTrue) {
+			return fmt.Errorf("its status is %v", svc.Status)
+		}
+		return nil
+	})
+	ports, err := publicOf(w.service(t, shop, "sctp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if carried := w.service(t, edge, "kinds").Spec.Ports; !slices.ContainsFunc(carried, func(p corev1.ServicePort) bool {
+		return p.Protocol == corev1.ProtocolSCTP && int(p.Port) == ports["s"]
+	}) {
+		t.Errorf("the mux has %v, and not %d/SCTP", carried, ports["s"])
+	}
+	cluster.Eventually(t, "kube-proxy has it", func(ctx context.Context) error {
+		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "nft list ruleset 2>/dev/null | grep -i sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
+		if err == nil && !strings.Contains(out.Stdout, fmt.Sprint(ports["s"])) {
+			err = fmt.Errorf("its rules for SCTP are %q", out.Stdout)
+		}
+		return err
+	})
+}

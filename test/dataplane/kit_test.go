@@ -1,0 +1,222 @@
+// Package dataplane is about packets: what a client gets that asks a mux's address, with the product installed from its
+// chart, on real nodes, under the real kube-proxy in both of its modes.
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/dataplane/packets"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+const (
+	prefix = "svc-mux.nowake.ai"
+	// edge is where the muxes are, shop where most channels are.
+	edge, shop = "edge", "shop"
+	// fakeApps is in how many namespaces the crowd of apps is.
+	teams = 5
+)
+
+// world is a cluster of two nodes with the product on it.
+type world struct {
+	*cluster.Cluster
+	life context.Context // as long as the cluster's
+}
+
+// start leaves the choice of kube-proxy's mode to the caller. Two reconcilers run, so that one can take over.
+func start(t *testing.T, mode ...cluster.Option) *world {
+	t.Helper()
+	options := append(mode, cluster.Nodes(2, product.Archives(t)...), cluster.Kwok(), cluster.WithProvider(), cluster.Helm())
+	w := &world{cluster.Start(t, options...), t.Context()}
+	if err := w.AddFakeNodes(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AnswerForFakePods(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2")
+	w.namespaces(t, edge, shop)
+	return w
+}
+
+func (w *world) namespaces(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := w.Client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mux makes one in the namespace edge, and waits for its address.
+func (w *world) mux(t *testing.T, name string, annotations ...string) {
+	t.Helper()
+	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service,
+		metadata: {name: %s, namespace: %s, annotations: {%s/multiplexer: "true", %s}},
+		spec: {type: LoadBalancer, ipFamilyPolicy: PreferDualStack, ports: [{name: placeholder, port: 101}]}}`,
+		name, edge, prefix, strings.Join(annotations, ", ")))
+	w.address(t, edge, name)
+}
+
+func annotation(key, value string) string { return fmt.Sprintf("%s/%s: %q", prefix, key, value) }
+
+// channel is a Service of the namespace shop on a mux. Ports are as in YAML: "{name: http, port: 80, targetPort: 8080}".
+func channel(name, mux, app, externalPorts string, ports ...string) string {
+	return channelIn(shop, name, mux, app, externalPorts, ports...)
+}
+
+func channelIn(namespace, name, mux, app, externalPorts string, ports ...string) string {
+	return fmt.Sprintf(`
+---
+{apiVersion: v1, kind: Service,
+ metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: %q}},
+ spec: {type: LoadBalancer, loadBalancerClass: %s/%s.%s, allocateLoadBalancerNodePorts: false, ipFamilyPolicy: PreferDualStack,
+  selector: {app: %s}, ports: [%s]}}`,
+		name, namespace, prefix, externalPorts, prefix, mux, edge, app, strings.Join(ports, ", "))
+}
+
+// onePort is the port that most channels have.
+const onePort = "{name: http, port: 80, targetPort: 8080}"
+
+// app is a Deployment in the namespace shop whose pods answer with their names, on both protocols.
+func app(name string, replicas int, more ...string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: %[2]s}
+spec:
+  replicas: %[3]d
+  selector: {matchLabels: {app: %[1]s}}
+  strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 2}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      %[5]s
+      containers:
+      - name: serve
+        image: %[4]s
+        args: [serve]
+        ports: [{name: web, containerPort: 8080}]
+        readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10}
+        # It says that it isn't ready any more, and serves until the news is everywhere.
+        lifecycle: {preStop: {exec: {command: [/pod, leave, "10"]}}}`, name, shop, replicas, cluster.PodImage, strings.Join(more, "\n      "))
+}
+
+// rolledOut waits until all pods of Deployments in the namespace shop are ready.
+func (w *world) rolledOut(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		w.Kubectl(t, "rollout", "status", "deployment/"+name, "--namespace="+shop, "--timeout=120s")
+	}
+}
+
+func (w *world) service(t *testing.T, namespace, name string) *corev1.Service {
+	t.Helper()
+	svc, err := w.Client.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+// address is a Service's first one; it is waited for.
+func (w *world) address(t *testing.T, namespace, name string) string {
+	t.Helper()
+	return w.addresses(t, namespace, name)[0]
+}
+
+// addresses are all that a Service has; one is waited for.
+func (w *world) addresses(t *testing.T, namespace, name string) (all []string) {
+	t.Helper()
+	cluster.Eventually(t, namespace+"/"+name+" has an address", func(context.Context) error {
+		for _, ingress := range w.service(t, namespace, name).Status.LoadBalancer.Ingress {
+			all = append(all, ingress.IP)
+		}
+		if len(all) == 0 {
+			return fmt.Errorf("it has none")
+		}
+		return nil
+	})
+	return all
+}
+
+// ports waits until a channel is programmed, and returns the public number of each of its ports.
+func (w *world) ports(t *testing.T, namespace, name string) map[string]int {
+	t.Helper()
+	var ports map[string]int
+	cluster.Eventually(t, namespace+"/"+name+" is programmed", func(context.Context) (err error) {
+		svc := w.service(t, namespace, name)
+		if !says(svc, "Programmed", metav1.ConditionTrue) || len(svc.Status.LoadBalancer.Ingress) == 0 {
+			return fmt.Errorf("its status is %v", svc.Status)
+		}
+		ports, err = publicOf(svc)
+		return err
+	})
+	return ports
+}
+
+func says(svc *corev1.Service, kind string, status metav1.ConditionStatus) bool {
+	return slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == prefix+"/"+kind && c.Status == status
+	})
+}
+
+// publicOf reads "http:80->20000, dns:53->53".
+func publicOf(svc *corev1.Service) (map[string]int, error) {
+	ports := map[string]int{}
+	for part := range strings.SplitSeq(svc.Annotations[prefix+"/ports"], ",") {
+		name, numbers, _ := strings.Cut(strings.TrimSpace(part), ":")
+		_, public, _ := strings.Cut(numbers, "->")
+		number, err := strconv.Atoi(public)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%s has ports %q", svc.Namespace, svc.Name, svc.Annotations[prefix+"/ports"])
+		}
+		ports[name] = number
+	}
+	return ports, nil
+}
+
+// public is where a channel's port is reached from outside.
+func (w *world) public(t *testing.T, name, port string) string {
+	t.Helper()
+	return at(w.address(t, shop, name), w.ports(t, shop, name)[port])
+}
+
+func at(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
+
+func isIPv6(ip string) bool {
+	address, err := netip.ParseAddr(ip)
+	return err == nil && address.Is6()
+}
+
+// ofApp tells whether a pod is one of a Deployment's, or the pod of that name.
+func ofApp(name string) func(pod string) bool {
+	return func(pod string) bool { return pod == name || strings.HasPrefix(pod, name+"-") }
+}
+
+type asking func(context.Context, packets.Dialer, string) (string, error)
+
+// answers waits until an address is answered by the right pod. An answer of a wrong one is never waited over.
+func (w *world) answers(t *testing.T, from packets.Dialer, ask asking, address string, right func(string) bool) {
+	t.Helper()
+	cluster.Eventually(t, address+" is answered", func(ctx context.Context) error {
+		pod, err := ask(ctx, from, address)
+		if err == nil && !right(pod) {
+			t.Errorf("%s is answered by %q", address, pod)
+		}
+		return err
+	})
+}

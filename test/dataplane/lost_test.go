@@ -1,0 +1,271 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/dataplane/packets"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+// testNoneLost asks two channels in each way, all the time. One is never touched; the other's pods come and go.
+func testNoneLost(t *testing.T, w *world) {
+	w.mux(t, "busy", annotation("port-range", "20000-20199"))
+	w.Apply(t, app("still", 2, onNode("node-1"))+app("moving", 3))
+	w.Apply(t, channel("still", "busy", "still", "tcp:auto,udp:auto", both()...)+channel("moving", "busy", "moving", "tcp:auto,udp:auto", both()...))
+	w.rolledOut(t, "still", "moving")
+	var streams []packets.Stream
+	for _, name := range []string{"still", "moving"} {
+		tcp, udp := w.public(t, name, "tcp"), w.public(t, name, "udp")
+		w.answers(t, w.Outside(), packets.HTTP, tcp, ofApp(name))
+		w.answers(t, w.Outside(), packets.UDP, udp, ofApp(name))
+		streams = append(streams,
+			packets.Stream{Name: name, Kind: packets.NewConnections, Address: tcp, Right: ofApp(name)},
+			packets.Stream{Name: name, Kind: packets.KeptConnection, Address: tcp, Right: ofApp(name)},
+			packets.Stream{Name: name, Kind: packets.Datagrams, Address: udp, Right: ofApp(name)})
+	}
+	load := packets.Start(t.Context(), w.Outside(), streams...)
+	defer load.End()
+	for _, story := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"the pods are rolled", w.roll},
+		{"3 pods become 10, then 1, then 3", w.scale},
+		{"a node is drained", w.drain},
+		{"fifty channels come and go", w.comeAndGo},
+		{"the leader is killed", w.killLeader},
+		{"the webhook is down", w.withoutWebhook},
+		{"the API server restarts", w.restartAPIServer},
+		{"the ledger is broken, and mended", w.breakLedger},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			load.Take()
+			story.run(t)
+			time.Sleep(time.Second) // for the last news to be on the wire
+			check(t, load.Take())
+			w.unready(t)
+		})
+	}
+}
+
+// both are one number over TCP and UDP.
+func both() []string {
+	return []string{"{name: tcp, port: 80, targetPort: 8080}", "{name: udp, port: 80, targetPort: 8080, protocol: UDP}"}
+}
+
+// onNode keeps pods where they aren't drained.
+func onNode(name string) string { return "nodeName: " + name }
+
+// check fails the test for each question that wasn't answered as it should have been.
+func check(t *testing.T, counts []packets.Count) {
+	t.Helper()
+	for _, count := range counts {
+		t.Logf("%s, %s: %d asked, %d lost", count.Stream.Name, count.Stream.Kind, count.Asked, len(count.Lost))
+		if count.Asked == 0 {
+			t.Errorf("%s, %s: nothing was asked", count.Stream.Name, count.Stream.Kind)
+		}
+		if len(count.Lost) > 0 {
+			t.Errorf("%s, %s: %d of %d are lost:\n%s", count.Stream.Name, count.Stream.Kind, len(count.Lost), count.Asked,
+				strings.Join(count.Lost[:min(5, len(count.Lost))], "\n"))
+		}
+	}
+}
+
+// unready shows, if the test failed, which pods Kubernetes itself took off: a busy machine may answer a probe too late.
+func (w *world) unready(t *testing.T) {
+	if t.Failed() {
+		t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason=Unhealthy"))
+	}
+}
+
+func (w *world) roll(t *testing.T) {
+	w.Kubectl(t, "rollout", "restart", "deployment/moving", "--namespace="+shop)
+	w.rolledOut(t, "moving")
+	w.onlyReadyPods(t)
+}
+
+func (w *world) scale(t *testing.T) {
+	for _, replicas := range []int{10, 1, 3} {
+		w.Kubectl(t, "scale", "deployment/moving", fmt.Sprintf("--replicas=%d", replicas), "--namespace="+shop)
+		w.rolledOut(t, "moving")
+		w.onlyReadyPods(t)
+	}
+}
+
+// onlyReadyPods waits until no pod of the moving ones is on its way out.
+func (w *world) onlyReadyPods(t *testing.T) {
+	t.Helper()
+	cluster.Eventually(t, "pods that were told to end have ended", func(ctx context.Context) error {
+		pods, err := w.Client.CoreV1().Pods(shop).List(ctx, metav1.ListOptions{LabelSelector: "app=moving"})
+		if err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if !isReady(&pods.Items[i]) || pods.Items[i].DeletionTimestamp != nil {
+				return fmt.Errorf("%s hasn't", pods.Items[i].Name)
+			}
+		}
+		return nil
+	})
+}
+
+// drain asks as `kubectl drain` does, so that pods come up elsewhere before the last of them goes: what a
+// PodDisruptionBudget is for.
+func (w *world) drain(t *testing.T) {
+	w.Apply(t, fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: moving, namespace: %s},
+		spec: {minAvailable: 2, selector: {matchLabels: {app: moving}}}}`, shop))
+	w.Kubectl(t, "drain", "node-2", "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s")
+	w.rolledOut(t, "moving")
+	w.Kubectl(t, "uncordon", "node-2")
+}
+
+func (w *world) comeAndGo(t *testing.T) {
+	var channels strings.Builder
+	for i := range 50 {
+		channels.WriteString(channel(fmt.Sprintf("guest-%d", i), "busy", "still", "http:auto", onePort))
+	}
+	w.Apply(t, channels.String())
+	for i := range 50 {
+		w.ports(t, shop, fmt.Sprintf("guest-%d", i))
+	}
+	if _, err := w.TryKubectl(t.Context(), channels.String(), "delete", "--filename=-"); err != nil {
+		t.Fatal(err)
+	}
+	w.alone(t)
+}
+
+// alone waits until the mux has the ports of the two channels that are asked, and no others.
+func (w *world) alone(t *testing.T) {
+	t.Helper()
+	cluster.Eventually(t, "the mux has four ports", func(context.Context) error {
+		if got := len(w.service(t, edge, "busy").Spec.Ports); got != 4 {
+			return fmt.Errorf("it has %d", got)
+		}
+		return nil
+	})
+}
+
+// works makes a channel, sees it answer, and takes it away: the reconciler is at work.
+func (w *world) works(t *testing.T) {
+	t.Helper()
+	w.Apply(t, channel("newcomer", "busy", "still", "http:auto", onePort))
+	w.answers(t, w.Outside(), packets.HTTP, w.public(t, "newcomer", "http"), ofApp("still"))
+	w.Kubectl(t, "delete", "service", "newcomer", "--namespace="+shop)
+	w.alone(t)
+}
+
+func (w *world) killLeader(t *testing.T) {
+	before := w.leader(t)
+	pod, _, _ := strings.Cut(before, "_")
+	w.Kubectl(t, "delete", "pod", pod, "--namespace="+product.Namespace, "--grace-period=0", "--force")
+	cluster.Eventually(t, "another leads", func(context.Context) error {
+		if now := w.leader(t); now == before {
+			return fmt.Errorf("%s still does", now)
+		}
+		return nil
+	})
+	w.works(t)
+}
+
+// leader is who holds the reconcilers' lease.
+func (w *world) leader(t *testing.T) string {
+	t.Helper()
+	leases, err := w.Client.CoordinationV1().Leases(product.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range leases.Items {
+		if holder := leases.Items[i].Spec.HolderIdentity; holder != nil {
+			return *holder
+		}
+	}
+	return ""
+}
+
+// withoutWebhook has nobody to judge new channels. What the reconciler carries isn't asked about.
+func (w *world) withoutWebhook(t *testing.T) {
+	w.Apply(t, channel("leaver", "busy", "still", "http:auto", onePort))
+	w.ports(t, shop, "leaver")
+	w.Kubectl(t, "scale", "deployment/svc-mux-webhook", "--replicas=0", "--namespace="+product.Namespace)
+	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux-webhook", "--namespace="+product.Namespace, "--timeout=60s")
+	if _, err := w.TryKubectl(t.Context(), channel("refused", "busy", "still", "http:auto", onePort), "apply", "--filename=-"); err == nil {
+		t.Error("a channel is taken without the webhook's word")
+	}
+	w.roll(t)
+	w.Kubectl(t, "delete", "service", "leaver", "--namespace="+shop)
+	w.alone(t)
+	w.Kubectl(t, "scale", "deployment/svc-mux-webhook", "--replicas=2", "--namespace="+product.Namespace)
+	w.Kubectl(t, "rollout", "status", "deployment/svc-mux-webhook", "--namespace="+product.Namespace, "--timeout=120s")
+	cluster.Eventually(t, "the webhook is reached again", func(ctx context.Context) error {
+		_, err := w.TryKubectl(ctx, channel("newcomer", "busy", "still", "http:auto", onePort), "apply", "--filename=-", "--dry-run=server")
+		return err
+	})
+	w.works(t)
+}
+
+func (w *world) restartAPIServer(t *testing.T) {
+	server := w.Component("kube-apiserver")
+	if err := server.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second) // traffic goes on without it
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.works(t)
+}
+
+// breakLedger freezes the mux: who has a port keeps it, and nobody gets one until it is mended.
+func (w *world) breakLedger(t *testing.T) {
+	ledger, err := w.Client.CoreV1().ConfigMaps(edge).Get(t.Context(), "busy-port-allocations", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.patchLedger(t, `{"data":{"allocations.json":"{broken"}}`)
+	w.Apply(t, channel("patient", "busy", "still", "http:auto", onePort))
+	cluster.Eventually(t, "the newcomer waits", func(context.Context) error {
+		svc := w.service(t, shop, "patient")
+		if !says(svc, "Accepted", metav1.ConditionFalse) {
+			return fmt.Errorf("its status is %v", svc.Status)
+		}
+		return nil
+	})
+	w.roll(t)
+	w.mend(t, ledger)
+	w.answers(t, w.Outside(), packets.HTTP, w.public(t, "patient", "http"), ofApp("still"))
+	w.Kubectl(t, "delete", "service", "patient", "--namespace="+shop)
+	w.alone(t)
+}
+
+// mend puts the ledger back as it was, as the runbook says.
+func (w *world) mend(t *testing.T, ledger *corev1.ConfigMap) {
+	t.Helper()
+	now, err := w.Client.CoreV1().ConfigMaps(edge).Get(t.Context(), ledger.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Data = ledger.Data
+	if _, err := w.Client.CoreV1().ConfigMaps(edge).Update(t.Context(), now, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) patchLedger(t *testing.T, patch string) {
+	t.Helper()
+	if _, err := w.Client.CoreV1().ConfigMaps(edge).Patch(t.Context(), "busy-port-allocations", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

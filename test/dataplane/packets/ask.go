@@ -1,0 +1,74 @@
+package packets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Dialer is where packets start: a cluster.Client, or a net.Dialer with its method's name.
+type Dialer interface {
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// patience is how long an answer is waited for. What a busy machine delays isn't lost.
+const patience = 15 * time.Second
+
+// HTTP asks an address ("203.0.113.1:80") over a connection of its own, and returns the name of the pod that answered.
+func HTTP(ctx context.Context, from Dialer, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DialContext: from.Dial, DisableKeepAlives: true}}
+	return get(ctx, client, address)
+}
+
+func get(ctx context.Context, client *http.Client, address string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/", nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return string(body), err
+}
+
+// UDP sends one datagram from a port of its own, and returns the name of the pod that answered.
+func UDP(ctx context.Context, from Dialer, address string) (string, error) {
+	conn, err := from.Dial(ctx, "udp", address)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	return echo(conn, "hello")
+}
+
+// echo says a word, and waits until it comes back with the name of whoever heard it. Other words are late.
+func echo(conn net.Conn, word string) (string, error) {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	answer := make([]byte, 2048)
+	for {
+		n, err := conn.Read(answer)
+		if err != nil {
+			return "", err
+		}
+		if name, said, _ := strings.Cut(string(answer[:n]), " "); said == word {
+			return name, nil
+		}
+	}
+}

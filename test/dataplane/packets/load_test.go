@@ -1,0 +1,96 @@
+package packets
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// here dials from this machine.
+type here struct{}
+
+func (here) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+// pod is a server on loopback that can be told to answer as another.
+type pod struct {
+	name atomic.Value
+	http *http.Server
+	udp  net.PacketConn
+	at   string
+}
+
+func newPod(t *testing.T, name string) *pod {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pod{at: listener.Addr().String()}
+	p.name.Store(name)
+	if p.udp, err = net.ListenPacket("udp", p.at); err != nil {
+		t.Fatal(err)
+	}
+	p.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, p.name.Load()) })}
+	go func() { _ = p.http.Serve(listener) }()
+	go p.echo()
+	t.Cleanup(p.end)
+	return p
+}
+
+func (p *pod) echo() {
+	buffer := make([]byte, 100)
+	for {
+		n, from, err := p.udp.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = p.udp.WriteTo(fmt.Appendf(nil, "%s %s", p.name.Load(), buffer[:n]), from)
+	}
+}
+
+func (p *pod) end() {
+	_ = p.http.Close()
+	_ = p.udp.Close()
+}
+
+func TestLoadCounts(t *testing.T) {
+	for _, kind := range []Kind{NewConnections, KeptConnection, Datagrams} {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newPod(t, "web-1")
+			l := Start(t.Context(), here{}, Stream{Name: "web", Kind: kind, Address: p.at, Right: func(pod string) bool { return pod == "web-1" }})
+			defer l.End()
+			answered := await(t, l, func(c Count) bool { return c.Asked >= 3 })
+			if len(answered.Lost) > 0 {
+				t.Errorf("answered, and counted as lost: %v", answered.Lost)
+			}
+			p.name.Store("other")
+			await(t, l, func(c Count) bool { return len(c.Lost) > 0 })
+			p.name.Store("web-1")
+			l.Take()
+			await(t, l, func(c Count) bool { return c.Asked >= 3 && len(c.Lost) == 0 })
+			p.end()
+			await(t, l, func(c Count) bool { return len(c.Lost) > 0 })
+		})
+	}
+}
+
+// await takes counts until one of them is as it should be.
+func await(t *testing.T, l *Load, good func(Count) bool) Count {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		time.Sleep(10 * between)
+		if count := l.Take()[0]; good(count) {
+			return count
+		}
+	}
+	t.Fatal("not after a minute")
+	return Count{}
+}

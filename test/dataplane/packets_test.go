@@ -1,0 +1,63 @@
+package dataplane
+
+import (
+	"flag"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// all plays what takes long, too: `go test ./test/dataplane -args -all`.
+func all() *flag.Flag { return flag.Lookup("all") }
+
+func TestMain(m *testing.M) {
+	flag.Bool("all", false, "play the long stories, too, and all of them in kube-proxy's iptables mode as well")
+	cluster.Main(m)
+}
+
+// TestPackets has a world for each way in which kube-proxy programs the kernel.
+func TestPackets(t *testing.T) {
+	for mode, options := range map[string][]cluster.Option{
+		"nftables": nil,
+		"iptables": {cluster.IPTables()},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			long := all().Value.String() == "true"
+			if mode == "iptables" && !long {
+				t.Skip("NOT COVERED: kube-proxy's iptables mode; go test ./test/dataplane -args -all")
+			}
+			t.Parallel()
+			w := start(t, options...)
+			for _, story := range stories() {
+				if story.long && !long {
+					t.Logf("NOT COVERED: %s; go test ./test/dataplane -args -all", story.name)
+					continue
+				}
+				if !t.Run(story.name, func(t *testing.T) { story.run(t, w) }) {
+					t.FailNow() // what is left over would fail the rest, and say less
+				}
+			}
+		})
+	}
+}
+
+type story struct {
+	name string
+	long bool
+	run  func(*testing.T, *world)
+}
+
+func stories() []story {
+	return []story{
+		{name: "a hundred channels, each answered by its own pod", run: testHundred},
+		{name: "a full mux of GKE's refuses the next channel", run: testFull},
+		{name: "protocols, families, and ports of all kinds", run: testKinds},
+		{name: "two channels with one number of their own", run: testNoHijack},
+		{name: "the policy Local, and the client's address", run: testLocal},
+		{name: "a pod's readiness", run: testReadiness},
+		{name: "a deleted channel", run: testDeleted},
+		{name: "no request is lost", long: true, run: testNoneLost},
+		// Nothing reconciles after it.
+		{name: "without ipMode Proxy, a channel takes the mux's traffic", long: true, run: testHijack},
+	}
+}
