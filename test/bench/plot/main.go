@@ -1,8 +1,10 @@
-// Command plot draws docs/performance.svg from the figures recorded in docs/performance.txt: what a change takes here,
-// and what it took the Python original on such a machine.
+// Command plot draws pictures of what benchmarks have printed: docs/performance.svg from the figures recorded in
+// docs/performance.txt (what a change takes here, and what it took the Python original on such a machine); and, of the points
+// that `make bench BENCH=ThousandChannels` prints, how a thousand channels come up.
 //
 //	make bench BENCH=… >> docs/performance.txt    record, after removing the old lines of the same names
 //	go generate ./test/bench/plot                 draw
+//	go run ./test/bench/plot points FROM PICTURE  draw points
 package main
 
 import (
@@ -14,33 +16,48 @@ import (
 	"strings"
 )
 
-//go:generate go run . ../../../docs/performance.txt ../../../docs/performance.svg
+//go:generate go run . figures ../../../docs/performance.txt ../../../docs/performance.svg
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "plot: name the file with the figures, and the picture to draw")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "plot: say `figures` or `points`, and name the file that has them and the picture to draw")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintf(os.Stderr, "plot: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(figures, picture string) error {
-	text, err := os.ReadFile(figures)
+func run(what, from, picture string) error {
+	text, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	found, err := read(text)
+	drawn, err := drawingOf(what, text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", figures, err)
-	}
-	drawn, err := draw(found)
-	if err != nil {
-		return fmt.Errorf("%s: %w", figures, err)
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	return os.WriteFile(picture, drawn, 0o644)
+}
+
+func drawingOf(what string, text []byte) ([]byte, error) {
+	switch what {
+	case "figures":
+		found, err := read(text)
+		if err != nil {
+			return nil, err
+		}
+		return draw(found)
+	case "points":
+		points, err := readPoints(text)
+		if err != nil {
+			return nil, err
+		}
+		return drawPoints(points)
+	default:
+		return nil, fmt.Errorf("%q is nothing that can be drawn: say `figures` or `points`", what)
+	}
 }
 
 // read takes values from lines as package figure prints them; other lines are for people.

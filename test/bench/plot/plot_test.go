@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -35,15 +36,39 @@ func TestDrawing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for d := xml.NewDecoder(strings.NewReader(string(drawn))); ; {
+	wellFormed(t, drawn)
+	delete(figures, "reconciler/drift-put-right")
+	if _, err := draw(figures); err == nil || !strings.Contains(err.Error(), "reconciler/drift-put-right") {
+		t.Errorf("a figure that isn't there: got %v", err)
+	}
+}
+
+func wellFormed(t *testing.T, svg []byte) {
+	t.Helper()
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
+			return
 		} else if err != nil {
 			t.Fatalf("that is no SVG: %v", err)
 		}
 	}
-	delete(figures, "reconciler/drift-put-right")
-	if _, err := draw(figures); err == nil || !strings.Contains(err.Error(), "reconciler/drift-put-right") {
-		t.Errorf("a figure that isn't there: got %v", err)
+}
+
+func TestPoints(t *testing.T) {
+	points, err := readPoints([]byte("goos: linux\npoint dataplane/thousand 0 created=0 programmed=0 answered=0\n" +
+		"point dataplane/thousand 2500 created=10 programmed=9 answered=8\nok=8\n"))
+	if err != nil || len(points) != 2 || points[1] != (point{2500, 10, 9, 8}) {
+		t.Errorf("got %v and %v", points, err)
+	}
+	drawn, err := drawPoints(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, drawn)
+	if !strings.Contains(string(drawn), ">2.8 s</text>") {
+		t.Errorf("the axis doesn't reach the end:\n%s", drawn)
+	}
+	if _, err := readPoints([]byte("point dataplane/thousand 0 created=x")); err == nil {
+		t.Error("a point of letters is taken")
 	}
 }

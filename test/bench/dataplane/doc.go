@@ -1,0 +1,2 @@
+// Package dataplane measures what clients see: how soon a port answers.
+package dataplane
