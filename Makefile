@@ -90,15 +90,18 @@ deps: ## Install the Debian packages that tests and demo use; elsewhere, name wh
 
 TIMEOUT ?= 40m
 TESTFLAGS ?=
+# How many packages with clusters run at once, and how many tests of each: two processors start no more in time.
+PACKAGES ?= 2
+PARALLEL ?= 1
 
 # Nothing is taken from the test cache: property tests look at other cases each time, and clusters depend on more than
-# the files that Go knows of. The packages of test/ start clusters, so they run one after the other, after the rest.
+# the files that Go knows of. The packages of test/ start clusters, so they run after the rest.
 .PHONY: test
 test: deps ## Run every test, set-up included
 	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and what runs on them'
 	go run ./test/cluster build -all
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
-	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p 1 ./test/...
+	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) ./test/...
 	cd test/rules && go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: demo
@@ -148,7 +151,7 @@ fmt: ## Format every Go file
 
 .PHONY: lint
 lint: ## Run the linters, which also hold the import arrows and the purity of the pure packages
-	$(LINT) run
+	$(LINT) run --allow-parallel-runners
 
 # What is generated is generated anew, and must come out as it stands in the tree. In CI the tree is clean, so that is
 # what was committed; at a desk, edits that aren't committed yet are no failure.
@@ -162,4 +165,4 @@ verify: ## Check what CI checks besides tests: generated files, go.mod, gofmt, v
 	[[ -z $$unformatted ]] || { echo "$$unformatted"; echo 'verify: these files want make fmt'; exit 1; }
 	go vet ./...
 	cd test/rules && go vet ./...
-	$(LINT) run
+	$(LINT) run --allow-parallel-runners

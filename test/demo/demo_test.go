@@ -19,6 +19,7 @@ func TestDemo(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("NOT COVERED: the demo on a real node needs root; run as root to test it")
 	}
+	t.Parallel()
 	d := startDemo(t, nil)
 	d.await(t, lastLine)
 	if err := page.Compare(likely(readme(t)), likely(d.said())); err != nil {
@@ -30,6 +31,7 @@ func TestDemo(t *testing.T) {
 
 // TestDemoWithoutNodes is what people see who aren't root.
 func TestDemoWithoutNodes(t *testing.T) {
+	t.Parallel()
 	d := startDemo(t, nil, "-nodes=0")
 	d.await(t, lastLine)
 	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2", "The answer of pod chat/rooms-", `"htpp" is not one of`} {
@@ -45,6 +47,7 @@ func TestDemoWithoutNodes(t *testing.T) {
 }
 
 func TestWhatGoesWrongIsASentenceAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		env  []string
 		args []string

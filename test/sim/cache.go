@@ -32,7 +32,7 @@ type informer struct {
 	toolscache.SharedIndexInformer
 	kind      api.Kind
 	selector  labels.Selector
-	transform func(client.Object)
+	transform func(client.Object) client.Object
 	server    *api.Server
 	stream    *api.Stream
 	objects   map[types.NamespacedName]client.Object
@@ -42,7 +42,7 @@ type informer struct {
 	handlers []toolscache.ResourceEventHandler
 }
 
-func newMemory(server *api.Server, selectors map[api.Kind]labels.Selector, transform func(client.Object)) *memory {
+func newMemory(server *api.Server, selectors map[api.Kind]labels.Selector, transform func(client.Object) client.Object) *memory {
 	m := &memory{kinds: map[api.Kind]*informer{}}
 	for _, kind := range kinds() {
 		selector := selectors[kind]
@@ -129,9 +129,7 @@ func (i *informer) start(at int64) error {
 }
 
 func (i *informer) own(obj client.Object) client.Object {
-	obj = obj.DeepCopyObject().(client.Object)
-	i.transform(obj)
-	return obj
+	return i.transform(obj.DeepCopyObject().(client.Object))
 }
 
 // deliver brings the cache up to n events further. Of those of one object only the last is shown, as after a list. It

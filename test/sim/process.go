@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,7 +54,7 @@ func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]client.Object{}}
-	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, trim)
+	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
 		at := s.server.Version()
@@ -72,10 +73,19 @@ func (s *Sim) newProcess(behind int64) *process {
 }
 
 // trim is what the process does to what it caches.
-func trim(obj client.Object) {
-	if svc, is := obj.(*corev1.Service); is {
-		mux.Trim(svc)
+func (s *Sim) trim(obj client.Object) client.Object {
+	switch o := obj.(type) {
+	case *corev1.Service:
+		mux.Trim(o, s.language)
+	case *discoveryv1.EndpointSlice:
+		backends.Trim(o, s.language.Keys())
+	case *corev1.ConfigMap:
+		named := ledger.Object()
+		named.ObjectMeta = o.ObjectMeta
+		ledger.Trim(named, s.language.Keys())
+		return named
 	}
+	return obj
 }
 
 func (p *process) now() time.Time { return time.Now().Add(p.skew) }

@@ -119,7 +119,7 @@ func (s *Sim) muxAtRest(key types.NamespacedName) string {
 		return ""
 	}
 	declares := plan.DeclaresPlaceholder(svc)
-	mux.Trim(svc)
+	mux.Trim(svc, s.language)
 	w := plan.World{Now: s.processes[0].now(), Keys: s.language.Keys(), Key: key, Mux: plan.ReadMux(s.language, svc, declares)}
 	for _, other := range s.server.Keys(api.Services) {
 		channel := s.world.service(other)

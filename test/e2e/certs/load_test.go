@@ -15,7 +15,7 @@ import (
 
 // load applies channels, 50 times a second, until it is stopped. Each apply is one review, and each review a handshake.
 type load struct {
-	stop context.CancelFunc
+	stop func() // returns when none is under way any more
 	done sync.WaitGroup
 
 	mu       sync.Mutex
@@ -32,13 +32,18 @@ const (
 
 func (r *release) underLoad(t *testing.T) *load {
 	t.Helper()
+	// One at a time: the modes share the machine, and each must be under as much load as it would be alone.
+	r.w.load.Lock()
+	free := sync.OnceFunc(r.w.load.Unlock)
+	t.Cleanup(free)
 	for i := range channels {
 		if _, err := r.w.Client.CoreV1().Services(team).Create(t.Context(), r.channel(i), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
 	ctx, cancel := detached(t)
-	l := &load{stop: cancel}
+	l := &load{}
+	l.stop = func() { cancel(); l.done.Wait(); free() }
 	tick, room := time.NewTicker(time.Second/perSecond), make(chan struct{}, atOnce)
 	l.done.Go(func() {
 		defer tick.Stop()
@@ -52,7 +57,7 @@ func (r *release) underLoad(t *testing.T) *load {
 			}
 		}
 	})
-	t.Cleanup(cancel)
+	t.Cleanup(l.stop)
 	return l
 }
 
@@ -69,7 +74,6 @@ func (l *load) note(err error) {
 func (l *load) end(t *testing.T, since time.Time) {
 	t.Helper()
 	l.stop()
-	l.done.Wait()
 	for _, failure := range l.failures[:min(5, len(l.failures))] {
 		t.Error(failure)
 	}

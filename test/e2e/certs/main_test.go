@@ -5,6 +5,7 @@ package certs
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +24,12 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 // world is the cluster that all modes share. Each is a release of its own, with a prefix of its own.
 type world struct {
 	*cluster.Cluster
+
+	load sync.Mutex // held by whose release is under load
 }
 
 func TestCertificates(t *testing.T) {
-	w := &world{cluster.Start(t, cluster.CertManager(), cluster.Helm())}
+	w := &world{Cluster: cluster.Start(t, cluster.CertManager(), cluster.Helm())}
 	for _, name := range []string{namespace, team} {
 		_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			metav1.CreateOptions{})
@@ -34,9 +37,14 @@ func TestCertificates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Run("cert-manager keeps it", func(t *testing.T) { testCertManager(t, w) })
-	t.Run("the reconciler keeps it", func(t *testing.T) { testSelfManaged(t, w) })
-	t.Run("its owner provides it", func(t *testing.T) { testProvided(t, w) })
+	for name, test := range map[string]func(*testing.T, *world){
+		"cert-manager keeps it": testCertManager, "the reconciler keeps it": testSelfManaged, "its owner provides it": testProvided,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting: for lives to end, and for what must not come
+			test(t, w)
+		})
+	}
 }
 
 // render returns templates of the chart as Helm fills them in.

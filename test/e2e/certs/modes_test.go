@@ -84,9 +84,8 @@ func testSelfManaged(t *testing.T, w *world) {
 
 // rotatesByItself waits until the leaf was renewed, the authority replaced, and the old one is trusted no more.
 func (r *release) rotatesByItself(t *testing.T) {
-	begin := time.Now()
-	first := r.bundle(t)
 	l := r.underLoad(t)
+	begin, first := time.Now(), r.bundle(t)
 	notAfter := r.served(t, r.hook.files.NotAfter())
 	t.Logf("another leaf after %s", time.Since(begin).Round(time.Second))
 	r.served(t, notAfter)

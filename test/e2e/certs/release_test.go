@@ -219,8 +219,8 @@ func (r *release) shows(ctx context.Context, series string) error {
 }
 
 func shortLives() selfmanaged.Policy {
-	return selfmanaged.Policy{Authority: 75 * time.Second, Leaf: 40 * time.Second, Trusted: 5 * time.Second, Settle: 3 * time.Second,
-		Overlap: 12 * time.Second}
+	return selfmanaged.Policy{Authority: 75 * time.Second, Leaf: 40 * time.Second, Renew: 13 * time.Second, Trusted: 5 * time.Second,
+		Settle: 3 * time.Second, Overlap: 12 * time.Second}
 }
 
 // buffer is a log that may be read while it is written.

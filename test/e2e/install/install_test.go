@@ -98,7 +98,9 @@ func (w *world) beside(t *testing.T) {
 	w.refuses(t, prefix)
 	w.refuses(t, other)
 	w.reached(t)
-	w.shell(t, "helm test svc-mux --namespace="+namespace)
+	if said := w.shell(t, "helm test svc-mux --logs --namespace="+namespace); !strings.Contains(said, "POD LOGS: svc-mux-test\nadmission is on guard") {
+		t.Errorf("helm test --logs says\n%s", said)
+	}
 	w.shell(t, "helm uninstall svc-mux --wait --namespace="+namespace+" && kubectl delete namespace "+namespace)
 	w.refuses(t, prefix)
 }
@@ -109,7 +111,7 @@ func (w *world) leaves(t *testing.T, before []string, notes string) {
 	ledger := w.Kubectl(t, "get", "configmap", "--namespace="+product.Namespace, "--selector=app.kubernetes.io/component=mux-state", "--output=name")
 	want := []string{
 		"ConfigMap svc-mux/" + strings.TrimPrefix(strings.TrimSpace(ledger), "configmap/"),
-		"Lease svc-mux/svc-mux", "Secret svc-mux/svc-mux-webhook-ca", "Secret svc-mux/svc-mux-webhook-tls",
+		"Lease svc-mux/svc-mux", "Pod svc-mux/svc-mux-test", "Secret svc-mux/svc-mux-webhook-ca", "Secret svc-mux/svc-mux-webhook-tls",
 		"Service default/web", "Service svc-mux/mux",
 	}
 	for _, object := range want {

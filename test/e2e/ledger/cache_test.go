@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
@@ -42,14 +43,15 @@ func (r *requests) since() string {
 	return sent
 }
 
-// lagging is a cache as far as ledgers go: it sees what is labelled, and nothing that happened since it last caught up.
+// lagging is a cache as far as ledgers go: it sees what is labelled, but not what is in it, and nothing that happened since it last caught up.
 type lagging struct {
 	source    client.Client
 	namespace string
-	seen      corev1.ConfigMapList
+	seen      metav1.PartialObjectMetadataList
 }
 
 func (l *lagging) catchUp(ctx context.Context) error {
+	l.seen.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 	return l.source.List(ctx, &l.seen, client.InNamespace(l.namespace),
 		client.MatchingLabelsSelector{Selector: ledger.Selector()})
 }
@@ -57,7 +59,7 @@ func (l *lagging) catchUp(ctx context.Context) error {
 func (l *lagging) Get(_ context.Context, key client.ObjectKey, to client.Object, _ ...client.GetOption) error {
 	for i := range l.seen.Items {
 		if client.ObjectKeyFromObject(&l.seen.Items[i]) == key {
-			l.seen.Items[i].DeepCopyInto(to.(*corev1.ConfigMap))
+			l.seen.Items[i].DeepCopyInto(to.(*metav1.PartialObjectMetadata))
 			return nil
 		}
 	}
@@ -65,6 +67,6 @@ func (l *lagging) Get(_ context.Context, key client.ObjectKey, to client.Object,
 }
 
 func (l *lagging) List(_ context.Context, to client.ObjectList, _ ...client.ListOption) error {
-	l.seen.DeepCopyInto(to.(*corev1.ConfigMapList))
+	l.seen.DeepCopyInto(to.(*metav1.PartialObjectMetadataList))
 	return nil
 }

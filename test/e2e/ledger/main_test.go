@@ -36,6 +36,8 @@ func TestLedger(t *testing.T) {
 		"what isn't ours is left alone":                     foreign,
 		"what can't be read isn't missing":                  forbidden,
 		"with the cache that ships":                         realCache,
+		"who only looks reads what is new once":             peeked,
+		"what nobody asks for is neither read nor kept":     crowded,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newWorld(t, c)) })
 	}

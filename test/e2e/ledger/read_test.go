@@ -1,14 +1,19 @@
 package ledger
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -39,7 +44,7 @@ func neighbours(t *testing.T, w *world) {
 	})
 	w.catchUp()
 	before := w.live(ledgerName)
-	w.write(w.read(w.ask(), ""), 2, 81, "PATCH")
+	w.write(w.read(w.ask(), "GET"), 2, 81, "PATCH")
 	after := w.live(ledgerName)
 	for _, cm := range []*corev1.ConfigMap{before, after} {
 		delete(cm.Data, ledger.PlainKey)
@@ -101,7 +106,7 @@ func readYourWrites(_ *testing.T, w *world) {
 	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81)
 	w.somebodyElseWrites(3, 82)
 	w.catchUp()
-	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82) // what was written last no longer counts
+	w.expect(w.read(w.ask(), "GET"), plan.Good, 3, 82) // what was written last no longer counts
 	w.somebodyElseWrites(4, 83)
 	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82) // and nothing says otherwise
 }
@@ -180,6 +185,7 @@ func emptied(_ *testing.T, w *world) {
 	w.established()
 	w.edit(func(cm *corev1.ConfigMap) { cm.Data = nil })
 	w.catchUp()
+	w.expect(w.read(w.ask(), "GET"), plan.Edited, 1, 0)
 	w.expect(w.read(w.ask(), ""), plan.Edited, 1, 0) // nothing on the mux says that this is too little
 	ask := w.ask()
 	ask.PortsLive = true
@@ -214,5 +220,66 @@ func forbidden(t *testing.T, w *world) {
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("%s: it is read as %d, %v", what, entry.Condition, err)
 		}
+	}
+}
+
+// peeked is for those who look: beside whoever reads and writes, or in a process that waits to lead.
+func peeked(t *testing.T, w *world) {
+	peek := func(store *ledger.Store, count *requests, sent string, condition plan.Condition, public int32) {
+		t.Helper()
+		reading, err := store.Peek(t.Context(), w.ask())
+		if got := count.since(); err != nil || got != sent {
+			t.Errorf("to look, it sent %q, not %q: %v", got, sent, err)
+		}
+		w.expect(ledger.Entry{Reading: reading}, condition, reading.Ledger.Generation, public)
+	}
+	count := &requests{}
+	waiting := w.another(count, "")
+	peek(waiting, count, "", plan.Missing, 0)
+	entry := w.established()
+	peek(w.store, w.count, "", plan.Good, 80)
+	peek(waiting, count, "GET", plan.Good, 80)
+	peek(waiting, count, "", plan.Good, 80)
+	w.write(entry, 2, 81, "PATCH")
+	peek(w.store, w.count, "", plan.Good, 81) // though the cache is behind
+	peek(waiting, count, "", plan.Good, 80)
+	w.catchUp()
+	peek(waiting, count, "GET", plan.Good, 81)
+	w.somebodyElseWrites(3, 82)
+	w.catchUp()
+	peek(w.store, w.count, "GET", plan.Good, 82)
+	peek(w.store, w.count, "", plan.Good, 82)
+	w.expect(w.read(w.ask(), "GET"), plan.Good, 3, 82) // what it goes by is what it read itself
+	w.remove()
+	w.catchUp()
+	peek(waiting, count, "", plan.Missing, 0)
+}
+
+// crowded: ConfigMaps that nobody asks for aren't read, and nothing of what is in them is kept.
+func crowded(t *testing.T, w *world) {
+	w.established()
+	w.copyAs("copy")
+	labels := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state", "team": "edge"}
+	w.create(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "crowd", Labels: labels, Finalizers: []string{"example.com/keep"},
+			Annotations: map[string]string{w.keys.Mux: strings.Repeat("x", 100_000), "example.com/note": "long"}},
+		Data: map[string]string{"text": strings.Repeat("x", 1_000_000)},
+	})
+	t.Cleanup(func() {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		_ = w.admin.Patch(context.WithoutCancel(t.Context()), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.mux.Namespace, Name: "crowd"}}, patch)
+	})
+	w.catchUp()
+	for range 3 {
+		w.expect(w.read(w.ask(), ""), plan.Good, 1, 80)
+	}
+	shipped := w.shipped()
+	kept := ledger.Object()
+	if err := shipped.Get(t.Context(), types.NamespacedName{Namespace: w.mux.Namespace, Name: "crowd"}, kept); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(kept)
+	if err != nil || len(text) > 400 {
+		t.Errorf("%d bytes of it are kept: %.400s, %v", len(text), text, err)
 	}
 }

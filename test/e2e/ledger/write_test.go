@@ -91,7 +91,7 @@ func movesWithoutDelete(t *testing.T, w *world) {
 	}
 	w.expect(entry, plan.Good, 2, 81)
 	w.catchUp()
-	w.expect(w.read(ask, ""), plan.Good, 2, 81)
+	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
 	if w.live(ledgerName) == nil {
 		t.Error("it was deleted without the right to")
 	}
@@ -191,17 +191,27 @@ func foreign(t *testing.T, w *world) {
 	}
 }
 
+// shipped is the cache that ships, as far as ledgers go.
+func (w *world) shipped() cache.Cache {
+	w.Helper()
+	shipped, err := cache.New(w.config, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		ledger.Object(): {Label: ledger.Selector(), Transform: func(obj any) (any, error) {
+			ledger.Trim(obj.(*metav1.PartialObjectMetadata), w.keys)
+			return obj, nil
+		}}}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	go func() { _ = shipped.Start(w.Context()) }()
+	if !shipped.WaitForCacheSync(w.Context()) {
+		w.Fatal("the cache doesn't start")
+	}
+	return shipped
+}
+
 // realCache is the cache that ships: it sees what the store writes, and no longer what has lost its label.
 func realCache(t *testing.T, w *world) {
-	shipped, err := cache.New(w.config, cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&corev1.ConfigMap{}: {Label: ledger.Selector()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = shipped.Start(t.Context()) }()
-	if !shipped.WaitForCacheSync(t.Context()) {
-		t.Fatal("the cache doesn't start")
-	}
+	shipped := w.shipped()
 	store := ledger.NewStore(w.keys, shipped, w.admin, w.admin)
 	read := func(ctx context.Context) (ledger.Entry, error) { return store.Read(ctx, w.ask()) }
 	entry, err := read(t.Context())

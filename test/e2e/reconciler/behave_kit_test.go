@@ -30,9 +30,9 @@ type scene struct {
 	run   *running
 }
 
-func newScene(t *testing.T, options ...cluster.Option) *scene {
+func newScene(t *testing.T) *scene {
 	t.Helper()
-	w := start(t, append(options, cluster.Helm())...)
+	w := start(t, cluster.Helm())
 	w.restrain(t)
 	proxy, err := faults.Start(w.Config, faults.Label("reconciler"), faults.LogSize(100_000))
 	if err != nil {

@@ -60,6 +60,7 @@ func (s cases) brokenLedger(t *testing.T) {
 	s.writeLedger(t, mux, good)
 	s.awaitServed(t, late, "http:80->20000")
 	s.awaitServed(t, web, "http:80->20001")
+	s.toldOnce(t, mux, "Normal MuxUnfrozen ", "broken-port-allocations")
 	s.awaitClaims(t, mux, "20000/TCP broken/late http auto", "20001/TCP broken/web http auto")
 }
 

@@ -7,6 +7,7 @@ type cases struct{ *scene }
 
 // TestBehaviour is what users see, case by case, of one reconciler that looks after all of them at once.
 func TestBehaviour(t *testing.T) {
+	t.Parallel()
 	s := cases{newScene(t)}
 	// Alone, since everything counts.
 	t.Run("annotations without room get ports without notes", s.hugeAnnotations)
@@ -53,6 +54,8 @@ func TestBehaviour(t *testing.T) {
 		{"a ledger moves with its name", cases.movedLedger},
 		{"a ConfigMap that isn't ours is no ledger", cases.strangersConfigMap},
 		{"IPv6 and dual-stack are carried", cases.twoFamilies},
+		{"a ledger that the API server refuses is told, and tried again", cases.refusedLedger},
+		{"a mux that the API server refuses is told, and tried again", cases.refusedMux},
 		{"slices written by hand are carried", cases.handWritten},
 		{"terminating pods are carried as such", cases.terminating},
 		{"a pod's readiness costs one write of a slice", cases.pods},

@@ -14,13 +14,14 @@ import (
 // TestAnAPIServerThatFails has bursts of changes meet all that can go wrong on the way to what is stored. Each comes to
 // its end, and no promise is broken on the way.
 func TestAnAPIServerThatFails(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)
 	h := s.remember(t)
 	s.reconcile(t, func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
-		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Minute, 50*time.Second // which outlast the outages
+		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // which outlast the outages
 	})
 	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer, "after": faults.AnswerAfter} {

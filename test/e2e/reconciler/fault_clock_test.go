@@ -26,6 +26,7 @@ func (c *clock) use(p *reconciler.Process) { p.Now = c.now }
 // TestClockJumps has the clock of the reconciler's machine set forward and back. What is held for who left goes by the
 // time in the ledger.
 func TestClockJumps(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	h := s.remember(t)

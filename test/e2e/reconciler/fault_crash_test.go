@@ -20,6 +20,7 @@ import (
 // TestACrashAfterEachWrite has a burst of changes, and a reconciler that is killed after each of the writes that it takes,
 // in turn. Whatever it left, the next one comes to the same end, and no promise is broken on the way.
 func TestACrashAfterEachWrite(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)

@@ -21,6 +21,7 @@ import (
 // come and go. What each puts on and takes off itself follows its order; an address is the one thing that the other may
 // not have heard of yet.
 func TestTwoWhoBothBelieveToLead(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	h := s.remember(t)

@@ -73,7 +73,8 @@ func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *run
 	t.Helper()
 	options := reconciler.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = time.Second, 700*time.Millisecond, 100*time.Millisecond
+	// On a busy machine the leader stays it.
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "reconciler"

@@ -19,6 +19,7 @@ import (
 
 // TestOnce is about what a process does once, and ends.
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)
@@ -27,6 +28,7 @@ func TestOnce(t *testing.T) {
 	t.Run("a goodbye leaves ledgers, and whoever comes back gives the same numbers", func(t *testing.T) { s.drains(t) })
 	t.Run("a goodbye that is cut off goes on where it was", func(t *testing.T) { s.drainsInPieces(t) })
 	t.Run("a goodbye waits for who leads, and says who that is", func(t *testing.T) { s.waitsForTheLease(t) })
+	t.Run("a goodbye inherits from a pod that is gone", func(t *testing.T) { s.inheritsTheLease(t) })
 	t.Run("a goodbye leaves a frozen mux as it is", func(t *testing.T) { s.drainsWhatItMay(t) })
 	t.Run("a goodbye can be told without being said", func(t *testing.T) { s.drainsDry(t) })
 }

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"nowake.ai/svc-lb-mux/reconciler"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
@@ -117,6 +120,53 @@ func (s *scene) waitsForTheLease(t *testing.T) {
 	said, err = s.once(t, drained)
 	expect(t, said, err, "mux svc-mux/led: 1 channel(s) bare, 1 port(s) off")
 	s.clear(t, one, mux)
+}
+
+// inheritsTheLease has a holder that nobody heard of for a moment: a lease that lasts for an hour is free once its pod is gone.
+func (s *scene) inheritsTheLease(t *testing.T) {
+	const lease = "svc-mux-inherited"
+	mux := s.mux(t, "inherited", annotated("port-range", "22500-22599"))
+	now, span := metav1.NewMicroTime(time.Now()), int32(3600)
+	set := s.user.CoordinationV1().Leases(muxNamespace)
+	_, err := s.user.CoreV1().Pods(muxNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: lease + "-5d4-there"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		holder string
+		free   bool
+	}{
+		"a pod that is gone":                      {lease + "-5d4-x7k_1", true},
+		"a pod that is there":                     {lease + "-5d4-there_1", false},
+		"one whose name is too long for a host's": {lease + "-5d4-the_1", false},
+		"a process outside of the cluster":        {"laptop_1", false},
+	} {
+		holder := tc.holder
+		_, err := set.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease}, Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, LeaseDurationSeconds: &span, AcquireTime: &now, RenewTime: &now}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.once(t, drained, func(p *reconciler.Process) {
+			p.Config = rest.CopyConfig(s.Config) // the reconciler itself may not list pods
+			p.Config.Impersonate = rest.ImpersonationConfig{}
+			p.Options.LeaseName, p.Options.LeaseDuration = lease, time.Hour
+			if !tc.free {
+				p.Options.Patience = 2 * time.Second
+			}
+		})
+		if (err == nil) != tc.free {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !tc.free {
+			expectFailure(t, err, "given up after 2s", holder+" holds")
+		}
+		if err := set.Delete(t.Context(), lease, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.clear(t, mux)
 }
 
 // drainsWhatItMay has two muxes, one of which nobody may decide about.

@@ -22,6 +22,7 @@ import (
 // TestDryRun has everything to do: a mux without its ledger, a channel that came, one that went, one that asks for what
 // somebody is about to leave, backends that are carried nowhere, and what the original left.
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Audit())}
 	s.proxy = s.through(t)
 	mux, other := s.mux(t, "mux"), s.mux(t, "other")

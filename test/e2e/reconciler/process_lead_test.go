@@ -22,6 +22,7 @@ import (
 
 // TestLeaders has two reconcilers, one of which waits.
 func TestLeaders(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t)}
 	h := s.remember(t)
 	mux := s.mux(t, "mux")
@@ -45,10 +46,13 @@ func TestLeaders(t *testing.T) {
 			t.Errorf("the lease is %s's still", holder)
 		}
 	})
+	short := func(p *reconciler.Process) {
+		p.Options.LeaseDuration, p.Options.RenewDeadline = 4*time.Second, 3*time.Second
+	}
 	t.Run("who is killed is followed within its lease", func(t *testing.T) {
-		first, dead := s.candidate(t)
+		first, dead := s.candidate(t, short)
 		first.awaitLeads(t, true)
-		second, proxy := s.candidate(t)
+		second, proxy := s.candidate(t, short)
 		second.awaitLeads(t, false)
 		s.awaitServed(t, s.channel(t, "killed", "one", mux), "http:80->20002")
 		s.wroteNothingYet(t, proxy)
@@ -62,7 +66,7 @@ func TestLeaders(t *testing.T) {
 		first.stop()
 	})
 	t.Run("who has lost its lease ends with an error", func(t *testing.T) {
-		first, cut := s.candidate(t)
+		first, cut := s.candidate(t, short)
 		first.awaitLeads(t, true)
 		first.mayFail.Store(true)
 		cut.Add(faults.Rule{Match: faults.Match{Resource: "leases"}, Do: faults.Drop()})
@@ -91,9 +95,9 @@ func TestLeaders(t *testing.T) {
 		}
 		second.stop()
 
-		killed := s.program(t, program, "killed", "--lease-duration=1s", "--renew-deadline=700ms")
+		killed := s.program(t, program, "killed", "--lease-duration=4s", "--renew-deadline=3s")
 		s.awaitServed(t, s.channel(t, "program", "two", mux), "http:80->20005")
-		third, _ := s.candidate(t)
+		third, _ := s.candidate(t, short)
 		third.awaitLeads(t, false)
 		if err := killed.Kill(t.Context()); err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 // TestProcess is about what a process shows of itself, and is told from outside.
 func TestProcess(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t)}
 	t.Run("metrics come and go with their mux", func(t *testing.T) { s.metricsOfAMux(t) })
 	t.Run("who starts while the API server is away waits for it", func(t *testing.T) { s.startsEarly(t) })

@@ -25,6 +25,7 @@ import (
 // TestRights runs a broad scenario as the chart's ServiceAccount. What the API server refuses is a right too few; a right
 // that no request depended on is one too many. So to take away any single one would have had something refused.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Audit(), cluster.Helm())}
 	for name, tc := range map[string]struct {
 		release string
@@ -235,8 +236,10 @@ const leaseName = "svc-lb-mux-reconciler"
 // everything has a mux go through all that makes the reconciler ask for something.
 func (s *scene) everything(t *testing.T, name string, stays bool) {
 	t.Helper()
-	left := s.mux(t, name+"-left")
+	// Whoever comes after the original finds both; a mux that came first might have been looked at already.
+	left := types.NamespacedName{Namespace: muxNamespace, Name: name + "-left"}
 	s.leaveEndpoints(t, left, nil)
+	s.mux(t, left.Name)
 	mux := s.mux(t, name, annotated("release-grace", "1s"))
 	web := s.channel(t, name, "web", mux, selectorless)
 	s.backends(t, web, "web-1", "http:8080", "10.1.0.1")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAttach(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.reconcile(t)
 	mux := w.mux(t, "mux")

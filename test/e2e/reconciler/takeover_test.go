@@ -24,6 +24,7 @@ import (
 
 // TestTakeover starts the reconciler in clusters that the Python original has left.
 func TestTakeover(t *testing.T) {
+	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)

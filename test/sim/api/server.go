@@ -34,7 +34,7 @@ const (
 
 // KindOf is an object's; empty for one that isn't served.
 func KindOf(obj any) Kind {
-	switch obj.(type) {
+	switch o := obj.(type) {
 	case *corev1.Service, *corev1.ServiceList:
 		return Services
 	case *corev1.ConfigMap, *corev1.ConfigMapList:
@@ -43,6 +43,18 @@ func KindOf(obj any) Kind {
 		return EndpointSlices
 	case *corev1.Endpoints, *corev1.EndpointsList: //nolint:staticcheck // deprecated, and read still
 		return Endpoints
+	case *metav1.PartialObjectMetadata:
+		return kindNamed(o.Kind)
+	case *metav1.PartialObjectMetadataList:
+		return kindNamed(o.Kind)
+	}
+	return ""
+}
+
+// kindNamed is that of objects of which no more is asked for than what they are called.
+func kindNamed(kind string) Kind {
+	if strings.TrimSuffix(kind, "List") == "ConfigMap" {
+		return ConfigMaps
 	}
 	return ""
 }

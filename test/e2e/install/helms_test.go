@@ -1,0 +1,70 @@
+package install
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/cluster/binaries"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+// TestBothHelms has Helm 3, which patches, and Helm 4, which applies on the server's side, bring a release through its life as
+// an API server sees it. No pod runs here, and none is waited for.
+func TestBothHelms(t *testing.T) {
+	bin, err := cluster.Binaries(t.Context(), binaries.Helm3(), binaries.Helm4())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{cluster.Start(t, cluster.APIServerOnly())}
+	for tool, name := range map[string]string{"helm3": "helm", "helm4": "helm4"} {
+		t.Run(tool, func(t *testing.T) { w.lives(t, filepath.Join(bin[tool], name), tool) })
+	}
+}
+
+// lives is about a mux that is to have no placeholder: an upgrade must not bring it back, if only for a moment, because a
+// provider whose ports are all taken, or that carries UDP there, would be asked for one more.
+func (w *world) lives(t *testing.T, helm, namespace string) {
+	chart, err := product.Chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	upgrade := fmt.Sprintf(`%s upgrade --install svc-mux %s --namespace=%s --create-namespace --set=certs.mode=selfManaged \
+		--set='defaultLoadBalancer.annotations.svc-mux\.nowake\.ai/placeholder=remove' `, helm, chart, namespace)
+	w.shell(t, upgrade+"--set=webhook.replicas=1")
+	w.hasPorts(t, namespace, "101/TCP")
+
+	asReconciler := "kubectl patch service mux --namespace=" + namespace + " --as=system:serviceaccount:" + namespace +
+		":svc-mux --type=merge --patch "
+	w.shell(t, asReconciler+`'{"spec":{"ports":[{"name":"a","port":20000},{"name":"b","port":20001,"protocol":"UDP"}]}}'`)
+	for _, command := range []string{upgrade + "--set=webhook.replicas=2", upgrade + "--set=webhook.replicas=3",
+		fmt.Sprintf("%s rollback svc-mux 2 --namespace=%s", helm, namespace)} {
+		// Nobody runs here who would answer for a change of a mux.
+		w.Kubectl(t, "delete", "validatingwebhookconfiguration", "svc-mux."+namespace)
+		w.shell(t, command)
+		w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
+	}
+	if n := w.Kubectl(t, "get", "deployment", "svc-mux-webhook", "--namespace="+namespace, "--output=jsonpath={.spec.replicas}"); n != "2" {
+		t.Errorf("rolled back, it has %s replicas", n)
+	}
+
+	w.shell(t, fmt.Sprintf("%s uninstall svc-mux --namespace=%s", helm, namespace))
+	w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
+	if left := w.Kubectl(t, "get", "deployments,roles,serviceaccounts,validatingwebhookconfigurations", "--namespace="+namespace,
+		"--selector=app.kubernetes.io/instance=svc-mux", "--output=name"); left != "" {
+		t.Errorf("there is left: %s", left)
+	}
+}
+
+func (w *world) hasPorts(t *testing.T, namespace string, want ...string) {
+	t.Helper()
+	var got []string
+	for _, port := range w.service(t, namespace, "mux").Spec.Ports {
+		got = append(got, fmt.Sprintf("%d/%s", port.Port, port.Protocol))
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("the mux has %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,64 @@
+package reconciler
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+)
+
+// TestMuxesOfOtherNamespaces has reconcilers that look after some namespaces each. Who names a mux that none of them looks
+// after is told by the one there is; who is looked after hears nothing of it.
+func TestMuxesOfOtherNamespaces(t *testing.T) {
+	s := newSceneOf(t, "svc-mux")
+	s.namespace(t, "edge")
+	mux, edge := s.mux(t, "mux"), s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "edge" })
+	ours, theirs := s.channel(t, "app", "ours", mux), s.channel(t, "app", "theirs", edge)
+	s.awaitServed(t, ours, "http:80->20000")
+	s.awaitCondition(t, theirs, "Accepted", "False MuxNotServed")
+	s.awaitCondition(t, theirs, "Programmed", "False NotAccepted")
+	s.toldOnce(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux alone", "edge/mux", "rbac.muxNamespaces")
+
+	narrow := func(namespaces string) func(*reconciler.Process) {
+		return func(p *reconciler.Process) { p.Options.MuxNamespaces = namespaces }
+	}
+	s.run.stop()
+	s.run = s.again(t, narrow("svc-mux,infra"))
+	s.awaitTold(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone")
+
+	other := s.again(t, narrow("edge"), func(p *reconciler.Process) { p.Options.LeaseName = "the-other" })
+	s.awaitServed(t, theirs, "http:80->20000")
+	late := s.channel(t, "app", "late", edge)
+	s.awaitServed(t, late, "http:80->20001")
+	s.annotate(t, theirs, "example.com/any", "thing")
+	s.quiet(t, 500*time.Millisecond)
+	s.awaitServed(t, theirs, "http:80->20000")
+	if told := having(s.events(t, late), "MuxNotServed"); len(told) > 0 {
+		t.Errorf("it is looked after, and was told %v", told)
+	}
+	other.stop()
+
+	s.namespace(t, "nowhere")
+	lost := s.channel(t, "app", "lost", s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "nowhere" }))
+	s.awaitCondition(t, lost, "Accepted", "False MuxNotServed")
+	s.run.stop()
+	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *reconciler.Process) { p.Options.Drain = true })
+	err := <-goodbye.ended
+	goodbye.ended <- err
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.awaitBare(t, lost)
+	s.awaitServed(t, theirs, "http:80->20000") // another's
+}
+
+// newSceneOf is a scene whose reconciler looks after the muxes of one namespace.
+func newSceneOf(t *testing.T, namespace string) *scene {
+	t.Helper()
+	s := newScene(t)
+	s.run.stop()
+	s.run = s.again(t, func(p *reconciler.Process) { p.Options.MuxNamespaces = namespace })
+	return s
+}
