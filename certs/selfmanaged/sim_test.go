@@ -120,6 +120,19 @@ func (s *sim) rest() {
 	s.t.Fatalf("it never comes to rest: %q", s.writes)
 }
 
+// finish rests until no change of authority is under way any more: none that is to sign, none that has signed.
+func (s *sim) finish() {
+	s.t.Helper()
+	for range 5 {
+		s.rest()
+		if now := s.world().Secret; now.Next.Cert == nil && len(now.Old) == 0 {
+			return
+		}
+		s.after(max(s.policy.Trusted, s.policy.Overlap))
+	}
+	s.t.Fatalf("a change of authority never ends: %q", s.writes)
+}
+
 func (s *sim) after(span time.Duration) {
 	s.now = s.now.Add(span)
 	gone := func(until time.Time) bool { return !until.IsZero() && s.now.After(until) }
