@@ -1,0 +1,85 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"nowake.ai/svc-lb-mux/reconciler"
+)
+
+// TestTrouble looks at what is shown when something isn't as it should be: admission, an edit, a mux's setting.
+func TestTrouble(t *testing.T) {
+	w := start(t)
+	edge := w.mux(t, "edge")
+	web := w.channel(t, "shop", "web", "edge", port("https", 443))
+	cart := w.channel(t, "shop", "cart", "edge")
+	w.backs(t, web, 1, 1, "https")
+	w.backs(t, cart, 2, 2)
+	r := w.reconcile(t, func(p *reconciler.Process) { p.Options.WebhookConfiguration = "svc-lb-mux" })
+	w.await(t, cart)
+	b := browser(t).open(t, "http://"+r.address)
+	b.live()
+
+	b.goTo("#/")
+	b.says("Admission is off guard.", "ConfigurationMissing", "svc-lb-mux")
+	w.configure(t, "svc-lb-mux")
+	b.says("NoCABundle")
+	if tone := evaluate[string](b, `document.querySelector('.guard .banner').className`); tone != "banner bad" {
+		t.Errorf("it looks like %q", tone)
+	}
+
+	b.goTo("#/mux/infra/edge")
+	lane := `[...document.querySelectorAll('.lane')].find((l) => l.textContent.includes('cart'))`
+	b.until("the lane", lane+`?.textContent.includes('programmed')`)
+	w.annotate(t, cart, "external-ports", "http:443")
+	b.until("that the edit is refused", lane+`.textContent.includes('edit refused')`)
+	shown := evaluate[string](b, lane+".innerText")
+	b.says("MuxPortConflict", "edit refused 1")
+	if pin := evaluate[string](b, lane+`.querySelector('.pin').innerText`); pin != "20000\nTCP" && pin != "20000TCP" {
+		t.Errorf("the lane has the number %q: %s", pin, shown)
+	}
+	b.goTo("#/service/shop/cart")
+	b.says("edit refused", "443/TCP", "shop/web", "Way out")
+
+	b.goTo("#/mux/infra/edge")
+	w.annotate(t, edge, "port-range", "20000-")
+	b.until("that the mux is frozen", `document.querySelector('main .title').textContent.includes('frozen')`)
+	b.says("InvalidPortRange", "20000-")
+	if lanes := evaluate[int](b, `document.querySelectorAll('.lane').length`); lanes != 2 {
+		t.Errorf("a frozen mux shows %d channels with ports, not 2", lanes)
+	}
+	w.annotate(t, edge, "port-range", "20000-20099")
+	w.annotate(t, cart, "external-ports", "http:auto")
+	b.until("that all is well again", lane+`?.textContent.includes('programmed')`)
+	b.until("a mux that serves", `document.querySelector('main .title').textContent.includes('serving')`)
+}
+
+// configure creates a webhook configuration that nobody has given a CA bundle.
+func (w *world) configure(t *testing.T, name string) {
+	t.Helper()
+	_, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "services." + prefix, FailurePolicy: ptr.To(admissionv1.Ignore), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:            admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: muxNamespace, Name: "hook"}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) annotate(t *testing.T, service types.NamespacedName, key, value string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, prefix+"/"+key, value)
+	_, err := w.Client.CoreV1().Services(service.Namespace).Patch(t.Context(), service.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
