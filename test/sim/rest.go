@@ -7,8 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -209,77 +207,6 @@ func (s *Sim) serviceAtRest(svc *corev1.Service) string {
 	}
 	if ours < 2 && svc.DeletionTimestamp == nil {
 		return fmt.Sprintf("conditions: it has %d of our conditions", ours)
-	}
-	return ""
-}
-
-// sources are a channel's own slices.
-func (s *Sim) sources(channel types.NamespacedName) []*discoveryv1.EndpointSlice {
-	var list []*discoveryv1.EndpointSlice
-	for _, key := range s.server.Keys(api.EndpointSlices) {
-		slice := s.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
-		if key.Namespace == channel.Namespace && slice.Labels[discoveryv1.LabelServiceName] == channel.Name && !plan.IsOurSlice(s.language.Keys(), slice) {
-			list = append(list, slice)
-		}
-	}
-	return list
-}
-
-// serves is true if a source has the port of a claim.
-func serves(source *discoveryv1.EndpointSlice, claim *plan.Claim) bool {
-	return slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool {
-		return *port.Name == claim.Owner.Name && *port.Protocol == claim.Owner.Protocol
-	})
-}
-
-// wanted are the slices that muxes should have, by the source of each.
-func (s *Sim) wanted() map[types.NamespacedName]*discoveryv1.EndpointSlice {
-	wanted := map[types.NamespacedName]*discoveryv1.EndpointSlice{}
-	for _, key := range muxes() {
-		svc := s.world.service(key)
-		if !s.isMux(svc) || svc.DeletionTimestamp != nil {
-			continue
-		}
-		live := slotsOf(svc)
-		claims, _, _ := s.promises.claims(key)
-		for i := range claims {
-			claim := &claims[i]
-			if live[claim.Slot()] != claim.MuxName {
-				continue
-			}
-			for _, source := range s.sources(claim.Owner.Channel) {
-				if serves(source, claim) {
-					name := plan.SliceName(key, claim.Owner.Channel, source.Name, source.AddressType)
-					wanted[types.NamespacedName{Namespace: key.Namespace, Name: name}] = source
-				}
-			}
-		}
-	}
-	return wanted
-}
-
-// slicesAtRest: for each source of a channel that has ports on a mux there is one of ours with its endpoints, and no other
-// but those that somebody took our labels off: nobody knows whose they are once their channel has gone.
-func (s *Sim) slicesAtRest() string {
-	wanted := s.wanted()
-	for _, key := range s.server.Keys(api.EndpointSlices) {
-		slice := s.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
-		if !plan.IsOurSlice(s.language.Keys(), slice) {
-			continue
-		}
-		source := wanted[key]
-		if _, told := plan.ChannelOfSlice(s.language.Keys(), slice); !told {
-			continue
-		}
-		if len(slice.Ports) > 0 && (source == nil || !equality.Semantic.DeepEqual(slice.Endpoints, source.Endpoints)) {
-			return fmt.Sprintf("at rest, slices beyond: slice %s has endpoints that its channel hasn't", key)
-		}
-		delete(wanted, key)
-	}
-	for _, key := range sortedKeys(wanted) {
-		if s.server.Peek(api.EndpointSlices, key) == nil {
-			return fmt.Sprintf("at rest, slices missing: %s", key)
-		}
 	}
 	return ""
 }

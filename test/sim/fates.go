@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"testing/synctest"
+	"time"
+)
+
+// fates are what becomes of processes.
+func (s *Sim) fates() []choice {
+	list := []choice{{s.habits.relist, s.weather}}
+	if len(s.processes) < 2 {
+		list = append(list, choice{2, func() string {
+			p := s.newProcess(int64(s.rng.IntN(12)))
+			s.point("start behind")
+			return p.name + " starts"
+		}})
+	}
+	leaders := slices.ContainsFunc(s.processes, func(p *process) bool { return p.leading })
+	for _, p := range s.processes {
+		list = append(list, choice{s.habits.crash, func() string { return s.crash(p) }}, choice{s.habits.clock, func() string { return s.jump(p) }})
+		switch {
+		case !p.leading && !leaders:
+			list = append(list, choice{6, func() string { return s.elect(p) }})
+		case !p.leading:
+			list = append(list, choice{s.habits.leaders, func() string {
+				s.point("two leaders")
+				return s.elect(p)
+			}})
+		}
+	}
+	return list
+}
+
+func (s *Sim) elect(p *process) string {
+	p.lead()
+	return p.name + " leads"
+}
+
+func (s *Sim) jump(p *process) string {
+	by := pick(s, -10*time.Minute, -30*time.Second, -time.Second, time.Second, 30*time.Second, 10*time.Minute)
+	p.skew += by
+	s.point("clock jump")
+	return fmt.Sprintf("the clock of %s jumps by %s", p.name, by)
+}
+
+func (s *Sim) crash(p *process) string {
+	s.point("crash")
+	if len(s.underway(false))+len(s.underway(true)) > 0 {
+		s.point("crash with requests under way")
+	}
+	if p.leading && slices.ContainsFunc(s.processes, func(other *process) bool { return other != p && other.leading }) &&
+		slices.ContainsFunc(s.underway(false), func(c *call) bool { return c.from == p }) {
+		s.point("lost lead in mid-apply")
+	}
+	s.kill(p)
+	return p.name + " dies"
+}
+
+// kill ends a process: of its requests that are under way, some still arrive.
+func (s *Sim) kill(p *process) {
+	for _, c := range s.underway(false) {
+		if c.from == p && s.chance(50) {
+			s.arrive(c)
+		}
+	}
+	s.mu.Lock()
+	p.dead = true
+	s.mu.Unlock()
+	p.end()
+	for _, c := range append(s.underway(false), s.underway(true)...) {
+		if c.from == p {
+			c.err = p.ctx.Err()
+			s.answer(c)
+		}
+	}
+	s.processes = slices.DeleteFunc(s.processes, func(other *process) bool { return other == p })
+	synctest.Wait()
+}
+
+// weather is what becomes of watches.
+func (s *Sim) weather() string {
+	if len(s.processes) == 0 || s.chance(30) {
+		s.server.Compact(s.server.Version())
+		s.point("compaction")
+		return "the past is compacted"
+	}
+	p := pick(s, s.processes...)
+	kind := pick(s, kinds()...)
+	s.point("relist")
+	p.cache.kinds[kind].relist()
+	return fmt.Sprintf("%s lists %s anew", p.name, kind)
+}
+
+// pass has time pass: until something is due, or not as long.
+func (s *Sim) pass() string {
+	wait := time.Duration(s.rng.IntN(200)) * time.Millisecond
+	if next := s.nextDue(); !next.IsZero() && s.chance(50) {
+		wait = min(time.Until(next), time.Minute)
+	}
+	if wait > 0 {
+		time.Sleep(wait)
+	}
+	return fmt.Sprintf("%s pass", wait)
+}
+
+func (s *Sim) nextDue() time.Time {
+	var first time.Time
+	for _, p := range s.processes {
+		for _, q := range p.queues {
+			if next := q.next(); !next.IsZero() && (first.IsZero() || next.Before(first)) {
+				first = next
+			}
+		}
+	}
+	return first
+}

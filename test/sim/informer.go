@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// informer follows one kind.
+type informer struct {
+	toolscache.SharedIndexInformer
+	kind      api.Kind
+	selector  labels.Selector
+	transform func(client.Object) client.Object
+	server    *api.Server
+	stream    *api.Stream
+	objects   map[types.NamespacedName]client.Object
+	index     map[string]client.IndexerFunc
+
+	mu       sync.Mutex
+	handlers []toolscache.ResourceEventHandler
+}
+
+// start fills the cache with what was so at a version, which may lie in the past.
+func (i *informer) start(at int64) error {
+	list, at, err := i.server.List(i.kind, i.selector, at)
+	if err != nil {
+		return err
+	}
+	for _, obj := range list {
+		obj = i.own(obj)
+		i.objects[client.ObjectKeyFromObject(obj)] = obj
+	}
+	i.stream = i.server.Watch(i.kind, i.selector, at)
+	return nil
+}
+
+func (i *informer) own(obj client.Object) client.Object {
+	return i.transform(obj.DeepCopyObject().(client.Object))
+}
+
+// deliver brings the cache up to n events further. Of those of one object only the last is shown, as after a list. It
+// says what was delivered.
+func (i *informer) deliver(n int) (string, error) {
+	last := map[types.NamespacedName]*api.Event{}
+	came := 0
+	for ; came < n; came++ {
+		event, err := i.stream.Next(false)
+		if err != nil {
+			return "", err
+		}
+		if event == nil {
+			break
+		}
+		last[client.ObjectKeyFromObject(event.Object)] = event
+	}
+	for _, key := range sortedKeys(last) {
+		event := last[key]
+		if event.Type == "DELETED" {
+			i.set(key, nil, event.Object, false)
+			continue
+		}
+		i.set(key, event.Object, nil, false)
+	}
+	return fmt.Sprintf("%d event(s) about %v", came, sortedKeys(last)), nil
+}
+
+// relist takes the present in place of what led there.
+func (i *informer) relist() {
+	list, at, _ := i.server.List(i.kind, i.selector, 0)
+	there := map[types.NamespacedName]bool{}
+	for _, obj := range list {
+		key := client.ObjectKeyFromObject(obj)
+		there[key] = true
+		i.set(key, obj, nil, false)
+	}
+	for _, key := range sortedKeys(i.objects) {
+		if !there[key] {
+			i.set(key, nil, i.objects[key], true)
+		}
+	}
+	i.stream = i.server.Watch(i.kind, i.selector, at)
+}
+
+// set changes the cache, then tells the handlers.
+func (i *informer) set(key types.NamespacedName, now, gone client.Object, unknown bool) {
+	before := i.objects[key]
+	if now == nil {
+		if before == nil {
+			return
+		}
+		delete(i.objects, key)
+		var shown any = before
+		switch {
+		case unknown:
+			shown = toolscache.DeletedFinalStateUnknown{Key: key.String(), Obj: before}
+		case gone != nil:
+			shown = i.own(gone)
+		}
+		for _, h := range i.handlers {
+			h.OnDelete(shown)
+		}
+		return
+	}
+	now = i.own(now)
+	i.objects[key] = now
+	for _, h := range i.handlers {
+		if before == nil {
+			h.OnAdd(now, false)
+			continue
+		}
+		h.OnUpdate(before, now)
+	}
+}
+
+// AddEventHandlerWithOptions implements cache.Informer.
+func (i *informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, _ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, key := range sortedKeys(i.objects) {
+		h.OnAdd(i.objects[key], true)
+	}
+	i.handlers = append(i.handlers, h)
+	return registered{}, nil
+}
+
+type registered struct {
+	toolscache.ResourceEventHandlerRegistration
+}
+
+func (registered) HasSynced() bool { return true }

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// ledger: a number has one owner, and another one only after none; who has ports keeps them.
+func (p *promises) ledger(c *api.Change, process *process) string {
+	after, _ := c.After.(*corev1.ConfigMap)
+	if after == nil {
+		return "" // it has moved
+	}
+	now, mux, good := p.reading(after)
+	if !good {
+		return fmt.Sprintf("claims: ledger %s can't be read as we wrote it", c.Key)
+	}
+	if broken := contradiction(&now); broken != "" {
+		return "one owner: " + broken
+	}
+	for i := range now.Claims {
+		p.owners[now.Claims[i].MuxName] = now.Claims[i].Owner.Channel
+	}
+	broken := p.given(c, mux, &now, process)
+	if broken == "" {
+		broken = p.stay(mux, &now, process)
+	}
+	p.held[mux] = map[plan.Slot]plan.Claim{}
+	for _, claim := range now.Claims {
+		svc := p.sim.world.service(claim.Owner.Channel)
+		if claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, &claim) {
+			p.held[mux][claim.Slot()] = claim
+		}
+	}
+	delete(p.doubted, mux)
+	return broken
+}
+
+// contradiction is what a ledger can't say.
+func contradiction(l *plan.Ledger) string {
+	slots, owners, names := map[plan.Slot]bool{}, map[plan.PortID]bool{}, map[string]bool{}
+	for i := range l.Claims {
+		claim := &l.Claims[i]
+		if slots[claim.Slot()] {
+			return fmt.Sprintf("the ledger has %s twice", claim.Slot())
+		}
+		slots[claim.Slot()] = true
+		if claim.State != plan.Held {
+			continue
+		}
+		if owners[claim.Owner] || names[claim.MuxName] {
+			return fmt.Sprintf("the ledger has %v, or its name %s, twice", claim.Owner, claim.MuxName)
+		}
+		owners[claim.Owner], names[claim.MuxName] = true, true
+	}
+	return ""
+}
+
+// asksFor is true if a claim is what a channel asks for: one that it keeps from before is its own to give up.
+func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim *plan.Claim) bool {
+	channel, _ := p.sim.language.ParseChannel(svc)
+	if !p.sim.language.Classify(svc).Channel() || channel.Mux != mux || p.sim.world.service(mux) == nil || svc.Annotations[p.sim.language.Keys().Disabled] != "" {
+		return false
+	}
+	settings, _ := p.sim.language.ParseMux(p.sim.world.service(mux))
+	if !settings.Namespaces.Allows(svc.Namespace) {
+		return false
+	}
+	return slices.ContainsFunc(channel.Ports, func(port validation.ChannelPort) bool {
+		auto := port.Request.Kind == validation.Auto && (claim.Source == plan.Auto || settings.Auto.Contains(claim.Public))
+		return port.Name == claim.Owner.Name && port.Protocol == claim.Owner.Protocol &&
+			(auto || port.Request.Kind != validation.Auto && port.Request.Number == claim.Public)
+	})
+}
+
+// given: what was another channel's a moment ago, in the ledger or on the mux, isn't given.
+func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
+	var before plan.Ledger
+	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil {
+		read, _, good := p.reading(cm)
+		if !good {
+			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
+		}
+		before = read
+		if now.Generation < read.Generation {
+			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
+		}
+	}
+	had := map[plan.Slot]*plan.Claim{}
+	for i := range before.Claims {
+		had[before.Claims[i].Slot()] = &before.Claims[i]
+	}
+	live := slotsOf(p.sim.world.service(mux))
+	for i := range now.Claims {
+		claim := &now.Claims[i]
+		old := had[claim.Slot()]
+		if old != nil && old.Owner.Channel == claim.Owner.Channel {
+			continue
+		}
+		over := old != nil && old.State == plan.InGrace && (p.graces[mux] || process == nil || !old.Until.After(process.now()))
+		if old != nil && !over {
+			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
+		}
+		name := live[claim.Slot()]
+		if owner, ours := p.owners[name]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
+			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel, owner)
+		}
+	}
+	return ""
+}
+
+// stay: who has a number, and asks for it still, keeps it.
+func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process) string {
+	is := map[plan.Slot]plan.Claim{}
+	for _, claim := range now.Claims {
+		is[claim.Slot()] = claim
+	}
+	held := p.held[mux]
+	for _, slot := range slices.SortedFunc(maps.Keys(held), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
+		old, claim := held[slot], is[slot]
+		if claim.Owner == old.Owner && claim.State == plan.Held {
+			continue
+		}
+		if p.doubted[mux] && (process == nil || process.knows(api.Services, old.Owner.Channel) == nil) {
+			continue // it was rebuilt by one who doesn't see that channel yet
+		}
+		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
+	}
+	return ""
+}
+
+func claimsText(claims []plan.Claim) string {
+	var list []string
+	for _, claim := range claims {
+		list = append(list, fmt.Sprintf("%s %s %s", claim.Slot(), claim.Owner.Channel, claim.State))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// others notes what others did: names that are theirs now, and reasons for claims to go.
+func (p *promises) others(c *api.Change) {
+	switch c.Kind {
+	case api.Services:
+		before, _ := c.Before.(*corev1.Service)
+		after, _ := c.After.(*corev1.Service)
+		if slices.Contains(muxes(), c.Key) {
+			p.othersOnMux(c.Key, before, after)
+			return
+		}
+		if before == nil || after == nil || p.asks(before) != p.asks(after) {
+			p.excuse(func(claim *plan.Claim) bool { return claim.Owner.Channel == c.Key })
+		}
+		if after != nil {
+			for _, port := range after.Spec.Ports {
+				p.owners[nameOf(c.Key, port.Name)] = c.Key
+			}
+		}
+	case api.ConfigMaps:
+		p.othersOnLedger(c)
+	}
+}
+
+// asks is all that a channel's claims depend on.
+func (p *promises) asks(svc *corev1.Service) string {
+	keys := p.sim.language.Keys()
+	class := ""
+	if svc.Spec.LoadBalancerClass != nil {
+		class = *svc.Spec.LoadBalancerClass
+	}
+	text := fmt.Sprint(svc.UID, svc.DeletionTimestamp != nil, svc.Spec.Type, class, svc.Annotations[keys.ExternalPorts], svc.Annotations[keys.Disabled])
+	for _, port := range svc.Spec.Ports {
+		text += fmt.Sprint(" ", port.Name, port.Port, port.Protocol)
+	}
+	return text
+}
+
+func (p *promises) excuse(which func(*plan.Claim) bool) {
+	for _, held := range p.held {
+		for slot, claim := range held {
+			if which(&claim) {
+				delete(held, slot)
+			}
+		}
+	}
+}
+
+func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.Service) {
+	keys := p.sim.language.Keys()
+	had := slotsOf(before)
+	for slot, name := range slotsOf(after) {
+		if had[slot] != name {
+			p.drifted[place{key, slot, name}] = true
+		}
+	}
+	setting := func(name string) bool {
+		return before == nil || after == nil || before.Annotations[name] != after.Annotations[name]
+	}
+	if setting(keys.ReleaseGrace) {
+		p.graces[key] = true
+	}
+	moved := !equality.Semantic.DeepEqual(had, slotsOf(after))
+	if setting(keys.AllowedNamespaces) || setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
+		delete(p.held, key)
+	}
+	if after != nil {
+		for _, ingress := range after.Status.LoadBalancer.Ingress {
+			p.addresses[ingress.IP+ingress.Hostname] = true
+		}
+	}
+}
+
+// othersOnLedger leaves as promised only what can be known without a ledger: what is on the mux under its derived name.
+func (p *promises) othersOnLedger(c *api.Change) {
+	mux, ours := p.sim.world.owned(c.Object().(*corev1.ConfigMap))
+	if !ours {
+		return
+	}
+	p.doubted[mux], p.rebuilt[mux] = true, true
+	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
+		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
+			delete(p.held, mux) // a copy from another life can't be told from the right one
+		}
+	}
+	live := slotsOf(p.sim.world.service(mux))
+	for slot, claim := range p.held[mux] {
+		if live[slot] != claim.MuxName || claim.MuxName != nameOf(claim.Owner.Channel, claim.Owner.Name) {
+			delete(p.held[mux], slot)
+		}
+	}
+}
+
+// slice: ours alone are written, and each carries its own channel's backends. Whose a port is that only a lost ledger knew,
+// channels say.
+func (p *promises) slice(c *api.Change) string {
+	before, _ := c.Before.(*discoveryv1.EndpointSlice)
+	if before != nil && !p.slices[c.Key] {
+		return fmt.Sprintf("not ours, not touched: slice %s is written", c.Key)
+	}
+	after, _ := c.After.(*discoveryv1.EndpointSlice)
+	if after == nil {
+		return ""
+	}
+	p.slices[c.Key] = true
+	channel, _ := plan.ChannelOfSlice(p.sim.language.Keys(), after)
+	for _, port := range after.Ports {
+		if owner := p.owners[*port.Name]; owner != channel && !p.doubted[plan.MuxOfSlice(p.sim.language.Keys(), after)] {
+			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
+		}
+	}
+	return ""
+}
