@@ -11,13 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"nowake.ai/svc-lb-mux/certs/follow"
 	"nowake.ai/svc-lb-mux/certs/guard"
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
-	"nowake.ai/svc-lb-mux/reconciler/console"
 )
 
 // AdmissionOptions are about the webhook, which this process watches, and whose certificate it may keep.
@@ -93,15 +93,11 @@ func (o *AdmissionOptions) policy() selfmanaged.Policy {
 
 // guardAdmission adds what looks after admission to the manager, and returns what knows how it is; nil if nothing was
 // asked for. None of it uses the manager's cache, nor waits for it.
-func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
+func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, events record.EventRecorder,
 	log logr.Logger) (*guard.Guard, error) {
 	o := &p.Options
 	if o.WebhookConfiguration == "" {
 		return nil, nil
-	}
-	events, _, err := p.outputs(m)
-	if err != nil {
-		return nil, err
 	}
 	api, err := follow.NewClient(rest.CopyConfig(p.Config))
 	if err != nil {
@@ -110,7 +106,7 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 	options := guard.Options{
 		Client: api, Dial: p.Dial, Configuration: o.WebhookConfiguration, Namespace: o.Namespace,
 		Certificates: list(o.Certificates), SelfManagedSecret: o.SelfManagedSecret,
-		Leading: leading(m), Events: timeline.Events(events), Metrics: registry, Now: p.Now,
+		Leading: leading(m), Events: events, Metrics: registry, Now: p.Now,
 	}
 	if options.Dial == nil {
 		options.Dial = (&net.Dialer{}).DialContext

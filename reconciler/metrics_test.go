@@ -44,12 +44,13 @@ func TestWhichMetricsThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry, timeline := newRegistry(process.Version), console.NewTimeline(time.Now)
-	line, err := process.setup(context.Background(), m, registry, timeline)
+	out := outputs{events: silent{}}
+	line, err := process.setup(context.Background(), m, registry, timeline, out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.WebhookConfiguration = "svc-mux"
-	watching, err := process.guardAdmission(m, registry, timeline, logr.Discard())
+	watching, err := process.guardAdmission(m, registry, out.events, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,12 +79,18 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registry, timeline := newRegistry(p.Version), console.NewTimeline(p.Now)
-	line, err := p.setup(ctx, m, registry, timeline)
+	out, err := p.outputs()
 	if err != nil {
 		return err
 	}
-	watching, err := p.guardAdmission(m, registry, timeline, logger)
+	defer out.close()
+	registry, timeline := newRegistry(p.Version), console.NewTimeline(p.Now)
+	out.events = timeline.Events(out.events)
+	line, err := p.setup(ctx, m, registry, timeline, out)
+	if err != nil {
+		return err
+	}
+	watching, err := p.guardAdmission(m, registry, out.events, logger)
 	if err != nil {
 		return err
 	}
@@ -111,16 +117,12 @@ func (p Process) Run(ctx context.Context) error {
 func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 
 // setup puts the parts together.
-func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline) (*mux.Line, error) {
+func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
+	out outputs) (*mux.Line, error) {
 	language, err := p.Options.language()
 	if err != nil {
 		return nil, err
 	}
-	events, print, err := p.outputs(m)
-	if err != nil {
-		return nil, err
-	}
-	events = timeline.Events(events)
 	metrics := newMetrics(registry, p.Now)
 	carried := backends.NewMetrics()
 	registry.MustRegister(carried)
@@ -132,16 +134,16 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		Board:   board, Events: events, Metrics: timeline.Metrics(metrics), Now: p.Now,
+		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
-		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: print.plan,
+		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: out.print.plan,
 	})
 	if err := line.Setup(ctx, m); err != nil {
 		return nil, err
 	}
-	teller := &teller{cache: m.GetCache(), events: events}
+	teller := &teller{cache: m.GetCache(), events: out.events}
 	return line, backends.Setup(ctx, m, backends.Options{
-		Language: language, Claims: board.Known, Waker: waker, Writer: print.writer(m.GetClient()), Print: print.slices, Live: m.GetAPIReader(),
+		Language: language, Claims: board.Known, Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
 		Tell: teller.tell, LooksAfter: line.LooksAfter, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
@@ -151,20 +153,21 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 const muxesAtOnce = 4
 
 // outputs are where Events go, and in a dry run everything else too.
-func (p Process) outputs(m manager.Manager) (record.EventRecorder, printer, error) {
+type outputs struct {
+	events record.EventRecorder
+	print  printer
+	close  func()
+}
+
+func (p Process) outputs() (outputs, error) {
 	if p.dry() {
-		return silent{}, newPrinter(p.Logs), nil
+		return outputs{silent{}, newPrinter(p.Logs), func() {}}, nil
 	}
 	broadcaster, err := newBroadcaster(p.Config)
 	if err != nil {
-		return nil, printer{}, err
+		return outputs{}, err
 	}
-	err = m.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		broadcaster.Shutdown()
-		return nil
-	}))
-	return broadcaster.NewRecorder(m.GetScheme(), eventSource()), printer{}, err
+	return outputs{broadcaster.NewRecorder(newScheme(), eventSource()), printer{}, broadcaster.Shutdown}, nil
 }
 
 func restConfig(file, version string) (*rest.Config, error) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,10 +39,16 @@ type Cluster struct {
 	closers    []func() error
 }
 
-// Main is a test binary's TestMain: the cluster's host is this program again, under another role.
+// Main is a test binary's TestMain: the cluster's host is this program again, under another role. Tests that leave
+// controllers or informers running fail.
 func Main(m *testing.M) {
 	host.Reexec()
-	os.Exit(m.Run())
+	code := m.Run()
+	if left := lingering(); code == 0 && len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "FAIL: %d goroutines run on after the last test:\n%s\n", len(left), strings.Join(left, "\n\n"))
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // Start starts a cluster that ends with the test. Its logs are shown if the test fails.

@@ -123,7 +123,8 @@ func (w *world) changes(t *testing.T, b *tab) {
 		cart.focus({ preventScroll: true })
 		window.kept = cart
 		getSelection().selectAllChildren(cart)
-		window.scrolled = window.scrollY
+		window.place = () => window.kept.getBoundingClientRect().top
+		window.placed = window.place()
 		return true
 	})()`)
 	begun := time.Now()
@@ -136,8 +137,8 @@ func (w *world) changes(t *testing.T, b *tab) {
 	t.Logf("its backends showed after %s", time.Since(begun).Round(time.Millisecond))
 	w.backs(t, added, 0, 3)
 	b.until("that they are gone", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('no backend ready'))`)
-	if at := evaluate[[]float64](b, `[window.scrollY, window.scrolled]`); at[0] != at[1] || at[0] == 0 {
-		t.Errorf("it scrolled from %v to %v", at[1], at[0])
+	if at := evaluate[[]float64](b, `[window.place(), window.placed, window.scrollY]`); at[0] != at[1] || at[2] == 0 {
+		t.Errorf("what is looked at moved from %v to %v, scrolled by %v", at[1], at[0], at[2])
 	}
 	if !evaluate[bool](b, `document.activeElement === window.kept && window.kept.isConnected && getSelection().toString().includes('cart')`) {
 		t.Error("focus or selection went elsewhere")

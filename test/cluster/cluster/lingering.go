@@ -1,0 +1,45 @@
+package cluster
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// linger is how long what was told to end may take to.
+const linger = 10 * time.Second
+
+// lingering are the goroutines of controllers and informers that run on though all tests are over, as stacks. Whoever starts
+// a process of ours within its own must get all of it back.
+func lingering() []string {
+	for deadline := time.Now().Add(linger); ; time.Sleep(20 * time.Millisecond) {
+		left := slices.DeleteFunc(stacks(), func(stack string) bool { return !ofControllers(stack) })
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+func stacks() []string {
+	text := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(text, true)
+		if n < len(text) {
+			return strings.Split(strings.TrimSpace(string(text[:n])), "\n\n")
+		}
+		text = make([]byte, 2*len(text))
+	}
+}
+
+func ofControllers(stack string) bool {
+	for _, from := range []string{
+		"nowake.ai/svc-lb-mux/reconciler", "nowake.ai/svc-lb-mux/certs", "nowake.ai/svc-lb-mux/webhook",
+		"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/tools/",
+	} {
+		if strings.Contains(stack, from) {
+			return true
+		}
+	}
+	return false
+}
