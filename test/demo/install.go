@@ -29,14 +29,13 @@ func (s *show) clusterOptions(archive string) []cluster.Option {
 func (s *show) install(ctx context.Context) error {
 	begun := time.Now()
 	s.heading("svc-lb-mux, installed by its chart")
-	command := fmt.Sprintf("helm install svc-mux %s --namespace %s --create-namespace \\\n"+
-		"  --set images.registry=%s --set defaultLoadBalancer.annotations=null", s.options.chart, namespace, product.Registry)
+	wait, noPods := " --wait", ""
 	if s.options.nodes == 0 {
 		// Where kwok's node plays the apps' pods, none is to play the webhook's.
-		command += " \\\n  --set replicaCount=0 --set webhook.nodeSelector.runs-pods=yes"
-	} else {
-		command += " --wait"
+		wait, noPods = "", " \\\n  --set replicaCount=0 --set webhook.nodeSelector.runs-pods=yes"
 	}
+	command := fmt.Sprintf("helm install svc-mux %s --namespace %s --create-namespace%s \\\n"+
+		"  --set images.registry=%s --set defaultLoadBalancer.annotations=null%s", s.options.chart, namespace, wait, product.Registry, noPods)
 	s.command(command)
 	if _, err := s.shell(ctx, command); err != nil {
 		said, _ := s.shell(ctx, "kubectl get pods --namespace "+namespace)
