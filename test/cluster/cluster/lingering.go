@@ -14,7 +14,7 @@ const linger = 10 * time.Second
 // a process of ours within its own must get all of it back.
 func lingering() []string {
 	for deadline := time.Now().Add(linger); ; time.Sleep(20 * time.Millisecond) {
-		left := slices.DeleteFunc(stacks(), func(stack string) bool { return !ofControllers(stack) })
+		left := slices.DeleteFunc(stacks(), func(stack string) bool { return !ofControllers(stack) || abandoned(stack) })
 		if len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
@@ -42,4 +42,10 @@ func ofControllers(stack string) bool {
 		}
 	}
 	return false
+}
+
+// abandoned is true for what is left of a manager that was told to end while no API server answered: it never returns, so
+// the reconciler doesn't wait for it.
+func abandoned(stack string) bool {
+	return strings.Contains(stack, "manager.(*runnableGroup)") || strings.Contains(stack, "reconciler.(*boss).run")
 }
