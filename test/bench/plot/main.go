@@ -1,10 +1,9 @@
 // Command plot draws pictures of what benchmarks have printed: docs/performance.svg from the figures recorded in
-// docs/performance.txt (what a change takes here, and what it took the Python original on such a machine); and, of the points
-// that `make bench BENCH=ThousandChannels` prints, how a thousand channels come up.
+// docs/performance.txt (what a change takes here, and what it took the Python original on such a machine), docs/dataplane.svg
+// from the points in docs/dataplane.txt that `make bench BENCH=ThousandChannels` has printed.
 //
 //	make bench BENCH=… >> docs/performance.txt    record, after removing the old lines of the same names
 //	go generate ./test/bench/plot                 draw
-//	go run ./test/bench/plot points FROM PICTURE  draw points
 package main
 
 import (
@@ -17,6 +16,7 @@ import (
 )
 
 //go:generate go run . figures ../../../docs/performance.txt ../../../docs/performance.svg
+//go:generate go run . points ../../../docs/dataplane.txt ../../../docs/dataplane.svg
 
 func main() {
 	if len(os.Args) != 4 {

@@ -65,7 +65,7 @@ func TestPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	wellFormed(t, drawn)
-	if !strings.Contains(string(drawn), ">2.8 s</text>") {
+	if !strings.Contains(string(drawn), ">2.5 s</text>") {
 		t.Errorf("the axis doesn't reach the end:\n%s", drawn)
 	}
 	if _, err := readPoints([]byte("point dataplane/thousand 0 created=x")); err == nil {

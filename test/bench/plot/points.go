@@ -109,11 +109,13 @@ func (c chart) draw(out *bytes.Buffer, line curve, points []point) {
 	out.WriteString(`"/>` + "\n")
 }
 
-// stepOf is the distance of ticks, in milliseconds: ten of them at most.
+// stepOf is the distance of ticks, in milliseconds, as people count: ten of them at most.
 func stepOf(ms float64) float64 {
-	step := 100.0
-	for ms/step > 10 {
-		step *= 2
+	for step := 100.0; ; step *= 10 {
+		for _, by := range []float64{1, 2, 5} {
+			if ms <= 10*by*step {
+				return by * step
+			}
+		}
 	}
-	return step
 }
