@@ -3,6 +3,8 @@ package dataplane
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -143,12 +145,26 @@ func (w *world) comeAndGo(t *testing.T) {
 	w.alone(t)
 }
 
-// alone waits until the mux has the ports of the two channels that are asked, and no others.
+// alone waits until the mux has its own port and those of the two channels that are asked, and no others.
 func (w *world) alone(t *testing.T) {
 	t.Helper()
-	cluster.Eventually(t, "the mux has four ports", func(context.Context) error {
-		if got := len(w.service(t, edge, "busy").Spec.Ports); got != 4 {
-			return fmt.Errorf("it has %d", got)
+	want := map[string]int{"placeholder": 1}
+	for _, name := range []string{"still", "moving"} {
+		for _, port := range w.ports(t, shop, name) {
+			want[strconv.Itoa(port)]++
+		}
+	}
+	cluster.Eventually(t, "the mux has no guest's port", func(context.Context) error {
+		got := map[string]int{}
+		for _, port := range w.service(t, edge, "busy").Spec.Ports {
+			if port.Name == "placeholder" {
+				got[port.Name]++
+			} else {
+				got[strconv.Itoa(int(port.Port))]++
+			}
+		}
+		if !maps.Equal(got, want) {
+			return fmt.Errorf("it has %v, and should have %v", got, want)
 		}
 		return nil
 	})
@@ -166,7 +182,7 @@ func (w *world) works(t *testing.T) {
 func (w *world) killLeader(t *testing.T) {
 	before := w.leader(t)
 	pod, _, _ := strings.Cut(before, "_")
-	w.Kubectl(t, "delete", "pod", pod, "--namespace="+product.Namespace, "--grace-period=0", "--force")
+	w.kill(t, pod)
 	cluster.Eventually(t, "another leads", func(context.Context) error {
 		if now := w.leader(t); now == before {
 			return fmt.Errorf("%s still does", now)
@@ -174,6 +190,18 @@ func (w *world) killLeader(t *testing.T) {
 		return nil
 	})
 	w.works(t)
+}
+
+// kill ends a pod's processes at once. Nothing in the cluster does that: even `kubectl delete --force` lets them say goodbye.
+func (w *world) kill(t *testing.T, pod string) {
+	t.Helper()
+	const script = `for process in /proc/[0-9]*; do
+		if tr '\0' '\n' <"$process/environ" | grep -qx "HOSTNAME=$0"; then kill -KILL "${process#/proc/}" && echo killed; fi
+	done 2>/dev/null`
+	out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", script, pod}})
+	if err != nil || !strings.Contains(out.Stdout, "killed") {
+		t.Fatalf("no process of %s is found: %v %s", pod, err, out.Stdout)
+	}
 }
 
 // leader is who holds the reconcilers' lease.
@@ -214,7 +242,7 @@ func (w *world) withoutWebhook(t *testing.T) {
 
 func (w *world) restartAPIServer(t *testing.T) {
 	server := w.Component("kube-apiserver")
-	if err := server.Stop(t.Context()); err != nil {
+	if err := server.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * time.Second) // traffic goes on without it

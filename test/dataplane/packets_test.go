@@ -7,11 +7,11 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// all plays what takes long, too: `go test ./test/dataplane -args -all`.
-func all() *flag.Flag { return flag.Lookup("all") }
+// all plays in both modes what takes long: `go test ./test/dataplane -args -all`.
+func all() bool { return flag.Lookup("all").Value.String() == "true" }
 
 func TestMain(m *testing.M) {
-	flag.Bool("all", false, "play the long stories, too, and all of them in kube-proxy's iptables mode as well")
+	flag.Bool("all", false, "play the long stories in kube-proxy's iptables mode, too")
 	cluster.Main(m)
 }
 
@@ -22,14 +22,10 @@ func TestPackets(t *testing.T) {
 		"iptables": {cluster.IPTables()},
 	} {
 		t.Run(mode, func(t *testing.T) {
-			long := all().Value.String() == "true"
-			if mode == "iptables" && !long {
-				t.Skip("NOT COVERED: kube-proxy's iptables mode; go test ./test/dataplane -args -all")
-			}
 			t.Parallel()
 			w := start(t, options...)
 			for _, story := range stories() {
-				if story.long && !long {
+				if story.long && mode == "iptables" && !all() {
 					t.Logf("NOT COVERED: %s; go test ./test/dataplane -args -all", story.name)
 					continue
 				}
@@ -58,6 +54,6 @@ func stories() []story {
 		{name: "a deleted channel", run: testDeleted},
 		{name: "no request is lost", long: true, run: testNoneLost},
 		// Nothing reconciles after it.
-		{name: "without ipMode Proxy, a channel takes the mux's traffic", long: true, run: testHijack},
+		{name: "without ipMode Proxy, a channel takes the mux's traffic", run: testHijack},
 	}
 }

@@ -16,6 +16,7 @@ const (
 // A Helm run installs or upgrades a release, and waits until its pods are ready.
 type Helm struct {
 	Release, Namespace string
+	Program            string   // helm's; the cluster's own if empty
 	Chart              string   // a folder or a package; this tree's if empty
 	Version            string   // of the images; Version if empty
 	Values             []string // as for --set: "webhook.replicas=1"
@@ -51,7 +52,12 @@ func (h Helm) Install(ctx context.Context, c *cluster.Cluster) (string, error) {
 	for _, value := range h.Values {
 		args = append(args, "--set="+value)
 	}
-	out, err := c.TryHelm(ctx, append(args, h.Args...)...)
+	args = append(args, h.Args...)
+	if h.Program != "" {
+		out, err := c.Run(ctx, cluster.Program{Args: append([]string{h.Program}, args...)})
+		return out.Stdout, err
+	}
+	out, err := c.TryHelm(ctx, args...)
 	return out.Stdout, err
 }
 

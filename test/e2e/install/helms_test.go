@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
@@ -21,6 +22,31 @@ func TestBothHelms(t *testing.T) {
 	w := &world{cluster.Start(t, cluster.APIServerOnly())}
 	for tool, name := range map[string]string{"helm3": "helm", "helm4": "helm4"} {
 		t.Run(tool, func(t *testing.T) { w.lives(t, filepath.Join(bin[tool], name), tool) })
+	}
+}
+
+// withHelm4 does with real pods what people who change from Helm 3 do.
+func (w *world) withHelm4(t *testing.T) {
+	bin, err := cluster.Binaries(t.Context(), binaries.Helm4())
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm := product.Helm{Program: filepath.Join(bin["helm4"], "helm4"), Release: product.Release, Namespace: product.Namespace,
+		Values: []string{"drain.onDelete=true"}}
+	for _, what := range []string{"takes over", "installs"} {
+		if _, err := helm.Install(t.Context(), w.Cluster); err != nil {
+			t.Fatalf("Helm 4 %s: %v", what, err)
+		}
+		w.reached(t)
+		w.refuses(t, prefix)
+		in := " svc-mux --namespace=" + product.Namespace
+		if said := w.shell(t, helm.Program+" test --logs"+in); !strings.Contains(said, "admission is on guard") {
+			t.Errorf("helm test --logs says\n%s", said)
+		}
+		begun := time.Now()
+		w.shell(t, helm.Program+" uninstall --wait --timeout=120s"+in)
+		t.Logf("Helm 4 %s, and its uninstall took %s", what, time.Since(begun).Round(100*time.Millisecond))
+		w.saidGoodbye(t)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -39,6 +40,7 @@ func TestInstall(t *testing.T) {
 		product.Install(t, w.Cluster)
 		w.reached(t)
 	})
+	t.Run("Helm 4 takes a release over from Helm 3, ends it, and installs another", func(t *testing.T) { w.withHelm4(t) })
 }
 
 // app is what the channel of the notes is for.
@@ -142,7 +144,14 @@ func (w *world) leaves(t *testing.T, before []string, notes string) {
 
 // drains uninstalls a release that says goodbye.
 func (w *world) drains(t *testing.T) {
+	begun := time.Now()
 	product.Uninstall(t, w.Cluster)
+	t.Logf("the uninstall took %s", time.Since(begun).Round(100*time.Millisecond))
+	w.saidGoodbye(t)
+}
+
+func (w *world) saidGoodbye(t *testing.T) {
+	t.Helper()
 	channel, mux := w.service(t, "default", "web"), w.service(t, product.Namespace, "mux")
 	if address(channel) != "" || len(channel.Status.Conditions) > 0 || channel.Annotations[prefix+"/ports"] != "" {
 		t.Errorf("the channel still shows %v, %v", channel.Status, channel.Annotations)
