@@ -132,10 +132,11 @@ func (r *rebuilding) byName(port *corev1.ServicePort) (Claim, bool) {
 	return r.onlyOne(fit, port)
 }
 
-// byNote says whose a live port is by what a channel says, where no name tells.
+// byNote says whose a live port is by what a channel says, where no name tells. A name tells even if the channel that it is
+// of has changed that port's protocol since.
 func (r *rebuilding) byNote(port *corev1.ServicePort) (Claim, bool) {
 	_, recorded := r.w.Records[port.Name]
-	if recorded || !looksOurs(port.Name) || len(r.fit(r.candidates(port.Name), port)) > 0 {
+	if recorded || !looksOurs(port.Name) || len(r.candidates(port.Name)) > 0 {
 		return Claim{}, false
 	}
 	return r.onlyOne(r.fit(r.notes[slotOf(port)], port), port)

@@ -19,7 +19,7 @@ type promises struct {
 	sim *Sim
 	// owners has the channel of each name that a port on a mux has, or could have.
 	owners map[string]types.NamespacedName
-	// drifted are the names that others put on muxes where they are.
+	// drifted are the names that others put on muxes where they are, or that were there when others put another ledger in place.
 	drifted map[place]bool
 	// held are claims that were written, until their owners or others give reason to let them go.
 	held map[types.NamespacedName]map[plan.Slot]plan.Claim

@@ -92,12 +92,15 @@ func (p *promises) othersOnLedger(c *api.Change) {
 		return
 	}
 	p.doubted[mux], p.rebuilt[mux] = true, true
+	live := slotsOf(p.sim.world.service(mux))
 	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
 		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
 			delete(p.held, mux) // a copy from another life can't be told from the right one
+			for slot, name := range live {
+				p.drifted[place{mux, slot, name}] = true
+			}
 		}
 	}
-	live := slotsOf(p.sim.world.service(mux))
 	for slot, claim := range p.held[mux] {
 		if live[slot] != claim.MuxName || claim.MuxName != nameOf(claim.Owner.Channel, claim.Owner.Name) {
 			delete(p.held[mux], slot)

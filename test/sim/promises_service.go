@@ -76,6 +76,9 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[name]
+		if old != name && p.doubted[mux] { // decided by the ledger that was there before the one that others have put there
+			p.drifted[place{mux, slot, name}] = true
+		}
 		switch {
 		case old == name || name == "placeholder":
 		case !known:
