@@ -62,6 +62,8 @@ type Ask struct {
 // Entry is a ledger as it was read, or written, and what a write of it goes by.
 type Entry struct {
 	plan.Reading
+	// Unseen is true of a ledger that is there, and that the cache doesn't show: if it goes, nobody may tell.
+	Unseen bool
 
 	ask Ask
 	at  *version // where the ledger is; nil if it must be made

@@ -18,11 +18,11 @@ import (
 // Read returns the ledger of a mux. An error says that it couldn't be read, for want of rights for instance; nothing
 // follows from that about the ledger.
 func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
-	known, err := s.known(ctx, ask)
+	shown, err := s.shown(ctx, ask)
 	if err != nil {
 		return Entry{}, err
 	}
-	if known != nil {
+	if known := s.known(ask, shown); known != nil {
 		entry := known.entry(ask)
 		if believable(&entry) || s.recall(ask.Mux).confirmed == confirmationOf(&entry) {
 			return entry, nil
@@ -38,6 +38,7 @@ func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 	read := s.read(cm, ask)
 	entry := read.entry(ask)
 	s.keep(ask.Mux, read, func(m *memory) { m.confirmed = confirmationOf(&entry) })
+	entry.Unseen = shown == nil
 	return entry, nil
 }
 
@@ -52,17 +53,13 @@ func confirmationOf(entry *Entry) confirmation {
 	return confirmation{*entry.at, entry.ask.Stamp, entry.ask.PortsLive}
 }
 
-// known is the newest ledger that can be had without a request; nil if a request must tell.
-func (s *Store) known(ctx context.Context, ask Ask) (*reading, error) {
-	shown, err := s.shown(ctx, ask)
-	if err != nil {
-		return nil, err
-	}
+// known is the newest ledger that can be had without a request, of one that the cache shows; nil if a request must tell.
+func (s *Store) known(ask Ask, shown *metav1.PartialObjectMetadata) *reading {
 	latest := s.recall(ask.Mux).latest
 	if shown == nil || latest == nil || latest.at.name != ask.Name || !latest.covers(shown) {
-		return nil, nil // if only the cache doesn't know it, it is new, or gone
+		return nil // if only the cache doesn't know it, it is new, or gone
 	}
-	return latest, nil
+	return latest
 }
 
 // shown is what the cache shows of a ledger; nil if nothing.

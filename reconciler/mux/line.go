@@ -130,6 +130,9 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if o.unread {
 		again = earlier(again, l.Now().Add(unreadPause))
 	}
+	if o.entry.Unseen || p.Reserve != nil || p.Settle != nil {
+		again = earlier(again, l.Now().Add(unseenPause))
+	}
 	if l.Print != nil && !p.Again.After(l.Now()) {
 		p.Again = time.Time{} // nothing was done, so the same would be decided again, and again
 	}
@@ -155,6 +158,10 @@ const frozenPause = 10 * time.Second
 
 // unreadPause is how soon a channel is looked for again that couldn't be read.
 const unreadPause = time.Second
+
+// unseenPause is how soon a ledger is looked for again that was written just now, or that the informer doesn't show yet. If
+// it goes while its watch is broken, before the informer has ever seen it, nobody tells of that.
+const unseenPause = 30 * time.Second
 
 // leastPause keeps a pass that asks for another one at once from spinning.
 const leastPause = time.Millisecond

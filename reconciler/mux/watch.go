@@ -139,11 +139,21 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 	svc, err := l.service(ctx, channel)
 	if err != nil || svc == nil || !l.Language.Classify(svc).Channel() {
-		return // its Service's own event wakes the mux
+		l.forgetBacking(channel) // its Service's own event wakes the mux
+		return
 	}
 	mux := l.muxOf(svc)
 	l.memory(mux).edge(channel)
 	l.wake(q, mux)
+}
+
+// forgetBacking is for a Service that isn't a channel just now: it may have been one, and be one again before any pass.
+func (l *Line) forgetBacking(channel types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.memories {
+		m.edge(channel)
+	}
 }
 
 // onLedger wakes the mux that a ledger names, and those beside it that are frozen: one of them may have waited for it.

@@ -38,7 +38,7 @@ func (p *pass) explainPorts(edited, known []Claim) *rebuilding {
 		r.take(claim)
 	}
 	r.index(edited)
-	for _, explain := range [...]func(*corev1.ServicePort) (Claim, bool){r.byName, r.byNote} {
+	for _, explain := range [...]func(*corev1.ServicePort) (Claim, bool){r.byName, r.byRecord, r.byNote} {
 		for i := range p.w.Mux.Ports {
 			port := &p.w.Mux.Ports[i]
 			if isPlaceholder(port) || r.slots[slotOf(port)] {
@@ -125,7 +125,17 @@ func (r *rebuilding) byName(port *corev1.ServicePort) (Claim, bool) {
 		claim.Public = port.Port
 		return claim, true
 	}
-	fit := r.fit(r.candidates(port.Name), port)
+	return r.tellApart(r.named(port.Name), port)
+}
+
+// byRecord says whose a live port is by what our slices carry under its name, where that is no name of the channel's own
+// ports: somebody renamed one of them, or names were made to collide. All ports that have their own name come first.
+func (r *rebuilding) byRecord(port *corev1.ServicePort) (Claim, bool) {
+	return r.tellApart(r.candidates(port.Name), port)
+}
+
+func (r *rebuilding) tellApart(ports []portOf, port *corev1.ServicePort) (Claim, bool) {
+	fit := r.fit(ports, port)
 	if len(fit) > 1 {
 		fit = only(fit, func(o portOf) bool { return slices.Contains(r.notes[slotOf(port)], o) })
 	}
@@ -154,18 +164,25 @@ func (r *rebuilding) onlyOne(of []portOf, port *corev1.ServicePort) (Claim, bool
 	return r.claim(of[0], port.Port, port.Name), true
 }
 
-// candidates are the ports that a name on the mux may stand for. Names can be made to collide; what our slices carry
-// under one can't.
-func (r *rebuilding) candidates(name string) []portOf {
-	derived := r.derived[name]
+// named are the ports that have a name on the mux as their own. Names can be made to collide; what our slices carry under
+// one can't.
+func (r *rebuilding) named(name string) []portOf {
 	recorded, found := r.w.Records[name]
 	if !found {
-		return derived
+		return r.derived[name]
 	}
-	if own := only(derived, func(o portOf) bool { return o.channel.Key == recorded }); len(own) > 0 {
+	return only(r.derived[name], func(o portOf) bool { return o.channel.Key == recorded })
+}
+
+// candidates are the ports that a name on the mux may stand for.
+func (r *rebuilding) candidates(name string) []portOf {
+	if own := r.named(name); len(own) > 0 {
 		return own
 	}
-	return r.portsOf(recorded)
+	if recorded, found := r.w.Records[name]; found {
+		return r.portsOf(recorded)
+	}
+	return nil
 }
 
 func only(ports []portOf, is func(portOf) bool) []portOf {
