@@ -40,7 +40,7 @@ func (f *Fights[K]) Allow(key K, now time.Time) (wait time.Duration, first bool)
 	defer f.mu.Unlock()
 	f.tidy(now)
 	last, known := f.score[key]
-	if !known || now.Sub(last.at) >= Calm {
+	if !known || now.Sub(last.at) >= Calm || now.Before(last.at) { // a clock may be set back
 		f.score[key] = round{now, Pause}
 		return 0, true
 	}

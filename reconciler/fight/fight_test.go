@@ -25,6 +25,7 @@ func TestFight(t *testing.T) {
 		t.Errorf("another object waits %s, first %t", w, first)
 	}
 	allow(Calm, 0, true)
+	allow(-time.Hour, 0, true) // the clock is set back
 	f.Forget("slice")
 	allow(0, 0, true)
 }

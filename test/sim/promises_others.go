@@ -78,6 +78,13 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	if setting(keys.AllowedNamespaces) || setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
 	}
+	if setting(keys.PortRange) { // a number that was asked for by itself, and is auto's by now, is one of the range
+		for slot, claim := range p.held[key] {
+			if svc := p.sim.world.service(claim.Owner.Channel); svc != nil && !p.asksFor(svc, key, &claim) {
+				delete(p.held[key], slot)
+			}
+		}
+	}
 	if after != nil {
 		for _, ingress := range after.Status.LoadBalancer.Ingress {
 			p.addresses[ingress.IP+ingress.Hostname] = true
