@@ -15,6 +15,9 @@ const (
 	LongestPause = 5 * time.Minute
 	// Calm is how long a quarrel must have rested to be over. It is longer than any pause.
 	Calm = 10 * time.Minute
+	// rested is after how many pauses the next one is the first again: who changes something now and then, such as a
+	// tool that reverts each few minutes, isn't in a hurry, and those who suffer from the change are.
+	rested = 4
 )
 
 // Fights keeps the score, by object.
@@ -47,7 +50,11 @@ func (f *Fights[K]) Allow(key K, now time.Time) (wait time.Duration, first bool)
 	if wait = last.at.Add(last.pause).Sub(now); wait > 0 {
 		return wait, false
 	}
-	f.score[key] = round{now, min(2*last.pause, LongestPause)}
+	pause := min(2*last.pause, LongestPause)
+	if now.Sub(last.at) >= rested*last.pause {
+		pause = Pause
+	}
+	f.score[key] = round{now, pause}
 	return 0, false
 }
 

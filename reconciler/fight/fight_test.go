@@ -21,6 +21,8 @@ func TestFight(t *testing.T) {
 	allow(0, 2*time.Second, false)
 	allow(2*time.Second, 0, false)
 	allow(time.Second, 3*time.Second, false)
+	allow(15*time.Second, 0, false) // that was rest enough
+	allow(0, time.Second, false)
 	if w, first := f.Allow("another", now); w != 0 || !first {
 		t.Errorf("another object waits %s, first %t", w, first)
 	}

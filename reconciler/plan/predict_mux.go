@@ -58,7 +58,8 @@ func (o *Outlook) dropped(before, after *ObservedMux, hide bool) []Prediction {
 	return []Prediction{o.about(ChannelPortsDropped, "spec.ports", message)}
 }
 
-// detached are channels that have ports, and lose them because the mux shuts their namespace out.
+// detached are channels that have ports, and lose them because the mux shuts their namespace out. What others get or lose
+// on the way, since the pass over these changes has yet to come, isn't this change's doing.
 func (o *Outlook) detached(before, after *ObservedMux, hide bool) []Prediction {
 	if before.Namespaces.Equal(after.Namespaces) {
 		return nil
@@ -67,7 +68,7 @@ func (o *Outlook) detached(before, after *ObservedMux, hide bool) []Prediction {
 	var keys []types.NamespacedName
 	for i := range o.world.Channels {
 		key := o.world.Channels[i].Key
-		if was.byKey[key].attached && !is.byKey[key].attached {
+		if !after.Namespaces.Allows(key.Namespace) && was.byKey[key].attached && !is.byKey[key].attached {
 			keys = append(keys, key)
 		}
 	}

@@ -48,11 +48,11 @@ function card({ head: mux, key }, last) {
     h('p', { class: 'address' }, mux.addresses.length ? mux.addresses.join(', ') : h('span', { class: 'muted' }, 'no address')),
     mux.message && h('p', { class: 'message' }, mux.reason && h('b', {}, mux.reason), ' ', mux.message),
     mux.state !== 'missing' && [
-      h('div', { class: 'figure' }, h('span', {}, 'Ports'), h('span', {}, `${held + foreign} of ${limit.toLocaleString('en')}`)),
+      h('div', { class: 'figure' }, h('span', {}, 'Ports'), h('span', {}, `${held + foreign} of ${limit.toLocaleString('en')}`, inGrace > 0 && `, ${inGrace} more in grace`)),
       bar(`${held} ports held and ${foreign} foreign, of at most ${limit}`, limit, [['held', held], ['foreign', foreign]]),
       rangeSize > 0 && [
         h('div', { class: 'figure' }, h('span', {}, 'Numbers for auto'), h('span', {}, `${inUse} of ${rangeSize.toLocaleString('en')} used`)),
-        bar(`${inUse} numbers of ${rangeSize} in the range are used, ${inGrace} held in grace`, rangeSize, [['held', Math.max(inUse - inGrace, 0)], ['grace', Math.min(inGrace, inUse)]]),
+        bar(`${inUse} numbers of ${rangeSize} in the range are used`, rangeSize, [['held', inUse]]),
       ],
     ],
     h('div', { class: 'figure' }, h('span', {}, 'Channels'), h('span', {}, channels.toLocaleString('en'))),
