@@ -179,6 +179,9 @@ func waiting(setbacks map[types.NamespacedName]setback, now time.Time) map[types
 // that set back meanwhile, what failed again would look as if it had been tried.
 func (m *memory) begin(now time.Time) {
 	over := func(s setback) setback {
+		if s.until.Sub(now) > s.pause { // the clock was set back
+			s.until = now
+		}
 		s.due = !s.until.After(now)
 		return s
 	}

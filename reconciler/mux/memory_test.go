@@ -22,13 +22,14 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
-			fail(m, setback{until: began.Add(time.Second)})
+			first := setback{}.again(began)
+			fail(m, first)
 			m.begin(began)
 			m.tried()
-			if got := m.nextTry(); !got.Equal(began.Add(time.Second)) {
+			if got := m.nextTry(); !got.Equal(first.until) {
 				t.Errorf("one that isn't over is tried at %s", got)
 			}
-			m.begin(began.Add(time.Second))
+			m.begin(first.until)
 			again := setback{}.again(began.Add(-time.Hour)) // it fails again, and the clock was set back meanwhile
 			fail(m, again)
 			m.tried()
@@ -39,6 +40,12 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 			m.tried()
 			if got := m.nextTry(); !got.IsZero() {
 				t.Errorf("one that is over is tried at %s again", got)
+			}
+			fail(m, again)
+			m.begin(began.Add(-2 * time.Hour))
+			m.tried()
+			if got := m.nextTry(); !got.IsZero() {
+				t.Errorf("one of before the clock was set back is tried at %s", got)
 			}
 		})
 	}
