@@ -49,6 +49,7 @@ func (i *informer) own(obj client.Object) client.Object {
 // says what was delivered.
 func (i *informer) deliver(n int) (string, error) {
 	last := map[types.NamespacedName]*api.Event{}
+	skipped := map[types.NamespacedName]bool{}
 	came := 0
 	for ; came < n; came++ {
 		event, err := i.stream.Next(false)
@@ -58,12 +59,14 @@ func (i *informer) deliver(n int) (string, error) {
 		if event == nil {
 			break
 		}
-		last[client.ObjectKeyFromObject(event.Object)] = event
+		key := client.ObjectKeyFromObject(event.Object)
+		skipped[key] = last[key] != nil
+		last[key] = event
 	}
 	for _, key := range sortedKeys(last) {
 		event := last[key]
 		if event.Type == "DELETED" {
-			i.set(key, nil, event.Object, false)
+			i.set(key, nil, event.Object, skipped[key]) // only a list skips, and doesn't tell how the object was in the end
 			continue
 		}
 		i.set(key, event.Object, nil, false)

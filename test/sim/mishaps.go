@@ -153,14 +153,8 @@ func (w *world) ledgerDeed() string {
 
 // mend takes away what keeps all from coming to rest.
 func (w *world) mend() string {
-	for _, key := range w.ledgers() {
-		cm := w.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
-		mux, _ := w.owned(cm)
-		reading := ledger.Decode(cm, mux, w.language.Keys())
-		stale := w.promises.stamp(mux) > reading.Ledger.Generation
-		if reading.Condition > plan.Missing || cm.Labels == nil || stale {
-			w.drop(api.ConfigMaps, key) // the way out that is told to people
-		}
+	for _, key := range w.badLedgers() {
+		w.drop(api.ConfigMaps, key) // the way out that is told to people
 	}
 	for _, key := range muxes() {
 		svc := w.service(key)
@@ -175,6 +169,17 @@ func (w *world) mend() string {
 		w.put(svc, false)
 	}
 	return "all is mended"
+}
+
+// badLedgers are those that somebody must do something about.
+func (w *world) badLedgers() []types.NamespacedName {
+	return slices.DeleteFunc(w.ledgers(), func(key types.NamespacedName) bool {
+		cm := w.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
+		mux, _ := w.owned(cm)
+		reading := ledger.Decode(cm, mux, w.language.Keys())
+		stale := w.promises.stamp(mux) > reading.Ledger.Generation
+		return reading.Condition <= plan.Missing && cm.Labels != nil && !stale
+	})
 }
 
 // owned is the mux that a ledger says it is of.

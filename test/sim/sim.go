@@ -103,8 +103,11 @@ func (s *Sim) play() string {
 		}
 	}
 	s.draw(-2)
-	if broken := s.settle(); broken != "" {
-		return broken
+	// What was under way while all was mended may have made an old ledger of one that was put back: once more, then.
+	for again := true; again; again = len(s.world.badLedgers()) > 0 {
+		if broken := s.settle(); broken != "" {
+			return broken
+		}
 	}
 	return s.atRest()
 }
