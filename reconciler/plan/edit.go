@@ -126,6 +126,25 @@ func (e *edit) followRenames() {
 		}
 		e.wanted = still
 	}
+	e.renumber()
+}
+
+// renumber is for ports that were renamed and ask for another number at once: they have the old one until then.
+func (e *edit) renumber() {
+	for i := range e.wanted {
+		w := &e.wanted[i]
+		if w.has != nil {
+			continue
+		}
+		at := slices.IndexFunc(e.left, func(claim *Claim) bool {
+			return claim.Owner.Protocol == w.port.Protocol && claim.Port == w.port.Port
+		})
+		if at >= 0 {
+			w.has = e.left[at]
+			w.has.Owner = w.id(e.channel)
+			e.left = slices.Delete(e.left, at, at+1)
+		}
+	}
 }
 
 // follow is true if a port was renamed, and has its number again.
