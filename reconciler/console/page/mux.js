@@ -93,8 +93,9 @@ function aboutMux(mux) {
   return [
     mux.state !== 'missing' && h('dl', { class: 'facts' }, facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, String(value))))),
     mux.notes.length > 0 && h('ul', { class: 'notes', 'aria-label': 'What stands about the mux' }, mux.notes.map(note)),
-    mux.pending.length > 0 && h('details', { class: 'pending' }, h('summary', {}, count(mux.pending.length, 'write') + ' to come'),
-      h('ol', {}, mux.pending.map((step) => h('li', {}, `${step.verb} ${step.object}: ${step.why.join('; ')}`)))),
+    // Always there: what comes and goes with each pass would move all that is below it.
+    mux.state !== 'missing' && h('details', { class: 'pending' }, h('summary', {}, mux.pending.length ? count(mux.pending.length, 'write') + ' to come' : 'No write to come'),
+      mux.pending.length > 0 && h('ol', {}, mux.pending.map((step) => h('li', {}, `${step.verb} ${step.object}: ${step.why.join('; ')}`)))),
   ]
 }
 
