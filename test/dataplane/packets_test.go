@@ -7,11 +7,11 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// all plays in both modes what takes long: `go test ./test/dataplane -args -all`.
+// all plays what takes long, too: `go test ./test/dataplane -args -all`.
 func all() bool { return flag.Lookup("all").Value.String() == "true" }
 
 func TestMain(m *testing.M) {
-	flag.Bool("all", false, "play the long stories in kube-proxy's iptables mode, too")
+	flag.Bool("all", false, "play the long stories, too")
 	cluster.Main(m)
 }
 
@@ -25,7 +25,7 @@ func TestPackets(t *testing.T) {
 			t.Parallel()
 			w := start(t, options...)
 			for _, story := range stories() {
-				if story.long && mode == "iptables" && !all() {
+				if story.long && !all() {
 					t.Logf("NOT COVERED: %s; go test ./test/dataplane -args -all", story.name)
 					continue
 				}
