@@ -114,12 +114,13 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	p := l.decide(ctx, o)
 	again, err := l.apply(ctx, o, p)
-	l.note(o, err)
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
+		l.note(o, nil) // which is no failure that anybody should read of
 		// Somebody was faster, or the cache is behind: what changed comes by itself, and this is for if it doesn't.
 		logr.FromContextOrDiscard(ctx).V(1).Info("somebody was faster", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: behindPause}, nil
 	}
+	l.note(o, err)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

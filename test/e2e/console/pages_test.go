@@ -117,6 +117,7 @@ func TestPages(t *testing.T) {
 func (w *world) changes(t *testing.T, b *tab) {
 	b.goTo("#/mux/infra/edge")
 	b.until("its lanes", `document.querySelectorAll('.lane').length === 10`)
+	b.says("No write to come")
 	evaluate[bool](b, `(() => {
 		window.scrollTo(0, 120)
 		const cart = [...document.querySelectorAll('.lane a')].find((a) => a.textContent.includes('cart'))
