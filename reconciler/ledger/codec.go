@@ -104,8 +104,10 @@ func Decode(cm *corev1.ConfigMap, mux types.NamespacedName, keys validation.Keys
 		return reading
 	}
 	reading.Ledger = found.ledger
-	if edited := d.edited(found); edited != "" {
-		reading.Condition, reading.Why = plan.Edited, d.why(edited)
+	if found.written {
+		reading.Unlabelled = !d.labelled()
+	} else {
+		reading.Condition, reading.Why = plan.Edited, d.why(textEdited(found.ledger.Generation))
 	}
 	return reading
 }

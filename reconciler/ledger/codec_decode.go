@@ -99,17 +99,6 @@ func (d *decoding) read(key string, text []byte) (*found, *refusal) {
 	return &found{ledger, ledger.Generation == 0}, nil
 }
 
-// edited says what somebody changed; empty if nobody did.
-func (d *decoding) edited(found found) string {
-	if !found.written {
-		return textEdited(found.ledger.Generation)
-	}
-	if !d.labelled() {
-		return textUnlabelled()
-	}
-	return ""
-}
-
 func (d *decoding) foreignText() string {
 	return textForeign(d.cm.Annotations[d.keys.Mux], d.mux, d.keys)
 }

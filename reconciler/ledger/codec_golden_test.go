@@ -110,6 +110,9 @@ func withText(text string) *corev1.ConfigMap {
 
 func printReading(w *strings.Builder, name string, reading plan.Reading) {
 	fmt.Fprintf(w, "# %s\n%s", name, [...]string{"good", "edited", "missing", "unreadable", "foreign", "newer"}[reading.Condition])
+	if reading.Unlabelled {
+		fmt.Fprint(w, ", without its labels")
+	}
 	if reading.Why != "" {
 		fmt.Fprintf(w, ": %s", reading.Why)
 	}

@@ -45,11 +45,6 @@ func textEdited(generation int64) string {
 	return fmt.Sprintf("somebody else wrote it at generation %d", generation)
 }
 
-func textUnlabelled() string {
-	return fmt.Sprintf("somebody took away its label %s=%s or %s=%s",
-		nameLabel, nameValue, componentLabel, componentValue)
-}
-
 func errTooLarge(mux types.NamespacedName, claims, size int) error {
 	return fmt.Errorf("the ledger of mux %s can't be written: its %d claims take %d bytes when compressed, and a ConfigMap "+
 		"holds %d. Move some of its channels to another mux", mux, claims, size, PackedLimit)

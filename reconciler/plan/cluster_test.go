@@ -43,6 +43,8 @@ type cluster struct {
 	name      string // of its ConfigMap, where it isn't the one that the mux gives it
 	saved     *plan.Ledger
 
+	unlabelled bool // its ConfigMap, by somebody
+
 	// What the process knows.
 	lastGood    *plan.Ledger
 	inPlace     map[types.NamespacedName]plan.Fingerprint
@@ -186,7 +188,7 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	case c.ledger == nil && c.condition <= plan.Edited:
 		read.Condition = plan.Missing
 	case c.condition <= plan.Edited:
-		read.Ledger = c.ledger.Clone()
+		read.Ledger, read.Unlabelled = c.ledger.Clone(), c.unlabelled
 	}
 	return read
 }
@@ -312,6 +314,7 @@ func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
 	}
 	ledger := l.Ledger.Clone()
 	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", ""
+	c.unlabelled = false
 	return nil
 }
 

@@ -46,8 +46,11 @@ func (p *pass) ledger() established {
 			before.mend = textRebuilt(read)
 		}
 	}
-	if read.Moved {
+	switch {
+	case read.Moved:
 		before.mend = textMoved(read.Name, p.w.Mux.Ledger)
+	case read.Unlabelled && before.mend == "":
+		before.mend = textRelabelled(read.Name)
 	}
 	p.name()
 	if before.broken == "" {
@@ -82,7 +85,8 @@ func (p *pass) taken(claims []Claim) []Claim {
 
 // tellRebuilt says that the ledger was put right, unless there never was one.
 func (p *pass) tellRebuilt(before *established) {
-	if before.renew && (p.w.Ledger.Condition != Missing || p.w.Mux.Generation > 0) {
+	lost := before.renew && (p.w.Ledger.Condition != Missing || p.w.Mux.Generation > 0)
+	if lost || p.w.Ledger.Unlabelled {
 		p.plan.Told = append(p.plan.Told, Event{
 			Object: p.w.Key, Reason: MuxDriftCorrected, Message: textPutRight([]string{before.mend}),
 		})

@@ -74,6 +74,8 @@ func textRebuilt(read *Reading) string {
 	return "the ledger was emptied: rebuilt from the mux"
 }
 
+func textRelabelled(name string) string { return "the labels of ConfigMap " + name }
+
 func textMoved(from, to string) string { return fmt.Sprintf("moved from ConfigMap %s to %s", from, to) }
 
 func textOutdated(read *Reading, stamp int64) string {

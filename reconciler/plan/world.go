@@ -119,6 +119,8 @@ type Reading struct {
 	Name string
 	// Moved is true if it was found under a name that the mux no longer gives it.
 	Moved bool
+	// Unlabelled is true if it says what we wrote, and lacks a label by which caches find it.
+	Unlabelled bool
 	// Why says what is wrong with one that freezes, and the way out.
 	Why string
 }

@@ -45,7 +45,7 @@ type ledgerDoc struct {
 	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
 	Found string `json:"found"`
 	Why   string `json:"why"`
-	// Do is something done to the one that is there: save, restore, edit, empty or lose.
+	// Do is something done to the one that is there: save, restore, edit, empty, unlabel or lose.
 	Do string `json:"do"`
 }
 
@@ -203,6 +203,9 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 		return
 	case "lose":
 		c.ledger = nil
+		return
+	case "unlabel":
+		c.unlabelled = true
 		return
 	}
 	found := map[string]plan.Condition{

@@ -143,10 +143,16 @@ func unlabelled(t *testing.T, w *world) {
 	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Labels, "app.kubernetes.io/name") })
 	w.catchUp()
 	entry := w.read(w.ask(), "GET")
-	w.expect(entry, plan.Edited, 1, 80)
+	w.expect(entry, plan.Good, 1, 80)
+	if !entry.Unlabelled {
+		t.Error("that a label is gone isn't seen")
+	}
 	w.write(entry, 2, 80, "PATCH")
 	w.catchUp()
-	w.expect(w.read(w.ask(), ""), plan.Good, 2, 80)
+	if entry = w.read(w.ask(), ""); entry.Unlabelled {
+		t.Error("the label is still gone")
+	}
+	w.expect(entry, plan.Good, 2, 80)
 	if got := w.live(ledgerName).Labels["app.kubernetes.io/name"]; got != "svc-lb-mux" {
 		t.Errorf("the label is %q", got)
 	}
