@@ -28,6 +28,8 @@ type Object interface {
 type Store[T Object] struct {
 	now      func() time.Time
 	patience time.Duration
+	// confirmed is true if what is late is looked at live, and never dropped for its age.
+	confirmed bool
 
 	mu      sync.Mutex
 	written map[types.NamespacedName]write[T]
@@ -56,6 +58,40 @@ func (w write[T]) unlessGone() T {
 // went while its watch was broken never arrives.
 func New[T Object](patience time.Duration, now func() time.Time) *Store[T] {
 	return &Store[T]{now: now, patience: patience, written: map[types.NamespacedName]write[T]{}, seen: map[string]string{}}
+}
+
+// Confirmed returns an empty store that never believes the informer only because time went by: a cache may be behind for as
+// long as it likes. Whoever asks Latest must look at what is Overdue first.
+func Confirmed[T Object](patience time.Duration, now func() time.Time) *Store[T] {
+	s := New[T](patience, now)
+	s.confirmed = true
+	return s
+}
+
+// Overdue are the objects whose writes the informer should have shown by now. What a live read says of them is for Renew.
+func (s *Store[T]) Overdue() []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	var overdue []T
+	for key, last := range s.written {
+		switch {
+		case !now.After(last.until):
+		case last.gone && atLeast(s.seen[key.Namespace], last.object.GetResourceVersion()):
+			delete(s.written, key) // the informer has shown what came later
+		default:
+			overdue = append(overdue, last.object)
+		}
+	}
+	return overdue
+}
+
+// Renew takes what a live read says of an object that was overdue: as it is, or that it is gone. It counts whatever its version
+// is: those of a cluster that was put back from a backup begin anew.
+func (s *Store[T]) Renew(obj T, gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written[client.ObjectKeyFromObject(obj)] = write[T]{obj, gone, s.now().Add(s.patience)}
 }
 
 // Put takes an object as the API server returned it from a create, an update or a patch.
@@ -91,7 +127,7 @@ func (s *Store[T]) Latest(key types.NamespacedName, cached T) T {
 	switch {
 	case !known:
 		return cached
-	case s.now().After(last.until):
+	case !s.confirmed && s.now().After(last.until):
 	case cached == none:
 		// If the informer is past the write, the object has been deleted since. If it isn't, it may yet show one that
 		// we have deleted.
@@ -131,7 +167,7 @@ func (s *Store[T]) Forget(key types.NamespacedName) {
 
 // tidy drops what nobody asked about any more.
 func (s *Store[T]) tidy(now time.Time) {
-	if now.Before(s.sweep) {
+	if s.confirmed || now.Before(s.sweep) {
 		return
 	}
 	s.sweep = now.Add(s.patience)

@@ -76,6 +76,55 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// TestTheCacheIsNeverBelievedForItsAge where what is late is looked at live.
+func TestTheCacheIsNeverBelievedForItsAge(t *testing.T) {
+	old, now, other := service("a", 9, "u"), service("a", 10, "u"), service("b", 11, "v")
+	late := func() *bench {
+		b := start()
+		b.confirmed = true
+		b.Put(now)
+		b.clock = b.clock.Add(2 * time.Minute)
+		b.Put(other)
+		return b
+	}
+	b := late()
+	if got := b.Latest(key, old); got != now {
+		t.Errorf("after patience, it is at %v", got)
+	}
+	if got := b.Overdue(); len(got) != 1 || got[0] != now {
+		t.Errorf("late are %v", got)
+	}
+	for name, test := range map[string]struct {
+		says *corev1.Service
+		gone bool
+		want *corev1.Service
+	}{
+		"it is as it was":                     {now, false, now},
+		"somebody has changed it since":       {service("a", 12, "u"), false, service("a", 12, "u")},
+		"versions began anew":                 {service("a", 2, "u"), false, old},
+		"it is gone, though the cache has it": {now, true, nil},
+		"it was made anew":                    {service("a", 12, "new"), false, service("a", 12, "new")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := late()
+			b.Renew(test.says, test.gone)
+			if len(b.Overdue()) != 0 {
+				t.Error("it is late still")
+			}
+			got := b.Latest(key, old)
+			if (got == nil) != (test.want == nil) || got != nil && (got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+	b.Renew(now, true)
+	b.Seen(service("b", 12, "v"))
+	b.clock = b.clock.Add(2 * time.Minute)
+	if got := b.Overdue(); len(got) != 0 || len(b.written) != 0 {
+		t.Errorf("what went is asked for again, though the informer is past it: %v", got)
+	}
+}
+
 func TestNothingIsKeptForLong(t *testing.T) {
 	b := start()
 	for i := range 100 {

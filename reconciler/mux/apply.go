@@ -84,7 +84,7 @@ func (l *Line) meanwhile(ctx context.Context, o *observed, p *plan.Plan) time.Ti
 }
 
 func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {
-	if err := l.confirm(ctx, o, p.Reserve, p.Settle); err != nil {
+	if err := l.confirm(ctx, o, p); err != nil {
 		return err
 	}
 	return l.writeLedger(ctx, o, p.Reserve)

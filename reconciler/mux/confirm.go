@@ -14,30 +14,22 @@ import (
 )
 
 // confirm reads live what a ledger is about to be written from, where a cache that is behind would do harm that the next
-// pass can't undo: a number that was let go may be another's by then.
+// pass can't undo: a number that was given or let go may be another's by then.
 //
-//	the ledger has no claims yet    only the mux says who has which number
-//	a claim is about to go          the mux may let its owner in again, and the channel ask for the port again
+//	a ledger is written        only the mux says which numbers are in use, whoever put them there
+//	a channel loses a port     the channel may ask for it again, or show an address by now
 //
 // Channels that the cache doesn't show were looked for before it was decided. Whatever else is written from an old cache is
 // refused for its resource version, or put right.
-func (l *Line) confirm(ctx context.Context, o *observed, writes ...*plan.LedgerWrite) error {
-	var losing []types.NamespacedName
-	fills := false
-	for _, write := range writes {
-		if write != nil {
-			losing = append(losing, losers(o, write)...)
-			fills = fills || len(o.world.Ledger.Ledger.Claims) == 0
-		}
-	}
-	if o.service == nil || !fills && len(losing) == 0 {
+func (l *Line) confirm(ctx context.Context, o *observed, p *plan.Plan) error {
+	losing := losers(o, p)
+	if o.service == nil || p.Reserve == nil && p.Settle == nil && len(losing) == 0 {
 		return nil
 	}
-	slices.SortFunc(losing, plan.CompareKeys)
 	if err := l.isSo(ctx, o.world.Key, o.service); err != nil {
 		return err
 	}
-	for _, channel := range slices.Compact(losing) {
+	for _, channel := range losing {
 		if err := l.isSo(ctx, channel, o.channels[channel]); err != nil {
 			return err
 		}
@@ -45,27 +37,70 @@ func (l *Line) confirm(ctx context.Context, o *observed, writes ...*plan.LedgerW
 	return nil
 }
 
-// losers are the channels that the cache shows, and that are to lose a claim.
-func losers(o *observed, write *plan.LedgerWrite) []types.NamespacedName {
+// losers are the channels that the cache shows, and that are to lose a claim, or its port on the mux, sorted.
+func losers(o *observed, p *plan.Plan) []types.NamespacedName {
+	had := o.world.Ledger.Ledger.Claims
+	lost := leaving(o.service, p.Publish, had)
+	for _, write := range [...]*plan.LedgerWrite{p.Reserve, p.Settle} {
+		if write != nil {
+			lost = append(lost, letGo(had, write.Ledger.Claims)...)
+			lost = append(lost, leaving(o.service, p.Publish, write.Ledger.Claims)...)
+		}
+	}
+	lost = slices.DeleteFunc(lost, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
+	slices.SortFunc(lost, plan.CompareKeys)
+	return slices.Compact(lost)
+}
+
+// letGo are the owners of claims that are no longer in force, or that only the mux told of, and that won't be.
+func letGo(had, has []plan.Claim) []types.NamespacedName {
 	type number struct {
 		owner  plan.PortID
 		public int32
 	}
-	stays := map[number]bool{}
-	for i := range write.Ledger.Claims {
-		if claim := &write.Ledger.Claims[i]; claim.State == plan.Held {
-			stays[number{claim.Owner, claim.Public}] = true
+	was, stays := make(map[number]bool, len(had)), make(map[number]bool, len(has))
+	for i := range had {
+		was[number{had[i].Owner, had[i].Public}] = true
+	}
+	var owners []types.NamespacedName
+	for i := range has {
+		at := number{has[i].Owner, has[i].Public}
+		stays[at] = has[i].State == plan.Held
+		if has[i].State == plan.Releasing && !was[at] {
+			owners = append(owners, has[i].Owner.Channel)
 		}
 	}
-	var losers []types.NamespacedName
-	for i := range o.world.Ledger.Ledger.Claims {
-		claim := &o.world.Ledger.Ledger.Claims[i]
-		channel := claim.Owner.Channel
-		if claim.State == plan.Held && !stays[number{claim.Owner, claim.Public}] && o.channels[channel] != nil {
-			losers = append(losers, channel)
+	for i := range had {
+		if had[i].State == plan.Held && !stays[number{had[i].Owner, had[i].Public}] {
+			owners = append(owners, had[i].Owner.Channel)
 		}
 	}
-	return losers
+	return owners
+}
+
+// leaving are the owners of ports that go off the mux, though the claim may stay: their channels are disabled then.
+func leaving(mux *corev1.Service, publish *plan.MuxPatch, claims []plan.Claim) []types.NamespacedName {
+	if mux == nil || publish == nil || publish.Ports == nil {
+		return nil
+	}
+	type port struct {
+		name   string
+		number int32
+	}
+	going := make(map[port]bool, len(mux.Spec.Ports))
+	for i := range mux.Spec.Ports {
+		going[port{mux.Spec.Ports[i].Name, mux.Spec.Ports[i].Port}] = true
+	}
+	for i := range publish.Ports {
+		delete(going, port{publish.Ports[i].Name, publish.Ports[i].Port})
+	}
+	var owners []types.NamespacedName
+	for i := range claims {
+		if going[port{claims[i].MuxName, claims[i].Public}] {
+			owners = append(owners, claims[i].Owner.Channel)
+		}
+	}
+	return owners
 }
 
 // isSo is nil if a Service asks for, and shows, the same as where it was decided from: an address that the cache doesn't show

@@ -89,7 +89,7 @@ const patience = time.Minute
 func New(options Options) *Line {
 	return &Line{
 		Options:  options,
-		services: fresh.New[*corev1.Service](patience, options.Now),
+		services: fresh.Confirmed[*corev1.Service](patience, options.Now),
 		fights:   fight.New[types.NamespacedName](),
 		calm:     newCalm(options.Quiet, options.Longest),
 		memories: map[types.NamespacedName]*memory{},

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,10 +18,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// answering answers every patch with a Service, and every read with another.
+// answering answers every patch with a Service, every read of the mux with another, and of channels with a third.
 type answering struct {
 	client.Client
-	patched, live *corev1.Service
+	patched, live, channel *corev1.Service
 }
 
 func (a answering) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
@@ -28,8 +29,12 @@ func (a answering) Patch(_ context.Context, obj client.Object, _ client.Patch, _
 	return nil
 }
 
-func (a answering) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	*obj.(*corev1.Service) = *a.live.DeepCopy()
+func (a answering) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if key.Name == "mux" {
+		*obj.(*corev1.Service) = *a.live.DeepCopy()
+	} else {
+		*obj.(*corev1.Service) = *a.channel.DeepCopy()
+	}
 	return nil
 }
 
@@ -64,28 +69,47 @@ func TestTheMuxIsKnownAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestAClaimGoesOnlyIfWhatWasSeenIsSo: its channel may ask for the port again, and the ledger may have been lost.
-func TestAClaimGoesOnlyIfWhatWasSeenIsSo(t *testing.T) {
-	claim := plan.Claim{Owner: plan.PortID{Channel: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Name: "x"}, Public: 80}
-	edited := service("12")
-	edited.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80}}
+// TestWhatCantBeUndoneIsConfirmed by a live read: a channel may ask for its port again, and any number may be in use on the mux.
+func TestWhatCantBeUndoneIsConfirmed(t *testing.T) {
+	web := types.NamespacedName{Namespace: "app", Name: "web"}
+	held := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http"}, Public: 80, MuxName: "x"}
+	released := held
+	released.State = plan.Releasing
+	has, goes := []plan.Claim{held}, []plan.Claim{released}
+	says := func(claims []plan.Claim) *plan.LedgerWrite {
+		return &plan.LedgerWrite{Ledger: plan.Ledger{Claims: claims}}
+	}
+	keeps, drops := &plan.MuxPatch{Ports: []corev1.ServicePort{{Name: "x", Port: 80}}}, &plan.MuxPatch{Ports: []corev1.ServicePort{}}
+	const mux, channel = "mux", "channel"
 	for name, test := range map[string]struct {
-		live *corev1.Service
 		had  []plan.Claim
-		want bool // that it is written
+		plan plan.Plan
+		want string // who is read live
 	}{
-		"a channel that is as it was seen":            {service("12"), []plan.Claim{claim}, true},
-		"a channel that has been edited since":        {edited, []plan.Claim{claim}, false},
-		"a ledger without claims, of an edited mux":   {edited, nil, false},
-		"a ledger without claims, of the mux as seen": {service("11"), nil, true},
+		"nothing is written":                   {has, plan.Plan{}, ""},
+		"a port stays":                         {has, plan.Plan{Publish: keeps}, ""},
+		"a port goes, and its claim stays":     {has, plan.Plan{Publish: drops}, "mux channel"},
+		"a claim is given":                     {nil, plan.Plan{Reserve: says(has), Publish: keeps}, mux},
+		"a claim is let go":                    {has, plan.Plan{Reserve: says(goes), Publish: drops}, "mux channel"},
+		"a claim went before":                  {goes, plan.Plan{Settle: says(goes)}, mux},
+		"a claim goes at once":                 {has, plan.Plan{Settle: says(nil)}, "mux channel"},
+		"only the mux tells of what is let go": {nil, plan.Plan{Reserve: says(goes)}, "mux channel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := claim.Owner.Channel
-			o := &observed{service: service("11"), channels: map[types.NamespacedName]*corev1.Service{key: service("11")}}
-			o.world.Key, o.world.Ledger.Ledger.Claims = key, test.had
-			err := lineOf(t, answering{live: test.live}).confirm(t.Context(), o, &plan.LedgerWrite{})
-			if (err == nil) != test.want {
-				t.Errorf("it says %v", err)
+			for _, edited := range []string{"", mux, channel} {
+				live := map[string]*corev1.Service{mux: service("12"), channel: service("12")}
+				if edited != "" {
+					live[edited].Spec.ExternalIPs = []string{"192.0.2.1"}
+				}
+				seen := service("11")
+				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}}
+				o.service.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80}}
+				live[mux].Spec.Ports = o.service.Spec.Ports
+				o.world.Key, o.world.Ledger.Ledger.Claims = client.ObjectKeyFromObject(seen), test.had
+				err := lineOf(t, answering{live: live[mux], channel: live[channel]}).confirm(t.Context(), o, &test.plan)
+				if refused := edited != "" && strings.Contains(test.want, edited); (err != nil) != refused {
+					t.Errorf("with %q edited, it says %v", edited, err)
+				}
 			}
 		})
 	}
