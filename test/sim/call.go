@@ -69,6 +69,9 @@ func (s *Sim) arrive(c *call) {
 	c.err = c.Run()
 	c.done = true
 	s.server.By = ""
+	if c.Verb == "get" && c.Kind == api.Services && c.Object != nil {
+		s.promises.looked[visit{c.from.name, client.ObjectKeyFromObject(c.Object)}] = s.server.Version()
+	}
 	if c.err == nil && c.Object != nil && c.Verb != "delete" && c.Verb != "get" {
 		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)
 	}

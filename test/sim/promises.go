@@ -33,6 +33,16 @@ type promises struct {
 	graces map[types.NamespacedName]bool
 	// addresses are those that muxes have had.
 	addresses map[string]bool
+	// lost is when others last deleted a mux's ledger, looked when a process last read a mux live, and wrote when it last
+	// wrote it: versions.
+	lost          map[types.NamespacedName]int64
+	looked, wrote map[visit]int64
+}
+
+// visit is a process that reads or writes a mux.
+type visit struct {
+	process string
+	mux     types.NamespacedName
 }
 
 // place is a name on a mux.
@@ -45,7 +55,8 @@ type place struct {
 func newPromises(s *Sim) *promises {
 	return &promises{sim: s, owners: map[string]types.NamespacedName{}, drifted: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{},
-		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{}}
+		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
+		lost: map[types.NamespacedName]int64{}, looked: map[visit]int64{}, wrote: map[visit]int64{}}
 }
 
 // nameOf is what we call a channel's port.
@@ -63,6 +74,7 @@ func (p *promises) see(c *api.Change) string {
 	process := p.sim.process(c.By)
 	switch c.Kind {
 	case api.Services:
+		p.wrote[visit{c.By, c.Key}] = c.Version
 		return p.service(c, process)
 	case api.ConfigMaps:
 		return p.ledger(c, process)

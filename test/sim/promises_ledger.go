@@ -31,6 +31,9 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[now.Claims[i].MuxName] = now.Claims[i].Owner.Channel
 	}
+	if p.outrun(c, mux) {
+		p.believe(mux)
+	}
 	broken := p.given(c, mux, &now, process)
 	if broken == "" {
 		broken = p.stay(mux, &now, process)
@@ -44,6 +47,29 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	delete(p.doubted, mux)
 	return broken
+}
+
+// outrun is true for a first ledger whose writer read the mux before another process wrote that, and before the other's
+// ledger went, which would have refused this one. No request can depend on two objects.
+func (p *promises) outrun(c *api.Change, mux types.NamespacedName) bool {
+	looked := p.looked[visit{c.By, mux}]
+	if c.Before != nil || p.lost[mux] <= looked {
+		return false
+	}
+	for visit, version := range p.wrote {
+		if visit.mux == mux && visit.process != c.By && version > looked {
+			return true
+		}
+	}
+	return false
+}
+
+// believe takes a ledger for right that contradicts the mux as it is.
+func (p *promises) believe(mux types.NamespacedName) {
+	delete(p.held, mux)
+	for slot, name := range slotsOf(p.sim.world.service(mux)) {
+		p.drifted[place{mux, slot, name}] = true
+	}
 }
 
 // contradiction is what a ledger can't say.

@@ -99,13 +99,13 @@ func (p *promises) othersOnLedger(c *api.Change) {
 		return
 	}
 	p.doubted[mux], p.rebuilt[mux] = true, true
+	if c.After == nil {
+		p.lost[mux] = c.Version
+	}
 	live := slotsOf(p.sim.world.service(mux))
 	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
 		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
-			delete(p.held, mux) // a copy from another life can't be told from the right one
-			for slot, name := range live {
-				p.drifted[place{mux, slot, name}] = true
-			}
+			p.believe(mux) // a copy from another life can't be told from the right one
 		}
 	}
 	for slot, claim := range p.held[mux] {
