@@ -2,12 +2,8 @@ package mux
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -15,6 +11,10 @@ import (
 // apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends
 // at the first step that fails, and the next pass goes on from what is there. The time returned is when to look again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
+	start := l.Now()
+	if l.Print == nil && p.Publish != nil && p.Publish.Drift {
+		l.takeTurn(o, p, start)
+	}
 	if !o.trial(p) {
 		l.tellStanding(o, p)
 	}
@@ -23,17 +23,6 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		l.carry(o, p, true)
 		o.done = true
 		return time.Time{}, nil
-	}
-	start := l.Now()
-	if p.Publish != nil && p.Publish.Drift {
-		wait, first := l.fights.Allow(p.Mux, start)
-		if wait > 0 {
-			return earlier(l.meanwhile(ctx, o, p), start.Add(wait)), nil
-		}
-		if !first {
-			p.Publish.Events = nil
-			l.Metrics.Repeated(p.Mux)
-		}
 	}
 	if err := l.reserve(ctx, o, p); err != nil {
 		return l.block(ctx, o, true, err)
@@ -66,21 +55,18 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	return again, nil
 }
 
-// meanwhile is for a mux that somebody else keeps changing back, until it is its turn again: what doesn't hang on its
-// ports goes on. Addresses stay off channels whose ports aren't there, and nothing is settled that isn't so yet.
-func (l *Line) meanwhile(ctx context.Context, o *observed, p *plan.Plan) time.Time {
-	l.carry(o, p, true)
-	missing := map[types.NamespacedName]bool{}
-	for i := range p.InForce {
-		claim := &p.InForce[i]
-		if !isOn(o.service, &corev1.ServicePort{Port: claim.Public, Protocol: claim.Owner.Protocol}) {
-			missing[claim.Owner.Channel] = true
-		}
+// takeTurn lets the mux be put right, or has it decided anew without, where somebody keeps changing it back and it isn't its
+// turn.
+func (l *Line) takeTurn(o *observed, p *plan.Plan, now time.Time) {
+	wait, first := l.fights.Allow(p.Mux, now)
+	switch {
+	case wait > 0:
+		o.world.Contested = o.memory.contestedUntil(now.Add(wait))
+		*p = *plan.Mux(o.world)
+	case !first:
+		p.Publish.Events = nil
+		l.Metrics.Repeated(p.Mux)
 	}
-	_, again := l.hide(ctx, o, p)
-	return earlier(again, l.show(ctx, o, slices.DeleteFunc(slices.Clone(p.Show), func(patch plan.ChannelPatch) bool {
-		return missing[patch.Channel]
-	})))
 }
 
 func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {

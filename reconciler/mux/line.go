@@ -107,6 +107,9 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if wait := l.calm.wait(mux, l.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	if late, err := l.catchUp(ctx); late || err != nil {
+		return reconcile.Result{RequeueAfter: leastPause}, err
+	}
 	memory := l.memory(mux)
 	o, err := l.observe(ctx, mux, memory)
 	if err != nil {

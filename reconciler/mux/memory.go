@@ -31,6 +31,8 @@ type memory struct {
 	blocked block
 	// notes is set while the API server doesn't take what is written for people.
 	notes setback
+	// contested is until when the mux is left as somebody keeps changing it.
+	contested time.Time
 	// read are channels as they were read last.
 	read map[types.NamespacedName]reading
 
@@ -91,6 +93,14 @@ func (m *memory) onMux(key types.NamespacedName, uid types.UID) {
 		m.uid = uid
 		delete(m.inPlace, key)
 	}
+}
+
+// contestedUntil is the same point in time at each pass, so that it is told once.
+func (m *memory) contestedUntil(until time.Time) time.Time {
+	if until.Sub(m.contested).Abs() >= 100*time.Millisecond {
+		m.contested = until
+	}
+	return m.contested
 }
 
 // keep drops what is remembered of channels that aren't there any more.

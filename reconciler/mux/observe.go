@@ -40,9 +40,6 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}
-	if err := l.catchUp(ctx); err != nil {
-		return nil, err
-	}
 	if err := l.observeMux(ctx, o); err != nil {
 		return nil, err
 	}
@@ -110,22 +107,23 @@ func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.S
 }
 
 // catchUp looks live at Services that were written so long ago that the cache should show it. It is behind then, or they went
-// while its watch was broken, of which no news comes.
-func (l *Line) catchUp(ctx context.Context) error {
-	for _, late := range l.services.Overdue() {
+// while its watch was broken, of which no news comes. It returns whether there were any.
+func (l *Line) catchUp(ctx context.Context) (bool, error) {
+	overdue := l.services.Overdue()
+	for _, late := range overdue {
 		var live corev1.Service
 		err := l.Live.Get(ctx, client.ObjectKeyFromObject(late), &live)
 		switch {
 		case apierrors.IsNotFound(err):
 			l.services.Renew(late, true)
 		case err != nil:
-			return fmt.Errorf("service %s/%s, which the cache is behind of: %w", late.Namespace, late.Name, err)
+			return true, fmt.Errorf("service %s/%s, which the cache is behind of: %w", late.Namespace, late.Name, err)
 		default:
 			Trim(&live, l.Language)
 			l.services.Renew(&live, false)
 		}
 	}
-	return nil
+	return len(overdue) > 0, nil
 }
 
 func (l *Line) observeChannels(ctx context.Context, o *observed) error {

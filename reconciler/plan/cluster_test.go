@@ -51,6 +51,7 @@ type cluster struct {
 	refused     map[types.NamespacedName]string
 	unpublished map[types.NamespacedName][]plan.Slot
 	stuck       map[types.NamespacedName]bool
+	contested   time.Time
 	blocked     *plan.Blocked
 	frozen      string
 	backends    map[types.NamespacedName]plan.Backing
@@ -153,7 +154,7 @@ func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Records: maps.Clone(c.records),
-		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), InPlace: maps.Clone(c.inPlace),
+		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), Contested: c.contested, InPlace: maps.Clone(c.inPlace),
 		Blocked: c.blocked, Frozen: c.frozen,
 	}
 	if c.isMux() {
@@ -437,6 +438,8 @@ func (c *cluster) settle(see func(asked, p *plan.Plan)) error {
 			continue
 		}
 		switch {
+		case p.Empty() && !c.contested.IsZero():
+			return nil // it isn't put right yet
 		case p.Empty() && len(p.Confirm) == 0:
 			return c.atRest(p)
 		case p.Empty() || c.onlyStuck(p):

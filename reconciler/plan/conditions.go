@@ -18,7 +18,9 @@ func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, boo
 	switch {
 	case j.carryOn && p.isWaiting(c, j, live):
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze)), true
-	case j.carryOn && live != nil:
+	case j.carryOn && j.reason == Waiting:
+		return condition(kind, true, Waiting, j.message), true
+	case j.carryOn && live != nil && (live.Reason != string(Waiting) || !p.inForce(c)):
 		return *live, true
 	case j.carryOn && !p.inForce(c):
 		return metav1.Condition{}, false
@@ -63,6 +65,8 @@ func (p *pass) programmedCondition(c *member, j *judgement) metav1.Condition {
 	kind := p.w.Keys.Programmed
 	live := find(c.Conditions, kind)
 	switch {
+	case j.attached && p.misses(c):
+		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.w.Contested))
 	case j.attached && len(p.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, p.said.programmed)
 	case j.attached:

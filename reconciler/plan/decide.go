@@ -14,6 +14,7 @@ func decide(w *World) *pass {
 	p, before := judge(w)
 	if before != nil {
 		p.write(before)
+		p.contest()
 		p.placeholderLater()
 		p.tellEdges(p.showAll())
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,20 @@ func textPaused(key string) string {
 
 func textWaiting(mux types.NamespacedName, freeze *Freeze) string {
 	return fmt.Sprintf("nothing is decided for the mux %s until this is mended: %s", mux, freeze.Message)
+}
+
+func textEditWaits(mux types.NamespacedName, freeze *Freeze) string {
+	return fmt.Sprintf("it has what it had before its change, as nothing is decided for the mux %s until this is mended: %s", mux,
+		freeze.Message)
+}
+
+func textContested(until time.Time, what []string) string {
+	return fmt.Sprintf("somebody keeps changing it back; managedFields tell who. It is put right again at %s: %s", textUntil(until),
+		listed(what, "; "))
+}
+
+func textMissesPorts(mux types.NamespacedName, until time.Time) string {
+	return fmt.Sprintf("somebody keeps taking ports off the mux %s; they are put back at %s", mux, textUntil(until))
 }
 
 func textBlocked(mux *ObservedMux, blocked *Blocked) string {

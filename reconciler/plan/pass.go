@@ -28,6 +28,8 @@ type pass struct {
 	disables bool // some channel is disabled
 	speaks   bool // some channel's port has an appProtocol
 
+	contested bool // what somebody changed on the mux stays for now
+
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state
 	absent   map[types.NamespacedName][]*Claim // those of channels that aren't to be seen

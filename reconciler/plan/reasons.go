@@ -54,6 +54,8 @@ const (
 	MuxEndpointsChanged validation.Reason = "MuxEndpointsChanged"
 	// MuxDriftCorrected is a change by somebody else that was undone.
 	MuxDriftCorrected validation.Reason = "MuxDriftCorrected"
+	// Contested is a mux that somebody keeps changing back, or a channel whose ports are missing on it because of that.
+	Contested validation.Reason = "Contested"
 	// MuxExternalDNSAnnotationConflict is a value for external-dns that the mux's owner, or another channel, has set
 	// differently.
 	MuxExternalDNSAnnotationConflict validation.Reason = "MuxExternalDnsAnnotationConflict"

@@ -144,7 +144,10 @@ func (p *pass) wants(c *member, j *judgement) appearance {
 	if p.plan.Freeze != nil {
 		want.note = c.PortsNote // if the ledger is lost, it tells what the channel has
 	}
-	if j.attached {
+	switch {
+	case p.misses(c): // it keeps its address, and gets none
+		want.address = c.Address
+	case j.attached:
 		want.address = p.address
 	}
 	if condition, said := p.acceptedCondition(c, j); said {

@@ -41,7 +41,15 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 		case before.guessed && p.showed(c): // it has ports, for all we know
 			j.attached, j.carryOn = true, true
 		case p.inForce(c):
-			j.attached, j.carryOn = p.reached(c), true
+			edited := p.edited(c)
+			j.attached = p.reached(c, edited)
+			j.carryOn = j.attached || !edited
+			switch {
+			case edited && j.attached:
+				j.reason, j.message = Waiting, textEditWaits(p.w.Key, freeze)
+			case edited:
+				j.reason, j.message = Waiting, textWaiting(p.w.Key, freeze)
+			}
 		case len(c.Problems) > 0:
 			j.reason, j.message = problems(c.Problems)
 		default:
@@ -65,6 +73,31 @@ func (p *pass) tellUnfrozen() {
 	}
 }
 
+// edited is true if a channel asks for something else than it has.
+func (p *pass) edited(c *member) bool {
+	if len(c.Problems) > 0 {
+		return true
+	}
+	held := 0
+	for _, claim := range c.claims {
+		if claim.State == Held {
+			held++
+		}
+	}
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		claim := p.claimOf(c, port)
+		if claim == nil {
+			return true
+		}
+		if is := *claim; !p.satisfies(&is, port) {
+			return true
+		}
+		held--
+	}
+	return held != 0
+}
+
 // showed is true if a channel was told that it has ports: it shows an address, or what it says in its status, which only
 // we write, is that it waits for one.
 func (p *pass) showed(c *member) bool {
@@ -82,15 +115,15 @@ func (p *pass) inForce(c *member) bool {
 	return false
 }
 
-// reached is true if the channel may show the mux's address while nothing is decided: all that it holds is on the mux,
-// or some of it still is.
-func (p *pass) reached(c *member) bool {
+// reached is true if the channel may show the mux's address while nothing is decided: all that it holds is on the mux, or
+// some of it still is. One that asks for something else may be another one, that has the name of who holds it.
+func (p *pass) reached(c *member, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {
 		has := p.live.has(claim) // what was to go is still there, too
 		some, all = some || has, all && (has || claim.State != Held)
 	}
-	return all || some && p.showed(c)
+	return all && !edited || some && p.showed(c)
 }
 
 // published is true if a claim's port belongs on the mux. Where a channel still shows the address, its ports stay; and

@@ -29,7 +29,7 @@ func (v *verdicts) add(p *pass, c *member) {
 	v.list = append(v.list, Verdict{
 		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue,
 		Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
-		Programmed: c.attached && len(p.w.Mux.Address) > 0, Ports: v.ports[from:len(v.ports):len(v.ports)],
+		Programmed: c.attached && len(p.w.Mux.Address) > 0 && !p.misses(c), Ports: v.ports[from:len(v.ports):len(v.ports)],
 	})
 }
 

@@ -35,6 +35,8 @@ type World struct {
 	Stuck map[types.NamespacedName]bool
 	// Blocked is set while the API server doesn't take what is written for the whole mux.
 	Blocked *Blocked
+	// Contested is until when the mux isn't put right, because somebody keeps changing it back; zero if it may be.
+	Contested time.Time
 	// Frozen is what froze the mux when it was decided about last; empty if nothing did, or if that isn't known.
 	Frozen string
 	// InPlace is what this process has seen in place as decided, by channel, and under Key for the mux itself. What

@@ -59,10 +59,12 @@ type worldDoc struct {
 	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
 	// Unpublished are the ports, as 81/TCP, of which some may be in the ledger already.
 	Unpublished map[string][]string `json:"unpublished"`
-	Stuck       []string            `json:"stuck"`    // channels whose address couldn't be taken off
-	Backends    map[string]string   `json:"backends"` // backed, unbacked, otherFamily
-	Records     map[string]string   `json:"records"`  // port names on the mux, and the channels that our slices carry there
-	Restart     bool                `json:"restart"`  // the process forgets all it knew
+	Stuck       []string            `json:"stuck"` // channels whose address couldn't be taken off
+	// Contested is for how long the mux isn't put right, since somebody keeps changing it back.
+	Contested string            `json:"contested"`
+	Backends  map[string]string `json:"backends"` // backed, unbacked, otherFamily
+	Records   map[string]string `json:"records"`  // port names on the mux, and the channels that our slices carry there
+	Restart   bool              `json:"restart"`  // the process forgets all it knew
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
 }
@@ -140,6 +142,14 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 			t.Fatal(err)
 		}
 		c.now = c.now.Add(later)
+	}
+	c.contested = time.Time{}
+	if w.Contested != "" {
+		wait, err := time.ParseDuration(w.Contested)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.contested = c.now.Add(wait)
 	}
 	for _, name := range w.Delete {
 		delete(c.services, keyOf(t, name))

@@ -70,7 +70,8 @@ func (s *Sim) arrive(c *call) {
 	c.done = true
 	s.server.By = ""
 	if c.Verb == "get" && c.Kind == api.Services && c.Object != nil {
-		s.promises.looked[visit{c.from.name, client.ObjectKeyFromObject(c.Object)}] = s.server.Version()
+		key := client.ObjectKeyFromObject(c.Object)
+		s.promises.looked[visit{c.from.name, key}], c.from.learnt[key] = s.server.Version(), c.Object.GetUID()
 	}
 	if c.err == nil && c.Object != nil && c.Verb != "delete" && c.Verb != "get" {
 		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)

@@ -37,13 +37,16 @@ type process struct {
 	wrote map[string]client.Object
 	// began has all Services as they were known when the last pass over a mux began.
 	began map[types.NamespacedName]map[types.NamespacedName]client.Object
+	// learnt has what live reads of Services said last.
+	learnt map[types.NamespacedName]types.UID
 }
 
 // newProcess starts one whose informers begin behind the present by up to behind versions.
 func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
-	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]client.Object{}}
+	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]client.Object{},
+		learnt: map[types.NamespacedName]types.UID{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
@@ -141,8 +144,11 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 	return began
 }
 
-// met is true if a pass began with that very Service in sight.
+// met is true if a pass began with that very Service in sight, or it was read live.
 func (p *process) met(key types.NamespacedName, uid types.UID) bool {
+	if p.learnt[key] == uid {
+		return true
+	}
 	for _, seen := range p.began {
 		if svc := seen[key]; svc != nil && svc.GetUID() == uid {
 			return true
