@@ -11,7 +11,7 @@ for patch in test/sim/mutants/${MUTANT:-*}.patch; do
   rm -rf "$copy/tree"
   mkdir "$copy/tree"
   cp -r go.mod go.sum reconciler validation certs webhook test "$copy/tree"
-  patch --quiet --directory="$copy/tree" --strip=1 <"$patch"
+  (cd "$copy/tree" && git apply) <"$patch"
   if out=$(cd "$copy/tree" && go test -count=1 ./test/sim -run 'TestSim$|Seeds' -args -histories="$histories" -tries=0 2>&1); then
     echo "$name: NOT CAUGHT in $histories histories"
     missed=1

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -191,6 +193,21 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 		500935, 20685, 508024, 26228} {
 		if o := play(t, seed, steps(300), false); o.Broken != "" {
 			tell(t, o)
+		}
+	}
+}
+
+// TestMutantsApply keeps the deliberate bugs up with the code that they break: `make sim-mutants` is run now and then.
+func TestMutantsApply(t *testing.T) {
+	patches, err := filepath.Glob("mutants/*.patch")
+	if err != nil || len(patches) == 0 {
+		t.Fatalf("there are none: %v", err)
+	}
+	for _, patch := range patches {
+		check := exec.CommandContext(t.Context(), "git", "apply", "--check", filepath.Join("test/sim", patch))
+		check.Dir = "../.."
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", patch, err, out)
 		}
 	}
 }
