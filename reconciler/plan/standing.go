@@ -41,15 +41,7 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 		case before.guessed && p.showed(c): // it has ports, for all we know
 			j.attached, j.carryOn = true, true
 		case p.inForce(c):
-			edited := p.edited(c)
-			j.attached = p.reached(c, edited)
-			j.carryOn = j.attached || !edited
-			switch {
-			case edited && j.attached:
-				j.reason, j.message = Waiting, textEditWaits(p.w.Key, freeze)
-			case edited:
-				j.reason, j.message = Waiting, textWaiting(p.w.Key, freeze)
-			}
+			p.keepOn(c, freeze)
 		case len(c.Problems) > 0:
 			j.reason, j.message = problems(c.Problems)
 		default:
@@ -64,6 +56,19 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 	slices.SortFunc(p.plan.InForce, compareClaims)
 	p.measure()
 	p.tellEdges(p.showAll())
+}
+
+// keepOn leaves a channel what it holds, and says so if it asks for something else by now.
+func (p *pass) keepOn(c *member, freeze *Freeze) {
+	j, edited := &c.judgement, p.edited(c)
+	j.attached = p.reached(c, edited)
+	j.carryOn = j.attached || !edited
+	switch {
+	case edited && j.attached:
+		j.reason, j.message = Waiting, textEditWaits(p.w.Key, freeze)
+	case edited:
+		j.reason, j.message = Waiting, textWaiting(p.w.Key, freeze)
+	}
 }
 
 // tellUnfrozen says once that what froze the mux is over.

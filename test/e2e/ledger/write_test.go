@@ -231,7 +231,7 @@ func realCache(t *testing.T, w *world) {
 	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Labels, "app.kubernetes.io/component") })
 	cluster.Eventually(t, "the store sees that the label is gone", func(ctx context.Context) error {
 		entry, err := read(ctx)
-		if err == nil && entry.Condition != plan.Edited {
+		if err == nil && !entry.Unlabelled {
 			err = errors.New("it doesn't yet")
 		}
 		return err
