@@ -90,6 +90,9 @@ func channelIn(namespace, name, mux, app, externalPorts string, ports ...string)
 // onePort is the port that most channels have.
 const onePort = "{name: http, port: 80, targetPort: 8080}"
 
+// goodbye is for how many seconds a pod serves on that was told to end.
+const goodbye = 10
+
 // app is a Deployment in the namespace shop whose pods answer with their names, on both protocols.
 func app(name string, replicas int, more ...string) string {
 	return fmt.Sprintf(`
@@ -112,7 +115,8 @@ spec:
         ports: [{name: web, containerPort: 8080}]
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10}
         # It says that it isn't ready any more, and serves until the news is everywhere.
-        lifecycle: {preStop: {exec: {command: [/pod, leave, "10"]}}}`, name, shop, replicas, cluster.PodImage, strings.Join(more, "\n      "))
+        lifecycle: {preStop: {exec: {command: [/pod, leave, "%[6]d"]}}}`, name, shop, replicas, cluster.PodImage,
+		strings.Join(more, "\n      "), goodbye)
 }
 
 // rolledOut waits until all pods of Deployments in the namespace shop are ready.

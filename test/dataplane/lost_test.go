@@ -54,7 +54,8 @@ func testNoneLost(t *testing.T, w *world) {
 			story.run(t)
 			time.Sleep(time.Second) // for the last news to be on the wire
 			check(t, load.Take())
-			w.unready(t)
+			w.lastAsked(t, load.Heard())
+			w.whatPodsDid(t)
 		})
 	}
 }
@@ -82,10 +83,32 @@ func check(t *testing.T, counts []packets.Count) {
 	}
 }
 
-// unready shows, if the test failed, which pods Kubernetes itself took off: a busy machine may answer a probe too late.
-func (w *world) unready(t *testing.T) {
+// lastAsked says for how long a pod was sent datagrams at most that had been told to end: that long, news take to kube-proxy, and
+// they are to be there before the pod goes.
+func (w *world) lastAsked(t *testing.T, heard map[string]time.Time) {
+	t.Helper()
+	killing, err := w.Client.CoreV1().Events(shop).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Killing"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var longest time.Duration
+	for i := range killing.Items {
+		event := &killing.Items[i]
+		if last, asked := heard[event.InvolvedObject.Name]; asked {
+			longest = max(longest, last.Sub(event.FirstTimestamp.Time))
+		}
+	}
+	t.Logf("who was told to end was sent datagrams for %s more at most, and stayed for %d s", longest.Round(100*time.Millisecond), goodbye)
+}
+
+// whatPodsDid shows, if the test failed, which pods were told to end, and which Kubernetes took off by itself: a busy machine may
+// answer a probe too late.
+func (w *world) whatPodsDid(t *testing.T) {
 	if t.Failed() {
-		t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason=Unhealthy"))
+		for _, reason := range []string{"Killing", "Unhealthy"} {
+			t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason="+reason, "--sort-by=.metadata.creationTimestamp",
+				"--output=custom-columns=AT:.metadata.creationTimestamp,LAST:.lastTimestamp,POD:.involvedObject.name,MESSAGE:.message"))
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ func stories() []story {
 		{name: "a pod's readiness", run: testReadiness},
 		{name: "a deleted channel", run: testDeleted},
 		{name: "no request is lost", long: true, run: testNoneLost},
+		{name: "what kube-proxy forgets", long: true, run: testForgotten},
 		// Nothing reconciles after it.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", run: testHijack},
 	}

@@ -33,10 +33,10 @@ type promises struct {
 	graces map[types.NamespacedName]bool
 	// addresses are those that muxes have had.
 	addresses map[string]bool
-	// lost is when others last deleted a mux's ledger, looked when a process last read a mux live, and wrote when it last
-	// wrote it: versions.
-	lost          map[types.NamespacedName]int64
-	looked, wrote map[visit]int64
+	// lost is when others last deleted a mux's ledger, looked when a process last read a mux live, wrote when it last wrote it,
+	// and kept when it last wrote its ledger: versions.
+	lost                map[types.NamespacedName]int64
+	looked, wrote, kept map[visit]int64
 }
 
 // visit is a process that reads or writes a mux.
@@ -56,7 +56,7 @@ func newPromises(s *Sim) *promises {
 	return &promises{sim: s, owners: map[string]types.NamespacedName{}, drifted: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
-		lost: map[types.NamespacedName]int64{}, looked: map[visit]int64{}, wrote: map[visit]int64{}}
+		lost: map[types.NamespacedName]int64{}, looked: map[visit]int64{}, wrote: map[visit]int64{}, kept: map[visit]int64{}}
 }
 
 // nameOf is what we call a channel's port.

@@ -31,6 +31,7 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[now.Claims[i].MuxName] = now.Claims[i].Owner.Channel
 	}
+	p.kept[visit{c.By, mux}] = c.Version
 	if p.outrun(c, mux) {
 		p.believe(mux)
 	}
@@ -58,6 +59,20 @@ func (p *promises) outrun(c *api.Change, mux types.NamespacedName) bool {
 	}
 	for visit, version := range p.wrote {
 		if visit.mux == mux && visit.process != c.By && version > looked {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced is true for a process that may go by a ledger which others have deleted since, while another process has written the
+// one that is there.
+func (p *promises) replaced(mux types.NamespacedName, by string) bool {
+	if p.kept[visit{by, mux}] > p.lost[mux] {
+		return false
+	}
+	for visit, version := range p.kept {
+		if visit.mux == mux && version > p.lost[mux] && p.lost[mux] > 0 {
 			return true
 		}
 	}

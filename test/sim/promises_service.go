@@ -34,7 +34,7 @@ func (p *promises) service(c *api.Change, process *process) string {
 		if !p.sim.language.Classify(before).Mux() {
 			return fmt.Sprintf("not ours, not touched: the spec of %s is written", c.Key)
 		}
-		return p.published(c.Key, before, now, process)
+		return p.published(c.Key, before, now, process, c.By)
 	}
 	return p.shown(c.Key, before, now, process)
 }
@@ -66,9 +66,11 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 }
 
 // published: what comes is claimed, what goes shows no address any more, what isn't ours is as it was.
-func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process) string {
+func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process, by string) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
+	lost := p.replaced(mux, by)
+	sure = sure && !lost
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
@@ -76,7 +78,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[name]
-		if old != name && p.doubted[mux] { // decided by the ledger that was there before the one that others have put there
+		if old != name && (lost || p.doubted[mux]) { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {

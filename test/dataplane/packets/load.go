@@ -3,6 +3,7 @@ package packets
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 
 // between is the time from an answer to the next question of the same stream.
 const between = 20 * time.Millisecond
+
+const clock = "15:04:05.000"
 
 // A Kind is how a stream asks.
 type Kind string
@@ -37,7 +40,8 @@ type Load struct {
 	done sync.WaitGroup
 
 	mu     sync.Mutex
-	counts []Count // in the order of the streams
+	counts []Count              // in the order of the streams
+	heard  map[string]time.Time // the last datagram of each pod
 }
 
 // A Count is what became of a stream's questions.
@@ -50,14 +54,15 @@ type Count struct {
 // Start lets streams ask until End.
 func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Load{stop: stop, counts: make([]Count, len(streams))}
+	l := &Load{stop: stop, counts: make([]Count, len(streams)), heard: map[string]time.Time{}}
 	for i, stream := range streams {
 		l.counts[i].Stream = stream
 		l.done.Go(func() {
 			asker := stream.asker(from)
 			defer asker.close()
 			for ctx.Err() == nil {
-				l.note(i, stream.judge(asker.ask(context.WithoutCancel(ctx))))
+				pod, err := asker.ask(context.WithoutCancel(ctx))
+				l.note(i, pod, stream.judge(pod, err))
 				time.Sleep(between)
 			}
 		})
@@ -83,12 +88,22 @@ func (l *Load) Take() []Count {
 	return taken
 }
 
-func (l *Load) note(i int, err error) {
+// Heard is when each pod answered a datagram last.
+func (l *Load) Heard() map[string]time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.heard)
+}
+
+func (l *Load) note(i int, pod string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts[i].Asked++
+	if pod != "" && l.counts[i].Stream.Kind == Datagrams {
+		l.heard[pod] = time.Now()
+	}
 	if err != nil {
-		l.counts[i].Lost = append(l.counts[i].Lost, fmt.Sprintf("%s %v", time.Now().Format("15:04:05.000"), err))
+		l.counts[i].Lost = append(l.counts[i].Lost, fmt.Sprintf("%s %v", time.Now().Format(clock), err))
 	}
 }
 
@@ -129,7 +144,7 @@ func (s Stream) keepConnection(from Dialer) asker {
 // sendDatagrams keeps its port, so that the kernel keeps what it remembers of the flow, too.
 func (s Stream) sendDatagrams(from Dialer) asker {
 	var conn net.Conn
-	number := 0
+	number, last := 0, "nobody"
 	ask := func(ctx context.Context) (pod string, err error) {
 		if conn == nil {
 			if conn, err = from.Dial(ctx, "udp", s.Address); err != nil {
@@ -137,7 +152,12 @@ func (s Stream) sendDatagrams(from Dialer) asker {
 			}
 		}
 		number++
-		return echo(conn, strconv.Itoa(number))
+		began := time.Now()
+		if pod, err = echo(conn, strconv.Itoa(number)); err != nil {
+			return "", fmt.Errorf("%w; asked at %s, %s answered the one before", err, began.Format(clock), last)
+		}
+		last = pod
+		return pod, nil
 	}
 	return asker{ask, func() {
 		if conn != nil {

@@ -1,0 +1,50 @@
+package dataplane
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/test/dataplane/packets"
+)
+
+// testForgotten shows whose datagrams are lost when the pod goes that a flow was bound to: kube-proxy forgets the flow then,
+// and an answer that is on its way at that moment finds no way back. It is so for every Service; one without a mux is asked
+// beside it.
+func testForgotten(t *testing.T, w *world) {
+	const flows, rounds = 40, 3
+	w.mux(t, "flows", annotation("port-range", "21000-21009"))
+	w.Apply(t, app("coming", 6)+channel("coming", "flows", "coming", "udp:auto,tcp:auto", both()...)+fmt.Sprintf(`
+---
+{apiVersion: v1, kind: Service, metadata: {name: plain, namespace: %s},
+ spec: {type: LoadBalancer, selector: {app: coming}, ports: [{name: udp, port: 80, targetPort: 8080, protocol: UDP}]}}`, shop))
+	w.rolledOut(t, "coming")
+	through := map[string]string{"the mux": w.public(t, "coming", "udp"), "a Service of its own": at(w.address(t, shop, "plain"), 80)}
+	var streams []packets.Stream
+	for name, address := range through {
+		w.answers(t, w.Outside(), packets.UDP, address, ofApp("coming"))
+		for range flows {
+			streams = append(streams, packets.Stream{Name: name, Kind: packets.Datagrams, Address: address, Right: ofApp("coming")})
+		}
+	}
+	load := packets.Start(t.Context(), w.Outside(), streams...)
+	defer load.End()
+	for range rounds {
+		for _, replicas := range []int{1, 6} {
+			w.Kubectl(t, "scale", "deployment/coming", fmt.Sprintf("--replicas=%d", replicas), "--namespace="+shop)
+			w.rolledOut(t, "coming")
+			time.Sleep(12 * time.Second)
+		}
+	}
+	asked, lost := map[string]int{}, map[string]int{}
+	for _, count := range load.Take() {
+		asked[count.Stream.Name] += count.Asked
+		lost[count.Stream.Name] += len(count.Lost)
+		for _, text := range count.Lost {
+			t.Logf("%s: %s", count.Stream.Name, text)
+		}
+	}
+	for name := range through {
+		t.Logf("through %s: %d asked, %d lost", name, asked[name], lost[name])
+	}
+}
