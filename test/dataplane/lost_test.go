@@ -39,21 +39,23 @@ func testNoneLost(t *testing.T, w *world) {
 	for _, story := range []struct {
 		name string
 		run  func(*testing.T)
+		// spared is whose datagrams may be lost: see docs/dataplane.md.
+		spared string
 	}{
-		{"the pods are rolled", w.roll},
-		{"3 pods become 10, then 1, then 3", w.scale},
-		{"a node is drained", w.drain},
-		{"fifty channels come and go", w.comeAndGo},
-		{"the leader is killed", w.killLeader},
-		{"the webhook is down", w.withoutWebhook},
-		{"the API server restarts", w.restartAPIServer},
-		{"the ledger is broken, and mended", w.breakLedger},
+		{name: "the pods are rolled", run: w.roll},
+		{name: "3 pods become 10, then 1, then 3", run: w.scale, spared: "moving"},
+		{name: "a node is drained", run: w.drain},
+		{name: "fifty channels come and go", run: w.comeAndGo},
+		{name: "the leader is killed", run: w.killLeader},
+		{name: "the webhook is down", run: w.withoutWebhook},
+		{name: "the API server restarts", run: w.restartAPIServer},
+		{name: "the ledger is broken, and mended", run: w.breakLedger},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			load.Take()
 			story.run(t)
 			time.Sleep(time.Second) // for the last news to be on the wire
-			check(t, load.Take())
+			check(t, load.Take(), story.spared)
 			w.lastAsked(t, load.Heard())
 			w.whatPodsDid(t)
 		})
@@ -68,10 +70,15 @@ func both() []string {
 // onNode keeps pods where they aren't drained.
 func onNode(name string) string { return "nodeName: " + name }
 
-// check fails the test for each question that wasn't answered as it should have been.
-func check(t *testing.T, counts []packets.Count) {
+// check fails the test for each question that wasn't answered as it should have been, but for datagrams to who is spared.
+func check(t *testing.T, counts []packets.Count, spared string) {
 	t.Helper()
 	for _, count := range counts {
+		if count.Stream.Name == spared && count.Stream.Kind == packets.Datagrams && len(count.Lost) > 0 {
+			t.Logf("NOT COVERED: %s, %s: %d of %d are lost: %s", count.Stream.Name, count.Stream.Kind, len(count.Lost), count.Asked,
+				strings.Join(count.Lost, "; "))
+			continue
+		}
 		t.Logf("%s, %s: %d asked, %d lost", count.Stream.Name, count.Stream.Kind, count.Asked, len(count.Lost))
 		if count.Asked == 0 {
 			t.Errorf("%s, %s: nothing was asked", count.Stream.Name, count.Stream.Kind)
