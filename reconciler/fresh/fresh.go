@@ -86,6 +86,19 @@ func (s *Store[T]) Overdue() []T {
 	return overdue
 }
 
+// Due is when the first of the writes that the informer hasn't shown is overdue; zero if it has shown them all.
+func (s *Store[T]) Due() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var due time.Time
+	for _, last := range s.written {
+		if due.IsZero() || last.until.Before(due) {
+			due = last.until
+		}
+	}
+	return due
+}
+
 // Renew takes what a live read says of an object that was overdue: as it is, or that it is gone. It counts whatever its version
 // is: those of a cluster that was put back from a backup begin anew.
 func (s *Store[T]) Renew(obj T, gone bool) {

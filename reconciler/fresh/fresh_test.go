@@ -94,6 +94,9 @@ func TestTheCacheIsNeverBelievedForItsAge(t *testing.T) {
 	if got := b.Overdue(); len(got) != 1 || got[0] != now {
 		t.Errorf("late are %v", got)
 	}
+	if due := b.Due(); !due.Equal(b.clock.Add(-time.Minute)) || !start().Due().IsZero() {
+		t.Errorf("the first was due at %s, and with nothing written at %s", due, start().Due())
+	}
 	for name, test := range map[string]struct {
 		says *corev1.Service
 		gone bool

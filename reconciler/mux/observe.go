@@ -112,8 +112,11 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 	overdue := l.services.Overdue()
 	for _, late := range overdue {
 		var live corev1.Service
-		err := l.Live.Get(ctx, client.ObjectKeyFromObject(late), &live)
+		key := client.ObjectKeyFromObject(late)
+		err := l.Live.Get(ctx, key, &live)
 		switch {
+		case apierrors.IsNotFound(err) && !l.caches(ctx, key):
+			l.services.Forget(key)
 		case apierrors.IsNotFound(err):
 			l.services.Renew(late, true)
 		case err != nil:
@@ -124,6 +127,12 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		}
 	}
 	return len(overdue) > 0, nil
+}
+
+// caches is true unless the cache shows no such Service.
+func (l *Line) caches(ctx context.Context, key types.NamespacedName) bool {
+	var svc corev1.Service
+	return !apierrors.IsNotFound(l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy))
 }
 
 func (l *Line) observeChannels(ctx context.Context, o *observed) error {

@@ -190,7 +190,7 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 func TestSeedsThatFoundBugs(t *testing.T) {
 	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1726, 1745, 501603,
 		501873, 503204, 503826, 505674, 505847, 20487, 22192, 507114,
-		500935, 20685, 508024, 26228} {
+		500935, 20685, 508024, 26228, 702703, 705207, 707660} {
 		if o := play(t, seed, steps(300), false); o.Broken != "" {
 			tell(t, o)
 		}
