@@ -33,7 +33,7 @@ type promises struct {
 	graces map[types.NamespacedName]bool
 	// addresses are those that muxes have had.
 	addresses map[string]bool
-	// lost is when others last deleted a mux's ledger, looked when a process last read a mux live, wrote when it last wrote it,
+	// lost is when others last deleted or changed a mux's ledger, looked when a process last read a mux live, wrote when it last wrote it,
 	// and kept when it last wrote its ledger: versions.
 	lost                map[types.NamespacedName]int64
 	looked, wrote, kept map[visit]int64

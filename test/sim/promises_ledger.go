@@ -65,8 +65,8 @@ func (p *promises) outrun(c *api.Change, mux types.NamespacedName) bool {
 	return false
 }
 
-// replaced is true for a process that may go by a ledger which others have deleted since, while another process has written the
-// one that is there.
+// replaced is true for a process that may go by a ledger which others have deleted or changed since, while another process has
+// written the one that is there.
 func (p *promises) replaced(mux types.NamespacedName, by string) bool {
 	if p.kept[visit{by, mux}] > p.lost[mux] {
 		return false

@@ -99,9 +99,7 @@ func (p *promises) othersOnLedger(c *api.Change) {
 		return
 	}
 	p.doubted[mux], p.rebuilt[mux] = true, true
-	if c.After == nil {
-		p.lost[mux] = c.Version
-	}
+	p.lost[mux] = c.Version
 	live := slotsOf(p.sim.world.service(mux))
 	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
 		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
