@@ -250,7 +250,15 @@ func (s cases) quarrel(t *testing.T) {
 		return slices.Contains(publicOf(svc), "20000/TCP")
 	})
 	s.eventually(t, "it has been put right three times", func() bool { return s.writes(writesOf(mux)) >= before+3 })
-	// Meanwhile what doesn't hang on the ports goes on: the mux's new address, for one.
+	// Who misses its port says so, and keeps its address.
+	s.awaitCondition(t, web, "Programmed", "False Contested")
+	if at := address(s.get(t, web)); at == "" {
+		t.Error("the channel whose port is taken off lost its address, too")
+	}
+	if is := condition(s.get(t, other), "Programmed"); is != "True Programmed" {
+		t.Errorf("the channel whose port is there is %s", is)
+	}
+	// What doesn't hang on the ports goes on meanwhile: the mux's new address, for one.
 	corrected := s.writes(writesOf(mux))
 	s.Provider.BehaveTo(mux.String(), provider.Name)
 	s.eventually(t, "the channel that has its ports shows the new address", func() bool {
@@ -262,6 +270,9 @@ func (s cases) quarrel(t *testing.T) {
 	inOrder(t, undone())
 	if told := having(s.events(t, mux), "MuxDriftCorrected"); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
 		t.Errorf("it was told as %v", told)
+	}
+	if told := having(s.events(t, mux), "Contested"); len(told) == 0 {
+		t.Error("nobody was told until when the port is off")
 	}
 	// A change of what is wanted isn't part of the quarrel, and ends it.
 	late := s.channel(t, "quarrel", "late", mux)
