@@ -62,9 +62,12 @@ func testLocal(t *testing.T, w *world) {
 	w.Kubectl(t, "patch", "service", "local", "--namespace="+edge, `--patch={"spec":{"externalTrafficPolicy":"Local"}}`)
 	w.silent(t, w.through(t, two), here)
 	w.answers(t, w.through(t, one), packets.HTTP, here, ofApp("here"))
-	if from := w.from(t, here); from != neighbourIP {
-		t.Errorf("with the policy Local, a pod on that node sees %s", from)
-	}
+	cluster.Eventually(t, "with the policy Local, a pod on that node sees who asks", func(context.Context) error {
+		if from := w.from(t, here); from != neighbourIP {
+			return fmt.Errorf("it sees %s", from)
+		}
+		return nil
+	})
 	w.silent(t, w.through(t, one), there)
 	w.answers(t, w.through(t, two), packets.HTTP, there, ofApp("there"))
 }
