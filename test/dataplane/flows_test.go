@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testFlows has pods go that flows of datagrams are bound to: kube-proxy forgets a flow then, and binds it to another pod. What is
-// lost on the way would be lost without a mux, too: a Service of its own is asked beside it.
+// testFlows has pods go that flows of datagrams are bound to: kube-proxy forgets a flow then, and binds it to another pod. A
+// Service of its own is asked beside the mux, to tell what has to do with it from what hasn't.
 func testFlows(t *testing.T, w *world) {
 	const flows, rounds = 40, 3
 	w.mux(t, "flows", annotation("port-range", "21000-21009"))
@@ -36,21 +36,18 @@ func testFlows(t *testing.T, w *world) {
 			time.Sleep(12 * time.Second)
 		}
 	}
-	asked, lost, ended := map[string]int{}, map[string]int{}, w.toldToEnd(t)
+	asked, lost := map[string]int{}, map[string]int{}
 	for _, count := range load.Take() {
 		asked[count.Stream.Name] += count.Asked
 		lost[count.Stream.Name] += len(count.Lost)
 		if len(count.Lost) > 0 {
 			t.Logf("%s: %s", count.Stream.Name, strings.Join(count.Lost, "; "))
 		}
-		if len(count.Lost) > 0 && !moved(&count, ended) {
-			t.Errorf("not all that is lost through %s is of flows that moved", count.Stream.Name)
-		}
 	}
 	for name := range through {
 		t.Logf("through %s: %d asked, %d lost", name, asked[name], lost[name])
-		if asked[name] == 0 {
-			t.Errorf("nothing is asked through %s", name)
+		if asked[name] == 0 || lost[name] > 0 {
+			t.Errorf("through %s, %d of %d are lost", name, lost[name], asked[name])
 		}
 	}
 }

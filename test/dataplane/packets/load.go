@@ -2,7 +2,6 @@ package packets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -50,8 +49,6 @@ type Count struct {
 	Stream Stream
 	Asked  int
 	Lost   []string // each with when and why
-	// Bound is, of each lost datagram, who answered the one before: the kernel remembers where a flow goes.
-	Bound []string
 }
 
 // Start lets streams ask until End.
@@ -105,23 +102,9 @@ func (l *Load) note(i int, pod string, err error) {
 	if pod != "" && l.counts[i].Stream.Kind == Datagrams {
 		l.heard[pod] = time.Now()
 	}
-	var datagram *lostDatagram
-	if errors.As(err, &datagram) {
-		l.counts[i].Bound = append(l.counts[i].Bound, datagram.bound)
-	}
 	if err != nil {
 		l.counts[i].Lost = append(l.counts[i].Lost, fmt.Sprintf("%s %v", time.Now().Format(clock), err))
 	}
-}
-
-type lostDatagram struct {
-	error
-	asked time.Time
-	bound string
-}
-
-func (l *lostDatagram) Error() string {
-	return fmt.Sprintf("%v; asked at %s, %s answered the one before", l.error, l.asked.Format(clock), l.bound)
 }
 
 func (s Stream) judge(pod string, err error) error {
@@ -171,7 +154,7 @@ func (s Stream) sendDatagrams(from Dialer) asker {
 		number++
 		began := time.Now()
 		if pod, err = echo(conn, strconv.Itoa(number)); err != nil {
-			return "", &lostDatagram{err, began, last}
+			return "", fmt.Errorf("%w; asked at %s, %s answered the one before", err, began.Format(clock), last)
 		}
 		last = pod
 		return pod, nil
