@@ -10,6 +10,8 @@
 package fresh
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,7 +70,7 @@ func Confirmed[T Object](patience time.Duration, now func() time.Time) *Store[T]
 	return s
 }
 
-// Overdue are the objects whose writes the informer should have shown by now. What a live read says of them is for Renew.
+// Overdue are the objects whose writes the informer should have shown by now, sorted. What a live read says of them is for Renew.
 func (s *Store[T]) Overdue() []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,6 +85,9 @@ func (s *Store[T]) Overdue() []T {
 			overdue = append(overdue, last.object)
 		}
 	}
+	slices.SortFunc(overdue, func(a, b T) int {
+		return strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
+	})
 	return overdue
 }
 

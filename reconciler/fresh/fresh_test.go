@@ -1,6 +1,7 @@
 package fresh
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -143,6 +144,22 @@ func TestNothingIsKeptForLong(t *testing.T) {
 	b.Delete(service("x", 1, "u"))
 	if len(b.written) != 1 {
 		t.Errorf("%d are held, though all but one are old news", len(b.written))
+	}
+}
+
+// TestOverdueIsSorted, else a history in the simulation couldn't be told twice.
+func TestOverdueIsSorted(t *testing.T) {
+	b := start()
+	for i := range 100 {
+		b.Put(service(strconv.Itoa(i), i+1, "u"))
+	}
+	b.clock = b.clock.Add(2 * time.Minute)
+	names := make([]string, 0, 100)
+	for _, late := range b.Overdue() {
+		names = append(names, late.Name)
+	}
+	if len(names) != 100 || !slices.IsSorted(names) {
+		t.Errorf("%d are late: %v", len(names), names)
 	}
 }
 
