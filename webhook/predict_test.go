@@ -123,13 +123,13 @@ func TestWhatIsForeseen(t *testing.T) {
 		},
 		"a mux that isn't there": {
 			request(t, nil, change(named("team-a", "web", 80), class("svc-mux.nowake.ai/edge.infra"))),
-			[]string{"it will get no port: there is no mux infra/edge: create it, a LoadBalancer Service with the multiplexer " +
-				"annotation, or name another in spec.loadBalancerClass"},
+			[]string{"it will get no port: there is no mux infra/edge: a Service by that name needs type LoadBalancer and " +
+				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or name another in spec.loadBalancerClass"},
 		},
 		"a Service that is no mux": {
 			request(t, nil, change(named("team-a", "web", 80), class("svc-mux.nowake.ai/api.team-b"))),
-			[]string{"it will get no port: there is no mux team-b/api: create it, a LoadBalancer Service with the multiplexer " +
-				"annotation, or name another in spec.loadBalancerClass"},
+			[]string{"it will get no port: there is no mux team-b/api: a Service by that name needs type LoadBalancer and " +
+				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or name another in spec.loadBalancerClass"},
 		},
 		"a mux with channels is deleted": {deletionOf(t, mux), []string{
 			"with the mux svc-mux/mux, 1 channel (team-b/api) will lose address and ports; a mux made again by that name gives " +

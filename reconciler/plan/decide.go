@@ -66,7 +66,7 @@ func (p *pass) otherType() bool {
 // orphan is what becomes of the channels of a mux that isn't there. Its ledger is kept: a mux that comes back gives
 // the same ports.
 func (p *pass) orphan() {
-	reason, message := MuxNotFound, textMuxNotFound(p.w.Key)
+	reason, message := MuxNotFound, textMuxNotFound(p.w.Key, p.w.Keys.Multiplexer)
 	if p.w.Mux != nil && p.w.Mux.Deleting {
 		message = textMuxDeleting(p.w.Key)
 	}

@@ -14,9 +14,10 @@ import (
 // Every sentence that users read. Each names the object, the value and the way out, and none has a time in it that
 // changes from pass to pass.
 
-func textMuxNotFound(mux types.NamespacedName) string {
-	return fmt.Sprintf("there is no mux %s: create it, a LoadBalancer Service with the multiplexer annotation, or name "+
-		"another in spec.loadBalancerClass", mux)
+// textMuxNotFound does for a Service that isn't there, and for one that isn't a mux: it may become the other at any time.
+func textMuxNotFound(mux types.NamespacedName, key string) string {
+	return fmt.Sprintf("there is no mux %s: a Service by that name needs type LoadBalancer and annotation %s: \"true\"; or name "+
+		"another in spec.loadBalancerClass", mux, key)
 }
 
 func textMuxDeleting(mux types.NamespacedName) string {

@@ -97,8 +97,8 @@ func channelsForeseen(t *testing.T, w world) {
 			": ask the mux's owner, or use another",
 	}, "apply", "--dry-run=server", "-f", "-")
 	expectWarnings(t, w, manifest(team, "lost", "nowhere", "http:80"), []string{
-		"it will get no port: there is no mux svc-mux/nowhere: create it, a LoadBalancer Service with the multiplexer annotation, " +
-			"or name another in spec.loadBalancerClass",
+		"it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type LoadBalancer and annotation " +
+			`svc-mux.nowake.ai/multiplexer: "true"; or name another in spec.loadBalancerClass`,
 	}, "apply", "--dry-run=server", "-f", "-")
 	if text := metricsOf(t, w); !strings.Contains(text, `svc_lb_mux_admission_predictions_total{decision="warned",reason="MuxPortConflict"}`) {
 		t.Error("conflicts aren't counted")
