@@ -1,7 +1,7 @@
 // What several pages show.
 
 import { h, count, serviceLink } from './dom.js'
-import { slotStates, state } from './words.js'
+import { muxName, slotStates, state } from './words.js'
 
 export function badge(table, name) {
   const is = state(table, name)
@@ -45,7 +45,7 @@ export function strip(mux) {
   const inside = (n) => mux.ranges.some((r) => n >= r.first && n <= r.last)
   const outside = [...numbers.keys()].filter((n) => !inside(n))
   return [
-    mux.ranges.map((range) => rangeStrip(range, numbers)),
+    mux.ranges.map((range) => rangeStrip(range, numbers, muxName(mux))),
     mux.ranges.length === 0 && h('p', { class: 'muted' }, 'The mux has no port-range, so nobody gets a number by asking for auto.'),
     outside.length > 0 && h('div', { class: 'outside' }, h('span', { class: 'muted' }, 'outside the range '),
       outside.slice(0, 24).map((n) => numbers.get(n).map(chip)),
@@ -63,8 +63,12 @@ function chip(slot) {
     : h('span', { class: 'slot', title, data: { slot: slot.state } }, text, slot.port && ' ' + slot.port)
 }
 
+// places are the numbers that were looked at last: a strip that is drawn anew, as somebody's port came or went, shows the same.
+const places = new Map()
+
 // rangeStrip is a slider too: arrow keys walk through the numbers, and Enter goes to who has one.
-function rangeStrip(range, numbers) {
+function rangeStrip(range, numbers, mux) {
+  const place = mux + ' ' + range.first
   const size = range.last - range.first + 1
   const taken = [...numbers.keys()].filter((n) => n >= range.first && n <= range.last)
   const each = size <= 400
@@ -80,6 +84,7 @@ function rangeStrip(range, numbers) {
   let at = range.first
   const show = (n) => {
     at = Math.min(Math.max(n, range.first), range.last)
+    places.set(place, at)
     const text = slotText(at, numbers.get(at))
     slider.setAttribute('aria-valuenow', at)
     slider.setAttribute('aria-valuetext', text)
@@ -98,6 +103,7 @@ function rangeStrip(range, numbers) {
     if (event.key === 'Enter') go()
     else if (event.key in steps) { event.preventDefault(); show(at + steps[event.key]) }
   })
+  if (places.has(place)) show(places.get(place))
   return h('div', { class: 'strip' }, h('div', { class: 'ends' }, h('span', {}, range.first), readout, h('span', {}, range.last)), slider)
 }
 

@@ -128,10 +128,18 @@ func (w *world) changes(t *testing.T, b *tab) {
 		window.placed = window.place()
 		return true
 	})()`)
+	walked := evaluate[string](b, `(() => {
+		const range = document.querySelector('.range')
+		for (let i = 0; i < 3; i++) range.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))
+		return range.getAttribute('aria-valuetext')
+	})()`)
 	begun := time.Now()
 	added := w.channel(t, "shop", "newcomer", "edge")
 	b.until("the newcomer", `[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes('newcomer'))`)
 	t.Logf("a new channel showed after %s", time.Since(begun).Round(time.Millisecond))
+	if at := evaluate[string](b, `document.querySelector('.range').getAttribute('aria-valuetext')`); at != walked {
+		t.Errorf("the strip was at %q, and is at %q since a port came", walked, at)
+	}
 	begun = time.Now()
 	w.backs(t, added, 2, 3)
 	b.until("its backends", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('2 of 3'))`)
