@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"net/http"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -19,7 +18,6 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // newScheme knows the kinds that we read and write.
@@ -57,7 +55,7 @@ func cacheOptions(options *Options) (cache.Options, error) {
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Service{}: {Transform: trim(trimService(language, options.muxNamespaces()))},
+			&corev1.Service{}: {Transform: trim(func(svc *corev1.Service) { mux.Trim(svc, language, options.muxNamespaces()) })},
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},
@@ -78,16 +76,5 @@ func trim[T any](do func(T)) toolscache.TransformFunc {
 			do(object)
 		}
 		return obj, nil
-	}
-}
-
-// trimService also has a mux that isn't ours to look after be none: whoever reads the cache would ask for more about it
-// than we may.
-func trimService(language validation.Language, namespaces []string) func(*corev1.Service) {
-	return func(svc *corev1.Service) {
-		if len(namespaces) > 0 && !slices.Contains(namespaces, svc.Namespace) {
-			delete(svc.Annotations, language.Keys().Multiplexer)
-		}
-		mux.Trim(svc, language)
 	}
 }

@@ -25,11 +25,13 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		return time.Time{}, nil
 	}
 	if err := l.reserve(ctx, o, p); err != nil {
+		l.giveBackTurn(p)
 		return l.block(ctx, o, true, err)
 	}
 	l.carry(o, p, true)
 	stuck, again := l.hide(ctx, o, p)
 	if stuck > 0 {
+		l.giveBackTurn(p)
 		return start, nil // plan again: their ports stay
 	}
 	refused, err := l.publish(ctx, o, p)
@@ -66,6 +68,13 @@ func (l *Line) takeTurn(o *observed, p *plan.Plan, now time.Time) {
 	case !first:
 		p.Publish.Events = nil
 		l.Metrics.Repeated(p.Mux)
+	}
+}
+
+// giveBackTurn is for a mux that wasn't put right after all: if it would have been for the first time, that is still to be told.
+func (l *Line) giveBackTurn(p *plan.Plan) {
+	if p.Publish != nil && p.Publish.Drift && len(p.Publish.Events) > 0 {
+		l.fights.Forget(p.Mux)
 	}
 }
 

@@ -19,7 +19,13 @@ const declared = "(declares the placeholder)"
 // Trim takes off a Service what is never read here, so that a cluster's thousands of Services cost little, whatever their
 // owners write into them. One that is neither mux nor channel keeps little more than its name: if it becomes one, it is
 // sent again, whole. What is dropped is gone, so a cached Service must never be the base of an update.
-func Trim(svc *corev1.Service, language validation.Language) {
+//
+// With namespaces, muxes elsewhere are somebody else's to look after: they are cached as if they were none, since whoever reads the
+// cache would ask for more about them than we may.
+func Trim(svc *corev1.Service, language validation.Language, namespaces []string) {
+	if len(namespaces) > 0 && !slices.Contains(namespaces, svc.Namespace) {
+		delete(svc.Annotations, language.Keys().Multiplexer)
+	}
 	declares := declaresPlaceholder(svc) || plan.DeclaresPlaceholder(svc) // an informer may trim one more than once
 	svc.GenerateName, svc.ManagedFields, svc.Labels, svc.OwnerReferences = "", nil, nil, nil
 	svc.Spec.SessionAffinityConfig = nil
@@ -42,6 +48,9 @@ func Trim(svc *corev1.Service, language validation.Language) {
 		svc.Annotations[declared] = "true"
 	}
 }
+
+// trim makes what was read live, or written, look as in the cache.
+func (l *Line) trim(svc *corev1.Service) { Trim(svc, l.Language, l.Namespaces) }
 
 // beginning is how much is kept of a stranger's annotation: that it is there, or "false", is all that counts.
 const beginning = 16

@@ -72,7 +72,7 @@ func TestWhatIsTrimmedIsReadTheSame(t *testing.T) {
 			svc.Labels = nil // which nobody looks at in a cluster
 			want := said(language, svc)
 			for range 2 {
-				Trim(svc, language)
+				Trim(svc, language, nil)
 				if diff := cmp.Diff(want, said(language, svc)); diff != "" {
 					t.Fatalf("%s: (-whole +trimmed)\n%s", c.Name(), diff)
 				}
@@ -148,7 +148,7 @@ func TestWhatOthersWriteIsNotKept(t *testing.T) {
 			annotate(svc, "example.com/note", much)
 			annotate(svc, corev1.LastAppliedConfigAnnotation, much)
 			test.make(svc)
-			Trim(svc, language)
+			Trim(svc, language, nil)
 			if size := sizeOf(t, svc); size > test.most {
 				t.Errorf("%d bytes are kept: %.300v", size, svc)
 			}

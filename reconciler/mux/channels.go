@@ -16,9 +16,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// hide takes addresses off. It returns how many channels didn't let it, and when to look again.
+// hide takes addresses off. It returns how many channels didn't let it, and when to look again. Who didn't before is left alone
+// until it is time to try again: its ports stay that long.
 func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
-	due, again := l.inTurn(p.Mux, p.Hide)
+	due, again := l.inTurn(p.Mux, unlessWaiting(p.Hide, o.memory.stuck, l.Now()))
 	failed := l.patchChannels(ctx, o, due)
 	for key := range failed {
 		o.memory.stuck[key] = o.memory.stuck[key].again(l.Now())
@@ -34,10 +35,7 @@ func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.T
 // show puts addresses on, and tells channels what was decided. One that can't be told is tried again later, and harms
 // nobody else.
 func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
-	now := l.Now()
-	due, again := l.inTurn(o.world.Key, slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool {
-		return now.Before(o.memory.failing[patch.Channel].until)
-	}))
+	due, again := l.inTurn(o.world.Key, unlessWaiting(patches, o.memory.failing, l.Now()))
 	failed := l.patchChannels(ctx, o, due)
 	for key := range failed {
 		o.memory.failing[key] = o.memory.failing[key].again(l.Now())
@@ -48,6 +46,11 @@ func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatc
 		}
 	}
 	return again
+}
+
+// unlessWaiting leaves out what isn't to be tried yet.
+func unlessWaiting(patches []plan.ChannelPatch, setbacks map[types.NamespacedName]setback, now time.Time) []plan.ChannelPatch {
+	return slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return now.Before(setbacks[patch.Channel].until) })
 }
 
 // inTurn leaves out what somebody else keeps changing back, until it is its turn again; it returns when that is.

@@ -113,7 +113,7 @@ func (l *Line) isSo(ctx context.Context, key types.NamespacedName, seen *corev1.
 	case err != nil:
 		return fmt.Errorf("service %s, before claims are written: %w", key, err)
 	}
-	Trim(&live, l.Language)
+	l.trim(&live)
 	shows := equality.Semantic.DeepEqual(live.Status.LoadBalancer, seen.Status.LoadBalancer)
 	if keys := l.Language.Keys(); !shows || essence(&live, keys) != essence(seen, keys) {
 		return fmt.Errorf("service %s: %w", key, errBehind)

@@ -18,7 +18,7 @@ import (
 // wrote keeps what the API server answered, so that the cache, which is behind, isn't believed. If there is more in it
 // than we wrote, somebody changed the Service meanwhile, and it is looked at again.
 func (l *Line) wrote(before, now *corev1.Service) {
-	Trim(now, l.Language)
+	l.trim(now)
 	l.services.Put(now)
 	if before == nil || essence(before, l.Language.Keys()) != essence(now, l.Language.Keys()) {
 		return

@@ -39,6 +39,7 @@ type memory struct {
 	mu sync.Mutex
 	// backing is whether channels have backends. Whoever hears of an edge takes it away.
 	backing  map[types.NamespacedName]plan.Backing
+	heard    int // how many edges there were
 	families string
 	frozen   string // what froze the mux when it was decided about last
 }
@@ -127,15 +128,17 @@ func drop[V any](of map[types.NamespacedName]V, there func(types.NamespacedName)
 func (m *memory) backs(channel types.NamespacedName, find func() plan.Backing) plan.Backing {
 	m.mu.Lock()
 	known, found := m.backing[channel]
+	edges := m.heard
 	m.mu.Unlock()
 	if found {
 		return known
 	}
-	// What changes while it is found out is heard of, and comes to another pass.
 	now := find()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.backing[channel] = now
+	if m.heard == edges { // else it may have changed while it was found out, and the pass that follows looks again
+		m.backing[channel] = now
+	}
 	return now
 }
 
@@ -143,6 +146,7 @@ func (m *memory) edge(channel types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.backing, channel)
+	m.heard++
 }
 
 // onFamilies forgets all backing if the mux's address families are others than before.

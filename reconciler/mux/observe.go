@@ -69,7 +69,7 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 		return err
 	}
 	o.entry, o.world.Ledger, o.world.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
-	if entry.Condition != plan.Good || len(entry.Ledger.Claims) == 0 {
+	if entry.Condition != plan.Good || len(entry.Ledger.Claims) == 0 || entry.Ledger.Generation < mux.Generation {
 		o.world.Records, err = l.records(ctx, mux.Key)
 	}
 	return err
@@ -122,7 +122,7 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		case err != nil:
 			return true, fmt.Errorf("service %s/%s, which the cache is behind of: %w", late.Namespace, late.Name, err)
 		default:
-			Trim(&live, l.Language)
+			l.trim(&live)
 			l.services.Renew(&live, false)
 		}
 	}
@@ -199,16 +199,7 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
-	records := map[string]types.NamespacedName{}
-	for _, slice := range onMux {
-		channel, ours := plan.ChannelOfSlice(l.Language.Keys(), slice)
-		for _, port := range slice.Ports {
-			if ours && port.Name != nil {
-				records[*port.Name] = channel
-			}
-		}
-	}
-	return records, nil
+	return plan.RecordsOf(l.Language.Keys(), onMux), nil
 }
 
 // lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there, and is looked

@@ -13,8 +13,8 @@ import (
 )
 
 // publishInParts is for a patch that the API server won't take as a whole. What is written for people may be too much:
-// it is left out. Else it may be the ports of one channel, which mustn't harm the others: what goes is taken off
-// first, then channels are added by halves, until it is known which are refused. It returns true if any were.
+// it is left out. Else it may be the ports of one channel, which mustn't harm the others: first comes what adds nothing, then
+// channels are added by halves, until it is known which are refused. It returns true if any were.
 func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
 	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
 	bare := withoutNotes(patch, l.Language.Keys(), o.service.Annotations)
@@ -61,35 +61,39 @@ type halves struct {
 	o       *observed
 	patch   plan.MuxPatch
 	ports   []corev1.ServicePort                          // accepted so far
-	of      map[types.NamespacedName][]corev1.ServicePort // that each channel adds
-	refused map[types.NamespacedName]string
+	to      map[types.NamespacedName][]corev1.ServicePort // what each channel that adds ports is to have
+	adds    map[types.NamespacedName][]plan.Slot          // and which of them come to the mux
+	has     map[plan.Slot]types.NamespacedName            // whose port it is that stays or goes
+	refused map[types.NamespacedName]error
+	untried map[types.NamespacedName]bool
 	// inRow counts channels that were refused one after the other: at the bottom of an empty well, asking everybody
 	// would take as many writes as there are channels.
 	inRow int
-	last  string
+	last  error
 }
 
-// enough refusals in a row are taken for all that follow.
+// enough refusals in a row are taken for all that follow, for now.
 const enough = 5
 
 func (l *Line) publishByHalves(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch) (bool, error) {
 	h := &halves{
-		line: l, o: o, patch: patch, refused: map[types.NamespacedName]string{},
-		of: map[types.NamespacedName][]corev1.ServicePort{},
+		line: l, o: o, patch: patch, refused: map[types.NamespacedName]error{}, untried: map[types.NamespacedName]bool{},
+		to: map[types.NamespacedName][]corev1.ServicePort{}, adds: map[types.NamespacedName][]plan.Slot{}, has: map[plan.Slot]types.NamespacedName{},
 	}
 	h.sort(p)
 	if err := h.try(ctx, h.ports); err != nil {
 		return false, err // which isn't for anything that a channel adds
 	}
-	if err := h.add(ctx, slices.SortedFunc(maps.Keys(h.of), plan.CompareKeys)); err != nil {
+	adding := slices.DeleteFunc(slices.Clone(patch.Added), func(channel types.NamespacedName) bool { return len(h.adds[channel]) == 0 })
+	if err := h.add(ctx, adding); err != nil {
 		return false, err
 	}
 	h.remember()
 	return true, nil
 }
 
-// sort parts what every channel adds from the rest. A Service needs one port: if nothing else is left, it keeps those
-// that it has.
+// sort parts the channels that add ports from the rest. Until it is such a channel's turn it keeps what it has, so that it
+// loses nothing if it is refused. A Service needs one port: if nothing else is left, it keeps those that it has.
 func (h *halves) sort(p *plan.Plan) {
 	owner := make(map[string]types.NamespacedName, len(p.InForce))
 	for i := range p.InForce {
@@ -97,20 +101,53 @@ func (h *halves) sort(p *plan.Plan) {
 	}
 	for _, port := range h.patch.Ports {
 		if channel, ours := owner[port.Name]; ours && slices.Contains(h.patch.Added, channel) && !isOn(h.o.service, &port) {
-			h.of[channel] = append(h.of[channel], port)
+			h.adds[channel] = append(h.adds[channel], slotOf(&port))
+		}
+	}
+	for _, port := range h.patch.Ports {
+		if channel, ours := owner[port.Name]; ours && len(h.adds[channel]) > 0 {
+			h.to[channel] = append(h.to[channel], port)
 			continue
 		}
 		h.ports = append(h.ports, port)
+	}
+	for _, claims := range [...][]plan.Claim{p.InForce, p.Leaving} {
+		for i := range claims {
+			h.has[claims[i].Slot()] = claims[i].Owner.Channel
+		}
+	}
+	for _, port := range h.o.service.Spec.Ports {
+		if channel, ours := h.has[slotOf(&port)]; ours && len(h.adds[channel]) > 0 && !clashes(h.ports, &port) {
+			h.ports = append(h.ports, port)
+		}
 	}
 	if len(h.ports) == 0 {
 		h.ports = slices.Clone(h.o.service.Spec.Ports)
 	}
 }
 
-func isOn(svc *corev1.Service, port *corev1.ServicePort) bool {
-	return slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
-		return p.Port == port.Port && p.Protocol == port.Protocol
+func clashes(ports []corev1.ServicePort, with *corev1.ServicePort) bool {
+	return slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return p.Name == with.Name || slotOf(&p) == slotOf(with) })
+}
+
+// with are the ports that are accepted so far, and those of more channels in place of what they have.
+func (h *halves) with(channels []types.NamespacedName) []corev1.ServicePort {
+	ports := slices.DeleteFunc(slices.Clone(h.ports), func(port corev1.ServicePort) bool {
+		channel, ours := h.has[slotOf(&port)]
+		return ours && slices.Contains(channels, channel)
 	})
+	for _, channel := range channels {
+		ports = append(ports, h.to[channel]...)
+	}
+	return ports
+}
+
+func slotOf(port *corev1.ServicePort) plan.Slot {
+	return plan.Slot{Number: port.Port, Protocol: port.Protocol}
+}
+
+func isOn(svc *corev1.Service, port *corev1.ServicePort) bool {
+	return slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return slotOf(&p) == slotOf(port) })
 }
 
 func (h *halves) try(ctx context.Context, ports []corev1.ServicePort) error {
@@ -125,14 +162,11 @@ func (h *halves) add(ctx context.Context, channels []types.NamespacedName) error
 	}
 	if h.inRow >= enough {
 		for _, channel := range channels {
-			h.refused[channel] = h.last
+			h.refused[channel], h.untried[channel] = h.last, true
 		}
 		return nil
 	}
-	ports := slices.Clone(h.ports)
-	for _, channel := range channels {
-		ports = append(ports, h.of[channel]...)
-	}
+	ports := h.with(channels)
 	err := h.try(ctx, ports)
 	switch {
 	case err == nil:
@@ -141,7 +175,7 @@ func (h *halves) add(ctx context.Context, channels []types.NamespacedName) error
 	case !isRefusal(err):
 		return err
 	case len(channels) == 1:
-		h.last = words(err)
+		h.last = err
 		h.refused[channels[0]] = h.last
 		h.inRow++
 		return nil
@@ -153,7 +187,8 @@ func (h *halves) add(ctx context.Context, channels []types.NamespacedName) error
 	return h.add(ctx, channels[half:])
 }
 
-// remember has the next plan leave them out.
+// remember has the next plan leave them out. Who wasn't tried is the first to be, the next time: those who were wait longer each
+// time. Where there are no node ports, that is so for all, and whoever was there first is served first.
 func (h *halves) remember() {
 	now := h.line.Now()
 	for i := range h.o.world.Channels {
@@ -162,17 +197,12 @@ func (h *halves) remember() {
 		if !refused {
 			continue
 		}
-		last := h.o.memory.refused[c.Key]
-		h.o.memory.refused[c.Key] = refusal{setback: last.again(now), words: said, asked: asks(c), slots: slotsOf(h.of[c.Key])}
+		back := h.o.memory.refused[c.Key].again(now)
+		if h.untried[c.Key] && !isOutOfNodePorts(said) {
+			back = setback{}.again(now)
+		}
+		h.o.memory.refused[c.Key] = refusal{setback: back, words: words(said), asked: asks(c), slots: h.adds[c.Key]}
 	}
-}
-
-func slotsOf(ports []corev1.ServicePort) []plan.Slot {
-	slots := make([]plan.Slot, len(ports))
-	for i := range ports {
-		slots[i] = plan.Slot{Number: ports[i].Port, Protocol: ports[i].Protocol}
-	}
-	return slots
 }
 
 // withoutNotes takes away what is written for people, also what was written before: it takes room that names and ports need.

@@ -37,9 +37,7 @@ func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, er
 		}
 		return false, nil
 	case !isRefusal(err):
-		if patch.Drift && len(patch.Events) > 0 {
-			l.fights.Forget(p.Mux) // it wasn't put right, so it is still to be told
-		}
+		l.giveBackTurn(p)
 		return false, err
 	}
 	return l.publishInParts(ctx, o, p, patch, err)
@@ -72,6 +70,7 @@ func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) 
 	l.calm.wrote(key, l.Now())
 	l.wrote(o.service, svc)
 	o.service = svc
+	delete(o.memory.inPlace, key) // it is another now
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (l *Line) patchAside(ctx context.Context, svc *corev1.Service, patch *plan.
 	for _, event := range patch.Events {
 		l.tell(svc, event)
 	}
-	Trim(after, l.Language)
+	l.trim(after)
 	l.services.Put(after)
 	return reconcile.Result{}, nil
 }

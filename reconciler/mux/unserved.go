@@ -28,7 +28,7 @@ func (l *Line) setupUnserved(m manager.Manager) error {
 	if len(l.Namespaces) == 0 {
 		return nil
 	}
-	unserved, err := controller.New("unserved", m, controller.Options{Reconciler: reconcile.Func(l.reconcileUnserved)})
+	unserved, err := controller.New("unserved", m, controller.Options{Reconciler: reconcile.Func(l.reconcileUnserved), RateLimiter: retries()})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -34,7 +35,7 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err := l.Index(ctx, m); err != nil {
 		return err
 	}
-	line, err := controller.New("mux", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: l.Muxes})
+	line, err := controller.New("mux", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: l.Muxes, RateLimiter: retries()})
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), l.onLedger())); err != nil {
 		return err
 	}
-	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray)})
+	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
 	if err != nil {
 		return err
 	}
@@ -55,6 +56,11 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	return l.setupUnserved(m)
+}
+
+// retries are the pauses after an error: the usual ones go up to a quarter of an hour, and who was told nothing waits as long.
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
 }
 
 func (l *Line) indexByMux(obj client.Object) []string {
@@ -106,6 +112,9 @@ func (l *Line) onService() handler.TypedEventHandler[*corev1.Service, reconcile.
 }
 
 func (l *Line) wake(q queue, mux types.NamespacedName) {
+	if !l.LooksAfter(mux) {
+		return
+	}
 	l.calm.changed(mux, l.Now())
 	q.Add(reconcile.Request{NamespacedName: mux})
 }
@@ -143,7 +152,9 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 		return
 	}
 	mux := l.muxOf(svc)
-	l.memory(mux).edge(channel)
+	if l.LooksAfter(mux) {
+		l.memory(mux).edge(channel)
+	}
 	l.wake(q, mux)
 }
 

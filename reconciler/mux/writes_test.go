@@ -60,7 +60,7 @@ func service(version string) *corev1.Service {
 func TestTheMuxIsKnownAsItWasWritten(t *testing.T) {
 	line := lineOf(t, answering{patched: service("17")})
 	key := client.ObjectKeyFromObject(service(""))
-	o := &observed{world: plan.World{Key: key}, service: service("11")}
+	o := &observed{world: plan.World{Key: key}, service: service("11"), memory: newMemory()}
 	if err := line.patchMux(t.Context(), o, &plan.MuxPatch{}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestWhatCantBeUndoneIsConfirmed(t *testing.T) {
 					live[edited].Spec.ExternalIPs = []string{"192.0.2.1"}
 				}
 				seen := service("11")
-				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}}
+				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}, memory: newMemory()}
 				o.service.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80}}
 				live[mux].Spec.Ports = o.service.Spec.Ports
 				o.world.Key, o.world.Ledger.Ledger.Claims = client.ObjectKeyFromObject(seen), test.had

@@ -65,6 +65,8 @@ func (p *pass) programmedCondition(c *member, j *judgement) metav1.Condition {
 	kind := p.w.Keys.Programmed
 	live := find(c.Conditions, kind)
 	switch {
+	case j.attached && p.lacks(c) != nil:
+		return condition(kind, false, MuxPatchRefused, textLeftOff(p.lacks(c), p.w.Key, p.w.Refused[c.Key]))
 	case j.attached && p.misses(c):
 		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.w.Contested))
 	case j.attached && len(p.w.Mux.Address) > 0:

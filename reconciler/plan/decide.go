@@ -14,8 +14,8 @@ func decide(w *World) *pass {
 	p, before := judge(w)
 	if before != nil {
 		p.write(before)
-		p.contest()
 		p.placeholderLater()
+		p.contest()
 		p.tellEdges(p.showAll())
 	}
 	return p

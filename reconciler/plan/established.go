@@ -3,6 +3,8 @@ package plan
 import (
 	"math"
 	"slices"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // established is what the ledger was taken for, before this pass changed anything.
@@ -127,6 +129,16 @@ func (p *pass) name() {
 	}
 }
 
+// wasThere is true for a claim whose channel says so: that is written after its port came to the mux.
+func (p *pass) wasThere(claim *Claim) bool {
+	c := p.byKey[claim.Owner.Channel]
+	if c == nil || c.PortsNote == "" {
+		return false
+	}
+	told, _ := validation.ParsePorts(c.PortsNote)
+	return slices.ContainsFunc(told, func(m validation.PortMapping) bool { return m.Name == claim.Owner.Name && m.Public == claim.Public })
+}
+
 // another is true if the port of the mux that has the claim's name belongs to another claim of the same derived name.
 func (p *pass) another(claim *Claim) bool {
 	port := p.live.named(claim.MuxName)
@@ -137,13 +149,17 @@ func (p *pass) another(claim *Claim) bool {
 
 // unrefuse takes back what the API server refused: claims that never got onto the mux go, and what their channels
 // had before, which is still there, holds again. Any other port that isn't on the mux was taken off it by somebody, and
-// comes back.
+// comes back, if not now, then later: its number stays its channel's.
 func (p *pass) unrefuse() {
 	var gone []*Claim
 	for key, slots := range p.w.Unpublished {
 		var never []*Claim
 		for _, claim := range p.claimsOf(key) {
-			if claim.State == Held && !p.live.has(claim) && slices.Contains(slots, claim.Slot()) {
+			switch {
+			case claim.State != Held || p.live.has(claim) || !slices.Contains(slots, claim.Slot()):
+			case p.wasThere(claim):
+				p.leftOff[claim] = true
+			default:
 				never = append(never, claim)
 			}
 		}

@@ -117,7 +117,7 @@ func (p *pass) letGo(c *member) edit {
 // yield gives up numbers that a channel holds without using them, and that the mux's owner uses meanwhile.
 func (p *pass) yield(c *member) {
 	for _, claim := range c.claims {
-		if _, foreign := p.table.foreign[claim.Slot()]; foreign && !p.published(claim) {
+		if _, foreign := p.table.foreign[claim.Slot()]; foreign && !p.published(claim) && !p.leftOff[claim] {
 			p.release(claim)
 		}
 	}

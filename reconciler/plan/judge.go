@@ -58,6 +58,9 @@ func (p *pass) accept(c *member) {
 			outside = append(outside, claim)
 		}
 	}
+	if claim := p.lacks(c); claim != nil {
+		j.notes = append(j.notes, note{MuxPatchRefused, textLeftOff(claim, p.w.Key, p.w.Refused[c.Key])})
+	}
 	slices.SortFunc(outside, func(a, b *Claim) int { return compareClaims(*a, *b) })
 	for _, claim := range outside {
 		j.notes = append(j.notes, note{OutOfRange, textOutOfRange(claim, p.w.Mux)})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What a channel is told that doesn't get what it asks for.
@@ -18,6 +19,11 @@ func textNamespace(mux *ObservedMux, namespace string) string {
 
 func textRefused(words string) string {
 	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
+}
+
+func textLeftOff(claim *Claim, mux types.NamespacedName, words string) string {
+	return fmt.Sprintf("%s was taken off the mux %s, and the API server doesn't take it back: %s; the number stays this channel's, and is tried "+
+		"again", claim.Slot(), mux, words)
 }
 
 func textLimit(mux *ObservedMux, adding int) string {

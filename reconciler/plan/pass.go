@@ -29,6 +29,8 @@ type pass struct {
 	speaks   bool // some channel's port has an appProtocol
 
 	contested bool // what somebody changed on the mux stays for now
+	// leftOff are claims whose ports somebody took off the mux, and the API server doesn't take back.
+	leftOff map[*Claim]bool
 
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state
@@ -68,6 +70,7 @@ func begin(w *World) *pass {
 		carrying: map[corev1.Protocol]int{},
 		said:     sayingsOf(w.Key),
 		ink:      &inkpad{},
+		leftOff:  map[*Claim]bool{},
 		has:      map[types.NamespacedName]map[PortID]*Claim{},
 		plan:     &Plan{Mux: w.Key, InPlace: make(map[types.NamespacedName]Fingerprint, n+1)},
 	}

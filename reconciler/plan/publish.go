@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,16 +79,34 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 	return slices.Contains(told[:], true)
 }
 
-// addedChannels are the channels of which a port comes to the mux.
+// addedChannels are the channels of which a port comes to the mux, in the order in which they are to be served if there isn't
+// room for all: those that have some already, then whoever was there first.
 func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
-	var keys []types.NamespacedName
+	newcomer := map[types.NamespacedName]bool{}
 	for _, claim := range published {
 		if p.live.bySlot.at(claim.Slot()) == nil {
-			keys = append(keys, claim.Owner.Channel)
+			newcomer[claim.Owner.Channel] = !slices.ContainsFunc(p.claimsOf(claim.Owner.Channel), func(has *Claim) bool {
+				return p.live.has(has) || p.wasThere(has)
+			})
 		}
 	}
-	slices.SortFunc(keys, CompareKeys)
-	return slices.Compact(keys)
+	return slices.SortedFunc(maps.Keys(newcomer), func(a, b types.NamespacedName) int {
+		if newcomer[a] != newcomer[b] {
+			if newcomer[a] {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(p.created(a).Compare(p.created(b)), CompareKeys(a, b))
+	})
+}
+
+// created is when a channel was; a channel that isn't to be seen was there before all others.
+func (p *pass) created(channel types.NamespacedName) time.Time {
+	if c := p.byKey[channel]; c != nil {
+		return c.Created
+	}
+	return time.Time{}
 }
 
 // muxPrint goes by what is ours, whoever adds or removes other ports.

@@ -137,6 +137,9 @@ func (p *pass) published(claim *Claim) bool {
 	stuck := len(p.w.Stuck) > 0 && p.w.Stuck[claim.Owner.Channel] && p.live.has(claim)
 	switch claim.State {
 	case Held:
+		if p.leftOff[claim] {
+			return false
+		}
 		if stuck || !p.disables && len(p.absent) == 0 {
 			return true
 		}

@@ -358,7 +358,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	for i := range c.mux().Spec.Ports {
 		live[slotOf(&c.mux().Spec.Ports[i])] = c.mux().Spec.Ports[i].Name
 	}
-	held := map[types.NamespacedName]int{}
+	held, lacks := map[types.NamespacedName]int{}, map[types.NamespacedName]bool{}
 	if c.ledger != nil {
 		for _, claim := range c.ledger.Claims {
 			svc := c.services[claim.Owner.Channel]
@@ -366,9 +366,11 @@ func (c *cluster) atRest(p *plan.Plan) error {
 				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
 			}
 			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
-			if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled) && svc != nil {
+			leftOff := slices.Contains(c.unpublished[claim.Owner.Channel], claim.Slot())
+			if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled && !leftOff) && svc != nil {
 				return fmt.Errorf("%s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
 			}
+			lacks[claim.Owner.Channel] = lacks[claim.Owner.Channel] || leftOff
 			if claim.State == plan.Held && !disabled {
 				held[claim.Owner.Channel]++
 			}
@@ -377,7 +379,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	for _, v := range p.Verdicts {
 		svc := c.services[v.Channel]
 		shows := len(svc.Status.LoadBalancer.Ingress) > 0
-		if should := held[v.Channel] > 0 && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should || v.Programmed != should {
+		if should := held[v.Channel] > 0 && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should || v.Programmed != (should && !lacks[v.Channel]) {
 			return fmt.Errorf("%s shows an address: %t, is programmed: %t, and has %d ports", v.Channel, shows, v.Programmed, held[v.Channel])
 		}
 		if v.Accepted && held[v.Channel] != len(svc.Spec.Ports) {

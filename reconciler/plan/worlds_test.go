@@ -162,6 +162,7 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	if w.Refused != nil {
 		clear(c.refused)
+		clear(c.unpublished)
 	}
 	for name, words := range w.Refused {
 		c.refused[keyOf(t, name)] = words

@@ -69,7 +69,7 @@ func (s *Sim) newProcess(behind int64) *process {
 func (s *Sim) trim(obj client.Object) client.Object {
 	switch o := obj.(type) {
 	case *corev1.Service:
-		mux.Trim(o, s.language)
+		mux.Trim(o, s.language, nil)
 	case *discoveryv1.EndpointSlice:
 		backends.Trim(o, s.language.Keys())
 	case *corev1.ConfigMap:

@@ -117,7 +117,7 @@ func (s *Sim) muxAtRest(key types.NamespacedName) string {
 		return ""
 	}
 	declares := plan.DeclaresPlaceholder(svc)
-	mux.Trim(svc, s.language)
+	mux.Trim(svc, s.language, nil)
 	w := plan.World{Now: s.processes[0].now(), Keys: s.language.Keys(), Key: key, Mux: plan.ReadMux(s.language, svc, declares)}
 	for _, other := range s.server.Keys(api.Services) {
 		channel := s.world.service(other)

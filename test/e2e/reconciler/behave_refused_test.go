@@ -3,7 +3,9 @@ package reconciler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +72,7 @@ func (s *scene) quota(t *testing.T, namespace string) string {
 func (s cases) refusedMux(t *testing.T) {
 	mux, web := s.allotted(t, "fixed")
 	s.Apply(t, policyAgainst(mux))
-	s.awaitPolicy(t, mux)
+	s.awaitDenied(t, mux, `{"metadata":{"labels":{"a":"b"}}}`)
 	late := s.channel(t, "fixed", "late", mux)
 	s.awaitCondition(t, late, "Programmed", "False Waiting")
 	s.awaitMessage(t, late, "Programmed", "denied request: nobody writes it")
@@ -87,8 +89,69 @@ func (s cases) refusedMux(t *testing.T) {
 	s.run.awaitSeries(t, mux.Name, "svc_lb_mux_frozen 0", "svc_lb_mux_freezes_total 1")
 }
 
+// refusedPorts: a policy doesn't let some numbers onto the mux. Who asks for one keeps the port that it has, and however many do,
+// they are in nobody's way. What somebody takes off the mux, and can't be put back, stays its channel's.
+func (s cases) refusedPorts(t *testing.T) {
+	mux := s.mux(t, "picky")
+	s.awaitServed(t, s.channel(t, "picky", "stays", mux, port("http", 8000, "TCP")), "http:8000->8000")
+	web := s.channel(t, "picky", "web", mux, port("http", 8080, "TCP"))
+	s.awaitServed(t, web, "http:8080->8080")
+	s.Apply(t, policy(mux, "object.spec.ports.all(p, p.port < 9000)", "no port from 9000 on"))
+	s.awaitDenied(t, mux, `{"spec":{"ports":[{"name":"x","port":9999}]}}`)
+	bare := s.ever(t, mux, func(svc *corev1.Service) bool { return !hasPort(svc, 8080) })
+	s.annotate(t, web, "external-ports", "http:9000")
+	s.awaitShown(t, web, "http:8080->8080", "False MuxPatchRefused")
+	var bad, good []types.NamespacedName
+	for i := range int32(7) {
+		bad = append(bad, s.channel(t, "picky", fmt.Sprintf("a-bad-%d", i), mux, port("http", 9001+i, "TCP")))
+		good = append(good, s.channel(t, "picky", fmt.Sprintf("good-%d", i), mux, port("http", 8001+i, "TCP")))
+	}
+	for i, channel := range good {
+		s.awaitServed(t, channel, fmt.Sprintf("http:%[1]d->%[1]d", 8001+i))
+	}
+	for _, channel := range bad {
+		s.awaitRefused(t, channel, "MuxPatchRefused")
+	}
+	if bare() {
+		t.Error("the port of who was refused another went")
+	}
+
+	s.Apply(t, policy(mux, "object.spec.ports.all(p, p.port != 8080)", "not any more"))
+	s.awaitDenied(t, mux, `{"metadata":{"labels":{"a":"b"}}}`)
+	s.annotate(t, web, "external-ports", "http:8080")
+	s.patch(t, mux, map[string]any{"spec": map[string]any{"ports": []map[string]any{{"name": "other", "port": 7000}}}})
+	s.awaitCondition(t, web, "Programmed", "False MuxPatchRefused")
+	s.awaitTold(t, web, "Warning MuxPatchRefused ", "8080/TCP was taken off the mux", "not any more", "stays this channel's")
+	s.awaitServed(t, good[0], "http:8001->8001")
+	late := s.channel(t, "picky", "late", mux, port("http", 8080, "TCP"))
+	s.awaitRefused(t, late, "MuxPortConflict")
+	s.Kubectl(t, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "picky")
+	s.awaitServed(t, web, "http:8080->8080")
+	s.awaitServed(t, bad[0], "http:9001->9001")
+}
+
+// refusedStatus: a policy doesn't let one channel be told anything. Its ports stay while it shows the address, and others go on.
+func (s cases) refusedStatus(t *testing.T) {
+	mux := s.mux(t, "mute")
+	web := s.channel(t, "mute", "web", mux)
+	s.awaitServed(t, web, "http:80->20000")
+	s.Apply(t, strings.ReplaceAll(policy(web, "false", "nobody tells it"), "[services]", "[services/status]"))
+	s.awaitDenied(t, web, `{"status":{"conditions":null}}`, "status")
+	s.annotate(t, web, "disabled", "true")
+	for i := range 3 {
+		s.awaitServed(t, s.channel(t, "mute", fmt.Sprintf("late-%d", i), mux), fmt.Sprintf("http:80->%d", 20001+i))
+	}
+	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP", "20002/TCP", "20003/TCP")
+	s.Kubectl(t, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "web")
+	s.awaitCondition(t, web, "Programmed", "False Disabled")
+	s.awaitPublic(t, mux, "20001/TCP", "20002/TCP", "20003/TCP")
+}
+
 // policyAgainst denies all writes of a mux; its status is another matter.
-func policyAgainst(mux types.NamespacedName) string {
+func policyAgainst(mux types.NamespacedName) string { return policy(mux, "false", "nobody writes it") }
+
+// policy denies all writes of a Service for which something isn't so.
+func policy(mux types.NamespacedName, unless, message string) string {
 	return `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -99,7 +162,7 @@ spec:
   matchConditions:
   - name: this-one
     expression: request.namespace == '` + mux.Namespace + `' && request.name == '` + mux.Name + `'
-  validations: [{expression: "false", message: nobody writes it}]
+  validations: [{expression: "` + unless + `", message: ` + message + `}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -108,12 +171,12 @@ spec: {policyName: ` + mux.Name + `, validationActions: [Deny]}
 `
 }
 
-// awaitPolicy waits until a write of the mux is denied.
-func (s *scene) awaitPolicy(t *testing.T, mux types.NamespacedName) {
+// awaitDenied waits until a policy denies what it would.
+func (s *scene) awaitDenied(t *testing.T, service types.NamespacedName, patch string, subresources ...string) {
 	t.Helper()
 	cluster.Eventually(t, "the policy is in force", func(ctx context.Context) error {
-		_, err := s.user.CoreV1().Services(mux.Namespace).Patch(ctx, mux.Name, types.MergePatchType,
-			[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := s.user.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 		if err == nil {
 			return errors.New("it isn't")
 		}
@@ -160,4 +223,30 @@ func (s *scene) awaitMessage(t *testing.T, channel types.NamespacedName, kind, w
 		}
 		return errors.New("it doesn't")
 	})
+}
+
+// ever watches a Service, and says whether something has been so at any time until it is asked.
+func (s *scene) ever(t *testing.T, service types.NamespacedName, so func(*corev1.Service) bool) func() bool {
+	t.Helper()
+	watch, err := s.user.CoreV1().Services(service.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + service.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan bool, 1)
+	go func() {
+		was := false
+		for event := range watch.ResultChan() {
+			svc, ok := event.Object.(*corev1.Service)
+			was = was || ok && so(svc)
+		}
+		seen <- was
+	}()
+	return func() bool {
+		watch.Stop()
+		return <-seen
+	}
+}
+
+func hasPort(svc *corev1.Service, number int32) bool {
+	return slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == number })
 }

@@ -56,6 +56,8 @@ func TestBehaviour(t *testing.T) {
 		{"IPv6 and dual-stack are carried", cases.twoFamilies},
 		{"a ledger that the API server refuses is told, and tried again", cases.refusedLedger},
 		{"a mux that the API server refuses is told, and tried again", cases.refusedMux},
+		{"ports that the API server refuses harm nobody else", cases.refusedPorts},
+		{"a channel that can't be told anything holds nobody up", cases.refusedStatus},
 		{"slices written by hand are carried", cases.handWritten},
 		{"terminating pods are carried as such", cases.terminating},
 		{"a pod's readiness costs one write of a slice", cases.pods},

@@ -17,6 +17,10 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	mux, edge := s.mux(t, "mux"), s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "edge" })
 	ours, theirs := s.channel(t, "app", "ours", mux), s.channel(t, "app", "theirs", edge)
 	s.awaitServed(t, ours, "http:80->20000")
+	odd := s.channel(t, "app", "odd", mux, annotated("multiplexer", "false"))
+	s.awaitServed(t, odd, "http:80->20001")
+	s.annotate(t, odd, "disabled", "true") // for that it is looked at live
+	s.awaitCondition(t, odd, "Programmed", "False Disabled")
 	s.awaitCondition(t, theirs, "Accepted", "False MuxNotServed")
 	s.awaitCondition(t, theirs, "Programmed", "False NotAccepted")
 	s.toldOnce(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux alone", "edge/mux", "rbac.muxNamespaces")
