@@ -42,6 +42,9 @@ const (
 
 // waits is what to decide by: nothing, once it is time to try again.
 func (b *block) waits(now time.Time) *plan.Blocked {
+	if b.until.Sub(now) > b.pause { // the clock was set back
+		b.until = now
+	}
 	if now.Before(b.until) {
 		return b.said
 	}

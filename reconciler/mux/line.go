@@ -219,7 +219,9 @@ func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
 		there[o.world.Channels[i].Key] = true
 	}
 	m.keep(func(key types.NamespacedName) bool { return there[key] })
-	m.tried()
+	if o.done && p.Freeze == nil {
+		m.tried()
+	}
 	for key, print := range p.InPlace {
 		m.inPlace[key] = print
 	}

@@ -214,7 +214,7 @@ func (m *memory) begin(now time.Time) {
 	}
 }
 
-// tried forgets the setbacks that were over when the pass began: what failed again in it has a new one.
+// tried is for a pass that wrote all that there was to write. It forgets the setbacks that were over when the pass began: what failed again in it has a new one.
 func (m *memory) tried() {
 	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return r.due })
 	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return s.due })
@@ -224,17 +224,24 @@ func (m *memory) tried() {
 	}
 }
 
-// nextTry is when the first of all setbacks is over; zero if there are none.
+// nextTry is when the first of all setbacks is over that isn't yet; zero if there are none. What is due is tried by the next pass that
+// may write.
 func (m *memory) nextTry() time.Time {
-	next := earlier(m.notes.until, m.blocked.until)
+	next := m.blocked.until
+	wait := func(s setback) {
+		if !s.due {
+			next = earlier(next, s.until)
+		}
+	}
+	wait(m.notes)
 	for _, no := range m.refused {
-		next = earlier(next, no.until)
+		wait(no.setback)
 	}
 	for _, s := range m.stuck {
-		next = earlier(next, s.until)
+		wait(s)
 	}
 	for _, s := range m.failing {
-		next = earlier(next, s.until)
+		wait(s)
 	}
 	return next
 }

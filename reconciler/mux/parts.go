@@ -63,7 +63,8 @@ type halves struct {
 	ports   []corev1.ServicePort                          // accepted so far
 	to      map[types.NamespacedName][]corev1.ServicePort // what each channel that adds ports is to have
 	adds    map[types.NamespacedName][]plan.Slot          // and which of them come to the mux
-	has     map[plan.Slot]types.NamespacedName            // whose port it is that stays or goes
+	slots   map[plan.Slot]types.NamespacedName            // whose port it is that stays or goes
+	names   map[string]types.NamespacedName               // the same, by its name
 	refused map[types.NamespacedName]error
 	untried map[types.NamespacedName]bool
 	// inRow counts channels that were refused one after the other: at the bottom of an empty well, asking everybody
@@ -78,7 +79,8 @@ const enough = 5
 func (l *Line) publishByHalves(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch) (bool, error) {
 	h := &halves{
 		line: l, o: o, patch: patch, refused: map[types.NamespacedName]error{}, untried: map[types.NamespacedName]bool{},
-		to: map[types.NamespacedName][]corev1.ServicePort{}, adds: map[types.NamespacedName][]plan.Slot{}, has: map[plan.Slot]types.NamespacedName{},
+		to: map[types.NamespacedName][]corev1.ServicePort{}, adds: map[types.NamespacedName][]plan.Slot{},
+		slots: map[plan.Slot]types.NamespacedName{}, names: map[string]types.NamespacedName{},
 	}
 	h.sort(p)
 	if err := h.try(ctx, h.ports); err != nil {
@@ -113,17 +115,26 @@ func (h *halves) sort(p *plan.Plan) {
 	}
 	for _, claims := range [...][]plan.Claim{p.InForce, p.Leaving} {
 		for i := range claims {
-			h.has[claims[i].Slot()] = claims[i].Owner.Channel
+			h.slots[claims[i].Slot()], h.names[claims[i].MuxName] = claims[i].Owner.Channel, claims[i].Owner.Channel
 		}
 	}
 	for _, port := range h.o.service.Spec.Ports {
-		if channel, ours := h.has[slotOf(&port)]; ours && len(h.adds[channel]) > 0 && !clashes(h.ports, &port) {
+		if channel, ours := h.whose(&port); ours && len(h.adds[channel]) > 0 && !clashes(h.ports, &port) {
 			h.ports = append(h.ports, port)
 		}
 	}
 	if len(h.ports) == 0 {
 		h.ports = slices.Clone(h.o.service.Spec.Ports)
 	}
+}
+
+// whose port it is on the mux, though somebody gave it another name, or moved it.
+func (h *halves) whose(port *corev1.ServicePort) (types.NamespacedName, bool) {
+	if channel, ours := h.slots[slotOf(port)]; ours {
+		return channel, true
+	}
+	channel, ours := h.names[port.Name]
+	return channel, ours
 }
 
 func clashes(ports []corev1.ServicePort, with *corev1.ServicePort) bool {
@@ -133,7 +144,7 @@ func clashes(ports []corev1.ServicePort, with *corev1.ServicePort) bool {
 // with are the ports that are accepted so far, and those of more channels in place of what they have.
 func (h *halves) with(channels []types.NamespacedName) []corev1.ServicePort {
 	ports := slices.DeleteFunc(slices.Clone(h.ports), func(port corev1.ServicePort) bool {
-		channel, ours := h.has[slotOf(&port)]
+		channel, ours := h.whose(&port)
 		return ours && slices.Contains(channels, channel)
 	})
 	for _, channel := range channels {
@@ -152,8 +163,18 @@ func isOn(svc *corev1.Service, port *corev1.ServicePort) bool {
 
 func (h *halves) try(ctx context.Context, ports []corev1.ServicePort) error {
 	part := h.patch
+	part.Annotations = h.stamp()
 	part.Ports, part.ResourceVersion = ports, h.o.service.ResourceVersion
 	return h.line.patchMux(ctx, h.o, &part)
+}
+
+// stamp is the generation alone: what else is to be written on the mux hangs on who is refused.
+func (h *halves) stamp() map[string]string {
+	key := h.line.Language.Keys().Generation
+	if value, set := h.patch.Annotations[key]; set {
+		return map[string]string{key: value}
+	}
+	return nil
 }
 
 func (h *halves) add(ctx context.Context, channels []types.NamespacedName) error {

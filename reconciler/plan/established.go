@@ -136,7 +136,11 @@ func (p *pass) wasThere(claim *Claim) bool {
 		return false
 	}
 	told, _ := validation.ParsePorts(c.PortsNote)
-	return slices.ContainsFunc(told, func(m validation.PortMapping) bool { return m.Name == claim.Owner.Name && m.Public == claim.Public })
+	return slices.ContainsFunc(told, func(m validation.PortMapping) bool {
+		return m.Public == claim.Public && (m.Name == claim.Owner.Name || !slices.ContainsFunc(c.claims, func(other *Claim) bool {
+			return other.Owner.Name == m.Name && other.Public == m.Public
+		})) // it was renamed since, unless that one is there beside it
+	})
 }
 
 // another is true if the port of the mux that has the claim's name belongs to another claim of the same derived name.

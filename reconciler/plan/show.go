@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -145,6 +147,7 @@ func (p *pass) wants(c *member, j *judgement) appearance {
 		want.note = c.PortsNote // if the ledger is lost, it tells what the channel has
 	}
 	switch {
+	case p.lacks(c) != nil && !slices.ContainsFunc(c.claims, p.live.has): // nothing of it is reached
 	case p.misses(c): // it keeps its address, and gets none
 		want.address = c.Address
 	case j.attached:

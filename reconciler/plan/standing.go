@@ -49,7 +49,7 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 		}
 	}
 	for _, claim := range p.claims {
-		if p.live.has(claim) || claim.State == Held && p.published(claim) {
+		if p.live.has(claim) || claim.State == Held && (p.leftOff[claim] || p.published(claim)) {
 			p.plan.InForce = append(p.plan.InForce, *claim)
 		}
 	}
@@ -61,6 +61,10 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 // keepOn leaves a channel what it holds, and says so if it asks for something else by now.
 func (p *pass) keepOn(c *member, freeze *Freeze) {
 	j, edited := &c.judgement, p.edited(c)
+	if c.Disabled && len(c.Address) == 0 {
+		j.reason, j.message = Disabled, textDisabled(p.w.Keys.Disabled, true)
+		return
+	}
 	j.attached = p.reached(c, edited)
 	j.carryOn = j.attached || !edited
 	switch {

@@ -358,7 +358,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	for i := range c.mux().Spec.Ports {
 		live[slotOf(&c.mux().Spec.Ports[i])] = c.mux().Spec.Ports[i].Name
 	}
-	held, lacks := map[types.NamespacedName]int{}, map[types.NamespacedName]bool{}
+	held, lacks, reached := map[types.NamespacedName]int{}, map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}
 	if c.ledger != nil {
 		for _, claim := range c.ledger.Claims {
 			svc := c.services[claim.Owner.Channel]
@@ -373,13 +373,14 @@ func (c *cluster) atRest(p *plan.Plan) error {
 			lacks[claim.Owner.Channel] = lacks[claim.Owner.Channel] || leftOff
 			if claim.State == plan.Held && !disabled {
 				held[claim.Owner.Channel]++
+				reached[claim.Owner.Channel] = reached[claim.Owner.Channel] || !leftOff
 			}
 		}
 	}
 	for _, v := range p.Verdicts {
 		svc := c.services[v.Channel]
 		shows := len(svc.Status.LoadBalancer.Ingress) > 0
-		if should := held[v.Channel] > 0 && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should || v.Programmed != (should && !lacks[v.Channel]) {
+		if should := reached[v.Channel] && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should || v.Programmed != (should && !lacks[v.Channel]) {
 			return fmt.Errorf("%s shows an address: %t, is programmed: %t, and has %d ports", v.Channel, shows, v.Programmed, held[v.Channel])
 		}
 		if v.Accepted && held[v.Channel] != len(svc.Spec.Ports) {

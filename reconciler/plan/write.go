@@ -99,7 +99,8 @@ func (p *pass) boundGraces(ledger *Ledger) {
 	ledger.Claims = slices.DeleteFunc(ledger.Claims, func(c Claim) bool { return c.State == InGrace && gone[c.Slot()] })
 }
 
-// force tells which claims backends go by: those on the mux, and for as long as they are there, those that leave.
+// force tells which claims backends go by: those on the mux, those that are to come back to it, and for as long as they are there,
+// those that leave.
 func (p *pass) force(published []*Claim, all []Claim) {
 	p.plan.InForce = slices.Clip(all)
 	if len(published) < len(all) {
@@ -109,7 +110,10 @@ func (p *pass) force(published []*Claim, all []Claim) {
 		}
 	}
 	for _, claim := range p.claims {
-		if claim.State == Releasing && p.live.has(claim) && !p.published(claim) {
+		if p.leftOff[claim] {
+			p.plan.InForce = append(p.plan.InForce, *claim)
+		}
+		if claim.State != InGrace && p.live.has(claim) && !p.published(claim) {
 			p.plan.Leaving = append(p.plan.Leaving, *claim)
 		}
 	}
