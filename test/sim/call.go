@@ -66,7 +66,9 @@ func (s *Sim) underway(done bool) []*call {
 // arrive has the server deal with a request.
 func (s *Sim) arrive(c *call) {
 	s.server.By = c.from.name
-	c.err = c.Run()
+	if c.err = s.refuse(c); c.err == nil {
+		c.err = c.Run()
+	}
 	c.done = true
 	s.server.By = ""
 	if c.Verb == "get" && c.Kind == api.Services && c.Object != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,8 @@ type promises struct {
 	drifted map[place]bool
 	// held are claims that were written, until their owners or others give reason to let them go.
 	held map[types.NamespacedName]map[plan.Slot]plan.Claim
+	// told are those of them that their channels say: what admission doesn't let onto the mux was never anybody's.
+	told map[place]bool
 	// doubted are muxes whose ledger others have written since we did.
 	doubted map[types.NamespacedName]bool
 	// rebuilt are those whose ledger others have ever written: a port whose owner only the ledger knew is nobody's then.
@@ -53,7 +56,7 @@ type place struct {
 }
 
 func newPromises(s *Sim) *promises {
-	return &promises{sim: s, owners: map[string]types.NamespacedName{}, drifted: map[place]bool{},
+	return &promises{sim: s, owners: map[string]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
 		lost: map[types.NamespacedName]int64{}, looked: map[visit]int64{}, wrote: map[visit]int64{}, kept: map[visit]int64{}}
@@ -67,6 +70,12 @@ func nameOf(channel types.NamespacedName, port string) string {
 
 // see takes a change, and returns the promise that it breaks, with the reason.
 func (p *promises) see(c *api.Change) string {
+	if channel, is := c.After.(*corev1.Service); is && channel != nil {
+		p.note(channel)
+	}
+	if c.After == nil && c.Kind == api.Services {
+		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return p.owners[at.name] == c.Key })
+	}
 	if c.By == "" {
 		p.others(c)
 		return ""

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -39,11 +40,25 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	if broken == "" {
 		broken = p.stay(mux, &now, process)
 	}
+	had := p.held[mux]
 	p.held[mux] = map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
 		svc := p.sim.world.service(claim.Owner.Channel)
 		if claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, &claim) {
 			p.held[mux][claim.Slot()] = claim
+		}
+	}
+	for of, version := range p.wrote {
+		if p.sim.Seed >= Policed && of.mux == mux && of.process != c.By && version > p.looked[visit{c.By, mux}] {
+			p.rebuilt[mux] = true
+			for slot, name := range slotsOf(p.sim.world.service(mux)) { // who wrote the ledger couldn't know of what came since
+				p.drifted[place{mux, slot, name}] = true
+			}
+		}
+	}
+	for slot, claim := range had {
+		if p.held[mux][slot].Owner != claim.Owner {
+			delete(p.told, place{mux, slot, claim.MuxName})
 		}
 	}
 	delete(p.doubted, mux)
@@ -160,6 +175,24 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	return ""
 }
 
+// note takes what a channel says of its ports.
+func (p *promises) note(channel *corev1.Service) {
+	key := client.ObjectKeyFromObject(channel)
+	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
+	maps.DeleteFunc(p.told, func(at place, _ bool) bool {
+		return p.owners[at.name] == key && !slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
+	})
+	for mux, held := range p.held {
+		for slot, claim := range held {
+			if claim.Owner.Channel == key {
+				p.told[place{mux, slot, claim.MuxName}] = slices.ContainsFunc(says, func(m validation.PortMapping) bool {
+					return m.Name == claim.Owner.Name && m.Public == claim.Public
+				})
+			}
+		}
+	}
+}
+
 // stay: who has a number, and asks for it still, keeps it.
 func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	is := map[plan.Slot]plan.Claim{}
@@ -170,6 +203,9 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 	for _, slot := range slices.SortedFunc(maps.Keys(held), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		old, claim := held[slot], is[slot]
 		if claim.Owner == old.Owner && claim.State == plan.Held {
+			continue
+		}
+		if p.sim.Seed >= Policed && !p.told[place{mux, slot, old.MuxName}] {
 			continue
 		}
 		if p.doubted[mux] && (process == nil || process.knows(api.Services, old.Owner.Channel) == nil) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,6 +78,7 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	moved := !equality.Semantic.DeepEqual(had, slotsOf(after))
 	if setting(keys.AllowedNamespaces) || setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
+		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return at.mux == key })
 	}
 	if setting(keys.PortRange) { // a number that was asked for by itself, and is auto's by now, is one of the range
 		for slot, claim := range p.held[key] {
@@ -109,6 +111,7 @@ func (p *promises) othersOnLedger(c *api.Change) {
 	for slot, claim := range p.held[mux] {
 		if live[slot] != claim.MuxName || claim.MuxName != nameOf(claim.Owner.Channel, claim.Owner.Name) {
 			delete(p.held[mux], slot)
+			delete(p.told, place{mux, slot, claim.MuxName})
 		}
 	}
 }

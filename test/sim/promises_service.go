@@ -70,7 +70,8 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
 	lost := p.replaced(mux, by)
-	sure = sure && !lost
+	withdrawn := p.withdrawn(mux, by)
+	sure = sure && !lost && !withdrawn
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
@@ -78,7 +79,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[name]
-		if old != name && (lost || p.doubted[mux]) { // decided by the ledger that was there before the one that others have put there
+		if old != name && (lost || withdrawn || p.doubted[mux]) { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {
@@ -120,11 +121,26 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 	return ""
 }
 
+// withdrawn is true if another process may have taken back a claim that admission didn't let onto the mux: that is written to the
+// ledger alone, and who writes the mux only then can't know.
+func (p *promises) withdrawn(mux types.NamespacedName, by string) bool {
+	own := p.kept[visit{by, mux}]
+	for of, version := range p.kept {
+		if of.mux == mux && of.process != by && version > own {
+			return p.sim.Seed >= Policed
+		}
+	}
+	return false
+}
+
 // hidden: a channel that loses its last port shows no address, as far as who takes it knows.
 func (p *promises) hidden(mux, channel types.NamespacedName, process *process) string {
 	svc := p.sim.world.service(channel)
 	if svc == nil || process == nil || len(svc.Status.LoadBalancer.Ingress) == 0 || !p.sim.language.Classify(svc).Channel() {
 		return ""
+	}
+	if p.sim.Seed >= Policed && p.rebuilt[mux] {
+		return "" // only the ledger knew that the port was its own, or one that nobody could know of any more
 	}
 	named, _ := p.sim.language.ParseClass(*svc.Spec.LoadBalancerClass)
 	known := process.saw(mux, channel)

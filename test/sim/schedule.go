@@ -13,8 +13,8 @@ import (
 
 // habits are what a history tends to. Each has its own: where everything goes wrong at once, little is found.
 type habits struct {
-	fault, late, crash, leaders, clock, relist, skip, ledger, drift, deeds int
-	slow                                                                   map[api.Kind]int
+	fault, late, crash, leaders, clock, relist, skip, ledger, drift, deeds, policy int
+	slow                                                                           map[api.Kind]int
 }
 
 func newHabits(rng *rand.Rand) habits {
@@ -42,7 +42,7 @@ func (s *Sim) choices() []choice {
 	if orphans := s.server.Orphans(); len(orphans) > 0 {
 		list = append(list, choice{2, func() string { return s.collect(&orphans[s.rng.IntN(len(orphans))]) }})
 	}
-	return append(list, choice{2, s.pass})
+	return append(list, choice{2, s.pass}, choice{s.habits.policy, s.world.policy})
 }
 
 // collect is the garbage collector.

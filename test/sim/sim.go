@@ -35,6 +35,7 @@ type Sim struct {
 	born      int
 	promises  *promises
 	world     *world
+	policies  policies
 	checked   int // changes that were held to the promises
 	told      int // Events
 	taken     int // steps
@@ -68,6 +69,9 @@ func Run(seed uint64, steps []int, telling bool) Outcome {
 	s.world = newWorld(s)
 	s.draw(-1)
 	s.habits = newHabits(s.rng)
+	if seed >= Policed {
+		s.habits.policy = s.rng.IntN(4)
+	}
 	broken := s.play()
 	for len(s.processes) > 0 {
 		s.kill(s.processes[0])
@@ -103,6 +107,12 @@ func (s *Sim) play() string {
 		}
 	}
 	s.draw(-2)
+	if s.policies.stand() { // what can't be must not be tried all the time
+		if broken := s.settle(); broken != "" {
+			return broken
+		}
+		s.happen(-1, s.world.lift)
+	}
 	// What was under way while all was mended may have made an old ledger of one that was put back: once more, then.
 	for again := true; again; again = len(s.world.badLedgers()) > 0 {
 		if broken := s.settle(); broken != "" {

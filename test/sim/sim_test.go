@@ -79,7 +79,11 @@ func TestSim(t *testing.T) {
 			t.Run(fmt.Sprint(side), func(t *testing.T) {
 				t.Parallel()
 				for at := side; (n == 0 || at < uint64(n)) && !t.Failed(); at += sides {
-					o := play(t, *first+at, steps(*length), false)
+					seed := *first + at
+					if at%4 >= 2 { // on both sides
+						seed += Policed
+					}
+					o := play(t, seed, steps(*length), false)
 					c.add(&o)
 					if o.Broken != "" {
 						tell(t, o)
@@ -158,7 +162,7 @@ func (c *count) covered(t *testing.T) {
 // points are all mishaps that may happen. The rarest don't in every thousand histories.
 func points() []string {
 	list := []string{"410", "clock jump", "compaction", "crash", "crash with requests under way", "late answer", "relist", "skipped states",
-		"start behind", "two leaders", "lost lead in mid-apply"}
+		"start behind", "two leaders", "lost lead in mid-apply", "policy: port", "policy: its", "policy: exceeded"}
 	for _, deed := range [...]string{"breaks", "empties", "loses", "restores", "saves", "unlabels"} {
 		list = append(list, "ledger: "+deed)
 	}
@@ -186,11 +190,12 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 }
 
 // TestSeedsThatFoundBugs plays the histories that broke a promise once. What each would have meant is in
-// docs/reliability.md.
+// docs/reliability.md; those of 507114, 702703 and 708155 are known there, and excused.
 func TestSeedsThatFoundBugs(t *testing.T) {
 	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1726, 1745, 501603,
 		501873, 503204, 503826, 505674, 505847, 20487, 22192, 507114,
-		500935, 20685, 508024, 26228, 702703, 705207, 707660, 708155} {
+		500935, 20685, 508024, 26228, 702703, 705207, 707660, 708155,
+		10000096, 10000437, 10001259, 10001847, 10002951, 10005278} {
 		if o := play(t, seed, steps(300), false); o.Broken != "" {
 			tell(t, o)
 		}
