@@ -90,9 +90,8 @@ deps: ## Install the Debian packages that tests and demo use; elsewhere, name wh
 
 TIMEOUT ?= 40m
 TESTFLAGS ?=
-# How many packages with clusters run at once, and how many tests of each. Tests wait for much of their time: three packages keep two
-# processors busy.
-PACKAGES ?= 3
+# How many packages with clusters run at once, and how many tests of each: two processors start no more in time.
+PACKAGES ?= 2
 PARALLEL ?= 1
 
 # Nothing is taken from the test cache: property tests look at other cases each time, and clusters depend on more than

@@ -34,6 +34,7 @@ func testNoneLost(t *testing.T, w *world) {
 			packets.Stream{Name: name, Kind: packets.KeptConnection, Address: tcp, Right: ofApp(name)},
 			packets.Stream{Name: name, Kind: packets.Datagrams, Address: udp, Right: ofApp(name)})
 	}
+	objects, wires := w.watchMux(t, "busy", w.muxNames(t, "busy", "still", "moving")...), w.countPassedBy(t)
 	load := packets.Start(t.Context(), w.Outside(), streams...)
 	defer load.End()
 	for _, story := range []struct {
@@ -51,13 +52,34 @@ func testNoneLost(t *testing.T, w *world) {
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			load.Take()
+			wires.take(t)
 			story.run(t)
 			time.Sleep(time.Second) // for the last news to be on the wire
 			check(t, load.Take())
+			t.Logf("%d packets weren't sent to any pod", wires.take(t))
+			for _, gap := range objects.take() {
+				t.Errorf("what kube-proxy goes by had a gap: %s", gap)
+			}
 			lastAsked(t, load.Heard(), w.toldToEnd(t))
 			w.whatPodsDid(t)
 		})
 	}
+}
+
+// muxNames are what the ports of channels are called on a mux.
+func (w *world) muxNames(t *testing.T, mux string, channels ...string) []string {
+	t.Helper()
+	var names []string
+	for _, channel := range channels {
+		for _, number := range w.ports(t, shop, channel) {
+			for _, port := range w.service(t, edge, mux).Spec.Ports {
+				if int(port.Port) == number {
+					names = append(names, port.Name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // both are one number over TCP and UDP.

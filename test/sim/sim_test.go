@@ -80,7 +80,7 @@ func TestSim(t *testing.T) {
 				t.Parallel()
 				for at := side; (n == 0 || at < uint64(n)) && !t.Failed(); at += sides {
 					seed := *first + at
-					if at%4 >= 2 { // on both sides
+					if at%8 == 3 || at%8 == 4 { // on both sides
 						seed += Policed
 					}
 					o := play(t, seed, steps(*length), false)

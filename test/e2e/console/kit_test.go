@@ -216,14 +216,15 @@ func (w *world) shop(t *testing.T) {
 	t.Helper()
 	w.mux(t, "edge", annotated("allowed-namespaces", "shop,payments,search"), annotated("release-grace", "1h"), annotated("max-ports", "60"),
 		port("ssh", 22))
-	web := w.channel(t, "shop", "web", "edge", port("http", 80), port("https", 443))
-	w.backs(t, web, 3, 4, "http", "https")
-	for i, name := range []string{"cart", "checkout", "catalog", "reviews", "images", "login"} {
+	// In the order of their names, which is that of their numbers however many of them are seen at once.
+	w.channel(t, "payments", "invoices", "edge")
+	w.backs(t, w.channel(t, "payments", "ledger", "edge"), 0, 2)
+	w.backs(t, w.channel(t, "search", "query", "edge", port("http", 8080), port("grpc", 9090), annotated("external-ports", "grpc:auto")), 6, 6, "http", "grpc")
+	for i, name := range []string{"cart", "catalog", "checkout", "images", "login", "reviews"} {
 		w.backs(t, w.channel(t, "shop", name, "edge"), 2+i%3, 2+i%3)
 	}
-	w.backs(t, w.channel(t, "payments", "ledger", "edge"), 0, 2)
-	w.channel(t, "payments", "invoices", "edge")
-	w.backs(t, w.channel(t, "search", "query", "edge", port("http", 8080), port("grpc", 9090), annotated("external-ports", "grpc:auto")), 6, 6, "http", "grpc")
+	web := w.channel(t, "shop", "web", "edge", port("http", 80), port("https", 443))
+	w.backs(t, web, 3, 4, "http", "https")
 	w.await(t, web)
 	gone := w.channel(t, "search", "old-index", "edge")
 	w.await(t, gone)

@@ -1,12 +1,17 @@
 package reconciler
 
 import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
 // TestMuxesOfOtherNamespaces has reconcilers that look after some namespaces each. Who names a mux that none of them looks
@@ -56,6 +61,23 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	}
 	s.awaitBare(t, lost)
 	s.awaitServed(t, theirs, "http:80->20000") // another's
+	nothingRuns(t)
+}
+
+// nothingRuns waits until no goroutine is left of the reconcilers that ran in this process.
+func nothingRuns(t *testing.T) {
+	t.Helper()
+	cluster.Eventually(t, "all goroutines have ended", func(context.Context) error {
+		stacks := make([]byte, 8<<20)
+		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			for _, of := range []string{"nowake.ai/svc-lb-mux/reconciler", "sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/"} {
+				if strings.Contains(stack, of) {
+					return errors.New("one hasn't:\n" + stack)
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // newSceneOf is a scene whose reconciler looks after the muxes of one namespace.
