@@ -25,7 +25,11 @@ func testNoneLost(t *testing.T, w *world) {
 	w.Apply(t, channel("still", "busy", "still", "tcp:auto,udp:auto", both()...)+channel("moving", "busy", "moving", "tcp:auto,udp:auto", both()...))
 	w.rolledOut(t, "still", "moving")
 	var streams []packets.Stream
+	var numbers []string
 	for _, name := range []string{"still", "moving"} {
+		for _, number := range w.ports(t, shop, name) {
+			numbers = append(numbers, strconv.Itoa(number))
+		}
 		tcp, udp := w.public(t, name, "tcp"), w.public(t, name, "udp")
 		w.answers(t, w.Outside(), packets.HTTP, tcp, ofApp(name))
 		w.answers(t, w.Outside(), packets.UDP, udp, ofApp(name))
@@ -34,7 +38,7 @@ func testNoneLost(t *testing.T, w *world) {
 			packets.Stream{Name: name, Kind: packets.KeptConnection, Address: tcp, Right: ofApp(name)},
 			packets.Stream{Name: name, Kind: packets.Datagrams, Address: udp, Right: ofApp(name)})
 	}
-	objects, wires := w.watchMux(t, "busy", w.muxNames(t, "busy", "still", "moving")...), w.countPassedBy(t)
+	objects, wires := w.watchMux(t, "busy", w.muxNames(t, "busy", "still", "moving")...), w.countPassedBy(t, numbers...)
 	load := packets.Start(t.Context(), w.Outside(), streams...)
 	defer load.End()
 	for _, story := range []struct {
@@ -55,8 +59,8 @@ func testNoneLost(t *testing.T, w *world) {
 			wires.take(t)
 			story.run(t)
 			time.Sleep(time.Second) // for the last news to be on the wire
-			check(t, load.Take())
-			t.Logf("%d packets weren't sent to any pod", wires.take(t))
+			check(t, load.Take(), w.toldToEnd(t))
+			t.Logf("%d packets weren't sent to any pod by kube-proxy's rules", wires.take(t))
 			for _, gap := range objects.take() {
 				t.Errorf("what kube-proxy goes by had a gap: %s", gap)
 			}
@@ -90,19 +94,36 @@ func both() []string {
 // onNode keeps pods where they aren't drained.
 func onNode(name string) string { return "nodeName: " + name }
 
-// check fails the test for each question that wasn't answered as it should have been.
-func check(t *testing.T, counts []packets.Count) {
+// check fails the test for each question that wasn't answered as it should have been, but for datagrams that were under way when
+// their flow moved. It returns how many those are.
+func check(t *testing.T, counts []packets.Count, ended map[string]time.Time) (moved int) {
 	t.Helper()
 	for _, count := range counts {
 		t.Logf("%s, %s: %d asked, %d lost", count.Stream.Name, count.Stream.Kind, count.Asked, len(count.Lost))
 		if count.Asked == 0 {
 			t.Errorf("%s, %s: nothing was asked", count.Stream.Name, count.Stream.Kind)
 		}
-		if len(count.Lost) > 0 {
-			t.Errorf("%s, %s: %d of %d are lost:\n%s", count.Stream.Name, count.Stream.Kind, len(count.Lost), count.Asked,
-				strings.Join(count.Lost[:min(5, len(count.Lost))], "\n"))
+		left := map[string]bool{}
+		for _, loss := range count.Lost {
+			if hasMoved(count.Stream, loss, ended) && !left[loss.Before] {
+				left[loss.Before] = true
+				moved++
+				t.Logf("%s, %s: lost as the flow moved: %s", count.Stream.Name, count.Stream.Kind, loss)
+				continue
+			}
+			t.Errorf("%s, %s: lost: %s", count.Stream.Name, count.Stream.Kind, loss)
 		}
 	}
+	return moved
+}
+
+// hasMoved is true for a datagram whose flow was one pod's before it, which had been told to end and was there still, and another's
+// after it. kube-proxy lets go of the flow of a pod that isn't ready, and an answer that is under way then finds no way back,
+// on any Service: see testFlows.
+func hasMoved(stream packets.Stream, loss packets.Loss, ended map[string]time.Time) bool {
+	told, known := ended[loss.Before]
+	return stream.Kind == packets.Datagrams && loss.After != "" && loss.After != loss.Before && known &&
+		loss.Asked.After(told.Add(-time.Second)) && loss.Asked.Before(told.Add(goodbye*time.Second))
 }
 
 // toldToEnd is when each pod was that has been.
@@ -136,6 +157,7 @@ func lastAsked(t *testing.T, heard, ended map[string]time.Time) {
 // answer a probe too late.
 func (w *world) whatPodsDid(t *testing.T) {
 	if t.Failed() {
+		t.Log(w.Unanswered(t.Context()))
 		for _, reason := range []string{"Killing", "Unhealthy"} {
 			t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason="+reason, "--sort-by=.metadata.creationTimestamp",
 				"--output=custom-columns=AT:.metadata.creationTimestamp,LAST:.lastTimestamp,POD:.involvedObject.name,MESSAGE:.message"))

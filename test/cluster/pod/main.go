@@ -1,6 +1,6 @@
 // Command pod is what test pods run: it answers with its own name, fails when told to, and does nothing on request.
 //
-//	pod serve     HTTP on $PORT (8080) and UDP on the same port: the answer is the pod's name
+//	pod serve [D] HTTP on $PORT (8080) and UDP on the same port: the answer is the pod's name, of a datagram after a pause D
 //	pod webhook   an admission webhook that denies what is labelled deny=me; TLS from /tls
 //	pod pause     holds a pod's namespaces, as the pause image does
 //	pod say WORD  prints it, for kubectl exec
@@ -26,7 +26,7 @@ func main() {
 	var err error
 	switch verb {
 	case "serve":
-		err = serve(envOr("PORT", "8080"))
+		err = serve(envOr("PORT", "8080"), os.Args[2:])
 	case "webhook":
 		err = webhook(envOr("PORT", "8443"), envOr("TLS_DIR", "/tls"))
 	case "pause":

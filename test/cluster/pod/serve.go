@@ -14,14 +14,21 @@ import (
 	"time"
 )
 
-// serve answers with the pod's name until it is told to end; then it finishes what it has begun.
-func serve(port string) error {
-	name := envOr("POD_NAME", hostname())
+// serve answers with the pod's name until it is told to end; then it finishes what it has begun. Datagrams it answers after a
+// pause, if it is given one.
+func serve(port string, args []string) error {
+	name, pause := envOr("POD_NAME", hostname()), time.Duration(0)
+	if len(args) > 0 {
+		var err error
+		if pause, err = time.ParseDuration(args[0]); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+	}
 	packets, err := net.ListenPacket("udp", ":"+port)
 	if err != nil {
 		return err
 	}
-	go echo(packets, name)
+	go echo(packets, name, pause)
 	server := &http.Server{Addr: ":" + port, Handler: handler(name), ReadHeaderTimeout: 10 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -58,14 +65,15 @@ func handler(name string) http.Handler {
 }
 
 // echo answers each datagram with the pod's name and what was said.
-func echo(conn net.PacketConn, name string) {
+func echo(conn net.PacketConn, name string, pause time.Duration) {
 	buffer := make([]byte, 2048)
 	for {
 		n, from, err := conn.ReadFrom(buffer)
 		if err != nil {
 			return
 		}
-		_, _ = conn.WriteTo(append([]byte(name+" "), buffer[:n]...), from)
+		answer := append([]byte(name+" "), buffer[:n]...)
+		time.AfterFunc(pause, func() { _, _ = conn.WriteTo(answer, from) })
 	}
 }
 

@@ -15,12 +15,12 @@ type Dialer interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// patience is how long an answer is waited for. What a busy machine delays isn't lost.
-const patience = 15 * time.Second
+// Patience is how long an answer is waited for. What a busy machine delays isn't lost.
+const Patience = 15 * time.Second
 
 // HTTP asks an address ("203.0.113.1:80") over a connection of its own, and returns the name of the pod that answered.
 func HTTP(ctx context.Context, from Dialer, address string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DialContext: from.Dial, DisableKeepAlives: true}}
 	return get(ctx, client, address)
@@ -55,7 +55,7 @@ func UDP(ctx context.Context, from Dialer, address string) (string, error) {
 
 // echo says a word, and waits until it comes back with the name of whoever heard it. Other words are late.
 func echo(conn net.Conn, word string) (string, error) {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(Patience)); err != nil {
 		return "", err
 	}
 	if _, err := io.WriteString(conn, word); err != nil {

@@ -41,6 +41,7 @@ type Load struct {
 
 	mu     sync.Mutex
 	counts []Count              // in the order of the streams
+	last   []string             // who answered each stream last
 	heard  map[string]time.Time // the last datagram of each pod
 }
 
@@ -48,21 +49,35 @@ type Load struct {
 type Count struct {
 	Stream Stream
 	Asked  int
-	Lost   []string // each with when and why
+	Lost   []Loss
+}
+
+// A Loss is a question that wasn't answered as it should have been.
+type Loss struct {
+	At, Asked time.Time
+	Why       error
+	// Before and After are who answered what the same stream asked just before and after it; empty if nobody did.
+	Before, After string
+}
+
+func (l Loss) String() string {
+	return fmt.Sprintf("%s asked at %s: %v; %q answered the one before, %q the one after", l.At.Format(clock), l.Asked.Format(clock), l.Why,
+		l.Before, l.After)
 }
 
 // Start lets streams ask until End.
 func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Load{stop: stop, counts: make([]Count, len(streams)), heard: map[string]time.Time{}}
+	l := &Load{stop: stop, counts: make([]Count, len(streams)), last: make([]string, len(streams)), heard: map[string]time.Time{}}
 	for i, stream := range streams {
 		l.counts[i].Stream = stream
 		l.done.Go(func() {
 			asker := stream.asker(from)
 			defer asker.close()
 			for ctx.Err() == nil {
+				began := time.Now()
 				pod, err := asker.ask(context.WithoutCancel(ctx))
-				l.note(i, pod, stream.judge(pod, err))
+				l.note(i, began, pod, stream.judge(pod, err))
 				time.Sleep(between)
 			}
 		})
@@ -95,15 +110,23 @@ func (l *Load) Heard() map[string]time.Time {
 	return maps.Clone(l.heard)
 }
 
-func (l *Load) note(i int, pod string, err error) {
+func (l *Load) note(i int, began time.Time, pod string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counts[i].Asked++
-	if pod != "" && l.counts[i].Stream.Kind == Datagrams {
+	count := &l.counts[i]
+	count.Asked++
+	if pod != "" && count.Stream.Kind == Datagrams {
 		l.heard[pod] = time.Now()
 	}
 	if err != nil {
-		l.counts[i].Lost = append(l.counts[i].Lost, fmt.Sprintf("%s %v", time.Now().Format(clock), err))
+		count.Lost = append(count.Lost, Loss{At: time.Now(), Asked: began, Why: err, Before: l.last[i]})
+		return
+	}
+	l.last[i] = pod
+	for j := range count.Lost {
+		if count.Lost[j].After == "" {
+			count.Lost[j].After = pod
+		}
 	}
 }
 
@@ -134,7 +157,7 @@ func (s Stream) asker(from Dialer) asker {
 // keepConnection leaves it to the server to end the connection, as a pod does that is told to end.
 func (s Stream) keepConnection(from Dialer) asker {
 	transport := &http.Transport{DialContext: from.Dial, MaxConnsPerHost: 1}
-	client := &http.Client{Transport: transport, Timeout: patience}
+	client := &http.Client{Transport: transport, Timeout: Patience}
 	return asker{
 		func(ctx context.Context) (string, error) { return get(ctx, client, s.Address) },
 		transport.CloseIdleConnections,
@@ -144,7 +167,7 @@ func (s Stream) keepConnection(from Dialer) asker {
 // sendDatagrams keeps its port, so that the kernel keeps what it remembers of the flow, too.
 func (s Stream) sendDatagrams(from Dialer) asker {
 	var conn net.Conn
-	number, last := 0, "nobody"
+	number := 0
 	ask := func(ctx context.Context) (pod string, err error) {
 		if conn == nil {
 			if conn, err = from.Dial(ctx, "udp", s.Address); err != nil {
@@ -152,12 +175,7 @@ func (s Stream) sendDatagrams(from Dialer) asker {
 			}
 		}
 		number++
-		began := time.Now()
-		if pod, err = echo(conn, strconv.Itoa(number)); err != nil {
-			return "", fmt.Errorf("%w; asked at %s, %s answered the one before", err, began.Format(clock), last)
-		}
-		last = pod
-		return pod, nil
+		return echo(conn, strconv.Itoa(number))
 	}
 	return asker{ask, func() {
 		if conn != nil {

@@ -15,12 +15,15 @@ import (
 
 // traffic asks through a mux's address, over and over, each time with a new connection, and remembers what wasn't answered.
 type traffic struct {
-	stop context.CancelFunc
-	done sync.WaitGroup
+	cluster *cluster.Cluster
+	stop    context.CancelFunc
+	done    sync.WaitGroup
 
 	mu    sync.Mutex
 	asked int
 	lost  []string
+	// unanswered is what the kernel knew when the first was lost.
+	unanswered string
 }
 
 // between is the time from one request to the next.
@@ -34,7 +37,7 @@ func (w *world) ask(t *testing.T, urls ...string) *traffic {
 		cluster.Eventually(t, url+" is answered", func(ctx context.Context) error { return get(ctx, client, url) })
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	traffic := &traffic{stop: cancel}
+	traffic := &traffic{cluster: w.Cluster, stop: cancel}
 	t.Cleanup(cancel)
 	for _, url := range urls {
 		traffic.done.Go(func() {
@@ -52,6 +55,9 @@ func (r *traffic) note(err error) {
 	defer r.mu.Unlock()
 	r.asked++
 	if err != nil {
+		if r.unanswered == "" {
+			r.unanswered = r.cluster.Unanswered(context.Background())
+		}
 		r.lost = append(r.lost, fmt.Sprintf("%s %v", time.Now().Format(time.TimeOnly), err))
 	}
 }
@@ -66,7 +72,7 @@ func (r *traffic) check(t *testing.T) {
 		t.Error("nothing was asked")
 	}
 	if len(r.lost) > 0 {
-		t.Errorf("%d of %d requests were lost:\n%s", len(r.lost), r.asked, strings.Join(r.lost[:min(5, len(r.lost))], "\n"))
+		t.Errorf("%d of %d requests were lost:\n%s\n%s", len(r.lost), r.asked, strings.Join(r.lost[:min(5, len(r.lost))], "\n"), r.unanswered)
 	}
 	r.lost = nil
 }

@@ -1,0 +1,174 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+)
+
+// sentry looks at what kube-proxy goes by: whether some of a mux's ports, by their names, were ever without a place on it, or
+// without a backend that is ready.
+type sentry struct {
+	ports []string
+
+	mu     sync.Mutex
+	mux    *corev1.Service
+	slices map[string]*discoveryv1.EndpointSlice
+	gaps   []string
+}
+
+// watchMux watches until the test ends. While the API server is away, nothing is seen, and nothing can change.
+func (w *world) watchMux(t *testing.T, name string, ports ...string) *sentry {
+	t.Helper()
+	s := &sentry{ports: ports}
+	ctx, stop := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			if err := s.follow(ctx, w.Cluster, name); err != nil {
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+	})
+	t.Cleanup(func() { stop(); done.Wait() })
+	return s
+}
+
+// follow lists once, and watches until either watch ends.
+func (s *sentry) follow(ctx context.Context, c *cluster.Cluster, name string) error {
+	services, all := c.Client.CoreV1().Services(edge), c.Client.DiscoveryV1().EndpointSlices(edge)
+	mux, err := services.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	label := discoveryv1.LabelServiceName + "=" + name
+	list, err := all.List(ctx, metav1.ListOptions{LabelSelector: label})
+	if err != nil {
+		return err
+	}
+	s.begin(mux, list.Items)
+	ofMux, err := services.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: mux.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer ofMux.Stop()
+	ofSlices, err := all.Watch(ctx, metav1.ListOptions{LabelSelector: label, ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer ofSlices.Stop()
+	for {
+		var event watch.Event
+		var open bool
+		select {
+		case event, open = <-ofMux.ResultChan():
+		case event, open = <-ofSlices.ResultChan():
+		}
+		if !open {
+			return nil
+		}
+		s.see(event)
+	}
+}
+
+func (s *sentry) begin(mux *corev1.Service, list []discoveryv1.EndpointSlice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mux, s.slices = mux, map[string]*discoveryv1.EndpointSlice{}
+	for i := range list {
+		s.slices[list[i].Name] = &list[i]
+	}
+	s.judge()
+}
+
+func (s *sentry) see(event watch.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch o := event.Object.(type) {
+	case *corev1.Service:
+		s.mux = o
+	case *discoveryv1.EndpointSlice:
+		s.slices[o.Name] = o
+		if event.Type == watch.Deleted {
+			delete(s.slices, o.Name)
+		}
+	default:
+		return
+	}
+	s.judge()
+}
+
+// judge notes a gap. The mutex is held.
+func (s *sentry) judge() {
+	for _, name := range s.ports {
+		on := slices.ContainsFunc(s.mux.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == name })
+		backed := slices.ContainsFunc(slices.Collect(maps.Values(s.slices)), func(slice *discoveryv1.EndpointSlice) bool {
+			return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return ptr.Deref(p.Name, "") == name }) &&
+				slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) })
+		})
+		if !on || !backed || len(s.mux.Status.LoadBalancer.Ingress) == 0 {
+			s.gaps = append(s.gaps, fmt.Sprintf("%s %s: on the mux %t, backed %t, address %v", time.Now().Format("15:04:05.000"), name, on, backed,
+				s.mux.Status.LoadBalancer.Ingress))
+		}
+	}
+}
+
+// take returns the gaps that were seen since the last time.
+func (s *sentry) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gaps := s.gaps
+	s.gaps = nil
+	return gaps
+}
+
+// passedBy counts packets for some ports of load balancers that went through the control plane's machine as they came: kube-proxy's
+// rules should have sent each of them to a pod.
+type passedBy struct {
+	world *world
+	taken int
+}
+
+// countPassedBy begins to count.
+func (w *world) countPassedBy(t *testing.T, ports ...string) *passedBy {
+	t.Helper()
+	w.nft(t, fmt.Sprintf(`add table ip passed
+add chain ip passed by { type filter hook forward priority -20; }
+add rule ip passed by ip daddr %s meta l4proto { tcp, udp } th dport { %s } counter`, cluster.PoolIPv4(), strings.Join(ports, ", ")))
+	return &passedBy{world: w}
+}
+
+func (w *world) nft(t *testing.T, script string) string {
+	t.Helper()
+	out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "PATH=$PATH:/usr/sbin:/sbin exec nft --file -"}, Stdin: script})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Stdout
+}
+
+// take is how many there were since the last time.
+func (p *passedBy) take(t *testing.T) int {
+	t.Helper()
+	_, counted, _ := strings.Cut(p.world.nft(t, "list chain ip passed by"), "counter packets ")
+	var packets int
+	if _, err := fmt.Sscan(counted, &packets); err != nil {
+		t.Fatalf("nft says %q: %v", counted, err)
+	}
+	since := packets - p.taken
+	p.taken = packets
+	return since
+}
