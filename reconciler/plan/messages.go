@@ -12,7 +12,7 @@ import (
 )
 
 // Every sentence that users read. Each names the object, the value and the way out, and none has a time in it that
-// changes from pass to pass.
+// changes from pass to pass: until when a mux is contested changes with each pause, and is news then.
 
 // textMuxNotFound does for a Service that isn't there, and for one that isn't a mux: it may become the other at any time.
 func textMuxNotFound(mux types.NamespacedName, key string) string {
