@@ -28,7 +28,9 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		l.giveBackTurn(p)
 		return l.block(ctx, o, true, err)
 	}
-	l.carry(o, p, true)
+	if !o.trial(p) { // else backends go on as they do while the mux is frozen, until it isn't
+		l.carry(o, p, true)
+	}
 	stuck, again := l.hide(ctx, o, p)
 	if stuck > 0 {
 		l.giveBackTurn(p)

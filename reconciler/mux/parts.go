@@ -118,6 +118,9 @@ func (h *halves) sort(p *plan.Plan) {
 			h.slots[claims[i].Slot()], h.names[claims[i].MuxName] = claims[i].Owner.Channel, claims[i].Owner.Channel
 		}
 	}
+	for _, port := range p.Unclaimed {
+		h.names[port.Name] = port.Channel
+	}
 	for _, port := range h.o.service.Spec.Ports {
 		if channel, ours := h.whose(&port); ours && len(h.adds[channel]) > 0 && !clashes(h.ports, &port) {
 			h.ports = append(h.ports, port)

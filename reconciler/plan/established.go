@@ -137,9 +137,9 @@ func (p *pass) wasThere(claim *Claim) bool {
 	}
 	told, _ := validation.ParsePorts(c.PortsNote)
 	return slices.ContainsFunc(told, func(m validation.PortMapping) bool {
-		return m.Public == claim.Public && (m.Name == claim.Owner.Name || !slices.ContainsFunc(c.claims, func(other *Claim) bool {
-			return other.Owner.Name == m.Name && other.Public == m.Public
-		})) // it was renamed since, unless that one is there beside it
+		return m.Public == claim.Public && !slices.ContainsFunc(c.claims, func(other *Claim) bool {
+			return other != claim && other.State != InGrace && other.Owner.Name == m.Name && other.Public == m.Public
+		}) // else it says so of that one
 	})
 }
 

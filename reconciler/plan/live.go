@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -98,20 +99,26 @@ func (p *pass) register() {
 }
 
 // unclaimed is true for a port that is a channel's by its name, though the ledger doesn't know of it: somebody put it
-// back. No backends go there. It comes off, and if its channel asks for it, it gets it then.
+// back, or the ledger is another one. No backends go there. It comes off, unless the channel's address couldn't be taken off
+// before, and if its channel asks for it, it gets it then.
 func (p *pass) unclaimed(port *corev1.ServicePort) bool {
 	if len(port.Name) != nameDigits || !looksOurs(port.Name) {
 		return false
 	}
 	if p.derived == nil {
-		p.derived = map[string]bool{}
+		p.derived = map[string]types.NamespacedName{}
 		for _, c := range p.sorted {
 			for i := range c.Ports {
-				p.derived[derivedName(PortID{c.Key, c.Ports[i].Name, c.Ports[i].Protocol})] = true
+				p.derived[derivedName(PortID{c.Key, c.Ports[i].Name, c.Ports[i].Protocol})] = c.Key
 			}
 		}
 	}
-	return p.derived[port.Name]
+	channel, ours := p.derived[port.Name]
+	if !ours || p.w.Stuck[channel] {
+		return false
+	}
+	p.plan.Unclaimed = append(p.plan.Unclaimed, Unclaimed{port.Name, channel})
+	return true
 }
 
 // occupy enters a port that isn't ours.
@@ -176,7 +183,7 @@ func placeholderPort() *corev1.ServicePort {
 }
 
 func (p *pass) reportUnexplained(port *corev1.ServicePort) {
-	if looksOurs(port.Name) {
+	if _, leaves := p.derived[port.Name]; looksOurs(port.Name) && !leaves {
 		p.sayOfMux(UnexplainedPort, textUnexplained(port))
 	}
 }

@@ -40,8 +40,8 @@ type pass struct {
 	held     int            // slots that are taken: foreign ports and claims in force
 	heldBy   map[string]int // of those, by namespace
 	carrying map[corev1.Protocol]int
-	derived  map[string]bool // names that channels' ports would get, if that matters
-	refused  []*edit         // what incumbents don't get
+	derived  map[string]types.NamespacedName // whose ports would get a name, if that matters
+	refused  []*edit                         // what incumbents don't get
 
 	// What comes of it.
 	dns     dns

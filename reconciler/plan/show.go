@@ -34,6 +34,9 @@ func (p *pass) showOne(c *member) {
 	switch {
 	case len(patch.Why) == 0:
 		p.plan.InPlace[c.Key] = patch.Fingerprint
+	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && p.addsTo(c):
+		p.hideOnly(c)
+		p.plan.Show = append(p.plan.Show, patch) // what ports it has is told once they are there
 	case patch.SetAddress && len(patch.Address) == 0:
 		p.plan.Hide = append(p.plan.Hide, patch)
 	default:
@@ -84,10 +87,17 @@ func (p *pass) inForceOf(c *member) map[PortID]*Claim {
 // pass.
 func (p *pass) hideDeferred(c *member, j *judgement) {
 	if !j.attached && len(c.Address) > 0 {
-		p.plan.Hide = append(p.plan.Hide, ChannelPatch{
-			Channel: c.Key, SetAddress: true, Why: []string{textAddress(nil)},
-		})
+		p.hideOnly(c)
 	}
+}
+
+func (p *pass) hideOnly(c *member) {
+	p.plan.Hide = append(p.plan.Hide, ChannelPatch{Channel: c.Key, SetAddress: true, Why: []string{textAddress(nil)}})
+}
+
+// addsTo is true if a channel gets ports that aren't on the mux yet.
+func (p *pass) addsTo(c *member) bool {
+	return slices.ContainsFunc(c.claims, func(claim *Claim) bool { return claim.State == Held && !p.live.has(claim) })
 }
 
 // show compares a channel with what it ought to be.

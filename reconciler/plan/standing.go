@@ -3,6 +3,9 @@ package plan
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -138,13 +141,13 @@ func (p *pass) reached(c *member, edited bool) bool {
 // published is true if a claim's port belongs on the mux. Where a channel still shows the address, its ports stay; and
 // of one that isn't to be seen, which may be disabled, they are neither taken off nor put on.
 func (p *pass) published(claim *Claim) bool {
-	stuck := len(p.w.Stuck) > 0 && p.w.Stuck[claim.Owner.Channel] && p.live.has(claim)
+	stuck := len(p.w.Stuck) > 0 && p.w.Stuck[claim.Owner.Channel]
 	switch claim.State {
 	case Held:
 		if p.leftOff[claim] {
 			return false
 		}
-		if stuck || !p.disables && len(p.absent) == 0 {
+		if !p.disables && len(p.absent) == 0 || stuck && p.leadsTo(claim.Owner.Channel, p.live.bySlot.at(claim.Slot())) {
 			return true
 		}
 		if c := p.byKey[claim.Owner.Channel]; c != nil {
@@ -152,7 +155,7 @@ func (p *pass) published(claim *Claim) bool {
 		}
 		return p.live.named(claim.MuxName) != nil
 	case Releasing:
-		if !stuck {
+		if !stuck || !p.live.has(claim) {
 			return false
 		}
 		moved := p.namesake(claim)
@@ -160,6 +163,11 @@ func (p *pass) published(claim *Claim) bool {
 	case InGrace:
 	}
 	return false
+}
+
+// leadsTo is true for a port of the mux that has the name of one of a channel's claims.
+func (p *pass) leadsTo(channel types.NamespacedName, port *corev1.ServicePort) bool {
+	return port != nil && slices.ContainsFunc(p.claimsOf(channel), func(c *Claim) bool { return c.MuxName == port.Name })
 }
 
 // namesake is the claim that took a claim's name over when its port moved to another number; nil if there is none.
