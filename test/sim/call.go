@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,7 +74,7 @@ func (s *Sim) arrive(c *call) {
 	s.server.By = ""
 	if c.Verb == "get" && c.Kind == api.Services && c.Object != nil {
 		key := client.ObjectKeyFromObject(c.Object)
-		s.promises.looked[visit{c.from.name, key}], c.from.learnt[key] = s.server.Version(), c.Object.GetUID()
+		s.promises.looked[visit{c.from.name, key}], c.from.learnt[key] = s.server.Version(), c.Object.DeepCopyObject().(*corev1.Service)
 	}
 	if c.err == nil && c.Object != nil && c.Verb != "delete" && c.Verb != "get" {
 		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)

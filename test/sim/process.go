@@ -38,7 +38,7 @@ type process struct {
 	// began has all Services as they were known when the last pass over a mux began.
 	began map[types.NamespacedName]map[types.NamespacedName]client.Object
 	// learnt has what live reads of Services said last.
-	learnt map[types.NamespacedName]types.UID
+	learnt map[types.NamespacedName]*corev1.Service
 }
 
 // newProcess starts one whose informers begin behind the present by up to behind versions.
@@ -46,7 +46,7 @@ func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]client.Object{},
-		learnt: map[types.NamespacedName]types.UID{}}
+		learnt: map[types.NamespacedName]*corev1.Service{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
@@ -146,7 +146,7 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 
 // met is true if a pass began with that very Service in sight, or it was read live.
 func (p *process) met(key types.NamespacedName, uid types.UID) bool {
-	if p.learnt[key] == uid {
+	if learnt := p.learnt[key]; learnt != nil && learnt.UID == uid {
 		return true
 	}
 	for _, seen := range p.began {

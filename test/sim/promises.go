@@ -71,7 +71,7 @@ func nameOf(channel types.NamespacedName, port string) string {
 // see takes a change, and returns the promise that it breaks, with the reason.
 func (p *promises) see(c *api.Change) string {
 	if channel, is := c.After.(*corev1.Service); is && channel != nil {
-		p.note(channel)
+		p.note(channel, c.By != "")
 	}
 	if c.After == nil && c.Kind == api.Services {
 		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return p.owners[at.name] == c.Key })

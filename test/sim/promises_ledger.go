@@ -175,17 +175,19 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	return ""
 }
 
-// note takes what a channel says of its ports.
-func (p *promises) note(channel *corev1.Service) {
+// note takes what a channel says of its ports, as far as it's ours: what people write there, who decides may not have seen yet.
+func (p *promises) note(channel *corev1.Service, ours bool) {
 	key := client.ObjectKeyFromObject(channel)
 	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
 	maps.DeleteFunc(p.told, func(at place, _ bool) bool {
 		return p.owners[at.name] == key && !slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
 	})
 	for mux, held := range p.held {
+		live := slotsOf(p.sim.world.service(mux))
 		for slot, claim := range held {
+			at := place{mux, slot, claim.MuxName}
 			if claim.Owner.Channel == key {
-				p.told[place{mux, slot, claim.MuxName}] = slices.ContainsFunc(says, func(m validation.PortMapping) bool {
+				p.told[at] = (p.told[at] || ours && live[slot] == claim.MuxName) && slices.ContainsFunc(says, func(m validation.PortMapping) bool {
 					return m.Name == claim.Owner.Name && m.Public == claim.Public
 				})
 			}

@@ -139,9 +139,6 @@ func (p *promises) hidden(mux, channel types.NamespacedName, process *process) s
 	if svc == nil || process == nil || len(svc.Status.LoadBalancer.Ingress) == 0 || !p.sim.language.Classify(svc).Channel() {
 		return ""
 	}
-	if p.sim.Seed >= Policed && p.rebuilt[mux] {
-		return "" // only the ledger knew that the port was its own, or one that nobody could know of any more
-	}
 	named, _ := p.sim.language.ParseClass(*svc.Spec.LoadBalancerClass)
 	known := process.saw(mux, channel)
 	if named != mux || known == nil || known.UID != svc.UID || len(known.Status.LoadBalancer.Ingress) == 0 {
@@ -188,7 +185,7 @@ func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process
 		known, _ := process.knows(api.Services, mux).(*corev1.Service)
 		began, _ := process.began[mux][mux].(*corev1.Service)
 		wrote, _ := process.wrote[string(api.Services)+" "+mux.String()].(*corev1.Service)
-		for _, svc := range [...]*corev1.Service{known, began, wrote} {
+		for _, svc := range [...]*corev1.Service{known, began, wrote, process.learnt[mux]} {
 			for _, name := range slotsOf(svc) {
 				if p.owners[name] == key {
 					return ""
