@@ -111,7 +111,9 @@ func canonicalName(s string) string {
 }
 
 // isWildHostname is true for a DNS name or a wildcard of one.
-func isWildHostname(s string) bool { return isHostname(strings.TrimPrefix(s, "*.")) }
+func isWildHostname(s string) bool {
+	return len(s) <= maxDNSName && isHostname(strings.TrimPrefix(s, "*."))
+}
 
 // isHostname is true for a name that DNS could hold: labels of up to 63, the last not all digits, or it would be an
 // IP address.
