@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -70,11 +69,11 @@ func Encode(ledger plan.Ledger, keys validation.Keys) (Contents, error) {
 	}
 	doc := toDocument(ledger)
 	if _, err := doc.ledger(ledger.Mux); err != nil {
-		return Contents{}, fmt.Errorf("the ledger of mux %s can't be written: %w", ledger.Mux, err)
+		return Contents{}, unwritable(ledger.Mux, err)
 	}
 	plain, err := doc.text()
 	if err != nil {
-		return Contents{}, fmt.Errorf("the ledger of mux %s can't be written: %w", ledger.Mux, err)
+		return Contents{}, unwritable(ledger.Mux, err)
 	}
 	if len(plain) <= PlainLimit {
 		contents.Plain = string(plain)
@@ -82,7 +81,7 @@ func Encode(ledger plan.Ledger, keys validation.Keys) (Contents, error) {
 	}
 	doc.Allocations = nil
 	if contents.Packed, err = doc.packed(); err != nil {
-		return Contents{}, fmt.Errorf("the ledger of mux %s can't be written: %w", ledger.Mux, err)
+		return Contents{}, unwritable(ledger.Mux, err)
 	}
 	if len(contents.Packed) > PackedLimit {
 		return Contents{}, errTooLarge(ledger.Mux, len(ledger.Claims), len(contents.Packed))

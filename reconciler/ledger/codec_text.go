@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -46,8 +47,15 @@ func textEdited(generation int64) string {
 }
 
 func errTooLarge(mux types.NamespacedName, claims, size int) error {
-	return fmt.Errorf("the ledger of mux %s can't be written: its %d claims take %d bytes when compressed, and a ConfigMap "+
-		"holds %d. Move some of its channels to another mux", mux, claims, size, PackedLimit)
+	return unwritable(mux, fmt.Errorf("its %d claims take %d bytes when compressed, and a ConfigMap "+
+		"holds %d. Move some of its channels to another mux", claims, size, PackedLimit))
+}
+
+// ErrUnwritable is a ledger that no ConfigMap could hold, or that nobody could read again. To try once more is no use.
+var ErrUnwritable = errors.New("can't be written")
+
+func unwritable(mux types.NamespacedName, why error) error {
+	return fmt.Errorf("the ledger of mux %s %w: %w", mux, ErrUnwritable, why)
 }
 
 // short quotes what others wrote, however long and strange it is.

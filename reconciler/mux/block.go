@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -68,7 +69,7 @@ func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error)
 		b.since = now
 	}
 	lasts := reasonOf(why) == metav1.StatusReasonInternalError && now.Sub(b.since) >= lasting
-	if !isRefusal(why) && !lasts {
+	if !isRefusal(why) && !lasts && !errors.Is(why, ledger.ErrUnwritable) {
 		return time.Time{}, why
 	}
 	if said := (&plan.Blocked{Ledger: ofLedger, Words: words(why)}); !sameBlock(b.said, said) {

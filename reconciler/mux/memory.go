@@ -29,8 +29,8 @@ type memory struct {
 	failing map[types.NamespacedName]setback
 	// blocked is set while the API server doesn't take what is written for the whole mux.
 	blocked block
-	// notes is set while the API server doesn't take what is written for people.
-	notes setback
+	// notes is set while the API server doesn't take what is written for people, and names while it doesn't take DNS names.
+	notes, names setback
 	// contested is until when the mux is left as somebody keeps changing it.
 	contested time.Time
 	// read are channels as they were read last.
@@ -209,8 +209,10 @@ func (m *memory) begin(now time.Time) {
 	for key, s := range m.failing {
 		m.failing[key] = over(s)
 	}
-	if m.notes != (setback{}) {
-		m.notes = over(m.notes)
+	for _, s := range [...]*setback{&m.notes, &m.names} {
+		if *s != (setback{}) {
+			*s = over(*s)
+		}
 	}
 }
 
@@ -219,8 +221,10 @@ func (m *memory) tried() {
 	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return r.due })
 	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return s.due })
 	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return s.due })
-	if m.notes.due {
-		m.notes = setback{}
+	for _, s := range [...]*setback{&m.notes, &m.names} {
+		if s.due {
+			*s = setback{}
+		}
 	}
 }
 
@@ -234,6 +238,7 @@ func (m *memory) nextTry() time.Time {
 		}
 	}
 	wait(m.notes)
+	wait(m.names)
 	for _, no := range m.refused {
 		wait(no.setback)
 	}

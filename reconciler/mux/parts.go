@@ -12,19 +12,22 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// publishInParts is for a patch that the API server won't take as a whole. What is written for people may be too much:
-// it is left out. Else it may be the ports of one channel, which mustn't harm the others: first comes what adds nothing, then
-// channels are added by halves, until it is known which are refused. It returns true if any were.
+// publishInParts is for a patch that the API server won't take as a whole. What is written for people may be too much, or a
+// policy may forbid one of the DNS names: they are left out. Else it may be the ports of one channel, which mustn't harm the
+// others: first comes what adds nothing, then channels are added by halves, until it is known which are refused. It returns true
+// if there is another plan to make.
 func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
 	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
-	bare := withoutNotes(patch, l.Language.Keys(), o.service.Annotations)
-	if isTooMuch(why) && !maps.Equal(bare.Annotations, patch.Annotations) {
-		patch = bare
-		err := l.publishBare(ctx, o, p, &patch, why)
-		if err == nil || !isRefusal(err) {
-			return false, err
+	for _, part := range l.dispensable(o) {
+		bare := part.without(patch)
+		if !isTooMuch(why) || maps.Equal(bare.Annotations, patch.Annotations) {
+			continue
 		}
-		why = err
+		err := l.publishBare(ctx, o, p, &bare, part, why)
+		if err == nil || !isRefusal(err) {
+			return err == nil && part.later == &o.memory.names, err // what people read was left out, too
+		}
+		patch, why = bare, err
 	}
 	if len(patch.Added) == 0 {
 		return false, why
@@ -32,27 +35,46 @@ func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, pa
 	return l.publishByHalves(ctx, o, p, patch)
 }
 
-// publishBare does without what is written for people. Only if that is taken was it too much.
-func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, why error) error {
+// dispensable is what a mux does without, if need be: a kind of its annotations.
+type dispensable struct {
+	what    string
+	later   *setback
+	without func(plan.MuxPatch) plan.MuxPatch
+}
+
+func (l *Line) dispensable(o *observed) []dispensable {
+	keys := l.Language.Keys()
+	return []dispensable{
+		{"what is written for people on the mux was refused", &o.memory.notes, func(patch plan.MuxPatch) plan.MuxPatch {
+			return withoutNotes(patch, keys, o.service.Annotations)
+		}},
+		{"the DNS names that are gathered on the mux were refused, and stay as they are", &o.memory.names, func(patch plan.MuxPatch) plan.MuxPatch {
+			return withoutNames(patch, keys)
+		}},
+	}
+}
+
+// publishBare does without a part. Only if that is taken was it to blame.
+func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, part dispensable, why error) error {
 	if !isEmpty(bare) {
 		if err := l.patchMux(ctx, o, bare); err != nil {
 			return err
 		}
 		l.tellPublished(o, bare, false)
 	}
-	l.leaveNotesOut(o, p, why)
+	l.leaveOut(o, p, part, why)
 	return nil
 }
 
-// leaveNotesOut has the mux do without what is written for people, and try it again later. It is told the first time.
-func (l *Line) leaveNotesOut(o *observed, p *plan.Plan, why error) {
-	if o.memory.notes == (setback{}) {
+// leaveOut has the mux do without a part, and try it again later. It is told the first time.
+func (l *Line) leaveOut(o *observed, p *plan.Plan, part dispensable, why error) {
+	if *part.later == (setback{}) {
 		l.tell(o.service, plan.Event{
 			Object: p.Mux, Warning: true, Reason: plan.MuxPatchRefused,
-			Message: "what is written for people on the mux was refused: " + words(why),
+			Message: part.what + ": " + words(why),
 		})
 	}
-	o.memory.notes = o.memory.notes.again(l.Now())
+	*part.later = part.later.again(l.Now())
 }
 
 // halves is what is found out about the channels that a patch adds.
@@ -237,6 +259,15 @@ func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]st
 		if there[key] != "" {
 			patch.Annotations[key] = "" // which takes it away
 		}
+	}
+	return patch
+}
+
+// withoutNames leaves the DNS names as they are on the mux.
+func withoutNames(patch plan.MuxPatch, keys validation.Keys) plan.MuxPatch {
+	patch.Annotations = maps.Clone(patch.Annotations)
+	for _, key := range [...]string{validation.ExternalDNSHostname, validation.CloudflareProxied, keys.AggregatedExternalDNS} {
+		delete(patch.Annotations, key)
 	}
 	return patch
 }

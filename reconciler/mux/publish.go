@@ -21,9 +21,11 @@ func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, er
 		return false, nil
 	}
 	patch := *p.Publish
-	whole := !l.Now().Before(o.memory.notes.until)
-	if !whole {
-		patch = withoutNotes(patch, l.Language.Keys(), o.service.Annotations)
+	whole := true
+	for _, part := range l.dispensable(o) {
+		if l.Now().Before(part.later.until) {
+			patch, whole = part.without(patch), false
+		}
 	}
 	if isEmpty(&patch) {
 		return false, nil

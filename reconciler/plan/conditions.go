@@ -28,15 +28,18 @@ func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, boo
 		return condition(kind, true, Accepted, p.said.accepted), true
 	}
 	is := condition(kind, j.accepted, j.reason, j.message)
+	if !j.accepted { // what is to be noted besides has time
+		if j.refusal != nil && j.refusal.reason == j.reason && j.refusal.advice != "" {
+			is.Message = advised(live, &is, j.refusal.advice)
+		}
+		return is, true
+	}
 	for i, note := range j.notes[:min(len(j.notes), maxNotes)] {
 		if i == 0 {
 			is.Reason, is.Message = string(note.reason), note.message
 			continue
 		}
 		is.Message += "; " + note.message
-	}
-	if j.refusal != nil && j.refusal.reason == j.reason && j.refusal.advice != "" {
-		is.Message = advised(live, &is, j.refusal.advice)
 	}
 	return is, true
 }

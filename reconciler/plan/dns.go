@@ -63,6 +63,9 @@ type gathering struct {
 func (g *gathering) askAll(asking []*member) {
 	for _, incumbents := range [...]bool{true, false} {
 		for _, c := range asking {
+			if len(c.Problems) > 0 && !incumbents {
+				continue // what it asks for may be no DNS name
+			}
 			for _, name := range c.Hostnames {
 				if (g.before[name] == c.Key.Namespace) == incumbents {
 					g.ask(c, name)

@@ -117,10 +117,11 @@ func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
 // followRenames lets a number follow a port that was renamed: first those that are asked for, at once, then those that
 // were picked, if there is no doubt which port is meant. The port keeps its name on the mux, so that no packet notices.
 func (e *edit) followRenames() {
+	e.keepNumbers()
 	for _, auto := range [...]bool{false, true} {
 		var still []wanted
 		for _, w := range e.wanted {
-			if len(e.left) == 0 || w.has != nil || (w.fixed() == 0) != auto || !e.follow(&w) {
+			if len(e.left) == 0 || w.has != nil || w.port.Name == "" || (w.fixed() == 0) != auto || !e.follow(&w) {
 				still = append(still, w)
 			}
 		}
@@ -129,11 +130,22 @@ func (e *edit) followRenames() {
 	e.renumber()
 }
 
+// keepNumbers is for ports that have no name any more, which is no name to have: their numbers are kept under the ones they had.
+func (e *edit) keepNumbers() {
+	for i := range e.wanted {
+		if w := &e.wanted[i]; w.port.Name == "" && w.has == nil {
+			e.left = slices.DeleteFunc(e.left, func(claim *Claim) bool {
+				return claim.Owner.Protocol == w.port.Protocol && claim.Port == w.port.Port
+			})
+		}
+	}
+}
+
 // renumber is for ports that were renamed and ask for another number at once: they have the old one until then.
 func (e *edit) renumber() {
 	for i := range e.wanted {
 		w := &e.wanted[i]
-		if w.has != nil {
+		if w.has != nil || w.port.Name == "" {
 			continue
 		}
 		at := slices.IndexFunc(e.left, func(claim *Claim) bool {

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // graces ends those that are over. One that ends later than the mux's grace allows from now, because the grace was
@@ -31,9 +32,9 @@ func (p *pass) graces() {
 	}
 }
 
-// tooMany are the graces that end first, of those that are more than the mux, or their namespace, may have ports. They count
-// against no cap, so without an end to them a channel that asks for one number after the other would hold them all, and
-// the ledger would outgrow its ConfigMap.
+// tooMany are the graces that are more than the mux, or their namespace, may have ports: those that end first. They count against no
+// cap, so without an end to them a channel that asks for one number after the other would hold them all, and the ledger would
+// outgrow its ConfigMap. Where there is no room for all, those go first whose namespace has most: nobody pushes others' out.
 func (p *pass) tooMany(held []*Claim) []*Claim {
 	most := p.w.Mux.Cap.Ports
 	share := most
@@ -44,16 +45,32 @@ func (p *pass) tooMany(held []*Claim) []*Claim {
 		return nil
 	}
 	slices.SortFunc(held, func(a, b *Claim) int { return cmp.Or(b.Until.Compare(a.Until), byNumber(a, b)) })
-	var tooMany []*Claim
-	kept, of := 0, map[string]int{}
+	of := map[string]int{}
 	for _, claim := range held {
-		namespace := claim.Owner.Channel.Namespace
-		if kept == most || of[namespace] == share {
-			tooMany = append(tooMany, claim)
-			continue
-		}
-		kept++
-		of[namespace]++
+		of[claim.Owner.Channel.Namespace]++
 	}
-	return tooMany
+	fair := sort.Search(share, func(n int) bool { return capped(of, n+1) > most }) // for which there is room for all
+	room := most - capped(of, fair)
+	clear(of)
+	return slices.DeleteFunc(held, func(claim *Claim) bool {
+		namespace := claim.Owner.Channel.Namespace
+		of[namespace]++
+		switch {
+		case of[namespace] <= fair:
+			return true
+		case of[namespace] == fair+1 && fair < share && room > 0:
+			room--
+			return true
+		}
+		return false
+	})
+}
+
+// capped is how many there are if none counts for more than n.
+func capped(of map[string]int, n int) int {
+	sum := 0
+	for _, count := range of {
+		sum += min(count, n)
+	}
+	return sum
 }

@@ -82,8 +82,7 @@ func (r *rebuilding) index(edited []Claim) {
 		}
 	}
 	for _, c := range byAge(r.sorted) {
-		for i := range c.Ports {
-			port := portOf{c, &c.Ports[i]}
+		for _, port := range r.portsOf(c.Key) {
 			for _, name := range [...]string{derivedName(port.id()), legacyName(port.id())} {
 				r.derived[name] = append(r.derived[name], port)
 			}
@@ -136,10 +135,31 @@ func (r *rebuilding) byRecord(port *corev1.ServicePort) (Claim, bool) {
 
 func (r *rebuilding) tellApart(ports []portOf, port *corev1.ServicePort) (Claim, bool) {
 	fit := r.fit(ports, port)
+	if len(fit) == 1 {
+		fit[0] = r.renamed(fit[0], port)
+	}
 	if len(fit) > 1 {
 		fit = only(fit, func(o portOf) bool { return slices.Contains(r.notes[slotOf(port)], o) })
 	}
 	return r.onlyOne(fit, port)
+}
+
+// renamed is another port of the channel than the one that a name on the mux is derived from, if the channel says so of them both:
+// that one was renamed, and kept the name on the mux, and the other one came later, under the name that was free in the spec.
+func (r *rebuilding) renamed(named portOf, live *corev1.ServicePort) portOf {
+	was, of := named, map[*validation.ChannelPort]int32{}
+	for _, recorded := range named.channel.Recorded {
+		if port := r.may(named.channel, recorded); port != nil {
+			of[port] = recorded.Public
+			if o := (portOf{named.channel, port}); recorded.Public == live.Port && port.Protocol == named.port.Protocol && !r.owners[o.id()] {
+				was = o
+			}
+		}
+	}
+	if elsewhere := of[named.port]; elsewhere == 0 || elsewhere == live.Port || r.live.bySlot.at(Slot{elsewhere, named.port.Protocol}) == nil {
+		return named
+	}
+	return was
 }
 
 // byNote says whose a live port is by what a channel says, where no name tells. A name tells even if the channel that it is
@@ -193,7 +213,9 @@ func (r *rebuilding) portsOf(channel types.NamespacedName) []portOf {
 	var ports []portOf
 	if c := r.byKey[channel]; c != nil {
 		for i := range c.Ports {
-			ports = append(ports, portOf{c, &c.Ports[i]})
+			if c.Ports[i].Name != "" { // which is refused, and can't be written
+				ports = append(ports, portOf{c, &c.Ports[i]})
+			}
 		}
 	}
 	return ports

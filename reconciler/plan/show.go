@@ -34,7 +34,7 @@ func (p *pass) showOne(c *member) {
 	switch {
 	case len(patch.Why) == 0:
 		p.plan.InPlace[c.Key] = patch.Fingerprint
-	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && p.addsTo(c):
+	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && !patch.Drift && p.addsTo(c):
 		p.hideOnly(c)
 		p.plan.Show = append(p.plan.Show, patch) // what ports it has is told once they are there
 	case patch.SetAddress && len(patch.Address) == 0:
@@ -157,7 +157,7 @@ func (p *pass) wants(c *member, j *judgement) appearance {
 		want.note = c.PortsNote // if the ledger is lost, it tells what the channel has
 	}
 	switch {
-	case p.lacks(c) != nil && !slices.ContainsFunc(c.claims, p.live.has): // nothing of it is reached
+	case p.lacks(c) != nil && !slices.ContainsFunc(c.claims, p.stays): // nothing of it is reached
 	case p.misses(c): // it keeps its address, and gets none
 		want.address = c.Address
 	case j.attached:
@@ -174,6 +174,11 @@ func (p *pass) wants(c *member, j *judgement) appearance {
 	}
 	p.conditions = want.conditions // there is room for the next ones
 	return want
+}
+
+// stays is true for a claim whose port is on the mux, and will be.
+func (p *pass) stays(claim *Claim) bool {
+	return p.live.has(claim) && (p.plan.Freeze != nil || p.published(claim))
 }
 
 // portsNote says which numbers the channel has.

@@ -16,6 +16,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // refusedLedger: a quota leaves no room for the ledger. Whoever is new is told so in the API server's words, once however
@@ -128,6 +129,27 @@ func (s cases) refusedPorts(t *testing.T) {
 	s.Kubectl(t, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "picky")
 	s.awaitServed(t, web, "http:8080->8080")
 	s.awaitServed(t, bad[0], "http:9001->9001")
+}
+
+// refusedNames: a policy doesn't let a DNS name onto the mux. Ports come and go all the same, and names do, once it isn't asked for any
+// more.
+func (s cases) refusedNames(t *testing.T) {
+	mux := s.mux(t, "named")
+	web := s.channel(t, "named", "web", mux)
+	s.awaitServed(t, web, "http:80->20000")
+	s.Apply(t, policy(mux, "object.metadata.annotations.all(key, !object.metadata.annotations[key].contains('evil'))", "no such name"))
+	s.awaitDenied(t, mux, `{"metadata":{"annotations":{"a":"evil"}}}`)
+	s.annotate(t, web, "external-dns-hostname", "evil.example.com")
+	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "the DNS names", "no such name")
+	late := s.channel(t, "named", "late", mux)
+	s.awaitServed(t, late, "http:80->20001")
+	s.annotate(t, late, "disabled", "true")
+	s.awaitPublic(t, mux, "20000/TCP")
+	s.annotate(t, web, "external-dns-hostname", "nice.example.com")
+	s.eventually(t, "the mux has the name", func() bool {
+		return s.get(t, mux).Annotations[validation.ExternalDNSHostname] == "nice.example.com"
+	})
+	s.awaitServed(t, web, "http:80->20000")
 }
 
 // refusedStatus: a policy doesn't let one channel be told anything. Its ports stay while it shows the address, and others go on.

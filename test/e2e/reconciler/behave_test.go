@@ -56,6 +56,7 @@ func TestBehaviour(t *testing.T) {
 		{"IPv6 and dual-stack are carried", cases.twoFamilies},
 		{"a ledger that the API server refuses is told, and tried again", cases.refusedLedger},
 		{"a mux that the API server refuses is told, and tried again", cases.refusedMux},
+		{"a DNS name that the API server refuses holds no ports up", cases.refusedNames},
 		{"ports that the API server refuses harm nobody else", cases.refusedPorts},
 		{"a channel that can't be told anything holds nobody up", cases.refusedStatus},
 		{"slices written by hand are carried", cases.handWritten},
