@@ -204,6 +204,7 @@ func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
 	defer client.CloseIdleConnections()
 	var large sync.WaitGroup
 	var bodies []*slow
+	answered := make(chan struct{}, 4*maxPlaces)
 	for range 4 * maxPlaces {
 		body := slowly(sized(t, 1<<20))
 		bodies = append(bodies, body)
@@ -211,6 +212,7 @@ func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
 			if err := r.ask(client, body); err != nil {
 				t.Errorf("a slow one: %v", err)
 			}
+			answered <- struct{}{}
 		})
 	}
 	r.awaitInside(t, 4*maxPlaces)
@@ -220,8 +222,9 @@ func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
 			t.Errorf("one of %d bytes, after %s: %v", size, time.Since(begin), err)
 		}
 	}
-	for _, body := range bodies {
+	for _, body := range bodies { // one after the other: all at once would be many
 		close(body.now)
+		<-answered
 	}
 	large.Wait()
 	r.end(t)
