@@ -76,6 +76,7 @@ func (s *Sim) kill(p *process) {
 		}
 	}
 	s.processes = slices.DeleteFunc(s.processes, func(other *process) bool { return other == p })
+	s.buried[p.name] = p // what it wrote at last is looked at only now
 	synctest.Wait()
 }
 

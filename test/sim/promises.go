@@ -99,7 +99,7 @@ func (s *Sim) process(name string) *process {
 			return p
 		}
 	}
-	return nil // it died with the request under way
+	return s.buried[name]
 }
 
 // reading is a ledger as it stands; false if it can't be gone by.

@@ -92,6 +92,12 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[old], owner)
 		}
 	}
+	for _, slot := range slices.SortedFunc(maps.Keys(had), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
+		claim, held := p.held[mux][slot]
+		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !p.drifted[place{mux, slot, had[slot]}] {
+			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
+		}
+	}
 	if stamp := p.stamp(mux); sure && stamp > generation {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger %d", stamp, generation)
 	}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -80,5 +82,33 @@ func (s *Sim) slicesAtRest() string {
 			return fmt.Sprintf("at rest, slices missing: %s", key)
 		}
 	}
+	for _, key := range s.server.Keys(api.Services) {
+		if p := plan.Backends(s.view(s.world.service(key))); len(p.Steps)+len(p.Refused) > 0 {
+			return fmt.Sprintf("at rest, slices of %s: something to do: %v %v", key, p.Steps, p.Refused)
+		}
+	}
 	return ""
+}
+
+// view is what there is to decide about a channel's slices, as it is.
+func (s *Sim) view(svc *corev1.Service) plan.View {
+	keys := s.language.Keys()
+	channel := client.ObjectKeyFromObject(svc)
+	v := plan.View{Keys: keys, Channel: channel, Sources: s.sources(channel), ClaimsKnown: true}
+	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer && s.language.Classify(svc).Channel() {
+		v.Mux.Key, v.Attached = s.language.ParseClass(*svc.Spec.LoadBalancerClass)
+	}
+	if mux := s.world.service(v.Mux.Key); v.Attached && mux != nil {
+		v.Mux.UID, v.Mux.IsMux, v.Mux.Deleting, v.Mux.Families = mux.UID, s.isMux(mux), mux.DeletionTimestamp != nil, mux.Spec.IPFamilies
+		live := slotsOf(mux)
+		claims, _, _ := s.promises.claims(v.Mux.Key)
+		v.Claims = slices.DeleteFunc(claims, func(c plan.Claim) bool { return c.Owner.Channel != channel || live[c.Slot()] != c.MuxName })
+	}
+	for _, key := range s.server.Keys(api.EndpointSlices) {
+		slice := s.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
+		if of, told := plan.ChannelOfSlice(keys, slice); told && of == channel && plan.IsOurSlice(keys, slice) {
+			v.Slices = append(v.Slices, slice)
+		}
+	}
+	return v
 }

@@ -32,6 +32,7 @@ type Sim struct {
 	rng       *rand.Rand
 	habits    habits
 	processes []*process
+	buried    map[string]*process
 	born      int
 	promises  *promises
 	world     *world
@@ -63,7 +64,7 @@ func Run(seed uint64, steps []int, telling bool) Outcome {
 	if err != nil {
 		panic(err)
 	}
-	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}}
+	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}, buried: map[string]*process{}}
 	s.server = api.NewServer(time.Now)
 	s.promises = newPromises(s)
 	s.world = newWorld(s)
