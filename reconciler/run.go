@@ -38,7 +38,7 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(thrift)
 	}
-	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now}.Run(ctx)
+	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now, alone: true}.Run(ctx)
 }
 
 // thrift is how much garbage there may be, in percent of what is in use. Nearly all of that is the cache, which grows with
@@ -56,6 +56,9 @@ type Process struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// SelfManaged is how long a self-managed certificate lasts; if zero, as long as Options say.
 	SelfManaged selfmanaged.Policy
+
+	// alone is true if there is no other in the same program: client-go's own lines go where its do.
+	alone bool
 }
 
 // Run works until the context ends.
@@ -65,8 +68,10 @@ func (p Process) Run(ctx context.Context) error {
 		return err
 	}
 	logger := newLog(level, p.Logs)
-	log.SetLogger(logger) // controller-runtime's and client-go's own lines go the same way
-	klog.SetLogger(logger)
+	log.SetLogger(logger) // controller-runtime's own lines go the same way
+	if p.alone {
+		klog.SetLogger(logger)
+	}
 	ctx = logr.NewContext(ctx, logger)
 	switch {
 	case p.Options.TryChannel != "":

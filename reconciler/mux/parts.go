@@ -18,16 +18,23 @@ import (
 // if there is another plan to make.
 func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
 	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
-	for _, part := range l.dispensable(o) {
-		bare := part.without(patch)
-		if !isTooMuch(why) || maps.Equal(bare.Annotations, patch.Annotations) {
+	all, tried := l.dispensable(o), []map[string]string{patch.Annotations}
+	for _, parts := range [...][]dispensable{all[:1], all[1:], all} {
+		bare := patch
+		for _, part := range parts {
+			bare = part.without(bare)
+		}
+		known := func(annotations map[string]string) bool { return maps.Equal(annotations, bare.Annotations) }
+		if !isTooMuch(why) || slices.ContainsFunc(tried, known) {
 			continue
 		}
-		err := l.publishBare(ctx, o, p, &bare, part, why)
-		if err == nil || !isRefusal(err) {
-			return err == nil && part.later == &o.memory.names, err // what people read was left out, too
+		tried = append(tried, bare.Annotations)
+		if err := l.publishBare(ctx, o, p, &bare, parts, why); err == nil || !isRefusal(err) {
+			return false, err
 		}
-		patch, why = bare, err
+	}
+	for _, part := range all {
+		patch = part.without(patch)
 	}
 	if len(patch.Added) == 0 {
 		return false, why
@@ -54,15 +61,17 @@ func (l *Line) dispensable(o *observed) []dispensable {
 	}
 }
 
-// publishBare does without a part. Only if that is taken was it to blame.
-func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, part dispensable, why error) error {
+// publishBare does without some parts. Only if that is taken were they to blame.
+func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, parts []dispensable, why error) error {
 	if !isEmpty(bare) {
 		if err := l.patchMux(ctx, o, bare); err != nil {
 			return err
 		}
 		l.tellPublished(o, bare, false)
 	}
-	l.leaveOut(o, p, part, why)
+	for _, part := range parts {
+		l.leaveOut(o, p, part, why)
+	}
 	return nil
 }
 

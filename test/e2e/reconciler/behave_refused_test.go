@@ -137,8 +137,10 @@ func (s cases) refusedNames(t *testing.T) {
 	mux := s.mux(t, "named")
 	web := s.channel(t, "named", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
-	s.Apply(t, policy(mux, "object.metadata.annotations.all(key, !object.metadata.annotations[key].contains('evil'))", "no such name"))
-	s.awaitDenied(t, mux, `{"metadata":{"annotations":{"a":"evil"}}}`)
+	const hostname = validation.ExternalDNSHostname
+	s.Apply(t, policy(mux, fmt.Sprintf("!('%[1]s' in object.metadata.annotations && object.metadata.annotations['%[1]s'].contains('evil'))", hostname),
+		"no such name"))
+	s.awaitDenied(t, mux, fmt.Sprintf(`{"metadata":{"annotations":{"%s":"evil"}}}`, hostname))
 	s.annotate(t, web, "external-dns-hostname", "evil.example.com")
 	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "the DNS names", "no such name")
 	late := s.channel(t, "named", "late", mux)
@@ -147,7 +149,7 @@ func (s cases) refusedNames(t *testing.T) {
 	s.awaitPublic(t, mux, "20000/TCP")
 	s.annotate(t, web, "external-dns-hostname", "nice.example.com")
 	s.eventually(t, "the mux has the name", func() bool {
-		return s.get(t, mux).Annotations[validation.ExternalDNSHostname] == "nice.example.com"
+		return s.get(t, mux).Annotations[hostname] == "nice.example.com"
 	})
 	s.awaitServed(t, web, "http:80->20000")
 }
