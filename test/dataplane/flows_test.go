@@ -44,7 +44,7 @@ func testFlows(t *testing.T, w *world) {
 		for _, count := range counts {
 			if count.Stream.Name == name {
 				asked += count.Asked
-				moved += check(t, []packets.Count{count}, ended)
+				moved += check(t, []packets.Count{count}, ended, 0)
 			}
 		}
 		t.Logf("through %s: %d asked, %d lost as their flows moved", name, asked, moved)

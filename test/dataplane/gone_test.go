@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,55 +17,134 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testReadiness turns one of two pods unready, and back, and says how long the wire was behind.
+// testReadiness turns one of two pods unready, and back, and says how long the wire was behind: through the mux, and through a
+// Service of its own, which is what kube-proxy takes for itself.
 func testReadiness(t *testing.T, w *world) {
 	w.mux(t, "ready", annotation("port-range", "20000-20099"))
-	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort))
+	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort)+fmt.Sprintf(`
+---
+{apiVersion: v1, kind: Service, metadata: {name: own-pair, namespace: %s},
+ spec: {type: LoadBalancer, selector: {app: pair}, ports: [%s]}}`, shop, onePort))
 	w.rolledOut(t, "pair")
-	address := w.public(t, "pair", "http")
+	through := map[string]string{"the mux": w.public(t, "pair", "http"), "a Service of its own": at(w.address(t, shop, "own-pair"), 80)}
 	pods, err := w.Client.CoreV1().Pods(shop).List(t.Context(), metav1.ListOptions{LabelSelector: "app=pair"})
 	if err != nil || len(pods.Items) != 2 {
 		t.Fatalf("%d pods, %v", len(pods.Items), err)
 	}
-	first := &pods.Items[0]
-	w.answers(t, w.Outside(), packets.HTTP, address, ofApp("pair"))
-	w.flips(t, first, address, "/unready", false)
-	w.flips(t, first, address, "/ready", true)
+	for _, address := range through {
+		w.answers(t, w.Outside(), packets.HTTP, address, ofApp("pair"))
+	}
+	w.flips(t, &pods.Items[0], through, "/unready", false)
+	w.flips(t, &pods.Items[0], through, "/ready", true)
 }
 
 // flips tells a pod to change its readiness, and waits until what answers on the wire is as its own slice says.
-func (w *world) flips(t *testing.T, pod *corev1.Pod, address, how string, want bool) {
+func (w *world) flips(t *testing.T, pod *corev1.Pod, through map[string]string, how string, want bool) {
 	t.Helper()
+	known := w.learns(t, pod.Name, want)
+	asked := map[string]*witness{}
+	ctx, stop := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	for name, address := range through {
+		asked[name] = &witness{}
+		done.Go(func() { asked[name].ask(ctx, w, address, pod.Name) })
+	}
+	defer done.Wait()
+	defer stop()
 	response, err := w.Inside().HTTP().Post("http://"+net.JoinHostPort(pod.Status.PodIP, "8080")+how, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	var known time.Time
-	cluster.Eventually(t, fmt.Sprintf("Kubernetes knows that the pod's readiness is %t", want), func(ctx context.Context) error {
-		slices, err := w.Client.DiscoveryV1().EndpointSlices(shop).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=pair"})
-		if err == nil && !shows(slices.Items, pod.Name, want) {
-			err = fmt.Errorf("not yet")
-		}
-		known = time.Now()
-		return err
-	})
-	// A pod that isn't ready any more must be asked no more; one that is again, be asked some time.
-	cluster.Eventually(t, "the wire follows", func(ctx context.Context) error {
-		seen := false
-		for range 8 {
-			name, err := packets.HTTP(ctx, w.Outside(), address)
-			if err != nil {
-				return err
+	at, told := <-known
+	if !told {
+		t.Fatalf("its slice never said of %s that its readiness is %t", pod.Name, want)
+	}
+	for name, of := range asked {
+		cluster.Eventually(t, "the wire follows through "+name, func(context.Context) error { return of.follows(want, at) })
+		t.Logf("ready=%t: on the wire through %s %d ms after the channel's own slice said so", want, name, of.behind(want, at).Milliseconds())
+	}
+}
+
+// learns sends when a slice of the channel says of a pod for the first time that its readiness is as wanted.
+func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
+	t.Helper()
+	watcher, err := w.Client.DiscoveryV1().EndpointSlices(shop).Watch(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=pair"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := make(chan time.Time, 1)
+	go func() {
+		defer watcher.Stop()
+		defer close(known)
+		for event := range watcher.ResultChan() {
+			if slice, is := event.Object.(*discoveryv1.EndpointSlice); is && shows([]discoveryv1.EndpointSlice{*slice}, pod, want) {
+				known <- time.Now()
+				return
 			}
-			seen = seen || name == pod.Name
 		}
-		if seen != want {
-			return fmt.Errorf("of eight questions, it is asked: %t", seen)
+	}()
+	return known
+}
+
+// witness asks all the time, and notes when a pod answered, and how many others did since.
+type witness struct {
+	mu     sync.Mutex
+	seen   []time.Time
+	others int
+	err    error
+}
+
+func (o *witness) ask(ctx context.Context, w *world, address, pod string) {
+	for ctx.Err() == nil {
+		name, err := packets.HTTP(ctx, w.Outside(), address)
+		o.mu.Lock()
+		switch {
+		case err != nil && ctx.Err() == nil:
+			o.err = err
+		case name == pod:
+			o.seen, o.others = append(o.seen, time.Now()), 0
+		default:
+			o.others++
 		}
-		return nil
-	})
-	t.Logf("ready=%t: on the wire %d ms after the channel's own slice said so", want, time.Since(known).Milliseconds())
+		o.mu.Unlock()
+	}
+}
+
+// inARow is how many answers in a row that aren't the pod's are no chance: with one of two pods, one in a million times a million.
+const inARow = 40
+
+// follows: a pod that isn't ready any more is asked no more, and one that is again, is.
+func (o *witness) follows(want bool, since time.Time) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch after := o.after(since); {
+	case o.err != nil:
+		return o.err
+	case want && len(after) == 0:
+		return fmt.Errorf("%d others have answered", o.others)
+	case !want && o.others < inARow:
+		return fmt.Errorf("only %d others have answered since it did last", o.others)
+	}
+	return nil
+}
+
+func (o *witness) after(since time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(o.seen), func(at time.Time) bool { return at.Before(since) })
+}
+
+// behind is how long after its slice a pod was asked for the last time, or for the first.
+func (o *witness) behind(want bool, since time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	after := o.after(since)
+	switch {
+	case len(after) == 0:
+		return 0
+	case want:
+		return after[0].Sub(since)
+	}
+	return after[len(after)-1].Sub(since)
 }
 
 func shows(slices []discoveryv1.EndpointSlice, pod string, ready bool) bool {
@@ -89,26 +170,29 @@ func testDeleted(t *testing.T, w *world) {
 	w.answers(t, w.Outside(), packets.HTTP, address, ofApp("a"))
 	w.answers(t, w.Outside(), packets.HTTP, second, ofApp("b"))
 
+	before := time.Now()
 	w.Kubectl(t, "delete", "service", "first", "--namespace="+shop)
 	begin := time.Now()
 	cluster.Eventually(t, "it answers no more", func(ctx context.Context) error {
-		if pod, err := packets.HTTP(ctx, w.Outside(), address); err == nil {
+		pod, err := packets.HTTP(ctx, w.Outside(), address)
+		if err == nil && !ofApp("a")(pod) {
+			t.Fatalf("%s is answered by %q", address, pod)
+		}
+		if err == nil {
 			return fmt.Errorf("%q answers", pod)
 		}
+		t.Logf("a deleted channel's port is silent: %v, %d ms after kubectl has returned", err, time.Since(begin).Milliseconds())
 		return nil
 	})
-	t.Logf("a deleted channel's port is silent %d ms after kubectl has returned", time.Since(begin).Milliseconds())
-	w.Apply(t, channel("third", "gone", "b", "http:auto", onePort))
+	w.Apply(t, channel("third", "gone", "b", "http:auto", onePort)+channel("next", "gone", "b", fmt.Sprintf("http:%d", freed), onePort))
 	if got := w.ports(t, shop, "third")["http"]; got == freed {
 		t.Errorf("%d is given away within its grace", got)
 	}
-	if pod, err := packets.HTTP(t.Context(), w.Outside(), address); err == nil {
-		t.Errorf("within its grace, %s is answered by %q", address, pod)
-	}
 	w.answers(t, w.Outside(), packets.HTTP, second, ofApp("b"))
-
-	w.Apply(t, channel("next", "gone", "b", fmt.Sprintf("http:%d", freed), onePort))
 	w.answersLater(t, address, ofApp("b"))
+	if waited := time.Since(before); waited < grace {
+		t.Errorf("who asks for %d has it after %v, within its grace", freed, waited)
+	}
 }
 
 // answersLater is answers, for what waits for a grace to be over.

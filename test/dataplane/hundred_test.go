@@ -146,7 +146,7 @@ func (w *world) soonAnswers(ctx context.Context, address string, right func(stri
 	for range 20 {
 		pod, err := packets.HTTP(ctx, w.Outside(), address)
 		if err == nil && !right(pod) {
-			return fmt.Errorf("%s is answered by %q", address, pod)
+			return wrongAnswer{address, pod}
 		}
 		if err == nil {
 			return nil
@@ -155,6 +155,11 @@ func (w *world) soonAnswers(ctx context.Context, address string, right func(stri
 	}
 	return last
 }
+
+// wrongAnswer is one of another's pod.
+type wrongAnswer struct{ address, by string }
+
+func (w wrongAnswer) Error() string { return fmt.Sprintf("%s is answered by %q", w.address, w.by) }
 
 // testFull: GKE's load balancers have a hundred ports, and no placeholder among them where its owner says so.
 func testFull(t *testing.T, w *world) {
@@ -181,7 +186,7 @@ func testFull(t *testing.T, w *world) {
 			return err
 		}
 		for i := range events.Items {
-			if strings.Contains(events.Items[i].Message, "100") {
+			if events.Items[i].Reason == "MuxPortLimitExceeded" && strings.Contains(events.Items[i].Message, " 100 ") {
 				t.Logf("%s: %s", events.Items[i].Reason, events.Items[i].Message)
 				return nil
 			}

@@ -91,7 +91,7 @@ func channelIn(namespace, name, mux, app, externalPorts string, ports ...string)
 const onePort = "{name: http, port: 80, targetPort: 8080}"
 
 // goodbye is for how many seconds a pod serves on that was told to end.
-const goodbye = 10
+const goodbye = 15
 
 // app is a Deployment in the namespace shop whose pods answer with their names, on both protocols.
 func app(name string, replicas int, more ...string) string {

@@ -52,7 +52,7 @@ func stories() []story {
 		{name: "the policy Local, and the client's address", run: testLocal},
 		{name: "a pod's readiness", run: testReadiness},
 		{name: "a deleted channel", run: testDeleted},
-		{name: "no request is lost", long: true, run: testNoneLost},
+		{name: "no request is lost", run: testNoneLost},
 		{name: "flows of datagrams move", long: true, run: testFlows},
 		// Nothing reconciles after it.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", run: testHijack},

@@ -27,6 +27,7 @@ type sentry struct {
 	mu     sync.Mutex
 	mux    *corev1.Service
 	slices map[string]*discoveryv1.EndpointSlice
+	looks  int
 	gaps   []string
 }
 
@@ -113,6 +114,7 @@ func (s *sentry) see(event watch.Event) {
 
 // judge notes a gap. The mutex is held.
 func (s *sentry) judge() {
+	s.looks++
 	for _, name := range s.ports {
 		on := slices.ContainsFunc(s.mux.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == name })
 		backed := slices.ContainsFunc(slices.Collect(maps.Values(s.slices)), func(slice *discoveryv1.EndpointSlice) bool {
@@ -126,13 +128,13 @@ func (s *sentry) judge() {
 	}
 }
 
-// take returns the gaps that were seen since the last time.
-func (s *sentry) take() []string {
+// take returns how often it looked since the last time, and the gaps that it saw.
+func (s *sentry) take() (looks int, gaps []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gaps := s.gaps
-	s.gaps = nil
-	return gaps
+	looks, gaps = s.looks, s.gaps
+	s.looks, s.gaps = 0, nil
+	return looks, gaps
 }
 
 // passedBy counts packets for some ports of load balancers that went through the control plane's machine as they came: kube-proxy's
@@ -145,9 +147,12 @@ type passedBy struct {
 // countPassedBy begins to count.
 func (w *world) countPassedBy(t *testing.T, ports ...string) *passedBy {
 	t.Helper()
-	w.nft(t, fmt.Sprintf(`add table ip passed
-add chain ip passed by { type filter hook forward priority -20; }
-add rule ip passed by ip daddr %s meta l4proto { tcp, udp } th dport { %s } counter`, cluster.PoolIPv4(), strings.Join(ports, ", ")))
+	numbers := strings.Join(ports, ", ")
+	w.nft(t, fmt.Sprintf(`add table inet passed
+add counter inet passed by
+add chain inet passed forward { type filter hook forward priority -20; }
+add rule inet passed forward ip daddr %s meta l4proto { tcp, udp } th dport { %s } counter name by
+add rule inet passed forward ip6 daddr %s meta l4proto { tcp, udp } th dport { %s } counter name by`, cluster.PoolIPv4(), numbers, cluster.PoolIPv6(), numbers))
 	return &passedBy{world: w}
 }
 
@@ -163,7 +168,7 @@ func (w *world) nft(t *testing.T, script string) string {
 // take is how many there were since the last time.
 func (p *passedBy) take(t *testing.T) int {
 	t.Helper()
-	_, counted, _ := strings.Cut(p.world.nft(t, "list chain ip passed by"), "counter packets ")
+	_, counted, _ := strings.Cut(p.world.nft(t, "list counter inet passed by"), "packets ")
 	var packets int
 	if _, err := fmt.Sscan(counted, &packets); err != nil {
 		t.Fatalf("nft says %q: %v", counted, err)

@@ -50,6 +50,13 @@ type Count struct {
 	Stream Stream
 	Asked  int
 	Lost   []Loss
+	// Dialed is how many connections it took, and Ended how those ended that the asker kept, but for those that it gave up itself,
+	// as Go's client does on a machine that is busy.
+	Dialed int
+	Ended  []string
+	// Longest is how long the slowest answer took: the kernel says again what got lost on the way, after a second at the earliest,
+	// and nobody else notices.
+	Longest time.Duration
 }
 
 // A Loss is a question that wasn't answered as it should have been.
@@ -72,7 +79,7 @@ func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	for i, stream := range streams {
 		l.counts[i].Stream = stream
 		l.done.Go(func() {
-			asker := stream.asker(from)
+			asker := stream.asker(counting{from, func() { l.dialed(i) }, func(how string) { l.ended(i, how) }})
 			defer asker.close()
 			for ctx.Err() == nil {
 				began := time.Now()
@@ -110,11 +117,55 @@ func (l *Load) Heard() map[string]time.Time {
 	return maps.Clone(l.heard)
 }
 
+// counting is a Dialer that tells of each connection, and of how it ends.
+type counting struct {
+	Dialer
+	dialed func()
+	ended  func(string)
+}
+
+func (c counting) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c.dialed()
+	conn, err := c.Dialer.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return observed{conn, c.ended}, nil
+}
+
+type observed struct {
+	net.Conn
+	ended func(string)
+}
+
+func (o observed) Read(into []byte) (int, error) {
+	n, err := o.Conn.Read(into)
+	if err != nil {
+		o.ended(fmt.Sprintf("%s from %s: %v", time.Now().Format(clock), o.LocalAddr(), err))
+	}
+	return n, err
+}
+
+func (l *Load) dialed(i int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[i].Dialed++
+}
+
+func (l *Load) ended(i int, how string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.counts[i].Stream.Kind == KeptConnection {
+		l.counts[i].Ended = append(l.counts[i].Ended, how)
+	}
+}
+
 func (l *Load) note(i int, began time.Time, pod string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	count := &l.counts[i]
 	count.Asked++
+	count.Longest = max(count.Longest, time.Since(began))
 	if pod != "" && count.Stream.Kind == Datagrams {
 		l.heard[pod] = time.Now()
 	}
