@@ -190,7 +190,7 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 }
 
 // TestSeedsThatFoundBugs plays the histories that broke a promise once. What each would have meant is in
-// docs/reliability.md; those of 507114, 702703 and 708155 are known there, and excused.
+// docs/reliability.md; those of 507114, 702703 and 708155 are of kinds that are known there, and excused.
 func TestSeedsThatFoundBugs(t *testing.T) {
 	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1726, 1745, 501603,
 		501873, 503204, 503826, 505674, 505847, 20487, 22192, 507114,
