@@ -24,9 +24,9 @@ func (p *promises) others(c *api.Change) {
 			p.othersOnMux(c.Key, before, after)
 			return
 		}
-		if before == nil || after == nil || p.asks(before) != p.asks(after) {
-			p.excuse(func(claim *plan.Claim) bool { return claim.Owner.Channel == c.Key })
-		}
+		p.excuse(func(claim *plan.Claim) bool {
+			return claim.Owner.Channel == c.Key && (before == nil || after == nil || p.asks(before, claim) != p.asks(after, claim))
+		})
 		if after != nil {
 			for _, port := range after.Spec.Ports {
 				p.owners[nameOf(c.Key, port.Name)] = c.Key
@@ -37,16 +37,22 @@ func (p *promises) others(c *api.Change) {
 	}
 }
 
-// asks is all that a channel's claims depend on.
-func (p *promises) asks(svc *corev1.Service) string {
+// asks is all that a channel's claim depends on. Of one that something is wrong with, each edit is one of all its ports.
+func (p *promises) asks(svc *corev1.Service, claim *plan.Claim) string {
 	keys := p.sim.language.Keys()
 	class := ""
 	if svc.Spec.LoadBalancerClass != nil {
 		class = *svc.Spec.LoadBalancerClass
 	}
-	text := fmt.Sprint(svc.UID, svc.DeletionTimestamp != nil, svc.Spec.Type, class, svc.Annotations[keys.ExternalPorts], svc.Annotations[keys.Disabled])
-	for _, port := range svc.Spec.Ports {
-		text += fmt.Sprint(" ", port.Name, port.Port, port.Protocol)
+	text := fmt.Sprint(svc.UID, svc.DeletionTimestamp != nil, svc.Spec.Type, class, svc.Annotations[keys.Disabled])
+	channel := plan.ReadChannel(p.sim.language, svc)
+	if len(channel.Problems) > 0 {
+		return text + fmt.Sprint(svc.Annotations[keys.ExternalPorts], svc.Spec.Ports)
+	}
+	for _, port := range channel.Ports {
+		if port.Name == claim.Owner.Name && port.Protocol == claim.Owner.Protocol {
+			text += fmt.Sprint(port.Port, port.Request)
+		}
 	}
 	return text
 }
@@ -76,7 +82,11 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 		p.graces[key] = true
 	}
 	moved := !equality.Semantic.DeepEqual(had, slotsOf(after))
-	if setting(keys.AllowedNamespaces) || setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
+	if after != nil && setting(keys.AllowedNamespaces) {
+		allows := plan.ReadMux(p.sim.language, after, false).Namespaces
+		maps.DeleteFunc(p.held[key], func(_ plan.Slot, claim plan.Claim) bool { return !allows.Allows(claim.Owner.Channel.Namespace) })
+	}
+	if setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
 		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return at.mux == key })
 	}

@@ -112,7 +112,7 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 		switch {
 		case !ours && name != "placeholder" && has[slot] != name && !claimed(slot):
 			return fmt.Sprintf("not ours, not touched: port %s (%s) of %s goes", name, slot, mux)
-		case ours && !still:
+		case ours && !still && !p.drifted[place{mux, slot, name}]: // where somebody moved a port, nobody is sent
 			left[owner] = true
 		}
 	}
