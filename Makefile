@@ -122,6 +122,16 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each, or those that match FUZZ
 	  [[ -z $$name ]] || go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done <<<"$$targets"
 
+KEEP ?= 32
+
+.PHONY: fuzz-keep
+fuzz-keep: ## Keep the smallest inputs that fuzzing found, KEEP (32) for each target, as seeds in testdata/fuzz
+	@cache=$$(go env GOCACHE)/fuzz/$$(go list -m); \
+	find "$$cache" -mindepth 1 -type d -name 'Fuzz*' -printf '%P\n' | while read -r target; do \
+	  kept=$$(dirname "$$target")/testdata/fuzz/$${target##*/}; mkdir -p "$$kept"; \
+	  ls -Sr "$$cache/$$target" | head -n $(KEEP) | while read -r input; do cp -n "$$cache/$$target/$$input" "$$kept/"; done; \
+	done
+
 HISTORIES ?= 10000
 SEED ?= $(shell date +%s)
 

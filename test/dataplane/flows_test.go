@@ -47,6 +47,9 @@ func testFlows(t *testing.T, w *world) {
 				moved += check(t, []packets.Count{count}, ended, 0)
 			}
 		}
+		if asked == 0 {
+			t.Errorf("through %s: nothing was asked", name)
+		}
 		t.Logf("through %s: %d asked, %d lost as their flows moved", name, asked, moved)
 	}
 }

@@ -40,6 +40,9 @@ func testNoneLost(t *testing.T, w *world) {
 		t.Logf("the objects were looked at %d times; kube-proxy's rules let %d packets pass as they came", looks, passed)
 		check(t, counts, w.toldToEnd(t), passed)
 		for _, count := range counts {
+			if count.Asked == 0 {
+				t.Errorf("%s, %s to %s: nothing was asked", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
+			}
 			for _, how := range count.Ended {
 				if count.Stream.Name == "still" {
 					t.Errorf("the kept connection to %s was ended: %s", count.Stream.Address, how)
@@ -126,9 +129,6 @@ func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, pas
 		stream := fmt.Sprintf("%s, %s to %s", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
 		t.Logf("%s: %d asked, %d lost; %d connection(s), the slowest answer after %d ms", stream, count.Asked, len(count.Lost),
 			count.Dialed, count.Longest.Milliseconds())
-		if count.Asked == 0 {
-			t.Errorf("%s: nothing was asked", stream)
-		}
 		left := map[string]bool{}
 		for _, loss := range count.Lost {
 			if hasMoved(count.Stream, loss, ended) && !left[loss.Before] {

@@ -1,0 +1,30 @@
+package selfmanaged
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+)
+
+// FuzzSecret writes anything into one of the Secret's keys, in the midst of a life. What can't be read is as if it weren't there,
+// and the keeper comes to rest with a certificate that is of use.
+func FuzzSecret(f *testing.F) {
+	s := newSim(f)
+	s.rest()
+	whole := s.secret
+	keys := []string{leafCertKey, leafKeyKey, caCertKey, caKeyKey, nextCertKey, nextKeyKey, oldCertsKey, oldSinceKey}
+	for i, key := range keys {
+		f.Add(uint8(i), whole[key])
+		f.Add(uint8(i), whole[caCertKey])
+		f.Add(uint8(i), append(bytes.Clone(whole[leafCertKey]), whole[caCertKey]...))
+		f.Add(uint8(i), []byte("2030-01-01T00:00:00Z"))
+		f.Add(uint8(i), []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, text []byte) {
+		s := newSim(t)
+		data := maps.Clone(whole)
+		data[keys[int(which)%len(keys)]] = text
+		s.setSecret(data)
+		s.rest()
+	})
+}
