@@ -140,7 +140,8 @@ func (p *promises) slice(c *api.Change) string {
 	p.slices[c.Key] = true
 	channel, _ := plan.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
-		if owner := p.owners[*port.Name]; owner != channel && !p.doubted[plan.MuxOfSlice(p.sim.language.Keys(), after)] {
+		mux := plan.MuxOfSlice(p.sim.language.Keys(), after)
+		if owner := p.owners[*port.Name]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
 		}
 	}

@@ -193,11 +193,20 @@ func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process
 		wrote, _ := process.wrote[string(api.Services)+" "+mux.String()].(*corev1.Service)
 		for _, svc := range [...]*corev1.Service{known, began, wrote, process.learnt[mux]} {
 			for _, name := range slotsOf(svc) {
-				if p.owners[name] == key {
+				if p.owners[name] == key || p.holds(mux, key, name) {
 					return ""
 				}
 			}
 		}
 	}
 	return fmt.Sprintf("addresses: %s shows an address, and none of its ports is on a mux", key)
+}
+
+// holds is true if a channel has a port by the ledger, though it is named as another's: with the ledger before it lost, only the
+// channel's own word told whose the port is, as who it was named for had left.
+func (p *promises) holds(mux, channel types.NamespacedName, name string) bool {
+	claims, _, _ := p.claims(mux)
+	return p.rebuilt[mux] && slices.ContainsFunc(claims, func(c plan.Claim) bool {
+		return c.Owner.Channel == channel && c.State == plan.Held && c.MuxName == name
+	})
 }
