@@ -119,7 +119,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each, or those that match FUZZ
 	  /^ok/ {for (i = 1; i <= n; i++) if (names[i] ~ /$(FUZZ)/) print $$2, names[i]; n = 0}'); \
 	[[ -n $$targets ]] || echo 'fuzz: no fuzz target matches "$(FUZZ)"'; \
 	while read -r package name; do \
-	  [[ -z $$name ]] || go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	  [[ -z $$name ]] || go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$package" </dev/null; \
 	done <<<"$$targets"
 
 KEEP ?= 32

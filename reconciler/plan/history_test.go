@@ -437,12 +437,14 @@ func (h *history) mend() {
 }
 
 func FuzzHistories(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(r *rapid.T) {
-		h := &history{cluster: newCluster(f), r: r}
-		h.createMux()
-		for range rapid.IntRange(1, 25).Draw(r, "deeds") {
-			h.deed()
-			h.must(h.pass())
-		}
-	}))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		rapid.MakeFuzz(func(r *rapid.T) {
+			h := &history{cluster: newCluster(t), r: r}
+			h.createMux()
+			for range rapid.IntRange(1, 25).Draw(r, "deeds") {
+				h.deed()
+				h.must(h.pass())
+			}
+		})(t, input)
+	})
 }
