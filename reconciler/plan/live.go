@@ -84,8 +84,11 @@ func (p *pass) register() {
 		slot := slotOf(port)
 		switch {
 		case isPlaceholder(port) || published(slot):
-		case p.table.names[port.Name] != nil, p.unclaimed(port):
+		case p.table.names[port.Name] != nil:
 			p.table.leave(slot) // unless it is the claim's number, which somebody changed
+		case p.unclaimed(port):
+			p.table.leave(slot)
+			p.plan.Unclaimed = append(p.plan.Unclaimed, Unclaimed{port.Name, p.derived[port.Name]})
 		default:
 			p.live.foreign = append(p.live.foreign, port)
 			p.occupy(port)
@@ -114,11 +117,7 @@ func (p *pass) unclaimed(port *corev1.ServicePort) bool {
 		}
 	}
 	channel, ours := p.derived[port.Name]
-	if !ours || p.w.Stuck[channel] {
-		return false
-	}
-	p.plan.Unclaimed = append(p.plan.Unclaimed, Unclaimed{port.Name, channel})
-	return true
+	return ours && !p.w.Stuck[channel]
 }
 
 // occupy enters a port that isn't ours.
