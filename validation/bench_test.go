@@ -77,14 +77,25 @@ func BenchmarkClassifyAStranger(b *testing.B) {
 func BenchmarkHostile(b *testing.B) {
 	lang := language(b)
 	k := lang.Keys()
+	const twentyThousand, mostMeant = "twenty thousand ports with long names", "as many as are gone over for each mistake"
+	longNamed := map[string]int{twentyThousand: 20000, mostMeant: maxMeant}
+	alike := strings.Repeat("x", maxLabel-len("port-00000"))
 	for name, annotations := range map[string]map[string]string{
 		"twenty thousand unknown ports":  {k.ExternalPorts: sequence("x%d:1,", 20000)},
 		"one port twenty thousand times": {k.ExternalPorts: strings.Repeat("port-1:auto,", 20000)},
 		"ten thousand names":             {k.ChannelHostname: sequence("n%d.example.com,", 10000)},
 		"ten thousand ranges":            {k.PortRange: sequence("%d,", 10000), k.Multiplexer: "true"},
 		"ten thousand annotations":       unknownAnnotations(10000),
+		twentyThousand:                   {k.ExternalPorts: sequence("pot--"+alike+"%05d:1,", 40)},
+		mostMeant:                        {k.ExternalPorts: sequence("pot--"+alike+"%05d:1,", 40)},
 	} {
 		svc := hundredPorts(lang)
+		if ports := longNamed[name]; ports > 0 {
+			svc = manyPorts(lang, ports)
+			for i := range svc.Spec.Ports {
+				svc.Spec.Ports[i].Name = fmt.Sprintf("port-%s%05d", alike, i)
+			}
+		}
 		svc.Annotations = annotations
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

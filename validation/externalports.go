@@ -42,6 +42,7 @@ const auto = "auto"
 // parseExternalPorts reads "http:8080,grpc:auto" into the requests of the ports it names; index says where each is.
 func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 	seen := make([]bool, len(channel))
+	var names []string // gathered once, of thousands, for dozens of mistakes
 	for entry := range entries(n.value) {
 		if n.full() {
 			return
@@ -55,7 +56,10 @@ func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 		i, known := index[name]
 		switch {
 		case !known:
-			n.problem(name, entry, textUnknownPort(name, channel))
+			if names == nil {
+				names = portNames(channel)
+			}
+			n.problem(name, entry, textUnknownPort(name, names))
 		case seen[i]:
 			n.problem(name, entry, textPortNamedTwice(name))
 		default:
@@ -67,6 +71,17 @@ func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 			n.problem(name, entry, textOverride(name, value))
 		}
 	}
+}
+
+// portNames are the names that a channel's ports may be called by.
+func portNames(channel []ChannelPort) []string {
+	names := make([]string, 0, len(channel))
+	for _, port := range channel {
+		if isLabel(port.Name) {
+			names = append(names, port.Name)
+		}
+	}
+	return names
 }
 
 func parseRequest(value string) (Request, bool) {

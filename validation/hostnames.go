@@ -29,6 +29,9 @@ func (a Hostnames) Equal(b Hostnames) bool { return slices.Equal(a.patterns, b.p
 // String returns the grammar it is read in.
 func (a Hostnames) String() string { return strings.Join(a.patterns, ",") }
 
+// Brief is String for a sentence: bounded, however many names are allowed.
+func (a Hostnames) Brief() string { return brief(a.patterns, len(a.patterns)) }
+
 // hostnameMatches goes label by label, so that a star never spans a dot.
 //
 // A wildcard record answers for every name below it that has no record of its own. So *.example.com, as a pattern,

@@ -21,7 +21,8 @@ const (
 
 // Limits of what is said, so that a hostile value can't make a long answer.
 const (
-	maxQuoted   = 64 // bytes of a value quoted in a message
-	maxListed   = 8  // names listed in a message
-	maxProblems = 32 // problems listed for one annotation, or for spec.ports
+	maxQuoted   = 64  // bytes of a value quoted in a message
+	maxListed   = 8   // names listed in a message
+	maxProblems = 32  // problems listed for one annotation, or for spec.ports
+	maxMeant    = 256 // names among which the one that was meant is looked for
 )

@@ -60,18 +60,12 @@ func textPortEntry(entry string) string {
 	return fmt.Sprintf("entry %s is not name:port: write http:8080, or http:auto", quote(entry))
 }
 
-func textUnknownPort(name string, ports []ChannelPort) string {
-	names := make([]string, 0, len(ports))
-	for _, port := range ports {
-		if isLabel(port.Name) {
-			names = append(names, port.Name)
-		}
-	}
+func textUnknownPort(name string, names []string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf("port %s is not one of this Service's ports, which have no names", quote(name))
 	}
 	return fmt.Sprintf("port %s is not one of this Service's ports (%s)%s", quote(name), list(names),
-		didYouMean(name, names))
+		didYouMean(lower(name), names))
 }
 
 func textPortNamedTwice(name string) string {
@@ -124,7 +118,7 @@ func textOverlap(run, before PortRange) string {
 }
 
 func textCap(value string) string {
-	return fmt.Sprintf("%s is not a number of ports: write 1 or more in plain digits%s", quote(value), zeroHint(value))
+	return fmt.Sprintf("%s is not a number of ports: write 1 or more in up to nine plain digits%s", quote(value), zeroHint(value))
 }
 
 func textTwice(entry string) string {
@@ -151,7 +145,7 @@ func textConfigMapName(value string) string {
 }
 
 func textDuration(value string) string {
-	return fmt.Sprintf("%s is not a length of time: write one such as 30s, 10m or 1h30m", quote(value))
+	return fmt.Sprintf("%s is not a length of time, or too long: write one such as 30s, 10m, 1h30m or 24h", quote(value))
 }
 
 func textPlaceholder(value string) string {

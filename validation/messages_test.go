@@ -30,6 +30,25 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// TestNobodyGuessesAmongVeryMany: a Service may have 25,000 ports, and each comparison takes its time.
+func TestNobodyGuessesAmongVeryMany(t *testing.T) {
+	lang := language(t)
+	for ports, want := range map[int]string{
+		maxMeant:     `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, port-6, port-7 and 248 more): did you mean port-7?`,
+		maxMeant + 1: `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, port-6, port-7 and 249 more)`,
+	} {
+		svc := manyPorts(lang, ports)
+		svc.Annotations[lang.Keys().ExternalPorts] = "pot-7:auto"
+		_, found := lang.ParseChannel(svc)
+		if len(found.Problems) != 1 {
+			t.Fatalf("of %d ports: %v", ports, found.Problems)
+		}
+		if diff := cmp.Diff("external-ports: "+want, found.Problems[0].Message); diff != "" {
+			t.Errorf("of %d ports (-want +got):\n%s", ports, diff)
+		}
+	}
+}
+
 func TestWarningsAreBoundedAndAlwaysTheSame(t *testing.T) {
 	lang := language(t)
 	svc := hundredPorts(lang)

@@ -35,13 +35,27 @@ func (a Namespaces) Equal(b Namespaces) bool {
 }
 
 // String returns the grammar it is read in.
-func (a Namespaces) String() string {
-	all := slices.Concat(a.names, a.globs)
+func (a Namespaces) String() string { return strings.Join(a.first(a.len()), ",") }
+
+// Brief is String for a sentence: bounded, however many namespaces are allowed.
+func (a Namespaces) Brief() string { return brief(a.first(maxListed), a.len()) }
+
+func (a Namespaces) len() int {
+	count := len(a.names) + len(a.globs)
+	if a.own != "" {
+		count++
+	}
+	return count
+}
+
+// first returns the first most entries, sorted. It looks at no more than that of each kind.
+func (a Namespaces) first(most int) []string {
+	all := slices.Concat(a.names[:min(len(a.names), most)], a.globs[:min(len(a.globs), most)])
 	if a.own != "" {
 		all = append(all, sameNamespace)
 	}
 	slices.Sort(all)
-	return strings.Join(all, ",")
+	return all[:min(len(all), most)]
 }
 
 // parseNamespaces reads "Same,team-a,team-b-*" on a mux in namespace own.

@@ -182,6 +182,24 @@ func TestSlipsAgreeWithAPlainDistance(t *testing.T) {
 	})
 }
 
+// TestSlipsInLongNames puts what has to be compared somewhere into names that are as long as names get, or nearly: what is
+// alike before and behind it doesn't count.
+func TestSlipsInLongNames(t *testing.T) {
+	words := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := words.Draw(t, "a"), words.Draw(t, "b")
+		rest := maxLabel - max(len(a), len(b))
+		head := rapid.IntRange(0, rest).Draw(t, "head")
+		tail := rapid.IntRange(max(0, rest-head-2), rest-head).Draw(t, "tail")
+		inName := func(s string) string {
+			return strings.Repeat("ab", maxLabel)[:head] + s + strings.Repeat("cab", maxLabel)[:tail]
+		}
+		if got, want := slips(inName(a), inName(b)), min(plainSlips(a, b), far); got != want {
+			t.Fatalf("%s and %s: got %d, want %d", inName(a), inName(b), got, want)
+		}
+	})
+}
+
 func plainSlips(a, b string) int {
 	switch {
 	case a == "" || b == "":

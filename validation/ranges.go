@@ -56,15 +56,17 @@ func (r PortRanges) Ranges() []PortRange { return slices.Clone(r.written) }
 func (r PortRanges) Equal(other PortRanges) bool { return slices.Equal(r.written, other.written) }
 
 // String returns the set in the grammar it is read in.
-func (r PortRanges) String() string {
-	var b strings.Builder
-	for i, run := range r.written {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(run.String())
+func (r PortRanges) String() string { return strings.Join(r.first(len(r.written)), ",") }
+
+// Brief is String for a sentence: bounded, however many ranges there are.
+func (r PortRanges) Brief() string { return brief(r.first(maxListed), len(r.written)) }
+
+func (r PortRanges) first(most int) []string {
+	first := make([]string, 0, min(len(r.written), most))
+	for _, run := range r.written[:cap(first)] {
+		first = append(first, run.String())
 	}
-	return b.String()
+	return first
 }
 
 func (r PortRange) String() string {

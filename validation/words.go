@@ -30,11 +30,25 @@ func plain(value string) string {
 }
 
 // list shows the first few names.
-func list(names []string) string {
-	if len(names) <= maxListed {
-		return strings.Join(names, ", ")
+func list(names []string) string { return listed(names, ", ", len(names)) }
+
+// brief shows the first entries of a setting that has count of them, joined as they are written.
+func brief(entries []string, count int) string {
+	shown := make([]string, 0, maxListed)
+	for _, entry := range entries[:min(len(entries), maxListed)] {
+		shown = append(shown, plain(entry))
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
+	return listed(shown, ",", count)
+}
+
+// listed joins the first few names, and counts what it leaves out of all.
+func listed(names []string, separator string, all int) string {
+	shown := names[:min(len(names), maxListed)]
+	text := strings.Join(shown, separator)
+	if more := all - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func zeroHint(value string) string {
