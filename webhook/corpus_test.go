@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap/zapcore"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/validation/corpus"
@@ -33,6 +34,34 @@ func TestCorpus(t *testing.T) {
 	}
 	if len(cases) < 500 {
 		t.Errorf("only %d cases: the corpus isn't whole", len(cases))
+	}
+}
+
+// TestNothingIsNewsWhileSpecAndAnnotationsStay holds what the chart's matchConditions go by, which leave such updates out: of
+// no Service is anything denied, or foreseen, however bad it is.
+func TestNothingIsNewsWhileSpecAndAnnotationsStay(t *testing.T) {
+	cases, err := corpus.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := named("team-b", "api", 8080)
+	services := []*corev1.Service{api, named("team-a", "web", 8080), testMux(t, map[string]string{"max-ports": "1"}, api)}
+	for _, c := range cases {
+		services = append(services, c.Service)
+	}
+	seer := newSeer(t, services[:3]...)
+	seer.strict = true
+	for _, svc := range services {
+		other := svc.DeepCopy()
+		other.Labels = map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}
+		other.Finalizers, other.Status = []string{"example.com/held"}, corev1.ServiceStatus{}
+		other.ManagedFields, other.OwnerReferences, other.Generation = nil, nil, 7
+		if got := seer.review(t, request(t, svc, other)); !got.Allowed {
+			t.Errorf("%s is denied: %v", keyOf(svc), got.Result)
+		}
+		if told := seer.foresee(svc, other); len(told) > 0 {
+			t.Errorf("of %s it is foreseen: %v", keyOf(svc), told)
+		}
 	}
 }
 

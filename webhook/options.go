@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (o Options) checkAddresses() error {
 func (o Options) checkFiles() error {
 	var errs []error
 	for _, file := range []struct{ name, value string }{{"--cert-name", o.CertName}, {"--key-name", o.KeyName}} {
-		if file.value == "" || filepath.Base(file.value) != file.value {
+		if filepath.Base(file.value) != file.value || file.value == "." || !fs.ValidPath(file.value) {
 			errs = append(errs, fmt.Errorf("%s %q is not the name of a file in --cert-dir: write one such as tls.crt",
 				file.name, file.value))
 		}

@@ -12,11 +12,13 @@ import (
 )
 
 // holds is for how long a conclusion holds though its page has changed, in times of what it cost beyond cheap. One about
-// 500 channels is always new, and one about 10,000 a second or two behind at most: else a burst of changes, each of which
-// is reviewed, would conclude them all again each time.
+// 500 channels is mostly new, and one about 10,000 a second or two behind: else a burst of changes, each of which is
+// reviewed, would conclude them all again each time. No channel, and no port, costs more than share: a conclusion that took
+// longer had to wait for a machine that was busy with something else, and one about 200 of them is always new.
 const (
 	holds = 10
 	cheap = 10 * time.Millisecond
+	share = 50 * time.Microsecond
 )
 
 // book holds what Services say of muxes and channels, a page for each mux. A reflector writes it: Services are parsed as
@@ -87,8 +89,21 @@ func (b *book) outlook(mux types.NamespacedName) *plan.Outlook {
 	defer close(m.done)
 	m.outlook = plan.Survey(world)
 	now := b.now()
-	m.until = now.Add((now.Sub(start) - cheap) * time.Duration(b.holds))
+	cost := min(now.Sub(start), time.Duration(weight(&world))*share)
+	m.until = now.Add((cost - cheap) * time.Duration(b.holds))
 	return m.outlook
+}
+
+// weight is how many channels and ports there are to look at.
+func weight(w *plan.World) int {
+	n := len(w.Channels)
+	if w.Mux != nil {
+		n += len(w.Mux.Ports)
+	}
+	for i := range w.Channels {
+		n += len(w.Channels[i].Ports)
+	}
+	return n
 }
 
 func (m *memo) finished() bool {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestStrictDeniesWhatServicesProve(t *testing.T) {
-	api := named("team-b", "api", 8080)
+	api, db := named("team-b", "api", 8080), named("team-b", "db", 5432)
 	tests := map[string]struct {
 		mux     *corev1.Service
 		old     *corev1.Service
@@ -42,13 +42,26 @@ func TestStrictDeniesWhatServicesProve(t *testing.T) {
 		"the last number but one is no reason": {
 			mux: testMux(t, map[string]string{"max-ports": "2"}, api), svc: named("team-a", "web", 80),
 		},
+		"a channel that was withdrawn comes back to a mux that has been narrowed since": {
+			mux: testMux(t, map[string]string{"explicit-range": "20000-20099"}, api), old: disabled(named("team-a", "web", 8443)),
+			svc: named("team-a", "web", 8443),
+		},
+		"a channel that was withdrawn comes back for what is another's": {
+			mux: testMux(t, nil, api), old: disabled(named("team-a", "web", 8080)), svc: named("team-a", "web", 8080), want: conflict,
+		},
+		"one of two numbers is mended": {
+			mux: testMux(t, nil, api, db), old: named("team-a", "web", 8080, 5432), svc: named("team-a", "web", 8081, 5432),
+		},
+		"one of two numbers is mended, and a third is another's": {
+			mux: testMux(t, nil, api, db), old: named("team-a", "web", 9090, 5432), svc: named("team-a", "web", 8080, 5432), want: conflict,
+		},
 		"a label on a channel that is refused": {
 			mux: testMux(t, nil, api), old: named("team-a", "web", 8080), svc: named("team-a", "web", 8080),
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			seer := newSeer(t, append(tc.pending, tc.mux, api)...)
+			seer := newSeer(t, append(tc.pending, tc.mux, api, db)...)
 			seer.strict = true
 			got := seer.review(t, request(t, tc.old, tc.svc))
 			if got.Allowed != (tc.want == "") {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,12 +44,23 @@ func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Se
 	return svc
 }
 
-// named is a channel with one port.
-func named(namespace, name string, port int32) *corev1.Service {
+// named is a channel with a port, and perhaps more.
+func named(namespace, name string, port int32, more ...int32) *corev1.Service {
 	return channel(func(svc *corev1.Service) {
 		svc.Namespace, svc.Name = namespace, name
 		svc.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}
+		for i, number := range more {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
+				Name: fmt.Sprintf("more-%d", i), Port: number, Protocol: corev1.ProtocolTCP,
+			})
+		}
 	})
+}
+
+// disabled is a channel that is withdrawn.
+func disabled(svc *corev1.Service) *corev1.Service {
+	svc.Annotations[validation.DefaultPrefix+"/disabled"] = "true"
+	return svc
 }
 
 // seer is a foresight with its log and metrics, that knows some Services.
