@@ -22,8 +22,11 @@ const (
 	ask = 5 * time.Second
 )
 
-// shake does it twice if it must.
+// shake does it twice if it must. At the zero target there is nobody: whoever answers there would be this machine.
 func (g *Guard) shake(ctx context.Context, place target) handshake {
+	if place == (target{}) {
+		return handshake{err: errors.New("no API server could ask there")}
+	}
 	address, missing := g.address(ctx, place)
 	if missing {
 		return handshake{missing: true}

@@ -72,6 +72,9 @@ func judgeEntry(r *known, entry *admissionregistrationv1.ValidatingWebhook, plac
 			"chart's webhook.caBundle, by certs.mode) must write it", r, entry.Name)})
 	}
 	switch {
+	case place == target{}:
+		return append(faults, Fault{NotReachable, r.String(), fmt.Sprintf("%s, webhook %s: clientConfig names nobody that an API server "+
+			"could ask: helm upgrade puts it back", r, entry.Name)})
 	case shook.missing:
 		return append(faults, Fault{ServiceMissing, place.String(), fmt.Sprintf("%s isn't there, and %s has the API server ask it: "+
 			"helm upgrade puts it back", place, r)})

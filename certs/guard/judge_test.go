@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -82,6 +84,11 @@ func TestWhatIsAmiss(t *testing.T) {
 			s.entry.ClientConfig.URL = &url
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NotTrusted}, true},
+		"nobody is named": {func(s *scene) {
+			url := "https://:443" // where a certificate for any name would do
+			s.entry.ClientConfig.URL = &url
+			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
+		}, []Reason{NotReachable}, true},
 		"the certificate has expired": {func(s *scene) { s.now = s.now.Add(21 * time.Hour) }, []Reason{CertificateExpired}, true},
 		"its authority has expired":   {func(s *scene) { s.now = s.now.Add(-3 * time.Hour) }, []Reason{CertificateExpired}, true},
 		"it expires soon":             {func(s *scene) { s.now = s.now.Add(19 * time.Hour) }, []Reason{ExpiresSoon}, false},
@@ -129,6 +136,23 @@ func TestNothingIsSaidOfAPlaceThatWasNotTried(t *testing.T) {
 	s.entry.ClientConfig.URL = &url
 	if s.tried() {
 		t.Error("it has another place now")
+	}
+}
+
+func TestWhereNobodyIsNamedNobodyIsAsked(t *testing.T) {
+	g := &Guard{options: Options{Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+		t.Errorf("%s is asked", address)
+		return nil, errors.New("no")
+	}}}
+	if shook := g.shake(t.Context(), target{}); shook.err == nil {
+		t.Error("somebody answers")
+	}
+}
+
+func TestReadinessHasALineForEachFault(t *testing.T) {
+	err := Status{Known: true, Faults: []Fault{{CertificateNotReady, "a", "a:\nb"}, {NotKept, "c", "c"}}}.Ready()
+	if want := "admission: CertificateNotReady: a: b\nadmission: NotKept: c"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }
 

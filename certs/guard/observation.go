@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/certs/follow"
@@ -62,21 +64,27 @@ type target struct {
 	port               int32
 }
 
-// targetOf is the zero target for what no API server could ask.
+const https = 443
+
+// targetOf is the zero target for what no API server could ask. One without a name must not get through: a certificate
+// that is for no name in particular is any.
 func targetOf(config *admissionregistrationv1.WebhookClientConfig) target {
-	const https = 443
-	if service := config.Service; service != nil {
-		port := int32(https)
-		if service.Port != nil {
-			port = *service.Port
-		}
-		return target{namespace: service.Namespace, service: service.Name, port: port}
+	var place target
+	switch service := config.Service; {
+	case service != nil && service.Name != "" && service.Namespace != "":
+		place = target{namespace: service.Namespace, service: service.Name, port: ptr.Deref(service.Port, https)}
+	case service == nil && config.URL != nil:
+		place = targetOfURL(*config.URL)
 	}
-	if config.URL == nil {
+	if place.port < 1 || place.port > 65535 {
 		return target{}
 	}
-	address, err := url.Parse(*config.URL)
-	if err != nil {
+	return place
+}
+
+func targetOfURL(text string) target {
+	address, err := url.Parse(text)
+	if err != nil || address.Scheme != "https" || address.Hostname() == "" {
 		return target{}
 	}
 	port, err := strconv.ParseInt(cmp.Or(address.Port(), strconv.Itoa(https)), 10, 32)
@@ -96,7 +104,7 @@ func (t target) name() string {
 
 func (t target) String() string {
 	if t.service == "" {
-		return fmt.Sprintf("%s:%d", t.host, t.port)
+		return net.JoinHostPort(t.host, strconv.Itoa(int(t.port)))
 	}
 	return fmt.Sprintf("Service %s/%s, port %d", t.namespace, t.service, t.port)
 }

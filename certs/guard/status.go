@@ -29,7 +29,8 @@ type Status struct {
 	NotAfter time.Time
 }
 
-// Ready is nil if nothing is amiss but what has time. It names everything else, a line each.
+// Ready is nil if nothing is amiss but what has time. It names everything else, a line each, also where cert-manager uses
+// several.
 func (s Status) Ready() error {
 	if !s.Known {
 		return errors.New("admission: not looked at yet")
@@ -37,7 +38,8 @@ func (s Status) Ready() error {
 	var lines []string
 	for _, fault := range s.Faults {
 		if fault.Reason != ExpiresSoon {
-			lines = append(lines, fmt.Sprintf("admission: %s: %s", fault.Reason, fault.Message))
+			message := strings.ReplaceAll(fault.Message, "\n", " ")
+			lines = append(lines, fmt.Sprintf("admission: %s: %s", fault.Reason, message))
 		}
 	}
 	if len(lines) == 0 {

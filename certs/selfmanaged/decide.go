@@ -104,14 +104,15 @@ func (w World) begin() Decision {
 		Draft{State: State{Signing: *next, Old: old, OldSince: w.Now}, NewLeaf: true})
 }
 
-// readable are all authorities that may have signed what is being served.
+// readable are all authorities that may have signed what is being served; whose they are doesn't matter, for before there is a
+// Secret, somebody else may have kept the certificate.
 func (w World) readable() []*x509.Certificate {
 	var all []*x509.Certificate
 	if s := w.Secret; s != nil {
 		all = with(all, w.Now, s.Signing.Cert, s.Next.Cert)
 		all = with(all, w.Now, s.Old...)
 	}
-	return with(all, w.Now, w.oursInBundles()...)
+	return with(all, w.Now, slices.DeleteFunc(w.inBundles(), isNoAuthority)...)
 }
 
 // rotate replaces what grows old, or can't be used.
@@ -187,19 +188,15 @@ func (w World) overlapping() bool { return w.Now.Before(w.Secret.OldSince.Add(w.
 func (w World) adopted() ([]*x509.Certificate, bool) {
 	s := w.Secret
 	known := with(with(nil, w.Now, s.Signing.Cert, s.Next.Cert), w.Now, s.Old...)
-	left := slices.DeleteFunc(w.oursInBundles(), func(cert *x509.Certificate) bool { return contains(known, cert) })
+	left := slices.DeleteFunc(w.inBundles(), func(cert *x509.Certificate) bool { return !ours(cert) || contains(known, cert) })
 	old := oldest(with(s.Old, w.Now, left...))
 	return old, slices.ContainsFunc(left, func(cert *x509.Certificate) bool { return contains(old, cert) })
 }
 
-func (w World) oursInBundles() []*x509.Certificate {
+func (w World) inBundles() []*x509.Certificate {
 	var all []*x509.Certificate
 	for _, text := range w.Bundles {
-		for _, cert := range readCertificates(text) {
-			if ours(cert) {
-				all = with(all, w.Now, cert)
-			}
-		}
+		all = with(all, w.Now, readCertificates(text)...)
 	}
 	return all
 }
@@ -216,10 +213,17 @@ func (w World) since(cert *x509.Certificate) time.Time {
 	return w.Now
 }
 
-// oldest leaves those out that are one too many: what came last is what nothing was signed by.
+// oldest leaves those out that are one too many: strangers before ours, and of ours what came last, which nothing was signed by.
 func oldest(certs []*x509.Certificate) []*x509.Certificate {
-	certs = byAge(certs)
-	return certs[:min(len(certs), mostOld)]
+	certs = slices.SortedStableFunc(slices.Values(byAge(certs)), func(a, b *x509.Certificate) int { return cmp.Compare(rank(a), rank(b)) })
+	return byAge(certs[:min(len(certs), mostOld)])
+}
+
+func rank(cert *x509.Certificate) int {
+	if ours(cert) {
+		return 0
+	}
+	return 1
 }
 
 // byAge is an order that doesn't change with what an authority is used for: the bundle isn't written for that.

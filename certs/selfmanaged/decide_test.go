@@ -113,6 +113,34 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteSecret, wroteSecret, wroteBundle}, trusted: 2,
 		},
+		"where somebody provided another Secret, what they have trusted is trusted on": {
+			do: func(t *testing.T, s *sim) {
+				stranger := strangers(t, s)
+				leaf, err := newLeaf(*stranger, names(), s.now, s.policy)
+				s.must(err)
+				own := bundle([]*x509.Certificate{stranger.Cert})
+				s.secret, s.owned, s.bundles = nil, false, [2][]byte{own, own}
+				s.written, s.trusted = []served{{leaf: leaf.Cert}}, []trusted{{bundle: own}}
+				s.rest()
+				s.check()
+			},
+			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: 2,
+		},
+		"of too many authorities, strangers aren't trusted on": {
+			do: func(t *testing.T, s *sim) {
+				many := readCertificates(s.bundles[0])
+				for i := range mostOld + 4 {
+					s.now = s.now.Add(-time.Duration(i) * time.Minute) // they are older
+					many = append(many, strangers(t, s).Cert)
+					s.now = s.now.Add(time.Duration(i) * time.Minute)
+				}
+				s.secret = nil
+				s.setBundles(bundle(many), bundle(many))
+				s.rest()
+				s.check()
+			},
+			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: mostOld + 1,
+		},
 		"an authority whose end is near is followed in a hurry": {
 			do: func(_ *testing.T, s *sim) {
 				s.after(6*day - 5*time.Minute)
