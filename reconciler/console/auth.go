@@ -74,17 +74,23 @@ func tokenOf(r *http.Request) (string, bool) {
 	return "", false
 }
 
-// isLoopback is true for names and addresses that are this machine's own.
+// isLoopback is true for names and addresses that are this machine's own. What has more in it than names have may be read
+// as another one by somebody before us.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "localhost" || strings.HasSuffix(host, loopbackSuffix) {
+	if host == "localhost" || strings.HasSuffix(host, loopbackSuffix) && !strings.ContainsFunc(host, isNoLetter) {
 		return true
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback()
+}
+
+// isNoLetter is true for what isn't in the name of any machine, in small letters.
+func isNoLetter(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-._", r)
 }
 
 // clientOf is the address that a request came from. What a proxy says of it is its word alone, and isn't asked for.

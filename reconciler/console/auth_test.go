@@ -39,6 +39,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		"this machine by its newer address":             {false, "/api/state", host("[::1]:8080"), 200, ""},
 		"a name that was turned into this machine's":    {false, "/api/state", host("evil.example.com:8080"), 403, "host"},
 		"a name that looks like it":                     {false, "/api/state", host("localhost.example.com"), 403, "host"},
+		"a name that ends like it":                      {false, "/api/state", host("evil.example.com:80:.localhost"), 403, "host"},
 		"an address elsewhere, where there is no token": {false, "/", host("10.0.0.1:8080"), 403, "host"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -86,6 +87,7 @@ func (h *hub) Start(ctx context.Context) error {
 			pause(ctx, settle)
 		}
 		if !h.heard() {
+			h.skip()
 			continue
 		}
 		if err := h.refresh(ctx); err != nil && ctx.Err() == nil {
@@ -102,6 +104,18 @@ func pause(ctx context.Context, span time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(span):
 	}
+}
+
+// skip forgets the news of muxes that weren't seen yet while nobody listens: they are looked at anyway once somebody does, and
+// their names are whatever channels make up, without end.
+func (h *hub) skip() {
+	if !h.looking.TryLock() {
+		return // what is being seen just now may be old already
+	}
+	defer h.looking.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.dirty, func(mux types.NamespacedName, _ bool) bool { return h.muxes[mux] == nil })
 }
 
 func (h *hub) heard() bool {

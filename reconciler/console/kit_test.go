@@ -38,7 +38,7 @@ type desk struct {
 	changed  func(types.NamespacedName)
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t testing.TB) *desk {
 	t.Helper()
 	language, err := validation.New(validation.DefaultPrefix, muxKey.Namespace)
 	if err != nil {
@@ -158,7 +158,7 @@ type kit struct {
 	registry *prometheus.Registry
 }
 
-func newKit(t *testing.T, edits ...func(*Options)) *kit {
+func newKit(t testing.TB, edits ...func(*Options)) *kit {
 	t.Helper()
 	k := &kit{desk: newDesk(t), clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, registry: prometheus.NewRegistry()}
 	options := Options{

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,33 @@ func TestNothingIsLookedAtWhileNobodyLooks(t *testing.T) {
 	}
 	if after := k.looked(); after > before+1 { // one may have been under way
 		t.Errorf("it looked %d times", after-before)
+	}
+}
+
+// TestMadeUpMuxesAreForgottenWhileNobodyLooks: there is no end to the names that channels may give. What was seen, and is
+// different now, isn't forgotten.
+func TestMadeUpMuxesAreForgottenWhileNobodyLooks(t *testing.T) {
+	k := newKit(t)
+	serve(t, k)
+	k.ask("GET", "/api/state")
+	k.channel("web")
+	k.hub.changed(muxKey)
+	for i := range 1000 {
+		k.hub.changed(types.NamespacedName{Namespace: "made-up", Name: strconv.Itoa(i)})
+	}
+	known := func() int {
+		k.hub.mu.Lock()
+		defer k.hub.mu.Unlock()
+		return len(k.hub.dirty)
+	}
+	for end := time.Now().Add(3 * heartbeat); known() > 1 && time.Now().Before(end); {
+		time.Sleep(settle)
+	}
+	if known() != 1 {
+		t.Errorf("%d are remembered", known())
+	}
+	if got := k.ask("GET", "/api/state"); !strings.Contains(got.Body.String(), `"web"`) {
+		t.Errorf("what changed while nobody looked isn't looked at: %s", got.Body)
 	}
 }
 

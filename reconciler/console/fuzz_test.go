@@ -1,0 +1,170 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/reconciler/console/view"
+)
+
+// played is a console with a channel, that may try connections; none of them comes to anything.
+type played struct {
+	*kit
+	dialled []string
+}
+
+func newPlayed(t testing.TB, edits ...func(*Options)) *played {
+	t.Helper()
+	p := &played{}
+	p.kit = newKit(t, append(edits, func(o *Options) {
+		o.Actions = true
+		o.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			p.dialled = append(p.dialled, address)
+			return nil, errors.New("nobody is there")
+		}
+	})...)
+	p.channel("web")
+	return p
+}
+
+// guest hears a stream's beginning, and goes.
+type guest struct {
+	*httptest.ResponseRecorder
+	leave context.CancelFunc
+}
+
+func (l guest) Flush() { l.leave() }
+
+// serve answers a request, and checks what holds for every answer.
+func (p *played) serve(t *testing.T, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p.dialled = nil
+	r.RemoteAddr = "192.0.2.1:1"
+	w := httptest.NewRecorder()
+	p.handler.ServeHTTP(guest{w, cancel}, r.WithContext(ctx))
+	if w.Code == http.StatusUnauthorized {
+		p.pass(wrongPause) // or nobody would be listened to any more
+	}
+	if w.Code >= 500 || w.Header().Get("Content-Security-Policy") != policy {
+		t.Errorf("status %d, policy %q: %s", w.Code, w.Header().Get("Content-Security-Policy"), w.Body)
+	}
+	if w.Header().Get("Content-Type") == "application/json" && !json.Valid(w.Body.Bytes()) {
+		t.Errorf("no JSON: %q", w.Body)
+	}
+	checkRedirect(t, w.Header().Get("Location"))
+	if len(p.dialled) > 0 {
+		p.checkDial(t, r, w.Code)
+	}
+	return w
+}
+
+// checkRedirect lets nobody be sent elsewhere; browsers take \ for /.
+func checkRedirect(t *testing.T, location string) {
+	t.Helper()
+	here := &url.URL{Scheme: "http", Host: "here", Path: "/"}
+	to, err := here.Parse(strings.ReplaceAll(location, `\`, "/"))
+	if err != nil || to.Host != "here" {
+		t.Errorf("it sends people to %q: %v", location, err)
+	}
+}
+
+// checkDial lets a connection be tried for the console's own page, and to where the topology says that traffic goes.
+func (p *played) checkDial(t *testing.T, r *http.Request, status int) {
+	t.Helper()
+	if r.Method != http.MethodPost || r.URL.Path != "/api/test-tcp" || status != http.StatusOK || len(p.dialled) != 1 {
+		t.Errorf("%s %s: %d, and %q are dialled", r.Method, r.URL.Path, status, p.dialled)
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	scheme, host, _ := strings.Cut(origin, "://")
+	if kind != "application/json" || site != "" && site != "same-origin" || origin != "" && (host != r.Host || scheme == "") {
+		t.Errorf("%q is dialled for %q of %q from %q (%q)", p.dialled, kind, r.Host, origin, site)
+	}
+	if !slices.Contains(p.destinations(t), p.dialled[0]) {
+		t.Errorf("no traffic goes to %q", p.dialled)
+	}
+}
+
+// destinations are all that the topology has.
+func (p *played) destinations(t *testing.T) []string {
+	t.Helper()
+	var topology view.Topology
+	if err := json.Unmarshal(p.ask("GET", "/api/topology", basic("", "open sesame")).Body.Bytes(), &topology); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	at := func(address string, port int32) {
+		all = append(all, net.JoinHostPort(address, strconv.Itoa(int(port))))
+	}
+	for _, mux := range topology.Muxes {
+		for _, track := range mux.Tracks {
+			for _, address := range mux.Addresses {
+				at(address, track.Number)
+			}
+			for _, backend := range track.Backends {
+				at(backend.Address, backend.Port)
+			}
+		}
+	}
+	return all
+}
+
+// FuzzRequest reads any request off the wire. Whoever hasn't the token, or, where there is none, calls this machine by another
+// name than its own, is asked for it, refused, or told that the process is well.
+func FuzzRequest(f *testing.F) {
+	const to = " HTTP/1.1\r\nHost: localhost:8080\r\n"
+	token := "Authorization: Bearer open sesame\r\n"
+	body := `{"address":"192.0.2.7","port":80}`
+	post := "POST /api/test-tcp" + to + token + "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
+	for _, text := range []string{
+		"GET /" + to + "\r\n", "GET /main.js" + to + token + "\r\n", "GET /api/state" + to + token + "\r\n", "GET //x/../healthz" + to + "\r\n",
+		"GET /api/why?service=shop/web" + to + token + "\r\n", "GET /api/stream" + to + token + "Last-Event-ID: 1\r\n\r\n",
+		"GET /index.html" + to + token + "\r\n", "HEAD /api/topology" + to + token + "Range: bytes=0-1\r\n\r\n", "OPTIONS *" + to + "\r\n",
+		"GET /healthz HTTP/1.0\r\n\r\n", "CONNECT evil.example.com:443 HTTP/1.1\r\nHost: evil.example.com\r\n\r\n",
+		"GET /%5cevil.example.com/.. HTTP/1.1\r\nHost: x\r\nAuthorization: Basic OnNlc2FtZQ==\r\n\r\n",
+		post + "\r\n" + body, post + "Origin: http://localhost:8080\r\n\r\n" + body, post + "Origin: http://evil.example.com\r\n\r\n" + body,
+	} {
+		f.Add([]byte(text), true)
+		f.Add([]byte(text), false)
+	}
+	with, without := newPlayed(f, withToken), newPlayed(f)
+	f.Fuzz(func(t *testing.T, text []byte, guarded bool) {
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+		if err != nil {
+			return
+		}
+		p, refusal := without, http.StatusForbidden
+		if guarded {
+			p, refusal = with, http.StatusUnauthorized
+		}
+		healthy := r.Method != http.MethodPost && r.URL.Path == "/healthz"
+		admitted := guarded && carries(r.Header.Get("Authorization"), "open sesame") || !guarded && isHere(r.Host)
+		w := p.serve(t, r)
+		if admitted || healthy {
+			return
+		}
+		// What has no path is nowhere, and what can be written shorter is to be asked for so.
+		nowhere := w.Code == http.StatusNotFound && r.URL.Path == "" || w.Code == http.StatusBadRequest && r.RequestURI == "*"
+		moved := w.Code == http.StatusMovedPermanently || w.Code == http.StatusTemporaryRedirect
+		if w.Code != refusal && !moved && !nowhere || len(p.dialled) > 0 {
+			t.Errorf("status %d, %q dialled, and it isn't to be let in: %s", w.Code, p.dialled, w.Body)
+		}
+		if strings.Contains(w.Body.String()+w.Header().Get("Location"), "web") && !strings.Contains(string(text), "web") {
+			t.Errorf("it tells what there is: %s", w.Body)
+		}
+	})
+}
