@@ -34,14 +34,23 @@ func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, boo
 		}
 		return is, true
 	}
-	for i, note := range j.notes[:min(len(j.notes), maxNotes)] {
-		if i == 0 {
-			is.Reason, is.Message = string(note.reason), note.message
-			continue
+	if len(j.notes) > 0 {
+		messages := make([]string, 0, maxNotes+1)
+		for _, note := range j.notes[:min(len(j.notes), maxNotes+1)] {
+			messages = append(messages, p.textOf(note))
 		}
-		is.Message += "; " + note.message
+		is.Reason, is.Message = string(j.notes[0].reason), someOf(messages)
 	}
 	return is, true
+}
+
+// someOf has the first messages, and says that there are more: how many would be news each time.
+func someOf(messages []string) string {
+	text := strings.Join(messages[:min(len(messages), maxNotes)], "; ")
+	if len(messages) > maxNotes {
+		text += "; and more"
+	}
+	return text
 }
 
 // isWaiting is true for a channel of a frozen mux that was refused before: its numbers are claimed by now, and not on the

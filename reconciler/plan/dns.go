@@ -59,15 +59,21 @@ type gathering struct {
 	bytes   int
 }
 
-// askAll asks for all names: first for those that a namespace had, then for the others.
+// askAll asks for all names: first for those that a namespace had, then for the others. What a channel with problems asks
+// for may be no DNS name: it shares names that its namespace has without it.
 func (g *gathering) askAll(asking []*member) {
-	for _, incumbents := range [...]bool{true, false} {
+	type round func(c *member, name string) bool
+	had := func(c *member, name string) bool { return g.before[name] == c.Key.Namespace }
+	for _, asks := range [...]round{
+		had,
+		func(c *member, name string) bool { return !had(c, name) && len(c.Problems) == 0 },
+		func(c *member, name string) bool {
+			return !had(c, name) && len(c.Problems) > 0 && g.holders[name] == c.Key.Namespace
+		},
+	} {
 		for _, c := range asking {
-			if len(c.Problems) > 0 && !incumbents {
-				continue // what it asks for may be no DNS name
-			}
 			for _, name := range c.Hostnames {
-				if (g.before[name] == c.Key.Namespace) == incumbents {
+				if asks(c, name) {
 					g.ask(c, name)
 				}
 			}
@@ -93,13 +99,13 @@ func (g *gathering) ask(c *member, name string) {
 	switch holder := g.holders[name]; {
 	case holder == namespace:
 	case holder != "":
-		g.deny(c, MuxExternalDNSAnnotationConflict, textHostnameTaken(name, holder))
+		g.deny(c, MuxExternalDNSAnnotationConflict, denial{name: name, holder: holder})
 		return
 	case !had && !g.w.Mux.Hostnames.Allows(name, namespace):
-		g.deny(c, HostnameNotAllowed, textHostnameNotAllowed(name, g.w.Mux))
+		g.deny(c, HostnameNotAllowed, denial{name: name})
 		return
 	case g.bytes+len(name)+1 > maxHostnamesBytes:
-		g.deny(c, HostnameNotAllowed, textHostnamesFull(name))
+		g.deny(c, HostnameNotAllowed, denial{name: name, full: true})
 		return
 	default:
 		g.holders[name] = namespace
@@ -108,9 +114,9 @@ func (g *gathering) ask(c *member, name string) {
 	g.dns.of[c.Key] = append(g.dns.of[c.Key], name)
 }
 
-func (g *gathering) deny(c *member, reason validation.Reason, message string) {
+func (g *gathering) deny(c *member, reason validation.Reason, denied denial) {
 	j := &c.judgement
-	j.notes = append(j.notes, note{reason, message})
+	j.notes = append(j.notes, note{reason: reason, denied: denied})
 }
 
 // proxied is on if all channels that say anything say so. What the mux's owner set stays, and is said.

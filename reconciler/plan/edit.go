@@ -141,22 +141,33 @@ func (e *edit) keepNumbers() {
 	}
 }
 
-// renumber is for ports that were renamed and ask for another number at once: they have the old one until then.
+// renumber is for ports that were renamed and ask for something else at once: they have the old number until they get that,
+// or for good if any will do and it is one that could be picked.
 func (e *edit) renumber() {
-	for i := range e.wanted {
-		w := &e.wanted[i]
-		if w.has != nil || w.port.Name == "" {
-			continue
+	var still []wanted
+	for _, w := range e.wanted {
+		if w.has == nil && w.port.Name != "" {
+			w.has = e.takeOver(&w)
 		}
-		at := slices.IndexFunc(e.left, func(claim *Claim) bool {
-			return claim.Owner.Protocol == w.port.Protocol && claim.Port == w.port.Port
-		})
-		if at >= 0 {
-			w.has = e.left[at]
-			w.has.Owner = w.id(e.channel)
-			e.left = slices.Delete(e.left, at, at+1)
+		if w.has == nil || !e.satisfies(w.has, w.port) {
+			still = append(still, w)
 		}
 	}
+	e.wanted = still
+}
+
+// takeOver gives a port the claim of one that went, if that had the same number in the channel; nil if there is none.
+func (e *edit) takeOver(w *wanted) *Claim {
+	at := slices.IndexFunc(e.left, func(claim *Claim) bool {
+		return claim.Owner.Protocol == w.port.Protocol && claim.Port == w.port.Port
+	})
+	if at < 0 {
+		return nil
+	}
+	claim := e.left[at]
+	claim.Owner = w.id(e.channel)
+	e.left = slices.Delete(e.left, at, at+1)
+	return claim
 }
 
 // follow is true if a port was renamed, and has its number again.

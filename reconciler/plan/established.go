@@ -132,11 +132,10 @@ func (p *pass) name() {
 // wasThere is true for a claim whose channel says so: that is written after its port came to the mux.
 func (p *pass) wasThere(claim *Claim) bool {
 	c := p.byKey[claim.Owner.Channel]
-	if c == nil || c.PortsNote == "" {
+	if c == nil {
 		return false
 	}
-	told, _ := validation.ParsePorts(c.PortsNote)
-	return slices.ContainsFunc(told, func(m validation.PortMapping) bool {
+	return slices.ContainsFunc(c.Recorded, func(m validation.PortMapping) bool {
 		return m.Public == claim.Public && !slices.ContainsFunc(c.claims, func(other *Claim) bool {
 			return other != claim && other.State != InGrace && other.Owner.Name == m.Name && other.Public == m.Public
 		}) // else it says so of that one
@@ -151,31 +150,76 @@ func (p *pass) another(claim *Claim) bool {
 	})
 }
 
-// unrefuse takes back what the API server refused: claims that never got onto the mux go, and what their channels
-// had before, which is still there, holds again. Any other port that isn't on the mux was taken off it by somebody, and
-// comes back, if not now, then later: its number stays its channel's.
+// unrefuse takes back what the API server refused: claims that never got onto the mux are let go, as any are, and what their
+// channels had before, which is still there, holds again. Another process may be about to get those ports onto the mux all the same:
+// so it is stamped before they are forgotten, and what got there meanwhile holds, too. Any other port that isn't on the mux was taken
+// off it by somebody, and comes back, if not now, then later: its number stays its channel's.
 func (p *pass) unrefuse() {
 	var gone []*Claim
+	var moved []Claim
 	for key, slots := range p.w.Unpublished {
-		var never []*Claim
+		never := map[*Claim]bool{}
 		for _, claim := range p.claimsOf(key) {
-			switch {
-			case claim.State != Held || p.live.has(claim) || !slices.Contains(slots, claim.Slot()):
+			switch refused := slices.Contains(slots, claim.Slot()); {
+			case !refused || claim.State == InGrace || claim.State == Held && p.live.has(claim):
+			case p.live.has(claim):
+				claim.State = Held
+			case claim.State == Releasing:
+				if !p.wasThere(claim) {
+					p.takenBack[claim] = true
+				}
 			case p.wasThere(claim):
 				p.leftOff[claim] = true
 			default:
-				never = append(never, claim)
+				never[claim] = true
 			}
 		}
-		for _, claim := range p.claimsOf(key) {
-			if len(never) > 0 && claim.State == Releasing && p.live.has(claim) {
-				claim.State = Held
-			}
+		if len(never) > 0 {
+			back, from := p.takeBack(p.claimsOf(key), never)
+			gone, moved = append(gone, back...), append(moved, from...)
 		}
-		gone = append(gone, never...)
 	}
 	p.forget(gone...)
-	for _, claim := range gone {
-		p.table.leave(claim.Slot())
+	slices.SortFunc(moved, compareClaims) // the map has no order
+	for i := range moved {
+		p.takenBack[&moved[i]] = true
+		p.add(&moved[i])
 	}
+}
+
+// takeBack has a channel's claims be as they were before an edit of which something was refused: it is all or nothing, and what
+// one port was to leave may have been promised to another one. It returns those that are other ones' numbers again, and claims to
+// numbers that were to be moved to, to be let go.
+func (p *pass) takeBack(claims []*Claim, never map[*Claim]bool) (gone []*Claim, moved []Claim) {
+	mine := make(map[Slot]bool, len(claims))
+	for _, claim := range claims {
+		mine[claim.Slot()] = true
+	}
+	from, back := map[*Claim]int32{}, map[Slot]bool{}
+	for _, claim := range claims {
+		there := p.live.named(claim.MuxName)
+		if claim.State == Held && !p.live.has(claim) && there != nil && slotOf(there).Protocol == claim.Owner.Protocol && mine[slotOf(there)] {
+			from[claim], back[slotOf(there)] = there.Port, true
+		}
+	}
+	for _, claim := range claims {
+		number, moves := from[claim]
+		switch {
+		case moves:
+			if !back[claim.Slot()] {
+				to := *claim
+				to.State = Releasing
+				moved = append(moved, to)
+			}
+			claim.Public = number
+		case back[claim.Slot()]:
+			gone = append(gone, claim)
+		case never[claim]:
+			claim.State = Releasing
+			p.takenBack[claim] = true
+		case claim.State == Releasing && p.live.has(claim):
+			claim.State = Held
+		}
+	}
+	return gone, moved
 }

@@ -76,7 +76,7 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 	case len(j.notes) > 0:
 		var events []Event
 		for _, note := range j.notes[:min(len(j.notes), maxNotes)] {
-			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: note.message})
+			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: p.textOf(note)})
 		}
 		return events
 	case before != nil && before.Status == metav1.ConditionFalse:
@@ -126,5 +126,5 @@ func problems(found []validation.Problem) (validation.Reason, string) {
 	for i := range found {
 		messages = append(messages, found[i].Message)
 	}
-	return found[0].Reason, listed(messages[:min(len(messages), maxNotes)], "; ")
+	return found[0].Reason, someOf(messages)
 }

@@ -43,3 +43,31 @@ func Recount(w World) error {
 	}
 	return nil
 }
+
+// HeldNotes is how many bytes of text a pass keeps in mind to tell of channels.
+func HeldNotes(w World) int {
+	held := 0
+	for _, c := range decide(&w).sorted {
+		for _, note := range c.notes {
+			held += len(note.message) + len(note.denied.name) + len(note.denied.holder)
+		}
+	}
+	return held
+}
+
+// SettingsTold are the sentences with a setting of the mux in them, by what they are about.
+func SettingsTold(mux *ObservedMux) map[string]string {
+	slot := Slot{Number: 2, Protocol: corev1.ProtocolTCP}
+	static := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Static}
+	picked := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Auto}
+	return map[string]string{
+		"a name":                      textHostnameNotAllowed("www.example.com", mux),
+		"a namespace":                 textNamespace(mux, "else"),
+		"a number":                    textNotExplicit("http", slot, mux),
+		"no number":                   textExhausted("http", slot.Protocol, mux),
+		"a number asked for":          textOutOfRange(static, mux),
+		"a number picked":             textOutOfRange(picked, mux),
+		"few numbers":                 textNearlyUsedUp(mux, slot.Protocol, 3),
+		"a namespace no longer there": textDetached(mux, "1 channel (app/web)"),
+	}
+}

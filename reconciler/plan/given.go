@@ -88,6 +88,7 @@ func (g *grant) untake(it *given) {
 // commit makes it so: what moved away is let go, unless its number went to another port of the same channel.
 func (g *grant) commit() {
 	for _, it := range g.got {
+		g.table.names[it.claim.MuxName] = it.claim // no longer the one that moves away
 		if it.fresh {
 			g.add(it.claim)
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 )
 
 // incumbents goes over all claims that were there before, and decides which of them stay. Whoever has ports keeps them
@@ -33,10 +34,16 @@ func (p *pass) incumbents() {
 	}
 }
 
+// goneSoon is when a mux is looked at again that keeps ports for a channel only because its status couldn't be written.
+const goneSoon = time.Second
+
 // absentees are owners of claims that aren't among the channels. Not to see somebody doesn't mean that they are gone:
 // they keep what they have until a live read says so.
 func (p *pass) absentees() {
 	for key, claims := range p.absent {
+		if p.w.Stuck[key] && slices.ContainsFunc(claims, p.published) {
+			p.lookAgain(p.now.Add(goneSoon)) // nobody waits for its status once it is known to be gone
+		}
 		if !slices.ContainsFunc(claims, (*Claim).held) {
 			continue
 		}

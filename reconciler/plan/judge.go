@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +30,28 @@ type judgement struct {
 // note is something to say of a channel that was accepted all the same.
 type note struct {
 	reason  validation.Reason
-	message string
+	message string // none if a name was denied
+	denied  denial
+}
+
+// denial is of a DNS name that isn't gathered. A channel may have dozens, few of which are told: each becomes a sentence
+// only then, or a pass would hold more text than it was given.
+type denial struct {
+	name   string
+	holder string // the namespace that has it, if one does
+	full   bool   // there is no room for more
+}
+
+func (p *pass) textOf(n note) string {
+	switch {
+	case n.message != "":
+		return n.message
+	case n.denied.holder != "":
+		return textHostnameTaken(n.denied.name, n.denied.holder)
+	case n.denied.full:
+		return textHostnamesFull(n.denied.name)
+	}
+	return textHostnameNotAllowed(n.denied.name, p.w.Mux)
 }
 
 // refusal says why a channel doesn't get what it asks for.
@@ -59,11 +81,11 @@ func (p *pass) accept(c *member) {
 		}
 	}
 	if claim := p.lacks(c); claim != nil {
-		j.notes = append(j.notes, note{MuxPatchRefused, textLeftOff(claim, p.w.Key, p.w.Refused[c.Key])})
+		j.notes = append(j.notes, note{reason: MuxPatchRefused, message: textLeftOff(claim, p.w.Key, p.w.Refused[c.Key])})
 	}
 	slices.SortFunc(outside, func(a, b *Claim) int { return compareClaims(*a, *b) })
-	for _, claim := range outside {
-		j.notes = append(j.notes, note{OutOfRange, textOutOfRange(claim, p.w.Mux)})
+	for _, claim := range outside[:min(len(outside), maxNotes+1)] { // one too many tells that there are more
+		j.notes = append(j.notes, note{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
 	}
 }
 
@@ -79,48 +101,54 @@ func (p *pass) refuse(c *member, no *refusal) {
 	j.accepted, j.reason, j.message, j.refusal = false, no.reason, no.message, no
 }
 
-// deferrals are of channels that were refused what is free once this pass is done. Whoever is told no meanwhile would
-// be told yes right after.
+// deferrals are of channels that were refused what is free once this pass is done.
 func (p *pass) deferrals() {
-	for _, c := range p.sorted {
-		j := &c.judgement
-		if j.refusal == nil {
-			continue
+	goes := maps.Clone(p.table.leaving)
+	for _, claim := range p.claims {
+		if p.leaves(claim) {
+			goes[claim.Slot()] = true
 		}
-		if p.passes(j.refusal, types.NamespacedName{}) {
+	}
+	p.deferTo(goes)
+	for _, c := range p.sorted {
+		if no := c.judgement.refusal; no != nil && !no.until.IsZero() {
+			p.lookAgain(no.until)
+		}
+	}
+}
+
+// deferTo says nothing of refusals that the next pass takes back, because of slots that are free by then: whoever is told no
+// meanwhile would be told yes right after.
+func (p *pass) deferTo(free map[Slot]bool) {
+	picks := map[corev1.Protocol]bool{}
+	for slot := range free {
+		picks[slot.Protocol] = picks[slot.Protocol] || p.w.Mux.Auto.Contains(slot.Number)
+	}
+	for _, c := range p.sorted {
+		if j := &c.judgement; j.refusal != nil && (free[j.refusal.slot] || picks[j.refusal.usedUp]) {
 			j.deferred = true
 			p.lookAgain(p.now)
-		}
-		if !j.refusal.until.IsZero() {
-			p.lookAgain(j.refusal.until)
 		}
 	}
 }
 
 // passes is true if what stands in the way is gone once this pass is done, and isn't the channel's own.
 func (p *pass) passes(no *refusal, own types.NamespacedName) bool {
-	if no.slot.Number != 0 {
-		holder := p.table.holders.at(no.slot)
-		return holder != nil && p.leaves(holder) && holder.Owner.Channel != own || p.table.leaving[no.slot]
-	}
+	goes := func(claim *Claim) bool { return p.leaves(claim) && claim.Owner.Channel != own }
 	if no.usedUp == "" {
-		return false
+		holder := p.table.holders.at(no.slot)
+		return holder != nil && goes(holder) || p.table.leaving[no.slot]
 	}
-	for _, claim := range p.claims {
-		if claim.Owner.Protocol == no.usedUp && claim.Owner.Channel != own && p.leaves(claim) &&
-			p.w.Mux.Auto.Contains(claim.Public) {
-			return true
-		}
-	}
+	picked := func(slot Slot) bool { return slot.Protocol == no.usedUp && p.w.Mux.Auto.Contains(slot.Number) }
 	for slot := range p.table.leaving {
-		if slot.Protocol == no.usedUp && p.w.Mux.Auto.Contains(slot.Number) {
+		if picked(slot) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(p.claims, func(claim *Claim) bool { return goes(claim) && picked(claim.Slot()) })
 }
 
 // leaves is true if a claim's number is free once this pass is done.
 func (p *pass) leaves(claim *Claim) bool {
-	return claim.State == Releasing && p.w.Mux.Grace == 0 && !p.published(claim)
+	return claim.State == Releasing && (p.w.Mux.Grace == 0 || p.takenBack[claim]) && !p.published(claim)
 }

@@ -146,15 +146,16 @@ func textDisabled(key string, holds bool) string {
 }
 
 func textHostnameNotAllowed(name string, mux *ObservedMux) string {
-	return fmt.Sprintf("%s isn't gathered: the mux %s allows %s", name, mux.Key, mux.Hostnames)
+	return fmt.Sprintf("%s isn't gathered: the mux %s allows %s: take a name of those, or ask its owner", name, mux.Key,
+		mux.Hostnames.Brief())
 }
 
 func textHostnameTaken(name, holder string) string {
-	return fmt.Sprintf("%s isn't gathered: namespace %s has it", name, holder)
+	return fmt.Sprintf("%s isn't gathered: namespace %s has it: take another name, or wait until no channel there asks for it", name, holder)
 }
 
 func textHostnamesFull(name string) string {
-	return fmt.Sprintf("%s isn't gathered: the mux has as many names as fit into an annotation", name)
+	return fmt.Sprintf("%s isn't gathered: the mux has as many names as fit into an annotation: take others off, or use another mux", name)
 }
 
 func textProxiedConflict(now, wish validation.Switch) string {

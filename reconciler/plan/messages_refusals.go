@@ -14,7 +14,7 @@ import (
 
 func textNamespace(mux *ObservedMux, namespace string) string {
 	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",
-		namespace, mux.Key, mux.Namespaces)
+		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
 func textRefused(words string) string {
@@ -70,7 +70,7 @@ func textPlaceholderProtocol(mux *ObservedMux, asked corev1.Protocol, key string
 
 func textNotExplicit(port string, slot Slot, mux *ObservedMux) string {
 	return fmt.Sprintf("port %q asks for %s; on the mux %s, numbers may be asked for in %s: take one of them, or auto",
-		port, slot, mux.Key, mux.Explicit)
+		port, slot, mux.Key, mux.Explicit.Brief())
 }
 
 func textForeign(port string, slot Slot, name string) string {
@@ -114,7 +114,7 @@ func textNoRange(port string, mux *ObservedMux, key string) string {
 
 func textExhausted(port string, protocol corev1.Protocol, mux *ObservedMux) string {
 	return fmt.Sprintf("port %q asks for auto, and no number of %s is free for %s on the mux %s: widen its port-range, or "+
-		"free some", port, mux.Auto, protocol, mux.Key)
+		"free some", port, mux.Auto.Brief(), protocol, mux.Key)
 }
 
 func textOutOfRange(claim *Claim, mux *ObservedMux) string {
@@ -128,8 +128,8 @@ func textOutOfRange(claim *Claim, mux *ObservedMux) string {
 	}
 	if claim.Source == Static {
 		return fmt.Sprintf("port %q keeps %s, which is outside of %s now; made anew, the channel would be refused: ask for a number of "+
-			"these, or for auto", claim.Owner.Name, claim.Slot(), allowed)
+			"these, or for auto", claim.Owner.Name, claim.Slot(), allowed.Brief())
 	}
 	return fmt.Sprintf("port %q keeps %s, which is outside of %s now; another comes when the channel is made anew",
-		claim.Owner.Name, claim.Slot(), allowed)
+		claim.Owner.Name, claim.Slot(), allowed.Brief())
 }

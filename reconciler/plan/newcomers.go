@@ -6,10 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// mostRounds bounds how often newcomers are gone over. Without it, thousands that wait for a number, of which there is none,
+// would take the last places under the caps a few at a time, and nothing else would be decided for as long.
+const mostRounds = 8
+
 // newcomers gives channels that have nothing all that they ask for, or nothing. First every channel, in its turn, gets
 // its place under the caps and the numbers that it asks for; then those that let us pick get theirs. One that fails
-// then leaves what it got: if that was why another was refused, all is done again without it. Who was refused on the
-// way is asked once more at the end.
+// then leaves what it got: if that was why another was refused, all is done again without it, mostRounds times at most. Who was
+// refused on the way is asked once more at the end.
 func (p *pass) newcomers() {
 	var asking []*member
 	for _, c := range p.sorted {
@@ -24,8 +28,8 @@ func (p *pass) newcomers() {
 		}
 	}
 	left := waiting
-	for {
-		failed := p.round(left)
+	for rounds := 1; ; rounds++ {
+		failed := p.round(left, rounds == mostRounds)
 		if len(failed) == 0 {
 			break
 		}
@@ -89,8 +93,9 @@ func (p *pass) admit(c *member) *grant {
 	return nil
 }
 
-// round grants what can be granted. If it returns channels, all was taken back, and they aren't to be tried again.
-func (p *pass) round(waiting []*grant) map[types.NamespacedName]bool {
+// round grants what can be granted. If it returns channels, all was taken back, and they aren't to be tried again. The last one
+// returns none.
+func (p *pass) round(waiting []*grant, last bool) map[types.NamespacedName]bool {
 	var refused []*refusal
 	var picking []*grant
 	for _, g := range waiting {
@@ -112,7 +117,7 @@ func (p *pass) round(waiting []*grant) map[types.NamespacedName]bool {
 		granted = append(granted, g)
 	}
 	harmed := func(no *refusal) bool { return no.full || failed[no.holder] }
-	if len(failed) > 0 && slices.ContainsFunc(refused, harmed) {
+	if len(failed) > 0 && !last && slices.ContainsFunc(refused, harmed) {
 		for _, g := range granted {
 			g.undo()
 		}

@@ -26,12 +26,8 @@ func (p *pass) writeNotes(published []*Claim) notes {
 		return notes{}
 	}
 	keys := p.carried()
-	names := 0
-	for _, gathered := range p.dns.of {
-		names += len(gathered)
-	}
 	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), len(published))
-	if names > 0 {
+	if names := len(p.dns.holders); names > 0 {
 		summary += fmt.Sprintf(" | %d DNS name(s)", names)
 	}
 	return notes{channels: channelList(keys), topology: p.topology(keys), summary: summary}

@@ -80,7 +80,7 @@ type table struct {
 	foreign map[Slot]string // names of ports that aren't ours
 	taken   map[corev1.Protocol]*numbers
 	names   map[string]*Claim // port names in use on the mux, and whose they are; nil for foreign ones
-	// leaving are numbers of no claim that are still on the mux, or in the ledger, and aren't once the pass is done.
+	// leaving are numbers of no claim that are still on the mux, and aren't once the pass is done.
 	leaving map[Slot]bool
 }
 

@@ -30,7 +30,8 @@ type pass struct {
 
 	contested bool // what somebody changed on the mux stays for now
 	// leftOff are claims whose ports somebody took off the mux, and the API server doesn't take back.
-	leftOff map[*Claim]bool
+	leftOff   map[*Claim]bool
+	takenBack map[*Claim]bool // claims that the API server refused, and that never were on the mux
 
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state
@@ -61,18 +62,19 @@ type pass struct {
 func begin(w *World) *pass {
 	n := len(w.Channels)
 	p := &pass{
-		w:        w,
-		now:      w.Now.UTC().Truncate(time.Second),
-		byKey:    make(map[types.NamespacedName]*member, n),
-		absent:   map[types.NamespacedName][]*Claim{},
-		table:    newTable(len(w.Ledger.Ledger.Claims)),
-		heldBy:   map[string]int{},
-		carrying: map[corev1.Protocol]int{},
-		said:     sayingsOf(w.Key),
-		ink:      &inkpad{},
-		leftOff:  map[*Claim]bool{},
-		has:      map[types.NamespacedName]map[PortID]*Claim{},
-		plan:     &Plan{Mux: w.Key, InPlace: make(map[types.NamespacedName]Fingerprint, n+1)},
+		w:         w,
+		now:       w.Now.UTC().Truncate(time.Second),
+		byKey:     make(map[types.NamespacedName]*member, n),
+		absent:    map[types.NamespacedName][]*Claim{},
+		table:     newTable(len(w.Ledger.Ledger.Claims)),
+		heldBy:    map[string]int{},
+		carrying:  map[corev1.Protocol]int{},
+		said:      sayingsOf(w.Key),
+		ink:       &inkpad{},
+		leftOff:   map[*Claim]bool{},
+		takenBack: map[*Claim]bool{},
+		has:       map[types.NamespacedName]map[PortID]*Claim{},
+		plan:      &Plan{Mux: w.Key, InPlace: make(map[types.NamespacedName]Fingerprint, n+1)},
 	}
 	members := make([]member, n)
 	for i := range w.Channels {

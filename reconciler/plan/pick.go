@@ -52,7 +52,7 @@ func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
 // spare is a number in range that is still held for another port of the channel.
 func (g *grant) spare(w *wanted) *Claim {
 	for _, claim := range g.channel.claims {
-		if claim.State != Held && claim.Owner.Protocol == w.port.Protocol && g.w.Mux.Auto.Contains(claim.Public) {
+		if claim.Owner.Protocol == w.port.Protocol && g.spared(claim) {
 			return claim
 		}
 	}
@@ -63,12 +63,18 @@ func (g *grant) spare(w *wanted) *Claim {
 func (g *grant) former(w *wanted) *Claim {
 	var found *Claim
 	for _, claim := range g.channel.claims {
-		if claim.State != Held && claim.Owner == w.id(g.channel) && g.w.Mux.Auto.Contains(claim.Public) &&
-			(found == nil || claim.Until.After(found.Until)) {
+		if claim.Owner == w.id(g.channel) && g.spared(claim) && (found == nil || claim.Until.After(found.Until)) {
 			found = claim
 		}
 	}
 	return found
+}
+
+// spared is true for a claim that was let go, and whose number can be picked again: it is in range, and nobody has put a
+// port of his own there since it came off.
+func (g *grant) spared(claim *Claim) bool {
+	_, foreign := g.table.foreign[claim.Slot()]
+	return claim.State != Held && !foreign && g.w.Mux.Auto.Contains(claim.Public)
 }
 
 // pair gives ports that share their number under several protocols one public number, if one is free under all.

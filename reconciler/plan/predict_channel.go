@@ -73,22 +73,23 @@ func (p *pass) awaitsGuess(no *refusal) bool {
 
 // refusal tells of a channel that won't get what it asks for, unless it was told before.
 func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool) []Prediction {
-	if before != nil && !before.Disabled {
-		was := o.try(before)
-		if was.refused && was.reason == now.reason && was.message == now.message {
-			return nil
-		}
+	was := o.tried(before)
+	if was.refused && was.reason == now.reason && was.message == now.message {
+		return nil
 	}
 	said := Prediction{
 		Problem: validation.Problem{Reason: now.reason, Field: "spec.loadBalancerClass", Message: now.message},
 		Effect:  textNothing(),
-		Proven:  o.proves(after, now),
 	}
+	switch {
+	case now.attached:
+		said.Effect = textKeeps()
+	case o.mayHold(before, now):
+		said.Effect = textUnlessHeld()
+	}
+	said.Proven = !o.mayHold(before, now) && !o.mends(before, after, was, now) && o.proves(after, now)
 	if hide && now.reason == NamespaceNotAllowed {
 		said.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
-	}
-	if now.attached {
-		said.Effect = textKeeps()
 	}
 	if no := now.judgement.refusal; no != nil {
 		said.Field, said.Port = o.asked(after, no)
@@ -100,19 +101,6 @@ func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool
 		}
 	}
 	return []Prediction{said}
-}
-
-// proves is true if the ports that are on the mux are enough to refuse the channel. A mux that is missing may be made a
-// moment later, and one that waits is mended: neither is the channel's fault.
-func (o *Outlook) proves(c *ObservedChannel, now outcome) bool {
-	if now.reason == MuxNotFound || now.reason == Waiting {
-		return false
-	}
-	if len(o.coming) == 0 {
-		return true
-	}
-	bare := o.tryAmong(c, o.onMux)
-	return bare.refused && bare.reason == now.reason
 }
 
 // asked is the part of the channel that asks for what is refused, and its port if it is one.
@@ -166,10 +154,10 @@ func (o *Outlook) ungathered(before *ObservedChannel, now outcome) []Prediction 
 		was = o.try(before).notes
 	}
 	var said []Prediction
-	for _, note := range now.notes[:min(len(now.notes), maxNotes)] {
-		if note.reason == HostnameNotAllowed && !slices.Contains(was, note) {
+	for _, note := range now.notes {
+		if note.reason == HostnameNotAllowed && len(said) < maxNotes && !slices.Contains(was, note) {
 			said = append(said, Prediction{Problem: validation.Problem{
-				Reason: note.reason, Field: "metadata.annotations[" + o.world.Keys.ChannelHostname + "]", Message: note.message,
+				Reason: note.reason, Field: "metadata.annotations[" + o.world.Keys.ChannelHostname + "]", Message: now.textOf(note),
 			}})
 		}
 	}

@@ -16,6 +16,8 @@ import (
 
 func textNothing() string { return "it will get no port" }
 
+func textUnlessHeld() string { return "it will get no port, unless its numbers are held for it" }
+
 func textKeeps() string { return "it will keep the ports it has" }
 
 func textHiddenHolder(port string, slot Slot) string {
@@ -42,7 +44,7 @@ func textQuotaNearlyFull(mux *ObservedMux, namespace string, left int) string {
 
 func textNearlyUsedUp(mux *ObservedMux, protocol corev1.Protocol, left int) string {
 	return fmt.Sprintf("after this the mux %s has %s left for %s in %s: have its port-range widened in time",
-		mux.Key, counted(left, "number"), protocol, mux.Auto)
+		mux.Key, counted(left, "number"), protocol, mux.Auto.Brief())
 }
 
 // counted reads "no port", "1 port", "2 ports". What is below its limit already has none left.
@@ -77,7 +79,7 @@ func textPortsDroppedPaused(ports int, channels, key string) string {
 
 func textDetached(mux *ObservedMux, channels string) string {
 	return fmt.Sprintf("shuts out %s, which will lose address and ports: to keep them, allow their namespaces beside %s",
-		channels, mux.Namespaces)
+		channels, mux.Namespaces.Brief())
 }
 
 // textChannels reads "3 channels (app/a, app/b, ...)".

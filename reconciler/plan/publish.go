@@ -84,7 +84,7 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
 	newcomer := map[types.NamespacedName]bool{}
 	for _, claim := range published {
-		if p.live.bySlot.at(claim.Slot()) == nil {
+		if _, known := newcomer[claim.Owner.Channel]; !known && p.live.bySlot.at(claim.Slot()) == nil {
 			newcomer[claim.Owner.Channel] = !slices.ContainsFunc(p.claimsOf(claim.Owner.Channel), func(has *Claim) bool {
 				return p.live.has(has) || p.wasThere(has)
 			})

@@ -30,7 +30,7 @@ func (p *pass) rebuild(edited []Claim) []Claim {
 // explainPorts claims the ports that are on the mux, and that aren't among the claims known.
 func (p *pass) explainPorts(edited, known []Claim) *rebuilding {
 	r := &rebuilding{
-		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, notes: map[Slot][]portOf{},
+		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, former: map[string]types.NamespacedName{}, told: map[types.NamespacedName]*told{}, notes: map[Slot][]portOf{},
 		slots: map[Slot]bool{}, owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
@@ -55,9 +55,11 @@ func (p *pass) explainPorts(edited, known []Claim) *rebuilding {
 
 type rebuilding struct {
 	*pass
-	edited  map[string]Claim    // claims in force, by the name on the mux
-	derived map[string][]portOf // channels' ports, by both derived names
-	notes   map[Slot][]portOf   // channels' ports, by what their channels say they have, and may
+	edited  map[string]Claim                // claims in force, by the name on the mux
+	derived map[string][]portOf             // channels' ports, by both derived names
+	former  map[string]types.NamespacedName // channels, by the names of all ports that they say they have had
+	told    map[types.NamespacedName]*told  // what channels say, of those that say anything
+	notes   map[Slot][]portOf               // channels' ports, by what their channels say they have, and may
 	claims  []Claim
 
 	slots       map[Slot]bool
@@ -87,11 +89,16 @@ func (r *rebuilding) index(edited []Claim) {
 				r.derived[name] = append(r.derived[name], port)
 			}
 		}
+		if len(c.Recorded) == 0 {
+			continue
+		}
 		for _, recorded := range c.Recorded {
-			if port := r.may(c, recorded); port != nil {
-				slot := Slot{recorded.Public, port.Protocol}
-				r.notes[slot] = append(r.notes[slot], portOf{c, port})
-			}
+			had := PortID{Channel: c.Key, Name: recorded.Name}
+			r.former[derivedName(had)] = c.Key // an older name can be met on purpose
+		}
+		r.told[c.Key] = r.tell(c)
+		for slot, ports := range r.told[c.Key].at {
+			r.notes[slot] = append(r.notes[slot], ports...)
 		}
 	}
 }
@@ -147,29 +154,34 @@ func (r *rebuilding) tellApart(ports []portOf, port *corev1.ServicePort) (Claim,
 // renamed is another port of the channel than the one that a name on the mux is derived from, if the channel says so of them both:
 // that one was renamed, and kept the name on the mux, and the other one came later, under the name that was free in the spec.
 func (r *rebuilding) renamed(named portOf, live *corev1.ServicePort) portOf {
-	was, of := named, map[*validation.ChannelPort]int32{}
-	for _, recorded := range named.channel.Recorded {
-		if port := r.may(named.channel, recorded); port != nil {
-			of[port] = recorded.Public
-			if o := (portOf{named.channel, port}); recorded.Public == live.Port && port.Protocol == named.port.Protocol && !r.owners[o.id()] {
-				was = o
-			}
+	told := r.told[named.channel.Key]
+	if told == nil {
+		return named
+	}
+	was := named
+	for _, o := range told.at[Slot{live.Port, named.port.Protocol}] {
+		if !r.owners[o.id()] {
+			was = o
 		}
 	}
-	if elsewhere := of[named.port]; elsewhere == 0 || elsewhere == live.Port || r.live.bySlot.at(Slot{elsewhere, named.port.Protocol}) == nil {
+	if elsewhere := told.of[named.port]; elsewhere == 0 || elsewhere == live.Port || r.live.bySlot.at(Slot{elsewhere, named.port.Protocol}) == nil {
 		return named
 	}
 	return was
 }
 
 // byNote says whose a live port is by what a channel says, where no name tells. A name tells even if the channel that it is
-// of has changed that port's protocol since.
+// of has changed that port's protocol since, or dropped it.
 func (r *rebuilding) byNote(port *corev1.ServicePort) (Claim, bool) {
 	_, recorded := r.w.Records[port.Name]
 	if recorded || !looksOurs(port.Name) || len(r.candidates(port.Name)) > 0 {
 		return Claim{}, false
 	}
-	return r.onlyOne(r.fit(r.notes[slotOf(port)], port), port)
+	fit := r.fit(r.notes[slotOf(port)], port)
+	if of, told := r.former[port.Name]; told {
+		fit = only(fit, func(o portOf) bool { return o.channel.Key == of })
+	}
+	return r.onlyOne(fit, port)
 }
 
 // fit are those that have the port's protocol, and no claim yet.

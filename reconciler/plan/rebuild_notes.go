@@ -33,7 +33,7 @@ func (r *rebuilding) noted(c *member) (noted []Claim, all bool) {
 		}
 		recorded, found := public[port.port.Name]
 		slot := Slot{recorded.Public, port.port.Protocol}
-		if !found || r.may(c, recorded) != port.port || r.slots[slot] || r.unexplained[slot] || !r.mayAsk(port.port) {
+		if !found || r.may(r.told[c.Key], recorded) != port.port || r.slots[slot] || r.unexplained[slot] || !r.mayAsk(port.port) {
 			all = false
 			continue
 		}
@@ -78,14 +78,33 @@ func (r *rebuilding) mayAsk(port *validation.ChannelPort) bool {
 	return port.Request.Kind == validation.Auto || r.w.Mux.Explicit.Contains(port.Request.Number)
 }
 
-// may returns the port that a channel says has a number, if it could ask for that number today. Its owner writes that
-// note as well as we do.
-func (r *rebuilding) may(c *member, recorded validation.PortMapping) *validation.ChannelPort {
+// told is what a channel says of its ports, as far as it could ask for that today. Its owner writes that note as well as we do.
+type told struct {
+	named map[string][]*validation.ChannelPort
+	of    map[*validation.ChannelPort]int32 // the number that it says last
+	at    map[Slot][]portOf
+}
+
+func (r *rebuilding) tell(c *member) *told {
+	t := &told{
+		named: make(map[string][]*validation.ChannelPort, len(c.Ports)), of: map[*validation.ChannelPort]int32{}, at: map[Slot][]portOf{},
+	}
 	for i := range c.Ports {
 		port := &c.Ports[i]
-		if port.Name != recorded.Name {
-			continue
+		t.named[port.Name] = append(t.named[port.Name], port)
+	}
+	for _, recorded := range c.Recorded {
+		if port := r.may(t, recorded); port != nil {
+			slot := Slot{recorded.Public, port.Protocol}
+			t.of[port], t.at[slot] = recorded.Public, append(t.at[slot], portOf{c, port})
 		}
+	}
+	return t
+}
+
+// may returns the port that a channel says has a number, if it could ask for that number today.
+func (r *rebuilding) may(t *told, recorded validation.PortMapping) *validation.ChannelPort {
+	for _, port := range t.named[recorded.Name] {
 		switch port.Request.Kind {
 		case validation.Own, validation.Number:
 			if port.Request.Number == recorded.Public {

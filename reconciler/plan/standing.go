@@ -64,11 +64,11 @@ func (p *pass) freeze(freeze *Freeze, before *established) {
 // keepOn leaves a channel what it holds, and says so if it asks for something else by now.
 func (p *pass) keepOn(c *member, freeze *Freeze) {
 	j, edited := &c.judgement, p.edited(c)
-	if c.Disabled && len(c.Address) == 0 {
-		j.reason, j.message = Disabled, textDisabled(p.w.Keys.Disabled, true)
+	j.attached = p.reached(c, edited)
+	if shows := j.attached && len(c.Address) > 0 && len(p.w.Mux.Address) > 0; c.Disabled && !shows {
+		j.reason, j.message, j.attached = Disabled, textDisabled(p.w.Keys.Disabled, true), false
 		return
 	}
-	j.attached = p.reached(c, edited)
 	j.carryOn = j.attached || !edited
 	switch {
 	case edited && j.attached:
@@ -128,12 +128,13 @@ func (p *pass) inForce(c *member) bool {
 }
 
 // reached is true if the channel may show the mux's address while nothing is decided: all that it holds is on the mux, or
-// some of it still is. One that asks for something else may be another one, that has the name of who holds it.
+// some of it still is, be it under another of its numbers, as where two were to be exchanged. One that asks for something else may be another one, that has the name of who holds it.
 func (p *pass) reached(c *member, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {
 		has := p.live.has(claim) // what was to go is still there, too
-		some, all = some || has, all && (has || claim.State != Held)
+		some = some || has || p.leadsTo(c.Key, p.live.bySlot.at(claim.Slot()))
+		all = all && (has || claim.State != Held)
 	}
 	return all && !edited || some && p.showed(c)
 }

@@ -88,7 +88,7 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 		for i := range was.ledger.Claims {
 			old := &was.ledger.Claims[i]
 			is := claims[old.Slot()]
-			if is != nil && is.Owner.Channel != old.Owner.Channel && !w.graceOver(old) {
+			if is != nil && is.Owner.Channel != old.Owner.Channel && !w.graceOver(was.ledger, old) {
 				return fmt.Errorf("%s goes from %s (%s) to %s at once", old.Slot(), old.Owner.Channel, old.State, is.Owner.Channel)
 			}
 		}
@@ -153,15 +153,34 @@ func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.N
 	return nil
 }
 
-func (w *watch) graceOver(old *plan.Claim) bool {
+func (w *watch) graceOver(before *plan.Ledger, old *plan.Claim) bool {
 	if old.State != plan.InGrace {
 		return false
+	}
+	if w.tooManyGraces(before, old.Owner.Channel.Namespace) {
+		return true
 	}
 	until := w.world.Now.Add(w.mux.Grace)
 	if old.Until.Before(until) {
 		until = old.Until
 	}
 	return !until.After(w.world.Now)
+}
+
+// tooManyGraces is true where not all graces of a namespace can stay: it has more of them than it may have ports, or all
+// have more than the mux may.
+func (w *watch) tooManyGraces(before *plan.Ledger, namespace string) bool {
+	all, own := 0, 0
+	for i := range before.Claims {
+		if claim := &before.Claims[i]; claim.State == plan.InGrace {
+			all++
+			if claim.Owner.Channel.Namespace == namespace {
+				own++
+			}
+		}
+	}
+	quota := w.mux.CapPerNamespace
+	return all > w.mux.Cap.Ports || quota > 0 && own > quota
 }
 
 // mayGo is true if the owner of a claim asks for something else, or nothing, or is shut out.
@@ -362,12 +381,13 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	if c.ledger != nil {
 		for _, claim := range c.ledger.Claims {
 			svc := c.services[claim.Owner.Channel]
-			if claim.State == plan.Releasing || svc == nil && claim.State == plan.Held && c.live[claim.Owner.Channel] != plan.Present {
+			if claim.State == plan.Releasing && !c.stuck[claim.Owner.Channel] || svc == nil && claim.State == plan.Held && c.live[claim.Owner.Channel] != plan.Present {
 				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
 			}
 			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
-			leftOff := slices.Contains(c.unpublished[claim.Owner.Channel], claim.Slot())
-			if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled && !leftOff) && svc != nil {
+			on := live[claim.Slot()] == claim.MuxName
+			leftOff := !on && slices.Contains(c.unpublished[claim.Owner.Channel], claim.Slot())
+			if on != (claim.State == plan.Held && !disabled && !leftOff) && svc != nil {
 				return fmt.Errorf("%s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
 			}
 			lacks[claim.Owner.Channel] = lacks[claim.Owner.Channel] || leftOff

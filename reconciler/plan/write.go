@@ -12,7 +12,7 @@ func (p *pass) write(before *established) {
 	ports := p.ports(published)
 	change := p.diffPorts(ports)
 	reserve := p.ledgerNow(before)
-	moves := !change.empty() || before.renew
+	moves := !change.empty() || before.renew || len(p.takenBack) > 0 // which the mux is stamped for
 	if moves && (before.renew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
 		reserve.Generation = before.next(p.w.Mux.Generation)
 		p.plan.Reserve = &LedgerWrite{Ledger: reserve, Why: p.whyReserve(before)}
@@ -68,11 +68,15 @@ func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
 	for i := range ports {
 		names[slotOf(&ports[i])] = ports[i].Name
 	}
+	never := make(map[Slot]bool, len(p.takenBack)) // there is nothing to hold for anybody
+	for claim := range p.takenBack {
+		never[claim.Slot()] = true
+	}
 	after := now.Clone()
 	after.Claims = after.Claims[:0]
 	for _, claim := range now.Claims {
 		if claim.State == Releasing && names[claim.Slot()] != claim.MuxName {
-			if p.w.Mux.Grace == 0 {
+			if p.w.Mux.Grace == 0 || never[claim.Slot()] {
 				continue
 			}
 			claim.State, claim.Until = InGrace, p.now.Add(p.w.Mux.Grace)
@@ -84,7 +88,7 @@ func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
 	return after
 }
 
-// boundGraces drops those that there would be no room for.
+// boundGraces drops those that there would be no room for. Who was refused such a number may have it in the next pass.
 func (p *pass) boundGraces(ledger *Ledger) {
 	var held []*Claim
 	for i := range ledger.Claims {
@@ -97,6 +101,7 @@ func (p *pass) boundGraces(ledger *Ledger) {
 		gone[claim.Slot()] = true
 	}
 	ledger.Claims = slices.DeleteFunc(ledger.Claims, func(c Claim) bool { return c.State == InGrace && gone[c.Slot()] })
+	p.deferTo(gone)
 }
 
 // force tells which claims backends go by: those on the mux, those that are to come back to it, and for as long as they are there,
