@@ -40,6 +40,9 @@ type muxFigures struct {
 	repeated int
 }
 
+// there is false for a mux that only channels speak of: it has no figures but theirs, since channels may name whatever they like.
+func (f *muxFigures) there() bool { return f.usage.Limit > 0 }
+
 // gauge is one figure of every mux.
 type gauge struct {
 	desc  *prometheus.Desc
@@ -115,20 +118,25 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, figures := range m.muxes {
-		for _, g := range m.gauges {
-			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(figures), key.Namespace, key.Name)
-		}
 		for verdict, count := range figures.verdicts {
 			ch <- prometheus.MustNewConstMetric(m.channels, prometheus.GaugeValue, float64(count), key.Namespace, key.Name,
 				verdict[0], verdict[1])
+		}
+		if figures.there() || figures.repeated > 0 {
+			ch <- prometheus.MustNewConstMetric(m.repeated, prometheus.CounterValue, float64(figures.repeated), key.Namespace,
+				key.Name)
+		}
+		if !figures.there() {
+			continue
+		}
+		for _, g := range m.gauges {
+			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(figures), key.Namespace, key.Name)
 		}
 		if figures.frozen {
 			ch <- prometheus.MustNewConstMetric(m.frozenBy, prometheus.GaugeValue, 1, key.Namespace, key.Name,
 				string(figures.frozenBy))
 		}
 		ch <- prometheus.MustNewConstMetric(m.freezes, prometheus.CounterValue, float64(figures.freezes), key.Namespace, key.Name)
-		ch <- prometheus.MustNewConstMetric(m.repeated, prometheus.CounterValue, float64(figures.repeated), key.Namespace,
-			key.Name)
 	}
 }
 
@@ -146,7 +154,7 @@ func (m *metrics) Decided(p *plan.Plan, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	figures := m.muxes[p.Mux]
-	if figures == nil {
+	if figures == nil || figures.there() && p.Usage.Limit == 0 {
 		figures = &muxFigures{}
 		m.muxes[p.Mux] = figures
 	}

@@ -122,8 +122,12 @@ func between(text, from, to string) string {
 // TestWhatAMuxShows plays a mux's life, as its series tell it.
 func TestWhatAMuxShows(t *testing.T) {
 	key := types.NamespacedName{Namespace: "infra", Name: "mux"}
-	well, frozen := &plan.Plan{Mux: key}, &plan.Plan{Mux: key, Freeze: &plan.Freeze{Reason: plan.MuxPaused}}
+	usage := plan.Usage{Limit: 4}
+	well, frozen := &plan.Plan{Mux: key, Usage: usage}, &plan.Plan{Mux: key, Usage: usage, Freeze: &plan.Freeze{Reason: plan.MuxPaused}}
+	missing := plan.Mux(plan.World{Key: key, Channels: []plan.ObservedChannel{{}}})
 	const mux = `{mux="mux",mux_namespace="infra"}`
+	const limit = "ports_limit" + mux + " 4"
+	const named = `channels{mux="mux",mux_namespace="infra",reason="MuxNotFound",verdict="refused"} 1`
 	for name, c := range map[string]struct {
 		life func(*metrics)
 		want []string
@@ -133,32 +137,48 @@ func TestWhatAMuxShows(t *testing.T) {
 		},
 		"a mux that is well has no reason": {
 			life: func(m *metrics) { m.Decided(well, 0) },
-			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", "repeated_corrections_total" + mux + " 0"},
+			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
 		},
 		"a frozen one says by what, and each freeze counts once": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(frozen, 0) },
 			want: []string{
 				`freeze_info{mux="mux",mux_namespace="infra",reason="MuxPaused"} 1`,
-				"freezes_total" + mux + " 1", "frozen" + mux + " 1", "repeated_corrections_total" + mux + " 0",
+				"freezes_total" + mux + " 1", "frozen" + mux + " 1", limit, "repeated_corrections_total" + mux + " 0",
 			},
 		},
 		"a thawed one has none any more, and remembers": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(well, 0) },
-			want: []string{"freezes_total" + mux + " 1", "frozen" + mux + " 0", "repeated_corrections_total" + mux + " 0"},
+			want: []string{"freezes_total" + mux + " 1", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
 		},
 		"a fight is counted": {
 			life: func(m *metrics) { m.Decided(well, 0); m.Repeated(key); m.Repeated(key) },
-			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", "repeated_corrections_total" + mux + " 2"},
+			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 2"},
 		},
 		"the series of a mux go with it": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Repeated(key); m.Forget(key) },
+		},
+		"of a mux that isn't there, nothing is shown but its channels": {
+			life: func(m *metrics) { m.Decided(missing, 0) },
+			want: []string{named},
+		},
+		"nor of one that is gone, while a channel names it": {
+			life: func(m *metrics) { m.Decided(frozen, 0); m.Repeated(key); m.Decided(missing, 0); m.Decided(missing, 0) },
+			want: []string{named},
+		},
+		"a fight about channels of one that isn't there is counted": {
+			life: func(m *metrics) { m.Decided(missing, 0); m.Repeated(key); m.Decided(missing, 0) },
+			want: []string{named, "repeated_corrections_total" + mux + " 1"},
+		},
+		"one that is there again begins anew": {
+			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(missing, 0); m.Decided(well, 0) },
+			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			m := newMetrics(registry, time.Now)
 			c.life(m)
-			got := shown(t, registry, "freeze_info", "freezes_total", "frozen", "repeated_corrections_total")
+			got := shown(t, registry, "channels", "freeze_info", "freezes_total", "frozen", "ports_limit", "repeated_corrections_total")
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

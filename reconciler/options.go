@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap/zapcore"
+	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/validation/flags"
@@ -114,7 +115,7 @@ func (o *Options) Check() error {
 	_, levelErr := o.level()
 	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
 	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(), levelErr, dryErr,
-		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(),
+		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(), o.checkLease(),
 		o.checkKubeconfig(), o.AdmissionOptions.check(), o.ConsoleOptions.check(), o.checkOnce())
 }
 
@@ -166,6 +167,9 @@ func (o *Options) level() (zapcore.Level, error) {
 	return level, err
 }
 
+// longestLease is far from what a lease can't hold any more.
+const longestLease = 24 * time.Hour
+
 func (o *Options) checkTimes() error {
 	var errs []error
 	for _, span := range []struct {
@@ -181,8 +185,9 @@ func (o *Options) checkTimes() error {
 				"< 5/6 of the renew deadline < lease duration", span.name, span.value, span.most))
 		}
 	}
-	if o.LeaseDuration < time.Second {
-		errs = append(errs, fmt.Errorf("--lease-duration %s: write 1s or more, since leases count in seconds", o.LeaseDuration))
+	if o.LeaseDuration < time.Second || o.LeaseDuration > longestLease {
+		errs = append(errs, fmt.Errorf("--lease-duration %s: write 1s to %s, since leases count in seconds, and nobody leads for so "+
+			"long after a leader died", o.LeaseDuration, longestLease))
 	}
 	return errors.Join(errs...)
 }
@@ -192,8 +197,15 @@ func (o *Options) checkNumbers() error {
 	if o.Writes < 1 {
 		errs = append(errs, fmt.Errorf("--writes %d: write 1 or more", o.Writes))
 	}
-	if o.LeaseName == "" {
-		errs = append(errs, errors.New("--lease-name is empty: name the lease that leaders hold"))
-	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) checkLease() error {
+	if o.LeaseName == "" {
+		return errors.New("--lease-name is empty: name the lease that leaders hold")
+	}
+	if wrong := kube.IsDNS1123Subdomain(o.LeaseName); len(wrong) > 0 {
+		return fmt.Errorf("--lease-name %q can't be a lease's name: %s", o.LeaseName, strings.Join(wrong, "; "))
+	}
+	return nil
 }

@@ -124,7 +124,10 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		},
 		"a lease of less than leases can say": {
 			func(o *Options) { o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 900e6, 600e6, 100e6 },
-			[]string{"--lease-duration 900ms: write 1s or more"},
+			[]string{"--lease-duration 900ms: write 1s to 24h0m0s"},
+		},
+		"a lease of more than leases can say": {
+			func(o *Options) { o.LeaseDuration = 100 * 365 * 24 * time.Hour }, []string{"--lease-duration 876000h0m0s: write 1s to 24h0m0s"},
 		},
 		"no quiet": {
 			func(o *Options) { o.Quiet = 0 }, []string{"--quiet 0s must be more than 0 and less than 1s"},
@@ -134,6 +137,9 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		},
 		"nobody who writes": {
 			func(o *Options) { o.Writes = 0 }, []string{"--writes 0: write 1 or more"},
+		},
+		"a lease by a name that the API server refuses": {
+			func(o *Options) { o.LeaseName = "Lease_1" }, []string{`--lease-name "Lease_1" can't be a lease's name: a lowercase`},
 		},
 		"a lease without a name": {
 			func(o *Options) { o.LeaseName = "" }, []string{"--lease-name is empty: name the lease"},

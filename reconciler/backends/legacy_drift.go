@@ -65,13 +65,13 @@ func (e *legacy) differs(ctx context.Context, mux types.NamespacedName, sum [sha
 	if !known || last.sum != sum {
 		return outdate, nil
 	}
-	cached := &corev1.Endpoints{}
+	cached, written := &corev1.Endpoints{}, e.answers.Before()
 	if err := e.cache.Get(ctx, mux, cached); apierrors.IsNotFound(err) {
 		cached = nil
 	} else if err != nil {
 		return none, fmt.Errorf("read Endpoints %s: %w", mux, err)
 	}
-	if is := e.answers.Latest(mux, cached); is == nil || !saysTheSame(is, last.answer) {
+	if is := written.Latest(mux, cached); is == nil || !saysTheSame(is, last.answer) {
 		return changed, nil
 	}
 	return none, nil

@@ -81,6 +81,7 @@ type tally struct {
 func (g *goodbye) untilQuiet(ctx context.Context) error {
 	until := time.Now().Add(g.Patience)
 	quiet := 0
+	var last error
 	for moves := 0; quiet < 2; {
 		moved, err := g.pass(ctx)
 		switch {
@@ -92,9 +93,12 @@ func (g *goodbye) untilQuiet(ctx context.Context) error {
 		case err == nil:
 			quiet++
 		}
+		if err != nil {
+			last = fmt.Errorf("what failed last: %w", err)
+		}
 		if moves > enough {
-			return fmt.Errorf("after %d passes there is still something to take away: somebody puts it back; end what that is "+
-				"(another reconciler, the Python original), and drain again", moves)
+			return errors.Join(fmt.Errorf("after %d passes there is still something to take away: somebody puts it back; end what that "+
+				"is (another reconciler, the Python original), and drain again", moves), last)
 		}
 		if err != nil && time.Now().After(until) {
 			return fmt.Errorf("given up after %s in which nothing got better, so mend this and drain again: %w", g.Patience, err)

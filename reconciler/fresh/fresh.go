@@ -10,6 +10,7 @@
 package fresh
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -159,6 +160,32 @@ func (s *Store[T]) Latest(key types.NamespacedName, cached T) T {
 	}
 	delete(s.written, key)
 	return cached
+}
+
+// Before is what was written and isn't seen yet, for who is about to read the cache: by the time that it is asked about what was
+// read, the informer may have shown what is newer, and it is dropped.
+func (s *Store[T]) Before() Glance[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	written, now := maps.Clone(s.written), s.now()
+	maps.DeleteFunc(written, func(_ types.NamespacedName, last write[T]) bool { return !s.confirmed && now.After(last.until) })
+	return Glance[T]{s, written}
+}
+
+// Glance is what was written before the cache was read.
+type Glance[T Object] struct {
+	store   *Store[T]
+	written map[types.NamespacedName]write[T]
+}
+
+// Latest is Store.Latest, of an object that was read since.
+func (g Glance[T]) Latest(key types.NamespacedName, cached T) T {
+	var none T
+	latest, last := g.store.Latest(key, cached), g.written[key]
+	if latest != none && isOlder(latest.GetResourceVersion(), last) {
+		return last.object
+	}
+	return latest
 }
 
 // Seen is called with every object that the informer shows, whatever has become of it. By then it is in the cache.

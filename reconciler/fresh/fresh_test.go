@@ -77,6 +77,26 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// TestWhatWasReadBeforeTheInformerShowedMoreIsOld though nothing newer is kept any more by the time that it is asked about.
+func TestWhatWasReadBeforeTheInformerShowedMoreIsOld(t *testing.T) {
+	b := start()
+	b.Put(service("a", 10, "u"))
+	written, read := b.Before(), service("a", 9, "u")
+	b.Seen(service("a", 10, "u"))
+	if got := written.Latest(key, read); got.ResourceVersion != "10" {
+		t.Errorf("got version %s", got.ResourceVersion)
+	}
+	for _, newer := range []*corev1.Service{service("a", 11, "u"), nil} {
+		if got := written.Latest(key, newer); got != newer {
+			t.Errorf("got %v, want %v", got, newer)
+		}
+	}
+	b.Delete(service("a", 11, "u"))
+	if got := b.Before().Latest(key, read); got != nil {
+		t.Errorf("got %v, which was deleted", got)
+	}
+}
+
 // TestTheCacheIsNeverBelievedForItsAge where what is late is looked at live.
 func TestTheCacheIsNeverBelievedForItsAge(t *testing.T) {
 	old, now, other := service("a", 9, "u"), service("a", 10, "u"), service("b", 11, "v")

@@ -34,6 +34,9 @@ func Trim(object *metav1.PartialObjectMetadata, keys validation.Keys) {
 	annotations := map[string]string{}
 	if mux := object.Annotations[keys.Mux]; mux != "" && len(mux) <= longestKey {
 		annotations[keys.Mux] = mux
+		if generation, ok := validation.ParseGeneration(object.Annotations[keys.Generation]); ok {
+			annotations[keys.Generation] = validation.FormatGeneration(generation)
+		}
 	}
 	object.ObjectMeta = metav1.ObjectMeta{
 		Namespace: object.Namespace, Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,

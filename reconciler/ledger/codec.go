@@ -24,7 +24,7 @@ const (
 	// PackedLimit is how long a compressed text may be: what the API server takes.
 	PackedLimit = 1 << 20
 	// UnpackedLimit is how long a text may be that is compressed: what is longer is refused unread.
-	UnpackedLimit = 64 << 20
+	UnpackedLimit = 16 << 20
 )
 
 // Labels of a ConfigMap that is a ledger.

@@ -141,8 +141,12 @@ func (d *document) text() ([]byte, error) {
 
 func (d *document) packed() ([]byte, error) {
 	text, err := d.text()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(text) > UnpackedLimit || crowded(text):
+		return nil, fmt.Errorf("its %d claims are more than would be read again. Move some of its channels to another mux",
+			len(d.PortClaims)+len(d.Released))
 	}
 	return pack(text)
 }

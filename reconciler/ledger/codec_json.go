@@ -29,10 +29,9 @@ func parse(text []byte) (document, error) {
 	return doc, keysOnce(text)
 }
 
-// A mux has 65,535 numbers under each of three protocols; a ledger may tell of each twice, as claimed and as the original
-// would.
+// A Service of more than some ten thousand ports is more than the API server takes, so no mux has as many claims.
 const (
-	maxListed = 1 << 19
+	maxListed = 1 << 16
 	maxDepth  = 100
 )
 

@@ -75,7 +75,7 @@ func mustPack(t *testing.T, text string) []byte {
 }
 
 func TestWhatUnfoldsWithoutEndIsNotUnfolded(t *testing.T) {
-	for length, want := range map[int]string{UnpackedLimit: "", UnpackedLimit + 1: "it unfolds to more than 64 MiB"} {
+	for length, want := range map[int]string{UnpackedLimit: "", UnpackedLimit + 1: "it unfolds to more than 16 MiB"} {
 		text, err := unpack(mustPack(t, strings.Repeat(" ", length)))
 		if (err == nil) != (want == "") || err != nil && err.Error() != want || err != nil && text != nil {
 			t.Errorf("%d bytes: %d are returned, %v", length, len(text), err)

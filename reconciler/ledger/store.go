@@ -33,11 +33,19 @@ import (
 //
 // Bad news are a ledger that isn't there, can't be gone by, is older than the mux's stamp, or has no claims though
 // the mux has ports. While nothing changes, no request is made.
+//
+// If a ledger isn't there, or is older than the mux's stamp, or the mux has none, others are looked at too that say they are this
+// mux's, and the highest generation counts: the mux was given another name, or pointed back to one that it had before. If it
+// isn't there, they are listed live: to begin anew is to forget.
 type Store struct {
 	keys   validation.Keys
 	cache  client.Reader
 	live   client.Reader
 	writer client.Writer
+
+	// unfolding is for large ledgers, which are read one after the other: what several take while they are read would be more
+	// memory than there is.
+	unfolding sync.Mutex
 
 	mu     sync.Mutex
 	memory map[types.NamespacedName]memory // by mux
@@ -132,6 +140,10 @@ func (s *Store) read(cm *corev1.ConfigMap, ask Ask) *reading {
 		if before != nil && before.at == at && at.resourceVersion != "" {
 			return before
 		}
+	}
+	if len(cm.BinaryData[PackedKey]) > 0 {
+		s.unfolding.Lock()
+		defer s.unfolding.Unlock()
 	}
 	return &reading{Decode(cm, ask.Mux, s.keys), at}
 }

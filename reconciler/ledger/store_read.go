@@ -1,10 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,11 +14,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Read returns the ledger of a mux. An error says that it couldn't be read, for want of rights for instance; nothing
 // follows from that about the ledger.
 func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
+	before := s.recall(ask.Mux).latest
+	named, err := s.readNamed(ctx, ask)
+	if err != nil || !doubtful(&named) {
+		return named, err
+	}
+	entry, err := s.elsewhere(ctx, named, before)
+	if err != nil && before != nil {
+		s.keep(ask.Mux, before, func(*memory) {})
+	}
+	return entry, err
+}
+
+// doubtful is true for a ledger beside which there may be a newer one: it isn't there, is older than the mux's stamp, or the mux
+// has none. One that is what the stamp says is never doubted: whoever may make ConfigMaps could give the mux another one.
+func doubtful(named *Entry) bool {
+	return named.Condition == plan.Missing || readable(named) && (named.ask.Stamp == 0 || named.Ledger.Generation < named.ask.Stamp)
+}
+
+// readNamed reads the ledger under the name that its mux gives it.
+func (s *Store) readNamed(ctx context.Context, ask Ask) (Entry, error) {
 	shown, err := s.shown(ctx, ask)
 	if err != nil {
 		return Entry{}, err
@@ -33,7 +55,8 @@ func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 		return Entry{}, fmt.Errorf("the ledger of mux %s: %w", ask.Mux, err)
 	}
 	if cm == nil {
-		return s.elsewhere(ctx, ask)
+		s.keep(ask.Mux, nil, func(m *memory) { m.confirmed = confirmation{} })
+		return Entry{Reading: plan.Reading{Condition: plan.Missing, Name: ask.Name}, ask: ask}, nil
 	}
 	read := s.read(cm, ask)
 	entry := read.entry(ask)
@@ -45,8 +68,7 @@ func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 // believable is true for good news.
 func believable(entry *Entry) bool {
 	ledger := &entry.Ledger
-	return (entry.Condition == plan.Good || entry.Condition == plan.Edited) &&
-		ledger.Generation >= entry.ask.Stamp && (len(ledger.Claims) > 0 || !entry.ask.PortsLive)
+	return readable(entry) && ledger.Generation >= entry.ask.Stamp && (len(ledger.Claims) > 0 || !entry.ask.PortsLive)
 }
 
 func confirmationOf(entry *Entry) confirmation {
@@ -75,12 +97,13 @@ func (s *Store) shown(ctx context.Context, ask Ask) (*metav1.PartialObjectMetada
 	return shown, nil
 }
 
-// elsewhere looks for a ledger under another name, where the mux has just been given a new one. There may be several:
-// copies that people keep. One that is older than the mux's stamp isn't taken, so that a ledger which is deleted to be
-// rebuilt isn't brought back from what was left behind when it was moved.
-func (s *Store) elsewhere(ctx context.Context, ask Ask) (Entry, error) {
-	best := Entry{Reading: plan.Reading{Condition: plan.Missing, Name: ask.Name}, ask: ask}
-	names, err := s.others(ctx, ask)
+// elsewhere looks for a ledger under another name: the mux has just been given a new one; or it is pointed back to one that it
+// had before, and that was left behind with what was known then. There may be several: copies that people keep. One that is
+// older than the mux's stamp isn't taken, so that a ledger which is deleted to be rebuilt isn't brought back from what was
+// left behind when it was moved.
+func (s *Store) elsewhere(ctx context.Context, named Entry, before *reading) (Entry, error) {
+	best, ask := named, named.ask
+	names, err := s.others(ctx, &named, before)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -92,13 +115,18 @@ func (s *Store) elsewhere(ctx context.Context, ask Ask) (Entry, error) {
 		if cm == nil {
 			continue
 		}
-		if entry := s.read(cm, ask).entry(ask); better(&entry, &best) {
+		read := s.read(cm, ask)
+		if entry := read.entry(ask); better(&entry, &best) {
 			best = entry
-			best.Moved, best.at, best.old = true, nil, entry.at
+			best.Moved, best.at, best.old = true, named.at, entry.at
+			s.keep(ask.Mux, read, func(*memory) {}) // until it is written, or if that fails
 		}
 	}
-	s.keep(ask.Mux, nil, func(m *memory) { m.confirmed = confirmation{} })
 	return best, nil
+}
+
+func readable(entry *Entry) bool {
+	return entry.Condition == plan.Good || entry.Condition == plan.Edited
 }
 
 // better is true for a ledger that counts for more than what was found before: one that can be gone by, of a higher
@@ -110,8 +138,7 @@ func better(entry, than *Entry) bool {
 		if entry.Ledger.Generation < entry.ask.Stamp {
 			return false
 		}
-		readable := than.Condition == plan.Good || than.Condition == plan.Edited
-		return !readable || entry.Ledger.Generation > than.Ledger.Generation
+		return !readable(than) || entry.Ledger.Generation > than.Ledger.Generation
 	case plan.Unreadable, plan.Newer:
 		return than.Condition == plan.Missing
 	case plan.Missing, plan.Foreign:
@@ -119,25 +146,52 @@ func better(entry, than *Entry) bool {
 	return false
 }
 
-// others are the names of other ConfigMaps that are annotated as the mux's ledger, sorted.
-func (s *Store) others(ctx context.Context, ask Ask) ([]string, error) {
-	list := objects()
-	err := s.cache.List(ctx, list, client.InNamespace(ask.Mux.Namespace), client.MatchingLabelsSelector{Selector: Selector()})
+// mostOthers is how many ConfigMaps are looked at in search of a ledger, and mostListed how many are asked for by name: whoever
+// may make them could make thousands.
+const mostOthers, mostListed = 8, 100
+
+// others are the names of other ConfigMaps that are annotated as the mux's ledger, the newest first, by what they say. Where there
+// is one under the right name, they are those that are newer. What was read before, the cache may not know yet; and before a
+// ledger is begun anew, it isn't believed either that there is no other.
+func (s *Store) others(ctx context.Context, named *Entry, before *reading) ([]string, error) {
+	mux := named.ask.Mux
+	list, err := listMetadata(ctx, s.cache, mux, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps in the cache: %w", ask.Mux, err)
+		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps in the cache: %w", mux, err)
 	}
-	var names []string
-	if latest := s.recall(ask.Mux).latest; latest != nil {
-		names = append(names, latest.at.name) // which the cache may not know yet
+	if named.Condition == plan.Missing {
+		live, err := listMetadata(ctx, s.live, mux, client.Limit(mostListed))
+		if err != nil {
+			return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps: %w", mux, err)
+		}
+		list = append(slices.Clip(list), live...)
 	}
-	for i := range list.Items {
-		if list.Items[i].Annotations[s.keys.Mux] == ask.Mux.String() {
-			names = append(names, list.Items[i].Name)
+	newer := map[string]int64{}
+	add := func(name string, generation int64) {
+		if name != named.ask.Name && (named.Condition == plan.Missing || generation > named.Ledger.Generation) {
+			newer[name] = max(newer[name], generation)
 		}
 	}
-	slices.SortFunc(names, strings.Compare)
-	names = slices.Compact(names)
-	return slices.DeleteFunc(names, func(name string) bool { return name == ask.Name }), nil
+	if before != nil {
+		add(before.at.name, before.Ledger.Generation)
+	}
+	for i := range list {
+		if of := list[i].Annotations; of[s.keys.Mux] == mux.String() {
+			generation, _ := validation.ParseGeneration(of[s.keys.Generation])
+			add(list[i].Name, generation)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(newer), func(a, b string) int {
+		return cmp.Or(cmp.Compare(newer[b], newer[a]), cmp.Compare(a, b))
+	})
+	return names[:min(len(names), mostOthers)], nil
+}
+
+// listMetadata is what ConfigMaps of ours are called where a mux is, and what they say of themselves.
+func listMetadata(ctx context.Context, from client.Reader, mux types.NamespacedName, how client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	list := objects()
+	err := from.List(ctx, list, client.InNamespace(mux.Namespace), client.MatchingLabelsSelector{Selector: Selector()}, how)
+	return list.Items, err
 }
 
 func key(mux types.NamespacedName, name string) types.NamespacedName {

@@ -19,8 +19,8 @@ import (
 // between, that is a conflict (apierrors.IsConflict): read and decide again. Nothing but what is ours in the ConfigMap
 // is touched.
 //
-// A ledger that was moved is written under its new name, then deleted under its old one. If that fails, the error comes
-// with an entry all the same: the ledger is written.
+// A ledger that was moved is written under its new name, then deleted under its old one. If that fails, the error is
+// ErrLeftBehind, and comes with an entry all the same: the ledger is written.
 func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Entry, error) {
 	mux := entry.ask.Mux
 	if err := writable(&ledger, &entry); err != nil {
@@ -114,9 +114,12 @@ func (s *Store) drop(ctx context.Context, mux types.NamespacedName, old *version
 	case apierrors.IsConflict(err):
 		err = errors.New("it was changed since it was read")
 	}
-	return fmt.Errorf("the ledger of mux %s has moved, and its old ConfigMap %s/%s is left behind, to be deleted by hand: %w",
-		mux, mux.Namespace, old.name, err)
+	return fmt.Errorf("the ledger of mux %s has moved, and its old ConfigMap %s/%s %w, to be deleted by hand: %s",
+		mux, mux.Namespace, old.name, ErrLeftBehind, err.Error()) // which is no reason to write anything again
 }
+
+// ErrLeftBehind is of a ledger that was written under its new name, and couldn't be deleted under its old one.
+var ErrLeftBehind = errors.New("is left behind")
 
 func conflict(name, why string) error {
 	return apierrors.NewConflict(corev1.Resource("configmaps"), name, errors.New(why))

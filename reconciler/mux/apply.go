@@ -2,9 +2,12 @@ package mux
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -15,12 +18,13 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	if l.Print == nil && p.Publish != nil && p.Publish.Drift {
 		l.takeTurn(o, p, start)
 	}
-	if !o.trial(p) {
+	trial := o.trial(p)
+	if !trial {
 		l.tellStanding(o, p)
 	}
 	if l.Print != nil {
 		l.Print(p)
-		l.carry(o, p, true)
+		l.carry(o, p, p.Leaving)
 		o.done = true
 		return time.Time{}, nil
 	}
@@ -28,8 +32,8 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		l.giveBackTurn(p)
 		return l.block(ctx, o, true, err)
 	}
-	if !o.trial(p) { // else backends go on as they do while the mux is frozen, until it isn't
-		l.carry(o, p, true)
+	if !trial { // else backends go on as they do while the mux is frozen, until it isn't
+		l.carry(o, p, p.Leaving)
 	}
 	stuck, again := l.hide(ctx, o, p)
 	if stuck > 0 {
@@ -43,9 +47,16 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	if refused {
 		return start, nil
 	}
-	l.carry(o, p, false)
+	var stays []plan.Claim
+	if trial { // else it would come and go with each trial that fails
+		stays = beside(l.Board.Claims(p.Mux), p.InForce)
+	}
+	l.carry(o, p, stays)
 	if err := l.settle(ctx, o, p); err != nil {
 		return l.block(ctx, o, true, err)
+	}
+	if len(stays) > 0 {
+		l.carry(o, p, nil)
 	}
 	l.unblock(o, p)
 	again = earlier(again, l.show(ctx, o, p.Show))
@@ -96,6 +107,10 @@ func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerW
 		return nil
 	}
 	entry, err := l.Ledgers.Write(ctx, write.Ledger, o.entry)
+	if errors.Is(err, ledger.ErrLeftBehind) {
+		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: words(err)})
+		err = nil
+	}
 	if err != nil {
 		return err
 	}
@@ -104,21 +119,27 @@ func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerW
 	return nil
 }
 
-// carry tells the board which claims backends go by: those that leave stay until they are off the mux.
-func (l *Line) carry(o *observed, p *plan.Plan, leaving bool) {
+// carry tells the board which claims backends go by: those in force, and what stays beside them for now.
+func (l *Line) carry(o *observed, p *plan.Plan, stays []plan.Claim) {
 	if o.world.Mux == nil {
 		l.Board.Forget(p.Mux)
 		return
 	}
-	claims := p.InForce
-	if leaving {
-		claims = append(claims[:len(claims):len(claims)], p.Leaving...)
-	}
+	claims := append(slices.Clip(p.InForce), stays...)
 	var good *plan.Ledger
 	if p.Freeze == nil {
 		good = &o.world.Ledger.Ledger
 	}
 	l.Board.Set(p.Mux, claims, good)
+}
+
+// beside are the claims whose names on the mux aren't in force otherwise.
+func beside(claims, inForce []plan.Claim) []plan.Claim {
+	names := make(map[string]bool, len(inForce))
+	for i := range inForce {
+		names[inForce[i].MuxName] = true
+	}
+	return slices.DeleteFunc(claims, func(c plan.Claim) bool { return names[c.MuxName] })
 }
 
 // sideBySide calls do for 0 to n-1, a bounded number at a time.

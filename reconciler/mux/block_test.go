@@ -133,3 +133,64 @@ func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetO
 func noSlices(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return nil, nil
 }
+
+// full is an API server that has no ConfigMap, and at first no room for one.
+type full struct {
+	client.Client
+	room bool
+}
+
+func (*full) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("configmaps"), "claims")
+}
+
+func (*full) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func (f *full) Create(context.Context, client.Object, ...client.CreateOption) error {
+	if !f.room {
+		return forbidden("exceeded quota")
+	}
+	return nil
+}
+
+type uncounted struct{ unmetered }
+
+func (uncounted) Decided(*plan.Plan, time.Duration)           {}
+func (uncounted) Applied(types.NamespacedName, time.Duration) {}
+
+// TestATrialThatFailsLeavesBackendsAsTheyAre: else what leaves with the trial would come back with the freeze after it, and go with the
+// next.
+func TestATrialThatFailsLeavesBackendsAsTheyAre(t *testing.T) {
+	mux := types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
+	server, line := &full{}, lineOf(t, answering{})
+	line.Metrics, line.Board = uncounted{}, ledger.NewBoard(nil)
+	line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
+	o := &observed{memory: newMemory(), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
+	var err error
+	if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "claims"}); err != nil {
+		t.Fatal(err)
+	}
+	o.memory.blocked.said = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
+	web := types.NamespacedName{Namespace: "app", Name: "web"}
+	leaves := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http", Protocol: corev1.ProtocolTCP}, Public: 204, MuxName: "leaves"}
+	stays := plan.Claim{Owner: plan.PortID{Channel: web, Name: "grpc", Protocol: corev1.ProtocolTCP}, Public: 205, MuxName: "stays"}
+	comes := plan.Claim{Owner: plan.PortID{Channel: web, Name: "dns", Protocol: corev1.ProtocolUDP}, Public: 53, MuxName: "comes"}
+	line.Board.Set(mux, []plan.Claim{leaves, stays}, nil)
+	p := &plan.Plan{
+		Mux: mux, InForce: []plan.Claim{comes, stays},
+		Settle: &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 1, Claims: []plan.Claim{comes, stays}}},
+	}
+	for _, want := range []string{"[comes leaves stays]", "[comes stays]"} {
+		if _, err := line.apply(t.Context(), o, p); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, claim := range line.Board.Claims(mux) {
+			names = append(names, claim.MuxName)
+		}
+		if got := fmt.Sprint(names); got != want || o.done != server.room {
+			t.Errorf("with room for a ledger: %t: backends go by %s, want %s; all is done: %t", server.room, got, want, o.done)
+		}
+		server.room = true
+	}
+}

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ import (
 //	a channel loses a port     the channel may ask for it again, or show an address by now
 //
 // Channels that the cache doesn't show were looked for before it was decided. Whatever else is written from an old cache is
-// refused for its resource version, or put right.
+// refused for its resource version, or put right. Of channels that aren't as they were, the error is unsteady.
 func (l *Line) confirm(ctx context.Context, o *observed, p *plan.Plan) error {
 	losing := losers(o, p)
 	if o.service == nil || p.Reserve == nil && p.Settle == nil && len(losing) == 0 {
@@ -29,12 +30,42 @@ func (l *Line) confirm(ctx context.Context, o *observed, p *plan.Plan) error {
 	if err := l.isSo(ctx, o.world.Key, o.service); err != nil {
 		return err
 	}
+	changed := &unsteady{losing: losing}
 	for _, channel := range losing {
-		if err := l.isSo(ctx, channel, o.channels[channel]); err != nil {
+		switch err := l.isSo(ctx, channel, o.channels[channel]); {
+		case errors.Is(err, errBehind):
+			changed.channels = append(changed.channels, channel)
+		case err != nil:
 			return err
 		}
 	}
+	if len(changed.channels) > 0 {
+		return changed
+	}
 	return nil
+}
+
+// unsteady are channels that aren't as they were when it was decided about them.
+type unsteady struct {
+	channels []types.NamespacedName
+	losing   []types.NamespacedName // all that were to lose something
+}
+
+func (u *unsteady) Error() string { return fmt.Sprintf("services %v: %v", u.channels, errBehind) }
+
+func (u *unsteady) Unwrap() error { return errBehind }
+
+// leaveOut has channels be as if the cache didn't show them yet: they keep what they have, and what they are about to lose, since
+// they may show the address.
+func (o *observed) leaveOut(channels []types.NamespacedName) {
+	for _, channel := range channels {
+		o.left = append(o.left, channel)
+		delete(o.channels, channel)
+		delete(o.world.Unpublished, channel) // there is no telling which of these were on the mux once
+		o.world.Stuck[channel] = true
+	}
+	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return slices.Contains(channels, c.Key) })
+	o.world.Live = nil
 }
 
 // losers are the channels that the cache shows, and that are to lose a claim, or its port on the mux, sorted.

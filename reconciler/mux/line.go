@@ -115,8 +115,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := l.decide(ctx, o)
-	again, err := l.apply(ctx, o, p)
+	p, again, err := l.carryOut(ctx, o)
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
 		l.note(o, nil) // which is no failure that anybody should read of
 		// Somebody was faster, or the cache is behind: what changed comes by itself, and this is for if it doesn't.
@@ -195,6 +194,30 @@ func (l *Line) memory(mux types.NamespacedName) *memory {
 	return m
 }
 
+// mostTries is how often it is decided anew without the channels that have changed meanwhile, before it is without all that
+// would lose something.
+const mostTries = 3
+
+// carryOut decides, and does it. A channel that changes all the time doesn't keep the others of its mux waiting: it is left as it is,
+// and decided about once it holds still.
+func (l *Line) carryOut(ctx context.Context, o *observed) (*plan.Plan, time.Time, error) {
+	for tries := 1; ; tries++ {
+		p := l.decide(ctx, o)
+		again, err := l.apply(ctx, o, p)
+		var changed *unsteady
+		switch {
+		case !errors.As(err, &changed) && len(o.left) > 0:
+			return p, earlier(again, l.Now().Add(behindPause)), err
+		case changed == nil:
+			return p, again, err
+		case tries < mostTries:
+			o.leaveOut(changed.channels)
+		default:
+			o.leaveOut(changed.losing)
+		}
+	}
+}
+
 // decide makes the plan. Where a channel with claims isn't to be seen, it is looked for live, and decided again.
 func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
 	start := l.Now()
@@ -215,6 +238,9 @@ func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
 	m := o.memory
 	there := make(map[types.NamespacedName]bool, len(o.world.Channels)+1)
 	there[o.world.Key] = true
+	for _, channel := range o.left {
+		there[channel] = true
+	}
 	for i := range o.world.Channels {
 		there[o.world.Channels[i].Key] = true
 	}

@@ -29,6 +29,8 @@ type observed struct {
 	done bool
 	// unread is true if a channel that isn't in the cache couldn't be looked for.
 	unread bool
+	// left are channels that change too often to decide about them now.
+	left []types.NamespacedName
 }
 
 // observe gathers all that a decision about a mux needs. Nothing is fetched later.
@@ -96,14 +98,15 @@ func (l *Line) isMux(svc *corev1.Service) bool {
 // service is the newest of a Service that we know; nil if there is none.
 func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	var svc corev1.Service
+	written := l.services.Before()
 	err := l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
-		return l.services.Latest(key, nil), nil
+		return written.Latest(key, nil), nil
 	case err != nil:
 		return nil, fmt.Errorf("service %s: %w", key, err)
 	}
-	return l.services.Latest(key, &svc), nil
+	return written.Latest(key, &svc), nil
 }
 
 // catchUp looks live at Services that were written so long ago that the cache should show it. It is behind then, or they went
@@ -124,6 +127,9 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		default:
 			l.trim(&live)
 			l.services.Renew(&live, false)
+			if _, err := l.service(ctx, key); err != nil { // which forgets what the cache shows: its event came before the write's answer
+				return true, err
+			}
 		}
 	}
 	return len(overdue) > 0, nil
@@ -137,11 +143,12 @@ func (l *Line) caches(ctx context.Context, key types.NamespacedName) bool {
 
 func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 	var list corev1.ServiceList
+	written := l.services.Before()
 	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: o.world.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("channels of mux %s: %w", o.world.Key, err)
 	}
 	for i := range list.Items {
-		svc := l.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
+		svc := written.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
 		if svc == nil {
 			continue
 		}

@@ -67,26 +67,33 @@ func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{}, nil
 }
 
-// patchAside writes a Service that is no part of a mux that is looked after.
+// patchAside writes a Service that is no part of a mux that is looked after, unless somebody keeps changing it back: then it has to
+// wait for its turn.
 func (l *Line) patchAside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
 	if wait, _ := l.fights.Allow(patch.Channel, l.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	_, err := l.writeAside(ctx, svc, patch)
+	return reconcile.Result{}, err
+}
+
+// writeAside is true if it wrote the Service: one that went meanwhile needs nothing any more.
+func (l *Line) writeAside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (bool, error) {
 	if l.Print != nil {
 		l.Print(&plan.Plan{Mux: nowhere, Hide: []plan.ChannelPatch{*patch}})
-		return reconcile.Result{}, nil
+		return false, nil
 	}
 	body, err := channelBody(patch, svc.UID, l.Language.Keys())
 	if err != nil {
-		return reconcile.Result{}, err
+		return false, err
 	}
 	after := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
 	err = l.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
 	if apierrors.IsNotFound(err) || isAnother(err) {
-		return reconcile.Result{}, nil
+		return false, nil
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("status of %s: %w", patch.Channel, err)
+		return false, fmt.Errorf("status of %s: %w", patch.Channel, err)
 	}
 	l.Metrics.Wrote("channel")
 	for _, event := range patch.Events {
@@ -94,5 +101,5 @@ func (l *Line) patchAside(ctx context.Context, svc *corev1.Service, patch *plan.
 	}
 	l.trim(after)
 	l.services.Put(after)
-	return reconcile.Result{}, nil
+	return true, nil
 }

@@ -1,0 +1,125 @@
+package drain_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/drain"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// strays are Services that were channels once, by name; true are those that say so still.
+type strays struct {
+	client.Client
+	keys   validation.Keys
+	told   map[string]bool
+	writes int
+	// refused can't be written, and restored are put back as soon as they were.
+	refused, restored string
+}
+
+func (s *strays) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	services, ok := list.(*corev1.ServiceList)
+	if !ok {
+		return nil
+	}
+	for name, told := range s.told {
+		svc := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: s.version()}}
+		if told {
+			svc.Status.Conditions = []metav1.Condition{{Type: s.keys.Accepted, Status: "True"}}
+		}
+		services.Items = append(services.Items, svc)
+	}
+	return nil
+}
+
+// version is that of all of them: somebody who puts one back does it at once.
+func (s *strays) version() string { return strconv.Itoa(10 + 2*s.writes) }
+
+func (s *strays) Status() client.SubResourceWriter { return statuses{strays: s} }
+
+type statuses struct {
+	client.SubResourceWriter
+	*strays
+}
+
+func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	name := obj.GetName()
+	if name == s.refused {
+		return apierrors.NewForbidden(corev1.Resource("services"), name, errors.New("a policy says no"))
+	}
+	s.writes++
+	s.told[name] = name == s.restored
+	obj.SetUID(types.UID(name))
+	obj.SetResourceVersion(strconv.Itoa(9 + 2*s.writes))
+	return nil
+}
+
+type unmetered struct{ mux.Metrics }
+
+func (unmetered) Wrote(string) {}
+
+// TestAStrayThatCantBeWritten is told of, once nothing else gets any better. Nobody is blamed who has done nothing.
+func TestAStrayThatCantBeWritten(t *testing.T) {
+	const patience, blame = 20 * time.Second, "somebody puts it back"
+	for name, test := range map[string]struct {
+		refused, restored string
+		says, not         []string
+	}{
+		"all can be":                 {says: []string{""}},
+		"one can't":                  {refused: "a", says: []string{"given up after 20s", "status of app/a", "a policy says no"}, not: []string{blame}},
+		"one is put back":            {restored: "b", says: []string{blame}, not: []string{"failed"}},
+		"one can't, one is put back": {refused: "a", restored: "b", says: []string{blame, "what failed last: ", "status of app/a", "a policy says no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &strays{told: map[string]bool{"a": true, "b": true, "c": true}, refused: test.refused, restored: test.restored}
+				language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.keys = language.Keys()
+				began := time.Now()
+				err = drain.Run(t.Context(), drain.Options{
+					Line:     mux.New(mux.Options{Language: language, Cache: s, Live: s, Writer: s, Metrics: unmetered{}, Now: time.Now}),
+					Carried:  backends.Drained{Keys: s.keys, Cache: s, Live: s, Writer: s},
+					Patience: patience, Pause: time.Second, Report: io.Discard,
+				})
+				said := ""
+				if err != nil {
+					said = err.Error()
+				}
+				for _, words := range test.says {
+					if !strings.Contains(said, words) || words == "" && err != nil {
+						t.Errorf("it ended with %q, which isn't %q", said, words)
+					}
+				}
+				for _, words := range test.not {
+					if strings.Contains(said, words) {
+						t.Errorf("it ended with %q", said)
+					}
+				}
+				if s.told["c"] || s.told["a"] != (test.refused == "a") {
+					t.Errorf("who says that it was a channel: %v", s.told)
+				}
+				if test.refused != "" && test.restored == "" && time.Since(began) > patience+3*time.Second {
+					t.Errorf("it took %s", time.Since(began))
+				}
+			})
+		})
+	}
+}
