@@ -26,6 +26,9 @@ type call struct {
 	answered chan struct{}
 }
 
+// reads is true for a request that changes nothing.
+func (c *call) reads() bool { return c.Verb == "get" || c.Verb == "list" }
+
 // ask hands a request to the scheduler, and waits for its answer.
 func (p *process) ask(request *api.Call) error {
 	c := &call{Call: request, from: p, answered: make(chan struct{})}
@@ -72,12 +75,31 @@ func (s *Sim) arrive(c *call) {
 	}
 	c.done = true
 	s.server.By = ""
-	if c.Verb == "get" && c.Kind == api.Services && c.Object != nil {
-		key := client.ObjectKeyFromObject(c.Object)
-		s.promises.looked[visit{c.from.name, key}], c.from.learnt[key] = s.server.Version(), c.Object.DeepCopyObject().(*corev1.Service)
+	if c.Object != nil && (c.Verb == "get" || c.Kind == api.ConfigMaps && c.err == nil) {
+		s.learn(c)
 	}
-	if c.err == nil && c.Object != nil && c.Verb != "delete" && c.Verb != "get" {
+	if c.err == nil && c.Object != nil && c.Verb != "delete" && !c.reads() {
 		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)
+	}
+}
+
+// learn keeps what a live read said, and what a ledger is since it was written. The answer may get lost: who asked asks again, then.
+func (s *Sim) learn(c *call) {
+	key := client.ObjectKeyFromObject(c.Object)
+	switch c.Kind {
+	case api.Services:
+		s.promises.looked[visit{c.from.name, key}] = s.server.Version()
+		if c.err == nil {
+			c.from.learnt[key] = c.Object.DeepCopyObject().(*corev1.Service)
+		} else {
+			delete(c.from.learnt, key)
+		}
+	case api.ConfigMaps:
+		found := look{version: s.server.Version()}
+		if c.err == nil && c.Verb != "delete" {
+			found.ledger = c.Object.DeepCopyObject().(*corev1.ConfigMap)
+		}
+		c.from.read[key] = found
 	}
 }
 

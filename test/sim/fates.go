@@ -54,14 +54,25 @@ func (s *Sim) crash(p *process) string {
 		slices.ContainsFunc(s.underway(false), func(c *call) bool { return c.from == p }) {
 		s.point("lost lead in mid-apply")
 	}
-	s.kill(p)
+	s.kill(p, nil)
 	return p.name + " dies"
 }
 
-// kill ends a process: of its requests that are under way, some still arrive.
-func (s *Sim) kill(p *process) {
+// crashAround has a process die just before a write of its, or just after it.
+func (s *Sim) crashAround(c *call) string {
+	moment := pick(s, "before", "after")
+	s.point("crash " + moment + " " + c.Verb + " " + string(c.Kind))
+	if moment == "after" {
+		s.arrive(c)
+	}
+	s.kill(c.from, c)
+	return fmt.Sprintf("%s: dies %s it", c.name, moment)
+}
+
+// kill ends a process: of its requests that are under way, some still arrive, but for one.
+func (s *Sim) kill(p *process, except *call) {
 	for _, c := range s.underway(false) {
-		if c.from == p && s.chance(50) {
+		if c.from == p && c != except && s.chance(50) {
 			s.arrive(c)
 		}
 	}
@@ -92,6 +103,18 @@ func (s *Sim) weather() string {
 	s.point("relist")
 	p.cache.kinds[kind].relist()
 	return fmt.Sprintf("%s lists %s anew", p.name, kind)
+}
+
+// cut breaks a watch off. It is resumed from where it had come to, if that isn't forgotten.
+func (s *Sim) cut() string {
+	if len(s.processes) == 0 {
+		return ""
+	}
+	p := pick(s, s.processes...)
+	inf := p.cache.kinds[pick(s, kinds()...)]
+	inf.watch(inf.at)
+	s.point("watch resumed")
+	return fmt.Sprintf("%s watches %s again, from %d on", p.name, inf.kind, inf.at)
 }
 
 // pass has time pass: until something is due, or not as long.

@@ -20,6 +20,7 @@ type informer struct {
 	transform func(client.Object) client.Object
 	server    *api.Server
 	stream    *api.Stream
+	at        int64 // the version that it has come to
 	objects   map[types.NamespacedName]client.Object
 	index     map[string]client.IndexerFunc
 
@@ -37,8 +38,13 @@ func (i *informer) start(at int64) error {
 		obj = i.own(obj)
 		i.objects[client.ObjectKeyFromObject(obj)] = obj
 	}
-	i.stream = i.server.Watch(i.kind, i.selector, at)
+	i.watch(at)
 	return nil
+}
+
+// watch follows from a version on.
+func (i *informer) watch(from int64) {
+	i.at, i.stream = from, i.server.Watch(i.kind, i.selector, from)
 }
 
 func (i *informer) own(obj client.Object) client.Object {
@@ -61,7 +67,7 @@ func (i *informer) deliver(n int) (string, error) {
 		}
 		key := client.ObjectKeyFromObject(event.Object)
 		skipped[key] = last[key] != nil
-		last[key] = event
+		last[key], i.at = event, event.Version
 	}
 	for _, key := range sortedKeys(last) {
 		event := last[key]
@@ -88,7 +94,7 @@ func (i *informer) relist() {
 			i.set(key, nil, i.objects[key], true)
 		}
 	}
-	i.stream = i.server.Watch(i.kind, i.selector, at)
+	i.watch(at)
 }
 
 // set changes the cache, then tells the handlers.

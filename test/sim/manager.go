@@ -72,7 +72,7 @@ func (p *process) tells(about types.NamespacedName, reason, message string) {
 	if p.dead {
 		return
 	}
-	p.sim.told++
+	p.sim.told[reason]++
 	p.sim.later(fmt.Sprintf("%s tells of %s: %s: %s", p.name, about, reason, message))
 }
 

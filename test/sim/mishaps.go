@@ -153,6 +153,7 @@ func (w *world) ledgerDeed() string {
 
 // mend takes away what keeps all from coming to rest.
 func (w *world) mend() string {
+	w.admission.down = false
 	for _, key := range w.badLedgers() {
 		w.drop(api.ConfigMaps, key) // the way out that is told to people
 	}

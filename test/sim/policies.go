@@ -79,6 +79,7 @@ func (s *Sim) refuse(c *call) error {
 		return nil
 	}
 	s.point("policy: " + strings.Fields(no)[0])
+	s.refused++
 	return apierrors.NewForbidden(c.Kind.Resource(), key.Name, errors.New(no))
 }
 

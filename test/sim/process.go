@@ -36,17 +36,24 @@ type process struct {
 	// wrote has, by object, what the API server answered last.
 	wrote map[string]client.Object
 	// began has all Services as they were known when the last pass over a mux began.
-	began map[types.NamespacedName]map[types.NamespacedName]client.Object
-	// learnt has what live reads of Services said last.
+	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
+	// learnt has what live reads of Services said last, and read what those of ledgers did.
 	learnt map[types.NamespacedName]*corev1.Service
+	read   map[types.NamespacedName]look
+}
+
+// look is a ledger as it was found, nil if there was none, and when.
+type look struct {
+	ledger  *corev1.ConfigMap
+	version int64
 }
 
 // newProcess starts one whose informers begin behind the present by up to behind versions.
 func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
-	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]client.Object{},
-		learnt: map[types.NamespacedName]*corev1.Service{}}
+	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{},
+		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]look{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
@@ -117,26 +124,37 @@ func (p *process) lead() {
 	}
 }
 
-// knows is the newest state of an object that the process can have decided from: its cache's, or its own write's.
-func (p *process) knows(kind api.Kind, key types.NamespacedName) client.Object {
-	cached, wrote := p.cache.kinds[kind].objects[key], p.wrote[string(kind)+" "+key.String()]
+// knows is the newest state of a Service that the process can have decided from: its cache's, or its own write's.
+func (p *process) knows(key types.NamespacedName) *corev1.Service {
+	cached, _ := p.cache.kinds[api.Services].objects[key].(*corev1.Service)
+	wrote, _ := p.wrote[string(api.Services)+" "+key.String()].(*corev1.Service)
 	if cached == nil || wrote != nil && versionOf(wrote) > versionOf(cached) {
 		return wrote
 	}
 	return cached
 }
 
+// heard is the newest state of a Service that the process has come across in any way.
+func (p *process) heard(key types.NamespacedName) *corev1.Service {
+	known := p.knows(key)
+	if learnt := p.learnt[key]; learnt != nil && (known == nil || versionOf(learnt) > versionOf(known)) {
+		return learnt
+	}
+	return known
+}
+
 // begins keeps what is known as a pass over a mux begins: what is learnt in its midst comes too late for it.
 func (p *process) begins(mux types.NamespacedName) {
-	p.began[mux] = map[types.NamespacedName]client.Object{}
+	p.began[mux] = map[types.NamespacedName]*corev1.Service{}
 	for key := range p.cache.kinds[api.Services].objects {
-		p.began[mux][key] = p.knows(api.Services, key)
+		p.began[mux][key] = p.knows(key)
 	}
+	p.sim.promises.begins(mux, p)
 }
 
 // saw is what was known of a Service when the last pass over a mux began, or has been written since.
 func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
-	began, _ := p.began[mux][key].(*corev1.Service)
+	began := p.began[mux][key]
 	wrote, _ := p.wrote[string(api.Services)+" "+key.String()].(*corev1.Service)
 	if began == nil || wrote != nil && versionOf(wrote) > versionOf(began) {
 		return wrote
@@ -150,7 +168,7 @@ func (p *process) met(key types.NamespacedName, uid types.UID) bool {
 		return true
 	}
 	for _, seen := range p.began {
-		if svc := seen[key]; svc != nil && svc.GetUID() == uid {
+		if svc := seen[key]; svc != nil && svc.UID == uid {
 			return true
 		}
 	}

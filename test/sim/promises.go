@@ -19,17 +19,21 @@ import (
 type promises struct {
 	sim *Sim
 	// owners has the channel of each name that a port on a mux has, or could have.
-	owners map[string]types.NamespacedName
+	owners map[called]types.NamespacedName
 	// drifted are the names that others put on muxes where they are, or that were there when others put another ledger in place.
 	drifted map[place]bool
 	// held are claims that were written, until their owners or others give reason to let them go.
 	held map[types.NamespacedName]map[plan.Slot]plan.Claim
+	// pending are claims that their writer didn't know their channels to ask for; they are held from when somebody begins a pass who does.
+	pending map[types.NamespacedName]map[plan.Slot]plan.Claim
 	// told are those of them that their channels say: what admission doesn't let onto the mux was never anybody's.
 	told map[place]bool
 	// doubted are muxes whose ledger others have written since we did.
 	doubted map[types.NamespacedName]bool
-	// rebuilt are those whose ledger others have ever written: a port whose owner only the ledger knew is nobody's then.
-	rebuilt map[types.NamespacedName]bool
+	// rebuilt are those whose ledger others have ever written, and orphaned what was on them then: a port whose owner only the
+	// ledger knew is nobody's.
+	rebuilt  map[types.NamespacedName]bool
+	orphaned map[place]bool
 	// slices are those that we made.
 	slices map[types.NamespacedName]bool
 	// graces are muxes whose grace was changed.
@@ -48,7 +52,13 @@ type visit struct {
 	mux     types.NamespacedName
 }
 
-// place is a name on a mux.
+// called is a name on a mux.
+type called struct {
+	mux  types.NamespacedName
+	name string
+}
+
+// place is where a name is on a mux.
 type place struct {
 	mux  types.NamespacedName
 	slot plan.Slot
@@ -56,8 +66,8 @@ type place struct {
 }
 
 func newPromises(s *Sim) *promises {
-	return &promises{sim: s, owners: map[string]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
-		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{},
+	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
+		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
 		lost: map[types.NamespacedName]int64{}, looked: map[visit]int64{}, wrote: map[visit]int64{}, kept: map[visit]int64{}}
 }
@@ -74,7 +84,7 @@ func (p *promises) see(c *api.Change) string {
 		p.note(channel, c.By != "")
 	}
 	if c.After == nil && c.Kind == api.Services {
-		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return p.owners[at.name] == c.Key })
+		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return p.owners[called{at.mux, at.name}] == c.Key })
 	}
 	if c.By == "" {
 		p.others(c)
@@ -89,6 +99,8 @@ func (p *promises) see(c *api.Change) string {
 		return p.ledger(c, process)
 	case api.EndpointSlices:
 		return p.slice(c)
+	case api.Endpoints:
+		return fmt.Sprintf("not ours, not touched: Endpoints %s are written", c.Key)
 	}
 	return ""
 }
@@ -151,6 +163,9 @@ func (p *promises) stamp(mux types.NamespacedName) int64 {
 	parsed, _ := p.sim.language.ParseMux(svc)
 	return parsed.Generation
 }
+
+// nobodys is true for a port that others may have made nobody's.
+func (p *promises) nobodys(at place) bool { return p.drifted[at] || p.orphaned[at] }
 
 func slotsOf(svc *corev1.Service) map[plan.Slot]string {
 	slots := map[plan.Slot]string{}

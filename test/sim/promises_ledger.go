@@ -1,15 +1,18 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 
@@ -20,7 +23,7 @@ import (
 func (p *promises) ledger(c *api.Change, process *process) string {
 	after, _ := c.After.(*corev1.ConfigMap)
 	if after == nil {
-		return "" // it has moved
+		return p.dropped(c)
 	}
 	now, mux, good := p.reading(after)
 	if !good {
@@ -30,30 +33,24 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 		return "one owner: " + broken
 	}
 	for i := range now.Claims {
-		p.owners[now.Claims[i].MuxName] = now.Claims[i].Owner.Channel
+		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
 	p.kept[visit{c.By, mux}] = c.Version
 	if p.outrun(c, mux) {
 		p.believe(mux)
 	}
-	broken := p.given(c, mux, &now, process)
-	if broken == "" {
-		broken = p.stay(mux, &now, process)
-	}
+	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
 	had := p.held[mux]
-	p.held[mux] = map[plan.Slot]plan.Claim{}
+	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
-		svc := p.sim.world.service(claim.Owner.Channel)
-		if claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, &claim) {
+		switch before, stays := had[claim.Slot()]; {
+		case stays && claim.Owner == before.Owner && claim.State == plan.Releasing:
+			p.held[mux][claim.Slot()] = before
+		case !p.asksNow(mux, &claim):
+		case p.asked(&claim, mux, process):
 			p.held[mux][claim.Slot()] = claim
-		}
-	}
-	for of, version := range p.wrote {
-		if p.sim.Seed >= Policed && of.mux == mux && of.process != c.By && version > p.looked[visit{c.By, mux}] {
-			p.rebuilt[mux] = true
-			for slot, name := range slotsOf(p.sim.world.service(mux)) { // who wrote the ledger couldn't know of what came since
-				p.drifted[place{mux, slot, name}] = true
-			}
+		default:
+			p.pending[mux][claim.Slot()] = claim
 		}
 	}
 	for slot, claim := range had {
@@ -63,6 +60,18 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	delete(p.doubted, mux)
 	return broken
+}
+
+// dropped is a ledger that is deleted, as only one is that has moved.
+func (p *promises) dropped(c *api.Change) string {
+	was, mux, good := p.reading(c.Before.(*corev1.ConfigMap))
+	if _, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap)); !ours {
+		return fmt.Sprintf("not ours, not touched: ConfigMap %s is deleted", c.Key)
+	}
+	if newest := p.newest(mux, c.Key); good && newest.Generation < was.Generation && p.lost[mux] <= p.kept[visit{c.By, mux}] {
+		return fmt.Sprintf("freeze: ledger %s, of generation %d, is deleted, and what is left of the mux's is of %d", c.Key, was.Generation, newest.Generation)
+	}
+	return ""
 }
 
 // outrun is true for a first ledger whose writer read the mux before another process wrote that, and before the other's
@@ -83,7 +92,7 @@ func (p *promises) outrun(c *api.Change, mux types.NamespacedName) bool {
 // replaced is true for a process that may go by a ledger which others have deleted or changed since, while another process has
 // written the one that is there.
 func (p *promises) replaced(mux types.NamespacedName, by string) bool {
-	if p.kept[visit{by, mux}] > p.lost[mux] {
+	if p.kept[visit{by, mux}] > p.lost[mux] || p.read(mux, by) > p.lost[mux] {
 		return false
 	}
 	for visit, version := range p.kept {
@@ -92,6 +101,15 @@ func (p *promises) replaced(mux types.NamespacedName, by string) bool {
 		}
 	}
 	return false
+}
+
+// read is when a process last read the ledger that a mux names.
+func (p *promises) read(mux types.NamespacedName, by string) int64 {
+	svc, process := p.sim.world.service(mux), p.sim.process(by)
+	if svc == nil || process == nil {
+		return 0
+	}
+	return process.read[types.NamespacedName{Namespace: mux.Namespace, Name: plan.ReadMux(p.sim.language, svc, false).Ledger}].version
 }
 
 // believe takes a ledger for right that contradicts the mux as it is.
@@ -139,6 +157,32 @@ func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim 
 	})
 }
 
+// asksNow is true for a claim in force of a channel that asks for it.
+func (p *promises) asksNow(mux types.NamespacedName, claim *plan.Claim) bool {
+	svc := p.sim.world.service(claim.Owner.Channel)
+	return claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, claim)
+}
+
+// begins holds what who begins a pass knows to be asked for.
+func (p *promises) begins(mux types.NamespacedName, process *process) {
+	for slot, claim := range p.pending[mux] {
+		if seen := process.began[mux][claim.Owner.Channel]; seen != nil && p.asksFor(seen, mux, &claim) && p.asksNow(mux, &claim) {
+			p.held[mux][slot] = claim
+			delete(p.pending[mux], slot)
+		}
+	}
+}
+
+// asked is true if a claim is what its channel asked for when the process last heard of it: a channel that asks again only after
+// that gets its number with the next pass.
+func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
+	if process == nil {
+		return true
+	}
+	heard := process.heard(claim.Owner.Channel)
+	return heard == nil || p.asksFor(heard, mux, claim)
+}
+
 // given: what was another channel's a moment ago, in the ledger or on the mux, isn't given.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
@@ -152,9 +196,17 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
+	if newest := p.newest(mux, c.Key); newest.Generation > before.Generation && newest.Generation < now.Generation {
+		before = newest // which was moved over an older one
+	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
 		had[before.Claims[i].Slot()] = &before.Claims[i]
+	}
+	if before.Generation > 0 && len(before.Claims) > 0 {
+		if broken := p.newcomers(mux, &before, now, process); broken != "" {
+			return broken
+		}
 	}
 	live := slotsOf(p.sim.world.service(mux))
 	for i := range now.Claims {
@@ -168,11 +220,28 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
 		}
 		name := live[claim.Slot()]
-		if owner, ours := p.owners[name]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
+		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
 			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel, owner)
 		}
 	}
 	return ""
+}
+
+// newest is the newest ledger of a mux that isn't in this ConfigMap, isn't a copy from before the mux was written last, and can be
+// found: by its labels alone.
+func (p *promises) newest(mux, but types.NamespacedName) (newest plan.Ledger) {
+	var stamp int64
+	if svc := p.sim.world.service(mux); svc != nil {
+		stamp, _ = validation.ParseGeneration(svc.Annotations[p.sim.language.Keys().Generation])
+	}
+	for _, key := range p.sim.world.ledgers() {
+		cm := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
+		read, of, good := p.reading(cm)
+		if good && ledger.Selector().Matches(labels.Set(cm.Labels)) && of == mux && key != but && read.Generation >= stamp && read.Generation > newest.Generation {
+			newest = read
+		}
+	}
+	return newest
 }
 
 // note takes what a channel says of its ports, as far as it's ours: what people write there, who decides may not have seen yet.
@@ -180,7 +249,7 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	key := client.ObjectKeyFromObject(channel)
 	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
 	maps.DeleteFunc(p.told, func(at place, _ bool) bool {
-		return p.owners[at.name] == key && !slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
+		return p.owners[called{at.mux, at.name}] == key && !slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
 	})
 	for mux, held := range p.held {
 		live := slotsOf(p.sim.world.service(mux))
@@ -207,15 +276,30 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if claim.Owner == old.Owner && claim.State == plan.Held {
 			continue
 		}
+		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner == old.Owner && claim.State == plan.Releasing {
+			continue // it was refused, and is let go as it never got there; if it did since, it mustn't leave
+		}
 		if p.sim.Seed >= Policed && !p.told[place{mux, slot, old.MuxName}] {
 			continue
 		}
-		if p.doubted[mux] && (process == nil || process.knows(api.Services, old.Owner.Channel) == nil) {
+		if p.doubted[mux] && (process == nil || process.knows(old.Owner.Channel) == nil) {
 			continue // it was rebuilt by one who doesn't see that channel yet
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
 	return ""
+}
+
+// found is true if a process knew of a port on a mux when it looked there last.
+func (p *promises) found(name string, slot plan.Slot, mux types.NamespacedName, process *process) bool {
+	if process == nil {
+		return false
+	}
+	seen := process.learnt[mux]
+	if seen == nil {
+		seen = process.heard(mux)
+	}
+	return slotsOf(seen)[slot] == name
 }
 
 func claimsText(claims []plan.Claim) string {

@@ -29,7 +29,9 @@ func (p *promises) others(c *api.Change) {
 		})
 		if after != nil {
 			for _, port := range after.Spec.Ports {
-				p.owners[nameOf(c.Key, port.Name)] = c.Key
+				for _, mux := range muxes() {
+					p.owners[called{mux, nameOf(c.Key, port.Name)}] = c.Key
+				}
 			}
 		}
 	case api.ConfigMaps:
@@ -111,8 +113,12 @@ func (p *promises) othersOnLedger(c *api.Change) {
 		return
 	}
 	p.doubted[mux], p.rebuilt[mux] = true, true
+	delete(p.pending, mux)
 	p.lost[mux] = c.Version
 	live := slotsOf(p.sim.world.service(mux))
+	for slot, name := range live {
+		p.orphaned[place{mux, slot, name}] = true
+	}
 	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
 		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
 			p.believe(mux) // a copy from another life can't be told from the right one
@@ -141,7 +147,7 @@ func (p *promises) slice(c *api.Change) string {
 	channel, _ := plan.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
 		mux := plan.MuxOfSlice(p.sim.language.Keys(), after)
-		if owner := p.owners[*port.Name]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) {
+		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
 		}
 	}

@@ -30,6 +30,11 @@ func (p *promises) service(c *api.Change, process *process) string {
 	if broken := p.foreign(before, now); broken != "" {
 		return "not ours, not touched: " + c.Key.String() + ": " + broken
 	}
+	if p.sim.isMux(before) && (!equality.Semantic.DeepEqual(before.Spec, now.Spec) || !maps.Equal(before.Annotations, now.Annotations)) {
+		if why := p.frozen(before, process); why != "" {
+			return fmt.Sprintf("freeze: mux %s is written, though %s", c.Key, why)
+		}
+	}
 	if !equality.Semantic.DeepEqual(before.Spec, now.Spec) {
 		if !p.sim.language.Classify(before).Mux() {
 			return fmt.Sprintf("not ours, not touched: the spec of %s is written", c.Key)
@@ -41,26 +46,26 @@ func (p *promises) service(c *api.Change, process *process) string {
 
 // foreign is what isn't ours to change on any Service.
 func (p *promises) foreign(before, now *corev1.Service) string {
-	ours := func(key string) bool {
-		return strings.HasPrefix(key, p.sim.language.Prefix()+"/") || key == validation.ExternalDNSHostname || key == validation.CloudflareProxied
-	}
+	keys := p.sim.language.Keys()
+	ours := []string{keys.Ports, keys.Generation, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
+		validation.ExternalDNSHostname, validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
-		maps.DeleteFunc(annotations, func(key, _ string) bool { return ours(key) })
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(ours, key) })
 		return annotations
 	}
-	switch keys := p.sim.language.Keys(); {
+	spec := func(svc *corev1.Service) corev1.ServiceSpec {
+		spec := *svc.Spec.DeepCopy()
+		spec.Ports = nil // which are looked at for themselves
+		return spec
+	}
+	switch {
+	case !equality.Semantic.DeepEqual(spec(before), spec(now)):
+		return "its spec, beyond its ports"
 	case !equality.Semantic.DeepEqual(rest(before.Annotations), rest(now.Annotations)):
 		return "an annotation"
 	case !equality.Semantic.DeepEqual(before.Labels, now.Labels), !equality.Semantic.DeepEqual(before.Finalizers, now.Finalizers):
 		return "labels or finalizers"
-	default:
-		for _, key := range [...]string{keys.Multiplexer, keys.PortRange, keys.ExplicitRange, keys.MaxPorts, keys.AllowedNamespaces, keys.ReleaseGrace,
-			keys.Placeholder, keys.Disabled, keys.AllocationConfigMap, keys.ExternalPorts, keys.ChannelHostname} {
-			if before.Annotations[key] != now.Annotations[key] {
-				return key
-			}
-		}
 	}
 	return ""
 }
@@ -70,16 +75,15 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
 	lost := p.replaced(mux, by)
-	withdrawn := p.withdrawn(mux, by)
-	sure = sure && !lost && !withdrawn
+	sure = sure && !lost
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
 	}
 	for slot, name := range has {
 		old := had[slot]
-		owner, known := p.owners[name]
-		if old != name && (lost || withdrawn || p.doubted[mux]) { // decided by the ledger that was there before the one that others have put there
+		owner, known := p.owners[called{mux, name}]
+		if old != name && (lost || p.doubted[mux]) { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {
@@ -88,13 +92,13 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 			return fmt.Sprintf("claims: %s comes as %s, which is nobody's", slot, name)
 		case sure && !slices.Contains(claimed[slot], name):
 			return fmt.Sprintf("claims: %s comes as %s, of %s, and isn't claimed: %s", slot, name, owner, claimsText(claims))
-		case old != "" && p.owners[old] != owner && p.owners[old] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
-			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[old], owner)
+		case old != "" && p.owners[called{mux, old}] != owner && p.owners[called{mux, old}] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
+			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[called{mux, old}], owner)
 		}
 	}
 	for _, slot := range slices.SortedFunc(maps.Keys(had), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		claim, held := p.held[mux][slot]
-		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !p.drifted[place{mux, slot, had[slot]}] {
+		if held && !lost && claim.MuxName == had[slot] && has[slot] != had[slot] && !p.drifted[place{mux, slot, had[slot]}] {
 			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
 		}
 	}
@@ -107,7 +111,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string, claimed func(plan.Slot) bool, process *process) string {
 	left := map[types.NamespacedName]bool{}
 	for slot, name := range had {
-		owner, ours := p.owners[name]
+		owner, ours := p.owners[called{mux, name}]
 		_, still := has[slot]
 		switch {
 		case !ours && name != "placeholder" && has[slot] != name && !claimed(slot):
@@ -117,7 +121,7 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 		}
 	}
 	for _, name := range has {
-		delete(left, p.owners[name])
+		delete(left, p.owners[called{mux, name}])
 	}
 	for _, channel := range sortedKeys(left) {
 		if broken := p.hidden(mux, channel, process); broken != "" {
@@ -125,18 +129,6 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 		}
 	}
 	return ""
-}
-
-// withdrawn is true if another process may have taken back a claim that admission didn't let onto the mux: that is written to the
-// ledger alone, and who writes the mux only then can't know.
-func (p *promises) withdrawn(mux types.NamespacedName, by string) bool {
-	own := p.kept[visit{by, mux}]
-	for of, version := range p.kept {
-		if of.mux == mux && of.process != by && version > own {
-			return p.sim.Seed >= Policed
-		}
-	}
-	return false
 }
 
 // hidden: a channel that loses its last port shows no address, as far as who takes it knows.
@@ -188,12 +180,12 @@ func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process
 		if p.doubted[mux] {
 			return ""
 		}
-		known, _ := process.knows(api.Services, mux).(*corev1.Service)
-		began, _ := process.began[mux][mux].(*corev1.Service)
+		known := process.knows(mux)
+		began := process.began[mux][mux]
 		wrote, _ := process.wrote[string(api.Services)+" "+mux.String()].(*corev1.Service)
 		for _, svc := range [...]*corev1.Service{known, began, wrote, process.learnt[mux]} {
 			for _, name := range slotsOf(svc) {
-				if p.owners[name] == key || p.holds(mux, key, name) {
+				if p.owners[called{mux, name}] == key || p.holds(mux, key, name) {
 					return ""
 				}
 			}

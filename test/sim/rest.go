@@ -21,8 +21,12 @@ import (
 const (
 	unrest = 40 * time.Minute
 	rest   = 15 * time.Minute
-	// most is how many writes of ours are enough for that, whatever happened before.
+	// most is how many writes of ours are enough for that, whatever happened before; as long as policies stand, twice as many, for what
+	// they refuse is tried every five minutes, reserved and let go again.
 	most = 400
+	// mostRefused is how many requests may be refused meanwhile: a mux that takes nothing is tried every ten seconds, whole and in
+	// parts, and there are two.
+	mostRefused = 2 * 6 * int((unrest+rest)/(10*time.Second))
 )
 
 // settle has everything flow again, with one process that leads, and sees whether it comes to rest; or, as long as policies stand,
@@ -31,7 +35,10 @@ func (s *Sim) settle() string {
 	s.habits = habits{slow: s.habits.slow}
 	s.happen(-1, s.world.mend)
 	s.happen(-1, s.oneLeads)
-	began, written := time.Now(), 0
+	began, written, refused, enough := time.Now(), 0, s.refused, most
+	if s.policies.stand() {
+		enough *= 2
+	}
 	last := began
 	for turns := 0; time.Since(began) < unrest+rest; turns++ {
 		if choices := s.forward(); len(choices) > 0 {
@@ -52,8 +59,11 @@ func (s *Sim) settle() string {
 		if broken := s.check(); broken != "" {
 			return broken
 		}
-		if written > most || last.Sub(began) > unrest && !s.policies.stand() {
+		if written > enough || last.Sub(began) > unrest && !s.policies.stand() {
 			return fmt.Sprintf("quiet: after %s and %d writes there is no rest", time.Since(began), written)
+		}
+		if tried := s.refused - refused; tried > mostRefused {
+			return fmt.Sprintf("quiet: within %s, %d requests were refused", time.Since(began), tried)
 		}
 		if turns > 50000 {
 			return "quiet: nothing is written, and yet there is no rest"
@@ -66,11 +76,11 @@ func (s *Sim) settle() string {
 func (s *Sim) oneLeads() string {
 	if s.chance(30) {
 		for len(s.processes) > 0 {
-			s.kill(s.processes[0])
+			s.kill(s.processes[0], nil)
 		}
 	}
 	for len(s.processes) > 1 {
-		s.kill(s.processes[s.rng.IntN(2)])
+		s.kill(s.processes[s.rng.IntN(2)], nil)
 	}
 	if len(s.processes) == 0 {
 		s.newProcess(0)
@@ -168,13 +178,28 @@ func (s *Sim) claimsAtRest(mux *corev1.Service, l *plan.Ledger) string {
 		}
 	}
 	for slot, name := range live {
-		owner, ours := s.promises.owners[name]
+		owner, ours := s.promises.owners[called{client.ObjectKeyFromObject(mux), name}]
 		held := slices.ContainsFunc(l.Claims, func(c plan.Claim) bool { return c.Slot() == slot && c.MuxName == name })
-		if ours && !held && !s.promises.rebuilt[client.ObjectKeyFromObject(mux)] && !s.promises.drifted[place{client.ObjectKeyFromObject(mux), slot, name}] {
+		if ours && !held && !s.promises.nobodys(place{client.ObjectKeyFromObject(mux), slot, name}) {
 			return fmt.Sprintf("ports: %s is there as %s's, who doesn't hold it", slot, owner)
 		}
 	}
 	return ""
+}
+
+// inForce are the claims of the ledger that a mux names: once it has moved, another one doesn't count, though it may lie there still.
+func (s *Sim) inForce(mux types.NamespacedName) []plan.Claim {
+	svc := s.world.service(mux)
+	if svc == nil {
+		return nil
+	}
+	name := plan.ReadMux(s.language, svc, false).Ledger
+	cm, is := s.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: mux.Namespace, Name: name}).(*corev1.ConfigMap)
+	if !is {
+		return nil
+	}
+	read, _, _ := s.promises.reading(cm)
+	return read.Claims
 }
 
 // serviceAtRest: a channel shows an address exactly if its ports are on a mux that has one; everybody else is clean.
@@ -198,7 +223,7 @@ func (s *Sim) serviceAtRest(svc *corev1.Service) string {
 	on := false
 	if s.isMux(mux) && mux.DeletionTimestamp == nil && len(mux.Status.LoadBalancer.Ingress) > 0 {
 		live := slotsOf(mux)
-		claims, _, _ := s.promises.claims(named)
+		claims := s.inForce(named)
 		for _, claim := range claims {
 			on = on || claim.Owner.Channel == client.ObjectKeyFromObject(svc) && live[claim.Slot()] == claim.MuxName
 		}
@@ -208,6 +233,48 @@ func (s *Sim) serviceAtRest(svc *corev1.Service) string {
 	}
 	if ours < 2 && svc.DeletionTimestamp == nil {
 		return fmt.Sprintf("conditions: it has %d of our conditions", ours)
+	}
+	return ""
+}
+
+// amidPolicies is what must be so while policies stand: what they forbid harms who asks for it, and nobody else. A mux that has a
+// forbidden number, or no room for its ledger, can't be written at all.
+func (s *Sim) amidPolicies() string {
+	for _, key := range muxes() {
+		svc := s.world.service(key)
+		if !s.isMux(svc) || s.policies.noLedgers || s.promises.frozen(svc, nil) != "" || s.forbidden(key, []byte("{}")) != "" {
+			continue
+		}
+		claims, _, sure := s.promises.claims(key)
+		if !sure {
+			continue
+		}
+		harmed, has := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}
+		for i := range claims {
+			harmed[claims[i].Owner.Channel] = harmed[claims[i].Owner.Channel] || s.policies.numbers[claims[i].Public]
+			if s.promises.asksNow(key, &claims[i]) {
+				has[claims[i].Owner.Channel]++
+			}
+		}
+		live := slotsOf(svc)
+		for i := range claims {
+			claim := &claims[i]
+			channel := claim.Owner.Channel
+			if harmed[channel] || s.policies.mute[channel] || !s.promises.asksNow(key, claim) {
+				continue
+			}
+			owner := s.world.service(channel)
+			if has[channel] != len(owner.Spec.Ports) {
+				continue // what else it asks for is refused
+			}
+			shows := owner.Status.LoadBalancer.Ingress
+			switch {
+			case live[claim.Slot()] != claim.MuxName:
+				return fmt.Sprintf("harm: policies forbid nothing that %s asks for, and %s isn't on %s", channel, claim.Slot(), key)
+			case len(svc.Status.LoadBalancer.Ingress) > 0 && len(shows) == 0:
+				return fmt.Sprintf("harm: policies forbid nothing that %s asks for, and it shows no address", channel)
+			}
+		}
 	}
 	return ""
 }

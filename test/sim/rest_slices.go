@@ -42,7 +42,7 @@ func (s *Sim) wanted() map[types.NamespacedName]*discoveryv1.EndpointSlice {
 			continue
 		}
 		live := slotsOf(svc)
-		claims, _, _ := s.promises.claims(key)
+		claims := s.inForce(key)
 		for i := range claims {
 			claim := &claims[i]
 			if live[claim.Slot()] != claim.MuxName {
@@ -101,7 +101,7 @@ func (s *Sim) view(svc *corev1.Service) plan.View {
 	if mux := s.world.service(v.Mux.Key); v.Attached && mux != nil {
 		v.Mux.UID, v.Mux.IsMux, v.Mux.Deleting, v.Mux.Families = mux.UID, s.isMux(mux), mux.DeletionTimestamp != nil, mux.Spec.IPFamilies
 		live := slotsOf(mux)
-		claims, _, _ := s.promises.claims(v.Mux.Key)
+		claims := s.inForce(v.Mux.Key)
 		v.Claims = slices.DeleteFunc(claims, func(c plan.Claim) bool { return c.Owner.Channel != channel || live[c.Slot()] != c.MuxName })
 	}
 	for _, key := range s.server.Keys(api.EndpointSlices) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -15,15 +16,31 @@ import (
 type habits struct {
 	fault, late, crash, leaders, clock, relist, skip, ledger, drift, deeds, policy int
 	slow                                                                           map[api.Kind]int
+	// These are of seeds from Admitted on.
+	reviews                               bool
+	outage, around, cut, bookmarks, moves int
+	// bounds is of seeds from Bounded on.
+	bounds bool
 }
 
-func newHabits(rng *rand.Rand) habits {
+func newHabits(rng *rand.Rand, seed uint64) habits {
 	some := func(most int) int { return max(0, rng.IntN(2*most)-most/2) }
 	h := habits{fault: some(12), late: some(40), crash: some(3), leaders: some(3), clock: some(2), relist: some(3), skip: some(30),
 		ledger: some(3), drift: some(5), deeds: 2 + rng.IntN(6), slow: map[api.Kind]int{}}
 	for _, kind := range kinds() {
 		h.slow[kind] = []int{8, 8, 8, 3, 1}[rng.IntN(5)]
 	}
+	if seed >= Policed {
+		h.policy = rng.IntN(4)
+	}
+	if seed >= Admitted {
+		h.policy = max(0, h.policy-2) // most have none
+		h.reviews, h.outage, h.around, h.cut, h.bookmarks, h.moves = rng.IntN(4) > 0, some(2), rng.IntN(8), some(3), some(2), rng.IntN(3)
+		if !h.reviews {
+			h.outage = 0
+		}
+	}
+	h.bounds = seed >= Bounded
 	return h
 }
 
@@ -42,13 +59,17 @@ func (s *Sim) choices() []choice {
 	if orphans := s.server.Orphans(); len(orphans) > 0 {
 		list = append(list, choice{2, func() string { return s.collect(&orphans[s.rng.IntN(len(orphans))]) }})
 	}
-	return append(list, choice{2, s.pass}, choice{s.habits.policy, s.world.policy})
+	return append(list, choice{2, s.pass}, choice{s.habits.policy, s.world.policy}, choice{s.habits.outage, s.admission.outage},
+		choice{s.habits.cut, s.cut}, choice{s.habits.moves, s.world.moveLedger})
 }
 
 // collect is the garbage collector.
 func (s *Sim) collect(c *api.Change) string {
-	if err := s.server.Delete(c.Kind, c.Key, nil); err != nil {
+	if err := s.server.Collect(c); err != nil {
 		panic(err)
+	}
+	if c.After != nil {
+		return fmt.Sprintf("the garbage collector takes owners that have gone off %s %s", c.Kind, c.Key)
 	}
 	return fmt.Sprintf("the garbage collector deletes %s %s", c.Kind, c.Key)
 }
@@ -69,10 +90,13 @@ func (s *Sim) requests() []choice {
 }
 
 func (s *Sim) deal(c *call) string {
+	if !c.reads() && s.habits.around > 0 && s.chance(s.habits.around) {
+		return s.crashAround(c)
+	}
 	if s.chance(s.habits.fault) {
 		var possible []fault
 		for _, f := range faults() {
-			if !f.done || c.Verb != "get" {
+			if !f.done || !c.reads() {
 				possible = append(possible, f)
 			}
 		}
@@ -96,8 +120,11 @@ func (s *Sim) deliveries() []choice {
 	var list []choice
 	for _, p := range s.processes {
 		for _, kind := range kinds() {
-			if inf := p.cache.kinds[kind]; inf.stream.Waits() {
+			switch inf := p.cache.kinds[kind]; {
+			case inf.stream.Waits():
 				list = append(list, choice{s.habits.slow[kind], func() string { return s.deliver(p, inf) }})
+			case s.habits.bookmarks > 0 && inf.at < s.server.Version():
+				list = append(list, choice{s.habits.bookmarks, func() string { return s.bookmark(p, inf) }})
 			}
 		}
 	}
@@ -117,6 +144,17 @@ func (s *Sim) deliver(p *process, inf *informer) string {
 		return fmt.Sprintf("%s lists %s anew: %v", p.name, inf.kind, err)
 	}
 	return fmt.Sprintf("%s hears of %s: %s", p.name, inf.kind, what)
+}
+
+// bookmark tells an informer how far things have come, though nothing is about what it follows.
+func (s *Sim) bookmark(p *process, inf *informer) string {
+	event, err := inf.stream.Next(true)
+	if err != nil || event == nil || event.Type != watch.Bookmark {
+		panic(fmt.Sprintf("no bookmark, but %v, %v", event, err))
+	}
+	inf.at = event.Version
+	s.point("bookmark")
+	return fmt.Sprintf("%s hears that %s are as they were, up to %d", p.name, inf.kind, inf.at)
 }
 
 // work is what waits in queues.

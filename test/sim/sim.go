@@ -37,15 +37,18 @@ type Sim struct {
 	promises  *promises
 	world     *world
 	policies  policies
+	admission *admission
 	checked   int // changes that were held to the promises
-	told      int // Events
 	taken     int // steps
+	refused   int // requests, by policies
 
 	mu     sync.Mutex
 	calls  []*call
 	story  []string
 	noted  []string
 	points map[string]int
+	// told is how often people were told of a reason.
+	told map[string]int
 }
 
 // Outcome is what came of a history.
@@ -64,18 +67,19 @@ func Run(seed uint64, steps []int, telling bool) Outcome {
 	if err != nil {
 		panic(err)
 	}
-	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}, buried: map[string]*process{}}
+	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}, told: map[string]int{}, buried: map[string]*process{}}
 	s.server = api.NewServer(time.Now)
 	s.promises = newPromises(s)
 	s.world = newWorld(s)
+	s.admission = &admission{Sim: s}
 	s.draw(-1)
-	s.habits = newHabits(s.rng)
-	if seed >= Policed {
-		s.habits.policy = s.rng.IntN(4)
-	}
+	s.habits = newHabits(s.rng, seed)
 	broken := s.play()
 	for len(s.processes) > 0 {
-		s.kill(s.processes[0])
+		s.kill(s.processes[0], nil)
+	}
+	for _, reason := range bounded() {
+		s.points["told: "+reason] += s.told[reason]
 	}
 	return Outcome{Seed: seed, Steps: steps, Broken: broken, Story: s.story, Taken: s.taken, Points: s.points}
 }
@@ -98,6 +102,7 @@ func sortedKeys[V any](of map[types.NamespacedName]V) []types.NamespacedName {
 // play is a history: disorder, then order, then rest.
 func (s *Sim) play() string {
 	s.world.begin()
+	s.admission.begin()
 	s.newProcess(0).lead()
 	synctest.Wait()
 	for _, step := range s.Steps {
@@ -109,7 +114,7 @@ func (s *Sim) play() string {
 	}
 	s.draw(-2)
 	if s.policies.stand() { // what can't be must not be tried all the time
-		if broken := s.settle(); broken != "" {
+		if broken := cmp.Or(s.settle(), s.amidPolicies()); broken != "" {
 			return broken
 		}
 		s.happen(-1, s.world.lift)
@@ -167,6 +172,9 @@ func (s *Sim) clock() string {
 
 // check holds what was written since to the promises.
 func (s *Sim) check() string {
+	if s.admission.broken != "" {
+		return s.admission.broken
+	}
 	for _, change := range s.server.Changes(s.checked) {
 		s.checked++
 		if s.Telling {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -74,11 +75,11 @@ func (w *world) createMux(key types.NamespacedName) string {
 		w.key("multiplexer"): "true", w.key("port-range"): "203-207",
 	}}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
-	svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+	svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(w.habits.bounds && w.Seed%2 == 1)
 	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101}}
 	w.declared[key] = svc.DeepCopy()
 	refused := w.put(svc, false)
-	if w.chance(80) {
+	if w.chance(80) && refused == "" {
 		w.address(key, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
 	}
 	return fmt.Sprintf("mux %s is made%s", key, refused)
@@ -133,6 +134,14 @@ func (w *world) backends() string {
 	return fmt.Sprintf("slice %s has %d endpoint(s)%s", key, len(slice.Endpoints), w.put(slice, false))
 }
 
+// Bounded is the first seed whose history has muxes that set bounds to each channel, and some with node ports, beside all that Admitted ones have.
+const Bounded = 2_000_000_000
+
+// bounded are the reasons that people are told for what goes beyond bounds.
+func bounded() []string {
+	return []string{string(plan.QuotaExceeded), string(plan.ProtocolNotAllowed), string(plan.HostnameNotAllowed)}
+}
+
 // owner changes a mux.
 func (w *world) owner() string {
 	key := pick(w.Sim, muxes()...)
@@ -140,8 +149,12 @@ func (w *world) owner() string {
 	if svc == nil {
 		return w.createMux(key)
 	}
-	setting := pick(w.Sim, "port-range", "explicit-range", "max-ports", "allowed-namespaces", "release-grace", "placeholder", "disabled",
-		"allocation-configmap", "deleted", "selector", "multiplexer")
+	settings := []string{"port-range", "explicit-range", "max-ports", "allowed-namespaces", "release-grace", "placeholder", "disabled",
+		"allocation-configmap", "deleted", "selector", "multiplexer"}
+	if w.habits.bounds {
+		settings = append(settings, "max-ports-per-namespace", "allowed-protocols", "allowed-hostnames")
+	}
+	setting := pick(w.Sim, settings...)
 	switch setting {
 	case "deleted":
 		w.drop(api.Services, key)
@@ -154,10 +167,26 @@ func (w *world) owner() string {
 		"port-range": {"203-207", "203-204", "300-303", "203-", "203-207"}, "explicit-range": {"", "100-199", ""},
 		"max-ports": {"", "2", "4", ""}, "allowed-namespaces": {"", "app", "", "*"}, "release-grace": {"", "10m", "5s"},
 		"placeholder": {"", "keep", "remove"}, "disabled": {"", "true", ""}, "multiplexer": {"true", "", "true"},
-		"allocation-configmap": {"", "", "elsewhere-" + key.Name},
+		"allocation-configmap": {"", "", "elsewhere-" + key.Name}, "max-ports-per-namespace": {"", "1", "2", "3"},
+		"allowed-protocols": {"", "TCP", "TCP,UDP", "UDP"}, "allowed-hostnames": {"", "a.example.com", "*.example.com", "*.{namespace}.example.com"},
 	}[setting]...)
 	annotate(svc, w.key(setting), value)
 	return fmt.Sprintf("mux %s: %s is %q%s", key, setting, value, w.put(svc, false))
+}
+
+// moveLedger has a mux keep its ledger elsewhere, or where it did.
+func (w *world) moveLedger() string {
+	key := pick(w.Sim, muxes()...)
+	svc := w.service(key)
+	if svc == nil {
+		return ""
+	}
+	value := "moved-" + key.Name
+	if svc.Annotations[w.key("allocation-configmap")] == value {
+		value = ""
+	}
+	annotate(svc, w.key("allocation-configmap"), value)
+	return fmt.Sprintf("mux %s keeps its ledger in %q%s", key, value, w.put(svc, false))
 }
 
 func (w *world) provider() string {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,7 +67,11 @@ func (c *Client) List(_ context.Context, list client.ObjectList, options ...clie
 		if selector == nil {
 			selector = labels.Everything()
 		}
-		objects, _, err := c.Server.List(KindOf(list), selector, 0)
+		past, err := exact(o.Raw)
+		if err != nil {
+			return err
+		}
+		objects, at, err := c.Server.List(KindOf(list), selector, past)
 		if err != nil {
 			return err
 		}
@@ -74,8 +81,30 @@ func (c *Client) List(_ context.Context, list client.ObjectList, options ...clie
 				items = append(items, obj.DeepCopyObject())
 			}
 		}
+		if o.Limit > 0 && int64(len(items)) > o.Limit {
+			items = items[:o.Limit]
+		}
+		list.SetResourceVersion(strconv.FormatInt(at, 10))
+		if named, is := list.(*metav1.PartialObjectMetadataList); is {
+			for _, item := range items {
+				named.Items = append(named.Items, *meta.AsPartialObjectMetadata(item.(metav1.Object)))
+			}
+			return nil
+		}
 		return meta.SetList(list, items)
 	}})
+}
+
+// exact is the version that is asked for as it was then, 0 for the present.
+func exact(raw *metav1.ListOptions) (int64, error) {
+	if raw == nil || raw.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+		return 0, nil
+	}
+	version, err := strconv.ParseInt(raw.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(err.Error())
+	}
+	return version, nil
 }
 
 // Create implements client.Client.

@@ -6,6 +6,7 @@
 //	Client    speaks to it as a controller-runtime client does
 //
 // It knows resource versions, optimistic concurrency, the status subresource, what is defaulted, allocated and refused
-// of a Service, merge and strategic merge patches, preconditions, finalizers, and who owns whom. It doesn't know server-side
-// apply, field selectors, quotas, namespaces that come and go, or foreground deletion: nothing here uses them.
+// of a Service, merge and strategic merge patches, preconditions, finalizers, admission, bookmarks, what is forgotten, and
+// what the garbage collector would do. It doesn't know server-side apply, field selectors, any page of a list but the first, quotas, namespaces
+// that come and go, foreground deletion, or owners of other kinds: nothing here uses them.
 package api

@@ -2,17 +2,20 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The range of node ports.
+// The range of node ports, and the first of it that is given to who doesn't ask for one of his own, as long as there are any.
 const (
-	firstNodePort = 30000
-	lastNodePort  = 32767
+	firstNodePort   = 30000
+	firstUnaskedFor = 30086
+	lastNodePort    = 32767
 )
 
 // numbers are what Services get from a common stock.
@@ -24,7 +27,7 @@ type numbers struct {
 }
 
 func newNumbers() numbers {
-	return numbers{nodePorts: map[int32]int{}, next: firstNodePort, addresses: map[string]bool{}}
+	return numbers{nodePorts: map[int32]int{}, next: firstUnaskedFor, addresses: map[string]bool{}}
 }
 
 // allocate gives a Service what it needs, and takes back what it needs no more.
@@ -40,20 +43,13 @@ func (n *numbers) allocate(before, after client.Object) error {
 	if now.Spec.ClusterIP != "" {
 		now.Spec.ClusterIPs = []string{now.Spec.ClusterIP}
 	}
-	had := map[int32]bool{}
-	if was, is := before.(*corev1.Service); is && was != nil {
-		had = nodePortsOf(was)
-	}
-	for i := range now.Spec.Ports {
-		if number := now.Spec.Ports[i].NodePort; number != 0 && !had[number] && n.nodePorts[number] > 0 {
-			path := field.NewPath("spec", "ports").Index(i).Child("nodePort")
-			return invalid(now, field.ErrorList{field.Invalid(path, number, "provided port is already allocated")})
-		}
-	}
-	if err := n.fill(now); err != nil {
+	if err := n.askedFor(before, now); err != nil {
 		return err
 	}
-	has := nodePortsOf(now)
+	if err := n.fill(now, before == nil); err != nil {
+		return err
+	}
+	had, has := nodePortsOf(before), nodePortsOf(now)
 	for number := range has {
 		if !had[number] {
 			n.nodePorts[number]++
@@ -67,8 +63,32 @@ func (n *numbers) allocate(before, after client.Object) error {
 	return nil
 }
 
-// fill gives node ports to the ports that want one. One number serves TCP and UDP of a port.
-func (n *numbers) fill(svc *corev1.Service) error {
+// askedFor is nil if the node ports that a Service asks for are free. Who creates one is told of that before of another one that has its
+// name.
+func (n *numbers) askedFor(before, after client.Object) error {
+	now, is := after.(*corev1.Service)
+	if !is {
+		return nil
+	}
+	had := nodePortsOf(before)
+	asked := map[int32]int32{} // by which port
+	for i := range now.Spec.Ports {
+		number, path := now.Spec.Ports[i].NodePort, field.NewPath("spec", "ports").Index(i).Child("nodePort")
+		switch {
+		case number == 0 || had[number]:
+		case number < firstNodePort || number > lastNodePort:
+			words := fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)
+			return invalid(now, field.ErrorList{field.Invalid(path, number, words)})
+		case n.nodePorts[number] > 0, before == nil && asked[number] != 0 && asked[number] != now.Spec.Ports[i].Port:
+			return invalid(now, field.ErrorList{field.Invalid(path, number, "provided port is already allocated")})
+		}
+		asked[number] = now.Spec.Ports[i].Port
+	}
+	return nil
+}
+
+// fill gives node ports to the ports that want one. One number serves TCP and UDP of a port, if both were there from the beginning.
+func (n *numbers) fill(svc *corev1.Service, fresh bool) error {
 	if !takesNodePorts(svc) {
 		return nil
 	}
@@ -85,13 +105,31 @@ func (n *numbers) fill(svc *corev1.Service) error {
 		if p.NodePort != 0 {
 			continue
 		}
-		if number := of[p.Port]; number != 0 && !taken[fmt.Sprint(number, p.Protocol)] {
+		if number := of[p.Port]; fresh && number != 0 && !taken[fmt.Sprint(number, p.Protocol)] {
 			p.NodePort = number
 		} else if p.NodePort = n.free(); p.NodePort == 0 {
 			return apierrors.NewInternalError(fmt.Errorf("failed to allocate a nodePort: range is full"))
 		}
 		of[p.Port] = p.NodePort
 		taken[fmt.Sprint(p.NodePort, p.Protocol)] = true
+	}
+	return nil
+}
+
+// twice is the fault of a node port that one protocol has twice. An update meets it before all else that may be wrong.
+func twice(obj client.Object) error {
+	svc, is := obj.(*corev1.Service)
+	if !is || svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := range svc.Spec.Ports {
+		p := &svc.Spec.Ports[i]
+		words := fmt.Sprintf("duplicate nodePort: {%s %d}", p.Protocol, p.NodePort)
+		if p.NodePort != 0 && seen[words] {
+			return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: words}}
+		}
+		seen[words] = true
 	}
 	return nil
 }
@@ -110,15 +148,18 @@ func (n *numbers) free() int32 {
 }
 
 func (n *numbers) release(obj client.Object) {
-	if svc, is := obj.(*corev1.Service); is {
-		for number := range nodePortsOf(svc) {
-			delete(n.nodePorts, number)
-		}
+	for number := range nodePortsOf(obj) {
+		delete(n.nodePorts, number)
 	}
 }
 
-func nodePortsOf(svc *corev1.Service) map[int32]bool {
+// nodePortsOf is empty for what is no Service.
+func nodePortsOf(obj client.Object) map[int32]bool {
 	numbers := map[int32]bool{}
+	svc, is := obj.(*corev1.Service)
+	if !is || svc == nil {
+		return numbers
+	}
 	for i := range svc.Spec.Ports {
 		if number := svc.Spec.Ports[i].NodePort; number != 0 {
 			numbers[number] = true

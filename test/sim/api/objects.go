@@ -28,6 +28,8 @@ func complete(obj client.Object) {
 				o.Ports[i].Protocol = ptr.To(corev1.ProtocolTCP)
 			}
 		}
+	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and read still
+		completeEndpoints(o)
 	}
 }
 
@@ -85,6 +87,9 @@ func validate(after, before client.Object) error {
 	case *corev1.ConfigMap:
 		was, _ := before.(*corev1.ConfigMap)
 		problems = append(problems, validateConfigMap(o, was)...)
+	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and read still
+		was, _ := before.(*corev1.Endpoints) //nolint:staticcheck // as above
+		problems = append(problems, validateEndpoints(o, was)...)
 	}
 	if len(problems) == 0 {
 		return nil

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -81,12 +80,22 @@ func (c *Change) Object() client.Object {
 	return c.Before
 }
 
+// Review is a request that admission is asked about: a valid one, of an object that is as expected.
+type Review struct {
+	Verb   string // create, update or delete: a patch is an update
+	Status bool   // it is about the subresource
+	Kind   Kind
+	Key    types.NamespacedName
+	// Before is nil for an object that comes, After for one that goes. Nobody may change them.
+	Before, After client.Object
+}
+
 // Server is an API server. It is for one caller at a time.
 type Server struct {
 	// By is noted as the author of all changes.
 	By string
-	// Admit, if set, may refuse, or change, what is about to be stored: nil before for one that comes.
-	Admit func(kind Kind, before, after client.Object) error
+	// Admit, if set, may refuse what is about to be done.
+	Admit func(*Review) error
 
 	now       func() time.Time
 	version   int64
@@ -118,9 +127,10 @@ func (s *Server) Peek(kind Kind, key types.NamespacedName) client.Object { retur
 // Keys are those of all objects of a kind, sorted.
 func (s *Server) Keys(kind Kind) []types.NamespacedName { return sortedKeys(s.objects[kind]) }
 
+// sortedKeys are in the order in which they are kept in etcd: by their paths, so that namespace a-b is before a.
 func sortedKeys(objects map[types.NamespacedName]client.Object) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 }
 
@@ -132,4 +142,12 @@ func (s *Server) Get(kind Kind, key types.NamespacedName) (client.Object, error)
 	}
 	return deepCopy(obj), nil
 }
+
+func (s *Server) admit(r *Review) error {
+	if s.Admit == nil {
+		return nil
+	}
+	return s.Admit(r)
+}
+
 func deepCopy(obj client.Object) client.Object { return obj.DeepCopyObject().(client.Object) }

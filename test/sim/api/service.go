@@ -163,9 +163,7 @@ func validatePorts(svc *corev1.Service, path *field.Path) field.ErrorList {
 		for _, words := range validation.IsValidPortNum(int(port.Port)) {
 			problems = append(problems, field.Invalid(at.Child("port"), port.Port, words))
 		}
-		if port.Protocol != corev1.ProtocolTCP && port.Protocol != corev1.ProtocolUDP && port.Protocol != corev1.ProtocolSCTP {
-			problems = append(problems, field.NotSupported(at.Child("protocol"), port.Protocol, []string{"SCTP", "TCP", "UDP"}))
-		}
+		problems = append(problems, validateProtocol(port.Protocol, at.Child("protocol"))...)
 		once(fmt.Sprint("port ", port.Protocol, port.Port), at, port)
 		if port.NodePort != 0 {
 			if !needsNodePorts(svc) && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {

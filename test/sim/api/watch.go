@@ -68,11 +68,12 @@ type Stream struct {
 	selector labels.Selector
 	next     int   // in the server's log
 	at       int64 // the last version that was sent
+	late     bool  // it began where all is forgotten
 }
 
-// Watch begins after a version.
+// Watch begins after a version. From one that is forgotten it is expired, though nothing of its kind may have come since.
 func (s *Server) Watch(kind Kind, selector labels.Selector, after int64) *Stream {
-	w := &Stream{server: s, kind: kind, selector: selector, at: after}
+	w := &Stream{server: s, kind: kind, selector: selector, at: after, late: after < s.compacted}
 	for w.next < len(s.log) && s.log[w.next].Version <= after {
 		w.next++
 	}
@@ -82,6 +83,9 @@ func (s *Server) Watch(kind Kind, selector labels.Selector, after int64) *Stream
 // Next is the next event, if there is one. With none left it can be a bookmark, which says how far things have come.
 // After an error, that what comes next is forgotten, the stream is of no more use.
 func (w *Stream) Next(bookmark bool) (*Event, error) {
+	if w.late {
+		return nil, expired(w.at)
+	}
 	log := w.server.log
 	for ; w.next < len(log); w.next++ {
 		change := &log[w.next]
@@ -126,8 +130,11 @@ func (w *Stream) event(change *Change) *Event {
 	return event
 }
 
-// Waits is true if there is an event to be had.
+// Waits is true if there is an event to be had, or an error.
 func (w *Stream) Waits() bool {
+	if w.late {
+		return true
+	}
 	log := w.server.log
 	for ; w.next < len(log); w.next++ {
 		if w.event(&log[w.next]) != nil {

@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -32,7 +31,16 @@ func (s *Server) Create(obj client.Object) (client.Object, error) {
 	obj.SetGeneration(0)
 	complete(obj)
 	prepareCreate(obj)
-	if s.objects[kind][key] != nil && validate(obj, nil) == nil {
+	if err := validate(obj, nil); err != nil {
+		return nil, err
+	}
+	if err := s.admit(&Review{Verb: "create", Kind: kind, Key: key, After: obj}); err != nil {
+		return nil, err
+	}
+	if err := s.numbers.askedFor(nil, obj); err != nil {
+		return nil, err
+	}
+	if s.objects[kind][key] != nil {
 		return nil, apierrors.NewAlreadyExists(kind.Resource(), key.Name)
 	}
 	if err := s.store(kind, key, nil, obj); err != nil {
@@ -54,10 +62,14 @@ func (s *Server) Update(obj client.Object, status bool) (client.Object, error) {
 			}
 		}
 		return s.replace(kind, key, before, obj, status)
-	case status || kind != Services:
+	case status || kind != Services && kind != Endpoints:
 		return nil, apierrors.NewNotFound(kind.Resource(), key.Name)
 	}
-	obj.SetResourceVersion("") // who puts a Service that isn't there makes one, whatever it was
+	// Who puts one of these that isn't there makes one, of whatever version it was, but not if it is to be a certain one.
+	if uid := obj.GetUID(); uid != "" {
+		return nil, unmet(kind, key.Name, "UID in precondition: %s, UID in object meta: ", uid)
+	}
+	obj.SetResourceVersion("")
 	return s.Create(obj)
 }
 
@@ -72,13 +84,19 @@ func (s *Server) replace(kind Kind, key types.NamespacedName, before, after clie
 	keepMeta(before, after)
 	complete(after)
 	prepareUpdate(before, after, status)
+	if err := twice(after); err != nil {
+		return nil, err
+	}
+	if err := validate(after, before); err != nil {
+		return nil, err
+	}
+	if err := s.admit(&Review{Verb: "update", Status: status, Kind: kind, Key: key, Before: before, After: after}); err != nil {
+		return nil, err
+	}
 	if equality.Semantic.DeepEqual(before, after) {
 		return deepCopy(before), nil
 	}
 	if before.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
-		if err := validate(after, before); err != nil {
-			return nil, err
-		}
 		s.remove(kind, key)
 		return after, nil
 	}
@@ -100,14 +118,6 @@ func keepMeta(before, after client.Object) {
 }
 
 func (s *Server) store(kind Kind, key types.NamespacedName, before, after client.Object) error {
-	if err := validate(after, before); err != nil {
-		return err
-	}
-	if s.Admit != nil {
-		if err := s.Admit(kind, before, after); err != nil {
-			return err
-		}
-	}
 	if err := s.numbers.allocate(before, after); err != nil {
 		return err
 	}
@@ -126,6 +136,17 @@ func (s *Server) remove(kind Kind, key types.NamespacedName) {
 	delete(s.objects[kind], key)
 	s.numbers.release(last)
 	s.log = append(s.log, Change{s.version, kind, key, last, nil, s.By})
+	if kind == Services && s.objects[Endpoints][key] != nil {
+		s.endEndpoints(key)
+	}
+}
+
+// endEndpoints has those of a Service go with it: the API server does that by itself, and asks nobody.
+func (s *Server) endEndpoints(key types.NamespacedName) {
+	by := s.By
+	s.By = ""
+	s.end(Endpoints, key)
+	s.By = by
 }
 
 // Delete lets an object go, at once or when its finalizers have.
@@ -137,14 +158,26 @@ func (s *Server) Delete(kind Kind, key types.NamespacedName, only *metav1.Precon
 	if err := met(kind, obj, only); err != nil {
 		return err
 	}
-	last := deepCopy(obj)
-	if len(obj.GetFinalizers()) == 0 {
+	if err := s.admit(&Review{Verb: "delete", Kind: kind, Key: key, Before: obj}); err != nil {
+		return err
+	}
+	s.end(kind, key)
+	return nil
+}
+
+func (s *Server) end(kind Kind, key types.NamespacedName) {
+	obj := s.objects[kind][key]
+	switch {
+	case len(obj.GetFinalizers()) == 0:
 		s.remove(kind, key)
-		return nil
+	case obj.GetDeletionTimestamp() == nil:
+		s.markDeleted(kind, key)
 	}
-	if obj.GetDeletionTimestamp() != nil {
-		return nil
-	}
+}
+
+func (s *Server) markDeleted(kind Kind, key types.NamespacedName) {
+	obj := s.objects[kind][key]
+	last := deepCopy(obj)
 	now, zero := metav1.NewTime(s.now().Truncate(time.Second)), int64(0)
 	last.SetDeletionTimestamp(&now)
 	last.SetDeletionGracePeriodSeconds(&zero)
@@ -155,42 +188,20 @@ func (s *Server) Delete(kind Kind, key types.NamespacedName, only *metav1.Precon
 	last.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	s.objects[kind][key] = last
 	s.log = append(s.log, Change{s.version, kind, key, obj, last, s.By})
-	return nil
 }
 
 func met(kind Kind, obj client.Object, only *metav1.Preconditions) error {
-	what := ""
 	switch {
 	case only == nil:
 	case only.UID != nil && *only.UID != obj.GetUID():
-		what = fmt.Sprintf("UID in precondition: %s, UID in object meta: %s", *only.UID, obj.GetUID())
+		return unmet(kind, obj.GetName(), "UID in precondition: %s, UID in object meta: %s", *only.UID, obj.GetUID())
 	case only.ResourceVersion != nil && *only.ResourceVersion != obj.GetResourceVersion():
-		what = fmt.Sprintf("ResourceVersion in precondition: %s, ResourceVersion in object meta: %s",
+		return unmet(kind, obj.GetName(), "ResourceVersion in precondition: %s, ResourceVersion in object meta: %s",
 			*only.ResourceVersion, obj.GetResourceVersion())
 	}
-	if what == "" {
-		return nil
-	}
-	return apierrors.NewConflict(kind.Resource(), obj.GetName(), fmt.Errorf("Precondition failed: %s", what)) //nolint:staticcheck // its words
+	return nil
 }
 
-// Orphans are objects all of whose owners have gone: the garbage collector would delete them.
-func (s *Server) Orphans() []Change {
-	there := map[types.UID]bool{}
-	for _, objects := range s.objects {
-		for _, obj := range objects {
-			there[obj.GetUID()] = true
-		}
-	}
-	var orphans []Change
-	for _, kind := range [...]Kind{ConfigMaps, EndpointSlices, Endpoints, Services} {
-		for _, key := range s.Keys(kind) {
-			obj := s.objects[kind][key]
-			owners := obj.GetOwnerReferences()
-			if len(owners) > 0 && !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return there[o.UID] }) {
-				orphans = append(orphans, Change{Kind: kind, Key: key, After: obj})
-			}
-		}
-	}
-	return orphans
+func unmet(kind Kind, name, words string, values ...any) error {
+	return apierrors.NewConflict(kind.Resource(), name, fmt.Errorf("Precondition failed: "+words, values...))
 }

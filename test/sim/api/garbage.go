@@ -1,0 +1,77 @@
+package api
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Orphans are what the garbage collector finds to do now. An object all of whose owners have gone is to be deleted: there
+// is no After. One that has another owner yet is to lose the references to those that have gone: it is After without them.
+func (s *Server) Orphans() []Change {
+	var orphans []Change
+	for _, kind := range [...]Kind{ConfigMaps, EndpointSlices, Endpoints, Services} {
+		owned := maps.Clone(s.objects[kind])
+		maps.DeleteFunc(owned, func(_ types.NamespacedName, obj client.Object) bool { return len(obj.GetOwnerReferences()) == 0 })
+		for _, key := range sortedKeys(owned) {
+			obj := owned[key]
+			if after, is := s.disown(obj); is {
+				orphans = append(orphans, Change{Kind: kind, Key: key, Before: obj, After: after})
+			}
+		}
+	}
+	return orphans
+}
+
+// Collect does what was found to do, if the object is as it was found.
+func (s *Server) Collect(c *Change) error {
+	if c.After == nil {
+		uid, version := c.Before.GetUID(), c.Before.GetResourceVersion()
+		return s.Delete(c.Kind, c.Key, &metav1.Preconditions{UID: &uid, ResourceVersion: &version})
+	}
+	_, err := s.Update(c.After, false)
+	return err
+}
+
+// disown says whether there is something to do about an object, and what it is to be. What is being deleted is let be;
+// so is what has an owner of a kind that isn't served: whether that is there, nobody knows.
+func (s *Server) disown(obj client.Object) (client.Object, bool) {
+	gone := map[types.UID]bool{}
+	owners := obj.GetOwnerReferences()
+	for i := range owners {
+		kind := kindOfOwner(&owners[i])
+		if kind == "" {
+			return nil, false
+		}
+		owner := s.objects[kind][types.NamespacedName{Namespace: obj.GetNamespace(), Name: owners[i].Name}]
+		if owner == nil || owner.GetUID() != owners[i].UID {
+			gone[owners[i].UID] = true
+		}
+	}
+	if len(gone) == 0 || obj.GetDeletionTimestamp() != nil {
+		return nil, false
+	}
+	left := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return gone[o.UID] })
+	if len(left) == 0 {
+		return nil, true
+	}
+	after := deepCopy(obj)
+	after.SetOwnerReferences(left)
+	return after, true
+}
+
+// kindOfOwner is the kind that a reference names; empty for one that isn't served.
+func kindOfOwner(o *metav1.OwnerReference) Kind {
+	switch {
+	case o.APIVersion == discoveryv1.SchemeGroupVersion.String() && o.Kind == "EndpointSlice":
+		return EndpointSlices
+	case o.APIVersion != corev1.SchemeGroupVersion.String():
+		return ""
+	}
+	return map[string]Kind{"Service": Services, "ConfigMap": ConfigMaps, "Endpoints": Endpoints}[o.Kind]
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// frozen says why nothing of a mux may be written: its owner paused it, or something is wrong with what he says, or with its ledger as
+// the process read it last.
+func (p *promises) frozen(svc *corev1.Service, process *process) string {
+	mux := plan.ReadMux(p.sim.language, svc, false)
+	switch {
+	case len(mux.Problems) > 0:
+		return mux.Problems[0].Message
+	case mux.Disabled:
+		return "it is paused"
+	case process == nil:
+		return ""
+	}
+	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}].ledger
+	if cm == nil {
+		return "" // it may be elsewhere, or none
+	}
+	reading := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
+	switch {
+	case reading.Condition > plan.Missing:
+		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)
+	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation && p.newest(mux.Key, types.NamespacedName{}).Generation < mux.Generation:
+		return fmt.Sprintf("its ledger %s is of generation %d, and it is at %d", cm.Name, reading.Ledger.Generation, mux.Generation)
+	}
+	return ""
+}
+
+// onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
+func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *process) string {
+	if process == nil || process.learnt[mux] == nil || !p.sim.isMux(process.learnt[mux]) {
+		return ""
+	}
+	if why := p.frozen(process.learnt[mux], nil); why != "" {
+		return fmt.Sprintf("freeze: ledger %s is written, though of the mux it was known: %s", c.Key, why)
+	}
+	return ""
+}
+
+// newcomers come whole, and within the mux's bounds.
+func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
+	if process == nil {
+		return ""
+	}
+	was, has, ofNamespace := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}, map[string]int{}
+	for i := range before.Claims {
+		was[before.Claims[i].Owner.Channel] = true
+	}
+	for i := range now.Claims {
+		if now.Claims[i].State == plan.Held {
+			has[now.Claims[i].Owner.Channel]++
+			ofNamespace[now.Claims[i].Owner.Channel.Namespace]++
+		}
+	}
+	for _, key := range sortedKeys(has) {
+		seen := process.began[mux][key]
+		if was[key] || seen == nil {
+			continue
+		}
+		channel := plan.ReadChannel(p.sim.language, seen)
+		if channel.Mux != mux {
+			continue
+		}
+		if has[key] != len(channel.Ports) {
+			return fmt.Sprintf("all or nothing: %s gets %d of %d ports", key, has[key], len(channel.Ports))
+		}
+		if live := process.learnt[mux]; live != nil && p.sim.isMux(live) {
+			bounds := plan.ReadMux(p.sim.language, live, false)
+			if quota := bounds.CapPerNamespace; quota > 0 && ofNamespace[key.Namespace] > quota {
+				return fmt.Sprintf("bounds: %s comes, and its namespace has %d ports where it may have %d", key, ofNamespace[key.Namespace], quota)
+			}
+			for i := range channel.Ports {
+				if !bounds.Protocols.Allowed.Has(channel.Ports[i].Protocol) {
+					return fmt.Sprintf("bounds: %s comes with a port over %s, which the mux doesn't allow", key, channel.Ports[i].Protocol)
+				}
+			}
+		}
+	}
+	return ""
+}
