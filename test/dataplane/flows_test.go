@@ -34,7 +34,7 @@ func testFlows(t *testing.T, w *world) {
 		for _, replicas := range []int{1, 6} {
 			w.Kubectl(t, "scale", "deployment/coming", fmt.Sprintf("--replicas=%d", replicas), "--namespace="+shop)
 			w.rolledOut(t, "coming")
-			time.Sleep((goodbye + 2) * time.Second)
+			w.onlyReadyPods(t, "coming")
 		}
 	}
 	time.Sleep(packets.Patience) // for the last to be given up

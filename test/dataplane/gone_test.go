@@ -46,8 +46,9 @@ func (w *world) flips(t *testing.T, pod *corev1.Pod, through map[string]string, 
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	for name, address := range through {
-		asked[name] = &witness{}
-		done.Go(func() { asked[name].ask(ctx, w, address, pod.Name) })
+		of := &witness{}
+		asked[name] = of
+		done.Go(func() { of.ask(ctx, w, address, pod.Name) })
 	}
 	defer done.Wait()
 	defer stop()

@@ -90,8 +90,8 @@ func channelIn(namespace, name, mux, app, externalPorts string, ports ...string)
 // onePort is the port that most channels have.
 const onePort = "{name: http, port: 80, targetPort: 8080}"
 
-// goodbye is for how many seconds a pod serves on that was told to end.
-const goodbye = 15
+// quiet is for how many seconds no new connection and no datagram must have come to a pod that was told to end, before it does.
+const quiet = 5
 
 // app is a Deployment in the namespace shop whose pods answer with their names, on both protocols.
 func app(name string, replicas int, more ...string) string {
@@ -113,17 +113,18 @@ spec:
         image: %[4]s
         args: [serve]
         ports: [{name: web, containerPort: 8080}]
-        readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10}
+        readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60}
         # It says that it isn't ready any more, and serves until the news is everywhere.
-        lifecycle: {preStop: {exec: {command: [/pod, leave, "%[6]d"]}}}`, name, shop, replicas, cluster.PodImage,
-		strings.Join(more, "\n      "), goodbye)
+        lifecycle: {preStop: {exec: {command: [/pod, leave, "%[6]d"]}}}
+      terminationGracePeriodSeconds: 90`, name, shop, replicas, cluster.PodImage,
+		strings.Join(more, "\n      "), quiet)
 }
 
 // rolledOut waits until all pods of Deployments in the namespace shop are ready.
 func (w *world) rolledOut(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		w.Kubectl(t, "rollout", "status", "deployment/"+name, "--namespace="+shop, "--timeout=120s")
+		w.Kubectl(t, "rollout", "status", "deployment/"+name, "--namespace="+shop, "--timeout=300s")
 	}
 }
 

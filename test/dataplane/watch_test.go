@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -135,45 +134,4 @@ func (s *sentry) take() (looks int, gaps []string) {
 	looks, gaps = s.looks, s.gaps
 	s.looks, s.gaps = 0, nil
 	return looks, gaps
-}
-
-// passedBy counts packets for some ports of load balancers that went through the control plane's machine as they came: kube-proxy's
-// rules should have sent each of them to a pod.
-type passedBy struct {
-	world *world
-	taken int
-}
-
-// countPassedBy begins to count.
-func (w *world) countPassedBy(t *testing.T, ports ...string) *passedBy {
-	t.Helper()
-	numbers := strings.Join(ports, ", ")
-	w.nft(t, fmt.Sprintf(`add table inet passed
-add counter inet passed by
-add chain inet passed forward { type filter hook forward priority -20; }
-add rule inet passed forward ip daddr %s meta l4proto { tcp, udp } th dport { %s } counter name by
-add rule inet passed forward ip6 daddr %s meta l4proto { tcp, udp } th dport { %s } counter name by`, cluster.PoolIPv4(), numbers, cluster.PoolIPv6(), numbers))
-	return &passedBy{world: w}
-}
-
-func (w *world) nft(t *testing.T, script string) string {
-	t.Helper()
-	out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "PATH=$PATH:/usr/sbin:/sbin exec nft --file -"}, Stdin: script})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Stdout
-}
-
-// take is how many there were since the last time.
-func (p *passedBy) take(t *testing.T) int {
-	t.Helper()
-	_, counted, _ := strings.Cut(p.world.nft(t, "list counter inet passed by"), "packets ")
-	var packets int
-	if _, err := fmt.Sscan(counted, &packets); err != nil {
-		t.Fatalf("nft says %q: %v", counted, err)
-	}
-	since := packets - p.taken
-	p.taken = packets
-	return since
 }

@@ -52,6 +52,7 @@ func TestNodes(t *testing.T) {
 		everyPodAnswers(t, c.Outside(), "http://"+address(t, c, "web"), names)
 	})
 	t.Run("a datagram from outside comes back with the pod's name", func(t *testing.T) { udpAnswers(t, c, names) })
+	t.Run("what kube-proxy's rules let pass is counted once", func(t *testing.T) { passedByCounts(t, c, names) })
 	t.Run("a pod that fails readiness leaves its EndpointSlice and comes back", func(t *testing.T) {
 		readinessFollows(t, c, pods[0], names)
 	})
@@ -67,6 +68,53 @@ func podsOf(t *testing.T, c *Cluster) []corev1.Pod {
 		t.Fatal(err)
 	}
 	return list.Items
+}
+
+func passedByCounts(t *testing.T, c *Cluster, names []string) {
+	ip := address(t, c, "web")
+	passedBy, err := c.CountPassedBy(t.Context(), "80", "81")
+	if err != nil {
+		t.Fatal(err)
+	}
+	everyPodAnswers(t, c.Outside(), "http://"+ip, names)
+	if passed, err := passedBy.Take(t.Context()); err != nil || passed != 0 {
+		t.Errorf("of what pods answer, %d passed by, %v", passed, err)
+	}
+	for range 2 { // no Service has that port; the kernel asks several times before it gives up
+		if conn, err := c.Outside().Dial(t.Context(), "tcp", net.JoinHostPort(ip, "81")); err == nil {
+			t.Errorf("somebody is at %s", conn.RemoteAddr())
+		} else if !strings.HasSuffix(err.Error(), NoRoute) {
+			t.Errorf("it says %v, and not %q", err, NoRoute)
+		}
+	}
+	if passed, err := passedBy.Take(t.Context()); err != nil || passed != 2 {
+		t.Errorf("2 connections passed by, and %d are counted, %v", passed, err)
+	}
+	if passed, err := passedBy.Take(t.Context()); err != nil || passed != 0 {
+		t.Errorf("%d are counted again, %v", passed, err)
+	}
+	c.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: nobody}, spec: {type: LoadBalancer, selector: {app: nobody},
+		ports: [{port: 80}]}}`)
+	Eventually(t, "a Service without backends refuses", func(ctx context.Context) error {
+		_, err := c.Outside().Dial(ctx, "tcp", net.JoinHostPort(address(t, c, "nobody"), "80"))
+		if err == nil || !strings.HasSuffix(err.Error(), "connection refused") {
+			return fmt.Errorf("it says %w", err)
+		}
+		_, err = passedBy.Take(ctx) // those of before kube-proxy knew of it
+		return err
+	})
+	if conn, err := c.Outside().Dial(t.Context(), "tcp", net.JoinHostPort(address(t, c, "nobody"), "80")); err == nil {
+		t.Errorf("somebody is at %s", conn.RemoteAddr())
+	}
+	if passed, err := passedBy.Take(t.Context()); err != nil || passed != 0 {
+		t.Errorf("what kube-proxy refuses is counted as let pass: %d, %v", passed, err)
+	}
+	if err := passedBy.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := passedBy.Take(t.Context()); err == nil {
+		t.Error("it counts on after its end")
+	}
 }
 
 func udpAnswers(t *testing.T, c *Cluster, names []string) {

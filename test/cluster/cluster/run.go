@@ -89,11 +89,25 @@ func (c *Cluster) TryKubectl(ctx context.Context, stdin string, args ...string) 
 // Kubectl runs the real kubectl as the administrator, and fails the test if that fails.
 func (c *Cluster) Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
-	out, err := c.TryKubectl(t.Context(), "", args...)
-	if err != nil {
-		t.Fatal(err)
+	return c.kubectl(t, "", args...)
+}
+
+// kubectl asks again, as people do, where the API server says that a webhook didn't answer in time: on a machine that stands still
+// for some seconds nobody does.
+func (c *Cluster) kubectl(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	const tries = 3
+	for try := 1; ; try++ {
+		out, err := c.TryKubectl(t.Context(), stdin, args...)
+		if err == nil {
+			return out.Stdout
+		}
+		late := strings.Contains(out.Stderr, "failed calling webhook") && strings.Contains(out.Stderr, "deadline exceeded")
+		if !late || try == tries {
+			t.Fatal(err)
+		}
+		t.Logf("asked again: %v", err)
 	}
-	return out.Stdout
 }
 
 // TryHelm runs the real helm as the administrator.
@@ -117,9 +131,7 @@ func (c *Cluster) Helm(t testing.TB, args ...string) string {
 // Apply applies manifests with the real kubectl, and fails the test if that fails.
 func (c *Cluster) Apply(t testing.TB, manifests string) {
 	t.Helper()
-	if _, err := c.TryKubectl(t.Context(), manifests, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	c.kubectl(t, manifests, "apply", "-f", "-")
 }
 
 // patience is how long is waited for what takes seconds at most: a machine that is busy otherwise fails no test.

@@ -30,7 +30,8 @@ func ask(args []string) error {
 }
 
 // leave is for a preStop hook. Who is to end says so by its readiness, and serves on until the news is everywhere: of a flow
-// of datagrams, kube-proxy lets go only then.
+// of datagrams, kube-proxy lets go only then. How long that takes is the machine's affair, so it goes by who still asks, and
+// counts looks rather than time: while the machine stands still, nobody could have asked.
 func leave(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: pod leave SECONDS")
@@ -39,12 +40,27 @@ func leave(args []string) error {
 	if err != nil {
 		return fmt.Errorf("leave: %q is no number of seconds", args[0])
 	}
-	response, err := http.Post("http://127.0.0.1:"+envOr("PORT", "8080")+"/unready", "", nil)
+	const looksPerSecond = 10
+	self, client := "http://127.0.0.1:"+envOr("PORT", "8080"), &http.Client{}
+	response, err := client.Post(self+"/unready", "", nil)
 	if err != nil {
 		return err
 	}
-	time.Sleep(time.Duration(seconds) * time.Second)
-	return response.Body.Close()
+	if err := response.Body.Close(); err != nil {
+		return err
+	}
+	before := ""
+	for quiet := 0; quiet <= seconds*looksPerSecond; quiet++ {
+		now, err := fetch(client, self+"/sent")
+		if err != nil {
+			return err
+		}
+		if now != before {
+			before, quiet = now, 0
+		}
+		time.Sleep(time.Second / looksPerSecond)
+	}
+	return nil
 }
 
 func fetch(client *http.Client, url string) (string, error) {

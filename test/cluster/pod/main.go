@@ -5,7 +5,8 @@
 //	pod pause     holds a pod's namespaces, as the pause image does
 //	pod say WORD  prints it, for kubectl exec
 //	pod ask N URL fetches it N times, and prints an answer a line
-//	pod leave N   makes the pod that it runs in unready, and waits N seconds: what to do before one ends
+//	pod leave N   makes the pod that it runs in unready, and waits until no new connection and no datagram has come for
+//	              N seconds: what to do before one ends
 //
 // It uses the standard library alone, so that its sources are all that it depends on.
 package main

@@ -28,8 +28,9 @@ func serve(port string, args []string) error {
 	if err != nil {
 		return err
 	}
-	go echo(packets, name, pause)
-	server := &http.Server{Addr: ":" + port, Handler: handler(name), ReadHeaderTimeout: 10 * time.Second}
+	var sent atomic.Int64
+	go echo(packets, name, pause, &sent)
+	server := &http.Server{Addr: ":" + port, Handler: handler(name, &sent), ReadHeaderTimeout: 10 * time.Second, ConnContext: unasked}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	drained := make(chan error, 1)
@@ -45,11 +46,19 @@ func serve(port string, args []string) error {
 	return <-drained
 }
 
-// handler tells its name, who asks (/from), and its readiness, which a test can change: POST /unready, POST /ready.
-func handler(name string) http.Handler {
+// handler tells its name, who asks (/from), and its readiness, which a test can change: POST /unready, POST /ready. How many
+// were sent to it (/sent) are all datagrams, and of each connection the first question for the name: whoever asks again over
+// one that is kept has been sent before.
+func handler(name string, sent *atomic.Int64) http.Handler {
 	var unready atomic.Bool
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		if asked, ok := r.Context().Value(askedKey{}).(*atomic.Bool); ok && !asked.Swap(true) {
+			sent.Add(1)
+		}
+		fmt.Fprint(w, name)
+	})
+	mux.HandleFunc("GET /sent", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, sent.Load()) })
 	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RemoteAddr) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -64,14 +73,22 @@ func handler(name string) http.Handler {
 	return mux
 }
 
+// askedKey is where a connection keeps whether it has asked for the name.
+type askedKey struct{}
+
+func unasked(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, askedKey{}, new(atomic.Bool))
+}
+
 // echo answers each datagram with the pod's name and what was said.
-func echo(conn net.PacketConn, name string, pause time.Duration) {
+func echo(conn net.PacketConn, name string, pause time.Duration, sent *atomic.Int64) {
 	buffer := make([]byte, 2048)
 	for {
 		n, from, err := conn.ReadFrom(buffer)
 		if err != nil {
 			return
 		}
+		sent.Add(1)
 		answer := append([]byte(name+" "), buffer[:n]...)
 		time.AfterFunc(pause, func() { _, _ = conn.WriteTo(answer, from) })
 	}
