@@ -48,6 +48,16 @@ func BenchmarkRebuild(b *testing.B) {
 	run(b, w, "plan/mux-10000-claims-rebuilt", 200, func(p *plan.Plan) bool { return len(p.Reserve.Ledger.Claims) == 10_000 })
 }
 
+// BenchmarkCrowd decides about five thousand channels that wait for a number, of which there is none, where the mux has room for
+// two ports.
+func BenchmarkCrowd(b *testing.B) {
+	w := atRest(b, worldOf(b, 10_000, "20000-29999", "10002"))
+	for i := range 5_000 {
+		w.Channels = append(w.Channels, channel(b, 10_000+i))
+	}
+	run(b, w, "plan/mux-5000-wait-for-a-number", 100, func(p *plan.Plan) bool { return p.Publish == nil && len(p.Show) == 5_000 })
+}
+
 func run(b *testing.B, w plan.World, name string, target float64, right func(*plan.Plan) bool) {
 	b.Helper()
 	fastest := time.Hour // the others shared the machine with its other guests
@@ -74,10 +84,15 @@ func language(b *testing.B) validation.Language {
 
 func world(b *testing.B, channels int) plan.World {
 	b.Helper()
+	return worldOf(b, channels, "20000-40000", "65535")
+}
+
+func worldOf(b *testing.B, channels int, portRange, maxPorts string) plan.World {
+	b.Helper()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", Annotations: map[string]string{
 		validation.DefaultPrefix + "/multiplexer": "true",
-		validation.DefaultPrefix + "/port-range":  "20000-40000",
-		validation.DefaultPrefix + "/max-ports":   "65535",
+		validation.DefaultPrefix + "/port-range":  portRange,
+		validation.DefaultPrefix + "/max-ports":   maxPorts,
 	}}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: corev1.ProtocolTCP}}

@@ -78,7 +78,7 @@ func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 		t.Fatal(err)
 	}
 	w.Apply(t, endpoints(t, w))
-	w.Apply(t, w.render(t, "webhook-configuration.yaml", trusting(ca)...))
+	w.Apply(t, patient(w.render(t, "webhook-configuration.yaml", trusting(ca)...)))
 	cluster.Eventually(t, "the API server asks the webhook", func(ctx context.Context) error {
 		_, err := w.user.CoreV1().Services(team).Create(ctx, channel("probe", "http:nonsense"), dryRun())
 		if err == nil || !strings.Contains(err.Error(), "nonsense") {

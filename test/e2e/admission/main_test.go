@@ -5,6 +5,7 @@ package admission
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,7 @@ func (w world) client(t *testing.T, as string) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.Impersonate.UserName = as
-	config.WarningHandlerWithContext = warnings{}
+	config.WarningHandlerWithContext = hearing{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +113,14 @@ func trusting(ca string) []string {
 	return []string{"certs.mode=provided", "certs.provided.secretName=ours", "certs.provided.caBundle=" + ca}
 }
 
-// warnings hands each of a response's warnings to the listener in its context.
-type warnings struct{}
+// patient has the API server wait for an answer for as long as it can: tests here are about what is asked and answered, also on
+// a machine that is busy with something else.
+func patient(configuration string) string {
+	return regexp.MustCompile(`timeoutSeconds: \d+`).ReplaceAllString(configuration, "timeoutSeconds: 30")
+}
+
+// hearing hands each of a response's warnings to the listener in its context.
+type hearing struct{}
 
 type listener struct {
 	mu    sync.Mutex
@@ -127,7 +134,7 @@ func listen(ctx context.Context) (context.Context, *listener) {
 	return context.WithValue(ctx, listenerKey{}, l), l
 }
 
-func (warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+func (hearing) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
 	if l, listening := ctx.Value(listenerKey{}).(*listener); listening {
 		l.mu.Lock()
 		defer l.mu.Unlock()

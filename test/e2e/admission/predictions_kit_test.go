@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,28 +79,72 @@ func awaitPredictions(t *testing.T, w world) {
 	})
 }
 
-// expectWarnings runs kubectl, which must succeed, and compares the warnings that it prints. What was done a moment ago
-// may not be known yet: so a wrong answer to a dry run is asked for again.
+const dryRunFlag = "--dry-run=server"
+
+// expectWarnings runs kubectl, which must succeed, and compares the warnings that it prints. What was done a moment ago may not
+// be known yet: so what isn't a dry run is tried as one first, and a wrong answer to that is asked for again.
 func expectWarnings(t *testing.T, w world, stdin string, want []string, args ...string) {
 	t.Helper()
-	ask := func(ctx context.Context) error {
-		out, err := w.TryKubectl(ctx, stdin, args...)
-		var said []string
-		for line := range strings.Lines(out.Stderr) {
-			if text, warned := strings.CutPrefix(strings.TrimSpace(line), "Warning: "); warned {
-				said = append(said, text)
-			}
-		}
+	dry := args
+	if !slices.Contains(args, dryRunFlag) {
+		dry = slices.Insert(slices.Clone(args), 1, dryRunFlag)
+	}
+	cluster.Eventually(t, "kubectl warns", func(ctx context.Context) error {
+		said, err := warnings(ctx, w, stdin, dry...)
 		if err == nil && !slices.Equal(said, want) {
-			err = fmt.Errorf("kubectl %s warns\n%q, want\n%q", strings.Join(args, " "), said, want)
+			err = fmt.Errorf("kubectl %s warns\n%q, want\n%q", strings.Join(dry, " "), said, want)
 		}
 		return err
+	})
+	if len(dry) > len(args) {
+		expectWarningsAtOnce(t, w, stdin, want, args...)
 	}
-	if slices.Contains(args, "--dry-run=server") {
-		cluster.Eventually(t, "kubectl warns", ask)
-	} else if err := ask(t.Context()); err != nil {
+}
+
+// expectWarningsAtOnce is for what was tried already. A review that the webhook has no time to foresee goes without its warnings, and
+// is counted. Any other wrong answer is one.
+func expectWarningsAtOnce(t *testing.T, w world, stdin string, want []string, args ...string) {
+	t.Helper()
+	before := skipped(t, w)
+	said, err := warnings(t.Context(), w, stdin, args...)
+	switch {
+	case err != nil:
 		t.Error(err)
+	case slices.Equal(said, want):
+	case !slices.ContainsFunc(said, func(s string) bool { return !slices.Contains(want, s) }) && skipped(t, w) > before:
+		t.Logf("NOT COVERED, for the webhook had no time to foresee it: kubectl %s", strings.Join(args, " "))
+	default:
+		t.Errorf("kubectl %s warns\n%q, want\n%q", strings.Join(args, " "), said, want)
 	}
+}
+
+// warnings runs kubectl, and returns what it is warned of.
+func warnings(ctx context.Context, w world, stdin string, args ...string) (said []string, err error) {
+	out, err := w.TryKubectl(ctx, stdin, args...)
+	for line := range strings.Lines(out.Stderr) {
+		if text, warned := strings.CutPrefix(strings.TrimSpace(line), "Warning: "); warned {
+			said = append(said, text)
+		}
+	}
+	return said, err
+}
+
+// skipped is how many predictions the webhook had no time for, as its metrics say: none, where they don't or it is down.
+func skipped(t *testing.T, w world) (count float64) {
+	t.Helper()
+	text, err := fetch(t.Context(), w, "http://"+machine(t, w)+":"+healthPort+"/metrics")
+	if err != nil {
+		return 0
+	}
+	_, after, found := strings.Cut(text, `svc_lb_mux_admission_predictions_skipped_total{why="busy"} `)
+	if !found {
+		return 0
+	}
+	line, _, _ := strings.Cut(after, "\n")
+	if count, err = strconv.ParseFloat(line, 64); err != nil {
+		t.Fatalf("the webhook counts %q predictions that it had no time for: %v", line, err)
+	}
+	return count
 }
 
 // manifest is a channel with one port, such as http:8080, and annotations of ours.
@@ -142,7 +187,7 @@ func giveMux(t *testing.T, w world, name string, annotations map[string]string, 
 	}
 }
 
-func gone(t *testing.T, w world, name string) {
+func gone(t *testing.T, w world, namespace, name string) {
 	t.Helper()
 	if _, err := w.user.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("%s is still there: %v", name, err)

@@ -2,12 +2,11 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
@@ -74,6 +73,10 @@ func withoutRights(t *testing.T, w world, hook process) {
 	}
 }
 
+// missing is what is said of a channel whose class names a mux that isn't there.
+const missing = "it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type LoadBalancer and annotation " +
+	`svc-mux.nowake.ai/multiplexer: "true"; or name another in spec.loadBalancerClass`
+
 func channelsForeseen(t *testing.T, w world) {
 	giveMux(t, w, "edge", map[string]string{"allowed-namespaces": "team-v," + team, "port-range": "20000"},
 		port("team-v", "api", "http", 8080))
@@ -97,23 +100,42 @@ func channelsForeseen(t *testing.T, w world) {
 			": ask the mux's owner, or use another",
 	}, "apply", "--dry-run=server", "-f", "-")
 	expectWarnings(t, w, manifest(team, "lost", "nowhere", "http:80"), []string{
-		"it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type LoadBalancer and annotation " +
-			`svc-mux.nowake.ai/multiplexer: "true"; or name another in spec.loadBalancerClass`,
+		missing,
 	}, "apply", "--dry-run=server", "-f", "-")
 	if text := metricsOf(t, w); !strings.Contains(text, `svc_lb_mux_admission_predictions_total{decision="warned",reason="MuxPortConflict"}`) {
 		t.Error("conflicts aren't counted")
 	}
 }
 
-// oneFile is what comes a moment after what it is about: the mux is known in time, and so is the first of two channels.
+// oneFile is what comes a moment after what it is about: the mux is known in time, and so is the first of two channels. On a machine
+// that is busy with something else they may not be, and less is said then, or that there is no such mux yet.
 func oneFile(t *testing.T, w world) {
-	for _, mux := range []string{"one", "two", "three"} {
+	const tries, enough = 9, 2
+	covered := 0
+	for i := range tries {
+		mux := fmt.Sprint("one-", i)
 		file := muxManifest(mux) + "---\n" + manifest(team, mux+"-a", mux, "http:80") + "---\n" + manifest(team, mux+"-b", mux, "http:80")
-		expectWarnings(t, w, file, []string{
+		said, err := warnings(t.Context(), w, file, "apply", "-f", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(said, []string{
 			`it will get no port: port "http" asks for 80/TCP, and ` + team + "/" + mux + `-a (port "http") has it: ask for another ` +
 				"number such as 81",
-		}, "apply", "-f", "-")
+		}) {
+			if covered++; covered == enough {
+				return
+			}
+			continue
+		}
+		for _, warning := range said {
+			if !strings.HasPrefix(warning, "it will get no port: there is no mux svc-mux/"+mux+":") {
+				t.Errorf("a file is warned of\n%s", warning)
+			}
+		}
+		t.Logf("NOT COVERED, as what is about to come wasn't known in time: %q", said)
 	}
+	t.Errorf("of %d files %d were foreseen", tries, covered)
 }
 
 func muxesForeseen(t *testing.T, w world) {
@@ -136,7 +158,7 @@ func deletionForeseen(t *testing.T, w world) {
 		"name gives them the same numbers"}
 	expectWarnings(t, w, "", want, "delete", "--dry-run=server", "service/edge", "--namespace="+namespace)
 	expectWarnings(t, w, "", want, "delete", "service/edge", "--namespace="+namespace)
-	gone(t, w, "edge")
+	gone(t, w, namespace, "edge")
 	giveMux(t, w, "unused", nil)
 	expectWarnings(t, w, "", nil, "delete", "service/unused", "--namespace="+namespace)
 	expectWarnings(t, w, "", nil, "delete", "service/web", "--namespace="+team)
@@ -148,7 +170,7 @@ func deletionWhileDown(t *testing.T, w world, hook process) {
 		t.Fatal(err)
 	}
 	expectWarnings(t, w, "", nil, "delete", "service/edge", "--namespace="+namespace)
-	gone(t, w, "edge")
+	gone(t, w, namespace, "edge")
 	if err := hook.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,18 +195,29 @@ func strictly(t *testing.T, w world, as string) {
 	hook := runWebhook(t, w, "strict", "--predict", "--predict-strict", "--predict-hide-holders", "--kubeconfig="+as)
 	defer hook.stop(t)
 	awaitPredictions(t, w)
-	out, err := w.TryKubectl(t.Context(), manifest(team, "second", "edge", "http:8080"), "apply", "-f", "-")
 	const want = `spec.ports: port "http" asks for 8080/TCP, which a channel of another namespace has: ask for another number ` +
 		`such as 8081`
-	if err == nil || !strings.Contains(out.Stderr, want) {
-		t.Errorf("it isn't denied in words: %v %s", err, out.Stderr)
+	apply := func(ctx context.Context, flags ...string) (denied bool) {
+		out, err := w.TryKubectl(ctx, manifest(team, "second", "edge", "http:8080"), append([]string{"apply", "-f", "-"}, flags...)...)
+		if err != nil && !strings.Contains(out.Stderr, want) {
+			t.Errorf("it isn't denied in words: %v %s", err, out.Stderr)
+		}
+		return err != nil
 	}
-	if _, err := w.user.CoreV1().Services(team).Get(t.Context(), "second", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("it is there: %v", err)
+	cluster.Eventually(t, "it is denied", func(ctx context.Context) error {
+		if !apply(ctx, dryRunFlag) {
+			return errors.New("it passes")
+		}
+		return nil
+	})
+	switch before := skipped(t, w); {
+	case apply(t.Context()):
+		gone(t, w, team, "second")
+	case skipped(t, w) > before:
+		t.Log("NOT COVERED, for the webhook had no time to foresee it: what is denied")
+	default:
+		t.Error("it passes, though it was denied in a dry run")
 	}
 	// A mux that isn't there may come a moment later.
-	out, err = w.TryKubectl(t.Context(), manifest(team, "early", "nowhere", "http:80"), "apply", "-f", "-")
-	if err != nil || !strings.Contains(out.Stderr, "Warning: it will get no port: there is no mux svc-mux/nowhere") {
-		t.Errorf("%v %s", err, out.Stderr)
-	}
+	expectWarnings(t, w, manifest(team, "early", "nowhere", "http:80"), []string{missing}, "apply", "-f", "-")
 }

@@ -2,9 +2,12 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -55,8 +58,32 @@ func (u user) create(svc *corev1.Service) func(context.Context) error {
 	}
 }
 
+// settled waits until the API server's cache has the Service as it is stored. A change is tried first on what is there, and webhooks are
+// asked about that, so that what changes nothing could look as if it undid the change before.
+func (u user) settled(ctx context.Context) error {
+	const patience = time.Minute
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		stored, err := u.services().Get(ctx, u.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		cached, err := u.services().Get(ctx, u.name, metav1.GetOptions{ResourceVersion: "0"})
+		switch {
+		case err == nil && cached.ResourceVersion == stored.ResourceVersion:
+			return nil
+		case err != nil && !apierrors.IsNotFound(err):
+			return err
+		case time.Since(began) > patience:
+			return fmt.Errorf("the API server's cache doesn't have %s as it is stored, at version %s", u.name, stored.ResourceVersion)
+		}
+	}
+}
+
 func (u user) patch(data string, subresources ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if err := u.settled(ctx); err != nil {
+			return err
+		}
 		_, err := u.services().Patch(ctx, u.name, types.MergePatchType, []byte(data), metav1.PatchOptions{}, subresources...)
 		return err
 	}
@@ -64,6 +91,9 @@ func (u user) patch(data string, subresources ...string) func(context.Context) e
 
 func (u user) apply(data string) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if err := u.settled(ctx); err != nil {
+			return err
+		}
 		_, err := u.services().Patch(ctx, u.name, types.ApplyYAMLPatchType, []byte(data),
 			metav1.PatchOptions{FieldManager: "test"})
 		return err
@@ -72,6 +102,9 @@ func (u user) apply(data string) func(context.Context) error {
 
 func (u user) update(change func(svc *corev1.Service)) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if err := u.settled(ctx); err != nil {
+			return err
+		}
 		svc, err := u.services().Get(ctx, u.name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -83,6 +116,9 @@ func (u user) update(change func(svc *corev1.Service)) func(context.Context) err
 }
 
 func (u user) updateStatus(ctx context.Context) error {
+	if err := u.settled(ctx); err != nil {
+		return err
+	}
 	svc, err := u.services().Get(ctx, u.name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -94,6 +130,9 @@ func (u user) updateStatus(ctx context.Context) error {
 }
 
 func (u user) remove(ctx context.Context) error {
+	if err := u.settled(ctx); err != nil {
+		return err
+	}
 	return u.services().Delete(ctx, u.name, metav1.DeleteOptions{})
 }
 
@@ -101,24 +140,50 @@ func label(value string) func(svc *corev1.Service) {
 	return func(svc *corev1.Service) { metav1.SetMetaDataLabel(&svc.ObjectMeta, "a", value) }
 }
 
-const labelPatch = `{"metadata":{"labels":{"b":"patched"}}}`
+func annotation(value string) func(svc *corev1.Service) {
+	return func(svc *corev1.Service) { metav1.SetMetaDataAnnotation(&svc.ObjectMeta, "example.com/a", value) }
+}
 
-func applied(name string) string {
-	return `{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name + `","labels":{"c":"applied"}}}`
+func nothing(*corev1.Service) {}
+
+const (
+	labelPatch      = `{"metadata":{"labels":{"b":"patched"}}}`
+	annotationPatch = `{"metadata":{"annotations":{"example.com/b":"patched"}}}`
+)
+
+// applied is a Service with a label, or an annotation.
+func applied(name, metadata string) string {
+	return `{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name + `","` + metadata + `":{"example.com/c":"applied"}}}`
 }
 
 const statusPatch = `{"status":{"conditions":[{"type":"example.com/Patched","status":"True","reason":"Patched",` +
 	`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 
+// idle ends what a step is called that leaves spec and annotations as they are.
+const idle = " without effect"
+
 // everyVerb is what can be done to a Service that stays what it is.
 func everyVerb(u user, svc *corev1.Service) []step {
+	steps := []step{{what: "create", do: u.create(svc)}}
+	steps = append(steps, idleVerbs(u)...)
+	return append(steps,
+		step{what: "update", do: u.update(annotation("updated"))},
+		step{what: "patch", do: u.patch(annotationPatch)},
+		step{what: "apply", do: u.apply(applied(svc.Name, "annotations"))},
+		step{what: "the same apply" + idle, do: u.apply(applied(svc.Name, "annotations"))},
+		step{what: "patch of its status", do: u.patch(statusPatch, "status")},
+		step{what: "update of its status", do: u.updateStatus},
+		step{what: "delete", do: u.remove},
+	)
+}
+
+// idleVerbs are changes of a Service of which there is nothing to say: they change nothing, or labels alone.
+func idleVerbs(u user) []step {
 	return []step{
-		{what: "create", do: u.create(svc)},
-		{what: "update", do: u.update(label("updated"))},
-		{what: "patch", do: u.patch(labelPatch)},
-		{what: "apply", do: u.apply(applied(svc.Name))},
-		{what: "patch of its status", do: u.patch(statusPatch, "status")},
-		{what: "update of its status", do: u.updateStatus},
-		{what: "delete", do: u.remove},
+		{what: "update" + idle, do: u.update(nothing)},
+		{what: "patch" + idle, do: u.patch("{}")},
+		{what: "update of its labels" + idle, do: u.update(label("updated"))},
+		{what: "patch of its labels" + idle, do: u.patch(labelPatch)},
+		{what: "apply of its labels" + idle, do: u.apply(applied(u.name, "labels"))},
 	}
 }

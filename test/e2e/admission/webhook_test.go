@@ -18,7 +18,7 @@ const (
 // testWebhook is about who asks the webhook, not about what it says: the one here allows everything, and counts.
 func testWebhook(t *testing.T, w world) {
 	hook := serveWebhook(t, w)
-	w.Apply(t, w.render(t, "webhook-configuration.yaml", trusting(hook.ca)...))
+	w.Apply(t, patient(w.render(t, "webhook-configuration.yaml", trusting(hook.ca)...)))
 	w.namespace(t, team)
 	waitForWebhook(t, w, hook)
 
@@ -40,7 +40,7 @@ func asked(t *testing.T, w world, hook *webhook) {
 			of := func(operation string) []string { return []string{operation + " services " + team + "/" + svc.Name} }
 			for i := range steps {
 				switch {
-				case strings.Contains(steps[i].what, "status"):
+				case strings.Contains(steps[i].what, "status"), strings.HasSuffix(steps[i].what, idle):
 				case steps[i].what == "create":
 					steps[i].want = of("CREATE")
 				case steps[i].what == "delete":
@@ -65,7 +65,7 @@ func asked(t *testing.T, w world, hook *webhook) {
 			{what: "it becomes a stranger again", want: update, do: u.update(func(svc *corev1.Service) {
 				svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 			})},
-			{what: "it stays one", do: u.update(label("stays"))},
+			{what: "it stays one", do: u.update(annotation("stays"))},
 			{what: "it becomes a mux", want: update, do: u.patch(`{"metadata":{"annotations":{"` + prefix + `/multiplexer":"true"}}}`)},
 			{what: "it is no mux any more", want: update, do: u.patch(`{"metadata":{"annotations":null}}`)},
 			{what: "it goes", do: u.remove},
@@ -126,7 +126,7 @@ func notAskedWhileDeleting(t *testing.T, w world, hook *webhook) {
 		{what: "a mux with a finalizer is made", do: u.create(svc), want: of("CREATE")},
 		{what: "it is deleted", do: u.remove, want: of("DELETE")},
 		{what: "it is deleted again", do: u.remove},
-		{what: "it is changed while it goes", do: u.update(label("going"))},
+		{what: "it is changed while it goes", do: u.update(annotation("going"))},
 		{what: "its finalizer is removed", do: u.patch(`{"metadata":{"finalizers":null}}`)},
 	})
 	if _, err := u.services().Get(t.Context(), "going", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -157,12 +157,18 @@ func whileDown(t *testing.T, w world, hook *webhook) {
 	t.Run("the reconciler", func(t *testing.T) {
 		for _, name := range []string{"incumbent", "incumbent-mux"} {
 			u := user{w: w, as: reconciler, name: name}
-			run(t, hook, []step{{what: "patch", do: u.patch(labelPatch)}, {what: "patch of its status", do: u.patch(statusPatch, "status")}})
+			run(t, hook, []step{{what: "patch", do: u.patch(annotationPatch)}, {what: "patch of its status", do: u.patch(statusPatch, "status")}})
 		}
 	})
+	t.Run("what changes nothing passes, as a helm upgrade of a mux that stays as it is", func(t *testing.T) {
+		for _, name := range []string{"incumbent", "incumbent-mux"} {
+			run(t, hook, idleVerbs(user{w: w, name: name}))
+		}
+	})
+	t.Run("what changes something doesn't", func(t *testing.T) { refusedWhileDown(t, w) })
 	t.Run("a channel under foreground deletion still goes", func(t *testing.T) {
 		started := time.Now()
-		w.Kubectl(t, "-n", team, "delete", "service", "foreground", "--cascade=foreground", "--timeout=30s")
+		w.Kubectl(t, "-n", team, "delete", "service", "foreground", "--cascade=foreground", "--timeout=120s")
 		t.Logf("it went in %v", time.Since(started).Round(time.Millisecond))
 	})
 	t.Run("muxes and channels can be deleted", func(t *testing.T) {
@@ -170,4 +176,29 @@ func whileDown(t *testing.T, w world, hook *webhook) {
 			run(t, hook, []step{{what: name, do: user{w: w, name: name}.remove}})
 		}
 	})
+}
+
+// refusedWhileDown has one thing changed at a time, of those that anything could be said about.
+func refusedWhileDown(t *testing.T, w world) {
+	port := func(svc *corev1.Service) { svc.Spec.Ports[0].Port++ }
+	for name, changes := range map[string]map[string]func(*corev1.Service){
+		"incumbent": { // which has annotations since the reconciler wrote some
+			"its port": port, "an annotation more": annotation("new"),
+			"an annotation less": func(svc *corev1.Service) { svc.Annotations = nil },
+			"its type": func(svc *corev1.Service) {
+				svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+			},
+		},
+		"foreground": {"its port": port, "its first annotation": annotation("first")}, // which has none
+		"incumbent-mux": {"its port": port, "a setting": func(svc *corev1.Service) {
+			svc.Annotations[prefix+"/port-range"] = "20000-20099"
+		}, "its value": func(svc *corev1.Service) { svc.Annotations[prefix+"/multiplexer"] = "false" }},
+	} {
+		for what, change := range changes {
+			err := user{w: w, name: name}.update(change)(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+				t.Errorf("%s: %s is changed while nobody answers: %v", name, what, err)
+			}
+		}
+	}
 }

@@ -39,6 +39,7 @@ func TestCertificates(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, *world){
 		"cert-manager keeps it": testCertManager, "the reconciler keeps it": testSelfManaged, "its owner provides it": testProvided,
+		"cert-manager hands it over to the reconciler": testHandover,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting: for lives to end, and for what must not come

@@ -119,6 +119,35 @@ func (r *release) blank(t *testing.T) {
 // awaitPatience waits until the guard speaks: while things are being installed, it doesn't.
 func (r *release) awaitPatience(t *testing.T) { pause(t.Context(), 16*time.Second) }
 
+// testHandover changes the mode of a release as `helm upgrade` does: what is new comes first, and then what isn't wanted any more
+// goes. cert-manager leaves the Secret, which the webhook's pods go on mounting.
+func testHandover(t *testing.T, w *world) {
+	r := &release{w: w, name: "svc-mux-over", prefix: "over.example.com", port: "9446", set: []string{"certs.mode=certManager"}}
+	r.install(t, "certificates.yaml")
+	stop := r.reconcile(t, func(p *reconciler.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
+	r.awaitOnGuard(t)
+	cluster.Eventually(t, "bad channels are refused", r.refuses)
+
+	begin, l := time.Now(), r.underLoad(t)
+	first, served := r.bundle(t), r.hook.files.NotAfter()
+	r.set = []string{"certs.mode=selfManaged"}
+	r.upgrade(t)
+	for _, kind := range []string{"certificate", "issuer"} {
+		w.Kubectl(t, "-n", namespace, "delete", kind, "--selector=app.kubernetes.io/instance="+r.name)
+	}
+	stop()
+	r.reconcile(t, func(p *reconciler.Process) { p.Options.SelfManagedSecret, p.SelfManaged = r.secret(), shortLives() })
+	cluster.Eventually(t, "an authority of the reconciler's own signs what is served", func(context.Context) error {
+		if now := r.bundle(t); r.hook.files.NotAfter().Equal(served) || strings.Contains(now, first) {
+			return fmt.Errorf("what is trusted: %d authorities", strings.Count(now, "BEGIN"))
+		}
+		return nil
+	})
+	r.awaitOnGuard(t)
+	pause(t.Context(), 2*mountLag)
+	l.end(t, begin)
+}
+
 func testProvided(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-prov", prefix: "provided.example.com", port: "9445"}
 	owner := newOwner(t)

@@ -43,8 +43,18 @@ func (r *release) secret() string {
 	return r.webhook() + "-tls"
 }
 
-// install applies what the chart has of admission and of the reconciler's rights.
+// install applies what the chart has, and serves the webhook.
 func (r *release) install(t *testing.T, templates ...string) {
+	t.Helper()
+	r.upgrade(t, templates...)
+	t.Cleanup(func() {
+		_, _ = r.w.TryKubectl(context.WithoutCancel(t.Context()), "", "delete", "validatingwebhookconfiguration", r.configuration())
+	})
+	r.serve(t)
+}
+
+// upgrade applies what the chart has of admission and of the reconciler's rights.
+func (r *release) upgrade(t *testing.T, templates ...string) {
 	t.Helper()
 	set := append([]string{"api.prefix=" + r.prefix, "webhook.predictions.enabled=true"}, r.set...)
 	templates = append([]string{"webhook-configuration.yaml", "reconciler-roles.yaml", "reconciler-guard-roles.yaml",
@@ -53,10 +63,6 @@ func (r *release) install(t *testing.T, templates ...string) {
 	if _, err := r.w.TryKubectl(t.Context(), manifests, "apply", "--namespace", namespace, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_, _ = r.w.TryKubectl(context.WithoutCancel(t.Context()), "", "delete", "validatingwebhookconfiguration", r.configuration())
-	})
-	r.serve(t)
 }
 
 // reconcile runs the reconciler with the chart's rights.

@@ -51,7 +51,8 @@ func (w *world) withHelm4(t *testing.T) {
 }
 
 // lives is about a mux that is to have no placeholder: an upgrade must not bring it back, if only for a moment, because a
-// provider whose ports are all taken, or that carries UDP there, would be asked for one more.
+// provider whose ports are all taken, or that carries UDP there, would be asked for one more. Nobody runs here who would answer
+// for a change of a mux: no upgrade may make one, as it must work while the webhook doesn't.
 func (w *world) lives(t *testing.T, helm, namespace string) {
 	chart, err := product.Chart()
 	if err != nil {
@@ -67,8 +68,6 @@ func (w *world) lives(t *testing.T, helm, namespace string) {
 	w.shell(t, asReconciler+`'{"spec":{"ports":[{"name":"a","port":20000},{"name":"b","port":20001,"protocol":"UDP"}]}}'`)
 	for _, command := range []string{upgrade + "--set=webhook.replicas=2", upgrade + "--set=webhook.replicas=3",
 		fmt.Sprintf("%s rollback svc-mux 2 --namespace=%s", helm, namespace)} {
-		// Nobody runs here who would answer for a change of a mux.
-		w.Kubectl(t, "delete", "validatingwebhookconfiguration", "svc-mux."+namespace)
 		w.shell(t, command)
 		w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 func quiet(t *testing.T, w *world) {
-	w.expect(w.read(w.ask(), "GET"), plan.Missing, 0, 0)
-	entry := w.write(w.read(w.ask(), "GET"), 1, 80, "POST")
+	w.expect(w.read(w.ask(), "GET GET"), plan.Missing, 0, 0)
+	entry := w.write(w.read(w.ask(), "GET GET"), 1, 80, "POST")
 	entry = w.write(entry, 2, 81, "PATCH")
 	w.write(entry, 2, 82, "PATCH")
 	w.catchUp()
@@ -59,7 +59,7 @@ func neighbours(t *testing.T, w *world) {
 
 func large(t *testing.T, w *world) {
 	small := w.claims(1, 80)
-	entry := w.write(w.read(w.ask(), "GET"), 1, 80, "POST")
+	entry := w.write(w.read(w.ask(), "GET GET"), 1, 80, "POST")
 	big := plan.Ledger{Mux: w.mux, Generation: 2}
 	for i := range 10_000 {
 		claim := small.Claims[0]
@@ -208,7 +208,7 @@ func deleted(_ *testing.T, w *world) {
 	w.remove()
 	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // the cache hasn't heard
 	w.catchUp()
-	entry = w.read(w.ask(), "GET")
+	entry = w.read(w.ask(), "GET GET")
 	w.expect(entry, plan.Missing, 0, 0)
 	w.write(entry, 3, 82, "POST")
 }

@@ -18,7 +18,7 @@ func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 	w.gets(t, "guest", "http:80->30000")
 	traffic := w.ask(t, fmt.Sprintf("http://%s:30000", w.address(t, away, "edge")), w.urls(t)[0])
 	there, here := w.holds(t, away, "edge", "30000/TCP"), w.holds(t, main.Namespace, "mux", ports()...)
-	led := w.leads(t, away, "edge", w.nameOf(t, away, "edge", 30000))
+	thereLed, hereLed := w.leads(t, away, "edge", w.nameOf(t, away, "edge", 30000)), w.leads(t, main.Namespace, "mux", muxNames()...)
 
 	narrow := main
 	narrow.Values = []string{"rbac.muxNamespaces={" + main.Namespace + "}", "restraint.enabled=false"}
@@ -38,9 +38,9 @@ func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 	w.gets(t, "meanwhile", "http:80->30001")
 	w.gets(t, "guest", "http:80->30000")
 	traffic.end(t)
-	led.end(t)
-	there.end(t)
-	here.end(t)
+	for _, h := range []*history{there, here, thereLed, hereLed} {
+		h.end(t)
+	}
 	w.Kubectl(t, "delete", "service", "guest", "meanwhile", "local", "--namespace="+shop)
 	w.Kubectl(t, "delete", "namespace", away, "--timeout=60s")
 }

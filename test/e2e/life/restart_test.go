@@ -17,6 +17,7 @@ import (
 // testRestart replaces every pod of the release.
 func testRestart(t *testing.T, w *world) {
 	traffic := w.ask(t, w.urls(t)...)
+	held, led := w.holds(t, product.Namespace, "mux", ports()...), w.leads(t, product.Namespace, "mux", muxNames()...)
 	begin := time.Now()
 	l := w.underLoad(t)
 	w.Kubectl(t, "rollout", "restart", "deployment/svc-mux", "deployment/svc-mux-webhook", "--namespace="+product.Namespace)
@@ -33,6 +34,8 @@ func testRestart(t *testing.T, w *world) {
 	})
 	l.end(t, w, begin)
 	traffic.end(t)
+	held.end(t)
+	led.end(t)
 }
 
 // testRotation has cert-manager renew the certificate, and waits until the kubelet has told every pod.

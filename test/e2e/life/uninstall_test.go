@@ -18,7 +18,7 @@ import (
 // testChartFirst uninstalls under traffic. Ports and addresses stay, and a reinstall goes on with them.
 func testChartFirst(t *testing.T, w *world, main product.Helm) {
 	traffic := w.ask(t, w.urls(t)...)
-	held := w.holds(t, main.Namespace, "mux", ports()...)
+	held, led := w.holds(t, main.Namespace, "mux", ports()...), w.leads(t, main.Namespace, "mux", muxNames()...)
 	product.Uninstall(t, w.Cluster)
 	w.takes(t, prefix+"/mux")
 	w.unheld(t)
@@ -35,6 +35,7 @@ func testChartFirst(t *testing.T, w *world, main product.Helm) {
 	}
 	traffic.end(t)
 	held.end(t)
+	led.end(t)
 	w.Kubectl(t, "delete", "service", "between", "--namespace="+shop)
 }
 

@@ -117,7 +117,7 @@ func (s cases) refusedPorts(t *testing.T) {
 		t.Error("the port of who was refused another went")
 	}
 
-	s.Apply(t, policy(mux, "object.spec.ports.all(p, p.port != 8080)", "not any more"))
+	s.Apply(t, policy(mux, "object.spec.ports.all(p, p.port != 8080 && p.port < 9000)", "not any more"))
 	s.awaitDenied(t, mux, `{"metadata":{"labels":{"a":"b"}}}`)
 	s.annotate(t, web, "external-ports", "http:8080")
 	s.patch(t, mux, map[string]any{"spec": map[string]any{"ports": []map[string]any{{"name": "other", "port": 7000}}}})

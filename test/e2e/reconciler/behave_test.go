@@ -44,6 +44,7 @@ func TestBehaviour(t *testing.T) {
 		{"a name of 7 digits that fits two channels misleads nobody", cases.sameShortName},
 		{"a forged ports annotation gets nobody a port", cases.forged},
 		{"channels of a missing mux disturb nobody", cases.missingMux},
+		{"a channel that changes all the time keeps nobody waiting", cases.restless},
 		{"what isn't ours isn't touched", cases.foreign},
 		{"a ledger that can't be read freezes its mux until it is mended", cases.brokenLedger},
 		{"a ledger that can't be read may be deleted", cases.brokenThenDeleted},

@@ -30,6 +30,7 @@ func TestOnce(t *testing.T) {
 	t.Run("a goodbye waits for who leads, and says who that is", func(t *testing.T) { s.waitsForTheLease(t) })
 	t.Run("a goodbye inherits from a pod that is gone", func(t *testing.T) { s.inheritsTheLease(t) })
 	t.Run("a goodbye leaves a frozen mux as it is", func(t *testing.T) { s.drainsWhatItMay(t) })
+	t.Run("a goodbye goes around whoever can't be made bare, and says so", func(t *testing.T) { s.drainsAround(t) })
 	t.Run("a goodbye can be told without being said", func(t *testing.T) { s.drainsDry(t) })
 }
 

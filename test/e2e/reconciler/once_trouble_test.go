@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"nowake.ai/svc-lb-mux/reconciler"
@@ -192,6 +194,57 @@ func (s *scene) drainsWhatItMay(t *testing.T) {
 	expect(t, said, err, "mux svc-mux/frozen: 1 channel(s) bare, 1 port(s) off, 1 slice(s) gone; its ledger keeps 1 number(s)")
 	s.awaitClaims(t, frozen, "23000/TCP may/stays http auto")
 	s.clear(t, stays, goes, frozen, fine)
+}
+
+// drainsAround has a channel that somebody changes each time before it is looked at, and one of another mux whose status
+// can't be written: all else goes, and it is said who is left.
+func (s *scene) drainsAround(t *testing.T) {
+	const namespace = "around"
+	mux, other := s.mux(t, "around", annotated("port-range", "26000-26099")), s.mux(t, "around-2", annotated("port-range", "26500-26599"))
+	run := s.again(t)
+	restless := s.channel(t, namespace, "restless", mux)
+	s.awaitServed(t, restless, "http:80->26000")
+	fine, mute := s.channel(t, namespace, "fine", mux), s.channel(t, namespace, "mute", other)
+	s.awaitServed(t, fine, "http:80->26001")
+	s.awaitServed(t, mute, "http:80->26500")
+	run.stop()
+	changes := 0
+	looks := s.proxy.Add(faults.Rule{
+		Match: faults.Match{Verbs: []string{"get"}, Resource: "services", Namespace: namespace, Name: restless.Name},
+		Do: faults.Notify(func(step faults.Step) {
+			if step.Phase != faults.Before {
+				return
+			}
+			changes++
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"n%d.example.com"}}}`, prefix+"/external-dns-hostname", changes)
+			if _, err := s.user.CoreV1().Services(namespace).Patch(t.Context(), restless.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Error(err)
+			}
+		}),
+	})
+	writes := s.proxy.Add(faults.Rule{
+		Match: faults.Match{Verbs: []string{"patch"}, Resource: "services/status", Namespace: namespace, Name: mute.Name}, Do: faults.Answer(403),
+	})
+	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.Patience = 6 * time.Second })
+	expectFailure(t, err, "given up after 6s", "around/restless", "around/mute")
+	s.checkBare(t, fine)
+	for _, channel := range []types.NamespacedName{restless, mute} {
+		if address(s.get(t, channel)) == "" {
+			t.Errorf("%s is bare, and it was said:\n%s", channel, said)
+		}
+	}
+	for of, want := range map[types.NamespacedName]int{mux: 1, other: 1} {
+		if got := publicOf(s.get(t, of)); len(got) != want {
+			t.Errorf("%s has ports %v", of, got)
+		}
+	}
+	looks.Remove()
+	writes.Remove()
+	said, err = s.once(t, drained)
+	expect(t, said, err)
+	s.checkDrained(t, mux, "101/TCP")
+	s.checkDrained(t, other, "101/TCP")
+	s.clear(t, restless, fine, mute, mux, other)
 }
 
 func (s *scene) drainsDry(t *testing.T) {
