@@ -97,6 +97,10 @@ type memory struct {
 	peeked *reading
 	// confirmed is what was last read live.
 	confirmed confirmation
+	// searched is true once the API server was asked for others that say they are the mux's, and above is the highest generation of
+	// them.
+	searched bool
+	above    int64
 }
 
 // reading is how a version read: reading thousands of claims anew takes longer than a pass does. It is never changed.

@@ -22,10 +22,12 @@ import (
 func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 	before := s.recall(ask.Mux).latest
 	named, err := s.readNamed(ctx, ask)
+	named.Above = s.ahead(&named)
 	if err != nil || !doubtful(&named) {
 		return named, err
 	}
 	entry, err := s.elsewhere(ctx, named, before)
+	entry.Above = s.ahead(&entry)
 	if err != nil && before != nil {
 		s.keep(ask.Mux, before, func(*memory) {})
 	}
@@ -160,9 +162,9 @@ func (s *Store) others(ctx context.Context, named *Entry, before *reading) ([]st
 		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps in the cache: %w", mux, err)
 	}
 	if named.Condition == plan.Missing {
-		live, err := listMetadata(ctx, s.live, mux, client.Limit(mostListed))
+		live, err := s.search(ctx, &named.ask)
 		if err != nil {
-			return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps: %w", mux, err)
+			return nil, err
 		}
 		list = append(slices.Clip(list), live...)
 	}
@@ -185,6 +187,36 @@ func (s *Store) others(ctx context.Context, named *Entry, before *reading) ([]st
 		return cmp.Or(cmp.Compare(newer[b], newer[a]), cmp.Compare(a, b))
 	})
 	return names[:min(len(names), mostOthers)], nil
+}
+
+// search asks the API server for ConfigMaps of ours where a mux is, and remembers how new those are that say they are the mux's.
+func (s *Store) search(ctx context.Context, ask *Ask) ([]metav1.PartialObjectMetadata, error) {
+	list, err := listMetadata(ctx, s.live, ask.Mux, client.Limit(mostListed))
+	if err != nil {
+		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps: %w", ask.Mux, err)
+	}
+	var above int64
+	for i := range list {
+		if of := list[i].Annotations; list[i].Name != ask.Name && of[s.keys.Mux] == ask.Mux.String() {
+			generation, _ := validation.ParseGeneration(of[s.keys.Generation])
+			above = max(above, generation)
+		}
+	}
+	s.remember(ask.Mux, func(m *memory) { m.searched, m.above = true, above })
+	return list, nil
+}
+
+// mostAhead is how far a copy may be ahead of the ledger, to be overtaken. Copies get ahead by a few at most; one that is made to
+// look so mustn't use generations up.
+const mostAhead = 1 << 20
+
+// ahead is the highest generation of copies that were found, if it isn't beyond belief.
+func (s *Store) ahead(entry *Entry) int64 {
+	above := s.recall(entry.ask.Mux).above
+	if above-max(entry.Ledger.Generation, entry.ask.Stamp) > mostAhead {
+		return 0
+	}
+	return above
 }
 
 // listMetadata is what ConfigMaps of ours are called where a mux is, and what they say of themselves.

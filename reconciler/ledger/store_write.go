@@ -16,14 +16,17 @@ import (
 )
 
 // Write stores a ledger that was decided from an entry, and returns the entry for the next write. If anybody wrote in
-// between, that is a conflict (apierrors.IsConflict): read and decide again. Nothing but what is ours in the ConfigMap
-// is touched.
+// between, or there is a copy of as high a generation, that is a conflict (apierrors.IsConflict): read and decide again.
+// Nothing but what is ours in the ConfigMap is touched.
 //
 // A ledger that was moved is written under its new name, then deleted under its old one. If that fails, the error is
 // ErrLeftBehind, and comes with an entry all the same: the ledger is written.
 func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Entry, error) {
 	mux := entry.ask.Mux
 	if err := writable(&ledger, &entry); err != nil {
+		return Entry{}, err
+	}
+	if err := s.overtake(ctx, ledger.Generation, &entry); err != nil {
 		return Entry{}, err
 	}
 	contents, err := Encode(ledger, s.keys)
@@ -58,6 +61,24 @@ func writable(ledger *plan.Ledger, entry *Entry) error {
 	}
 	if ledger.Mux != entry.ask.Mux {
 		return fmt.Errorf("the ledger of mux %s isn't written over that of mux %s", ledger.Mux, entry.ask.Mux)
+	}
+	return nil
+}
+
+// overtake has a new generation be above that of all copies: somebody may have pointed the mux to another name and back, each time
+// as whoever led died between ledger and mux. Whichever the mux is pointed to next, its stamp tells which one counts. Later than
+// with the first write, nobody makes one without this process.
+func (s *Store) overtake(ctx context.Context, generation int64, entry *Entry) error {
+	if generation <= entry.Ledger.Generation {
+		return nil
+	}
+	if !s.recall(entry.ask.Mux).searched {
+		if _, err := s.search(ctx, &entry.ask); err != nil {
+			return err
+		}
+	}
+	if above := s.ahead(entry); above >= generation {
+		return conflict(entry.ask.Name, fmt.Sprintf("there is a copy of generation %d", above))
 	}
 	return nil
 }

@@ -28,9 +28,9 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		o.done = true
 		return time.Time{}, nil
 	}
-	if err := l.reserve(ctx, o, p); err != nil {
+	if ofLedger, err := l.reserve(ctx, o, p); err != nil {
 		l.giveBackTurn(p)
-		return l.block(ctx, o, true, err)
+		return l.block(ctx, o, ofLedger, err)
 	}
 	if !trial { // else backends go on as they do while the mux is frozen, until it isn't
 		l.carry(o, p, p.Leaving)
@@ -91,11 +91,30 @@ func (l *Line) giveBackTurn(p *plan.Plan) {
 	}
 }
 
-func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {
+// reserve returns whether it failed with the ledger, or with the mux.
+func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) (ofLedger bool, err error) {
 	if err := l.confirm(ctx, o, p); err != nil {
+		return true, err
+	}
+	if err := l.announce(ctx, o, p); err != nil {
+		return false, err
+	}
+	return true, l.writeLedger(ctx, o, p.Reserve)
+}
+
+// announce stamps a mux for a ledger that is about to be made. If that can't be, the mux isn't stamped again for each try.
+func (l *Line) announce(ctx context.Context, o *observed, p *plan.Plan) error {
+	if p.Announce == nil {
+		return nil
+	}
+	if err := l.patchMux(ctx, o, p.Announce); err != nil {
 		return err
 	}
-	return l.writeLedger(ctx, o, p.Reserve)
+	o.memory.announced = o.service.ResourceVersion
+	if p.Publish != nil {
+		p.Publish.ResourceVersion = o.service.ResourceVersion
+	}
+	return nil
 }
 
 func (l *Line) settle(ctx context.Context, o *observed, p *plan.Plan) error {

@@ -89,7 +89,7 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 func (l *Line) reserveAll(ctx context.Context, o *observed) (*plan.Plan, error) {
 	for tries := 1; ; tries++ {
 		p := plan.Drain(o.world)
-		err := l.reserve(ctx, o, p)
+		_, err := l.reserve(ctx, o, p)
 		var changed *unsteady
 		switch {
 		case !errors.As(err, &changed) || tries > mostTries:

@@ -2,6 +2,8 @@ package mux
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -136,5 +139,78 @@ func TestWhatSomebodyChangedMeanwhileIsSeen(t *testing.T) {
 	wiped.Status.LoadBalancer.Ingress, lost.Status.Conditions = nil, lost.Status.Conditions[1:]
 	if !asWritten(before, after, patch) || asWritten(before, wiped, patch) || asWritten(before, lost, patch) {
 		t.Error("somebody's change is taken for one's own")
+	}
+}
+
+// recording notes what is written. It knows of no ledger, and refuses what it is told to.
+type recording struct {
+	answering
+	wrote  []string
+	refuse string
+}
+
+func (r *recording) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, is := obj.(*corev1.Service); !is {
+		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
+	}
+	return r.answering.Get(ctx, key, obj, opts...)
+}
+
+func (r *recording) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func (r *recording) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	body, err := patch.Data(obj)
+	r.wrote = append(r.wrote, "mux "+string(body))
+	if r.refuse == "mux" {
+		return apierrors.NewConflict(corev1.Resource("services"), obj.GetName(), nil)
+	}
+	return errors.Join(err, r.answering.Patch(ctx, obj, patch, opts...))
+}
+
+func (r *recording) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	r.wrote = append(r.wrote, "ledger "+obj.GetName())
+	if r.refuse == "ledger" {
+		return forbidden("exceeded quota")
+	}
+	return nil
+}
+
+// TestAMuxIsStampedBeforeItsLedgerIsMade, so that who read it before, and goes by a ledger that somebody deleted, is refused. If it can't
+// be stamped there is no ledger; if there can be no ledger it isn't stamped again.
+func TestAMuxIsStampedBeforeItsLedgerIsMade(t *testing.T) {
+	const stamp, claims = `mux {"metadata":{"annotations":{"svc-mux.nowake.ai/generation":"1"},"resourceVersion":"11"}}`, "ledger claims"
+	for refuse, test := range map[string]struct {
+		wrote     []string
+		ofLedger  bool
+		announced string
+	}{
+		"":       {[]string{stamp, claims}, true, "12"},
+		"mux":    {[]string{stamp}, false, ""},
+		"ledger": {[]string{stamp, claims}, true, "12"},
+	} {
+		t.Run(refuse, func(t *testing.T) {
+			server := &recording{answering: answering{patched: service("12"), live: service("11")}, refuse: refuse}
+			line := lineOf(t, server.answering)
+			line.Writer, line.Live = server, server
+			line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
+			o := &observed{service: service("11"), memory: newMemory()}
+			o.world.Key = client.ObjectKeyFromObject(o.service)
+			var err error
+			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: o.world.Key, Name: "claims"}); err != nil {
+				t.Fatal(err)
+			}
+			p := &plan.Plan{
+				Announce: &plan.MuxPatch{ResourceVersion: "11", Annotations: map[string]string{line.Language.Keys().Generation: "1"}},
+				Reserve:  &plan.LedgerWrite{Ledger: plan.Ledger{Mux: o.world.Key, Generation: 1}},
+				Publish:  &plan.MuxPatch{ResourceVersion: "11"},
+			}
+			ofLedger, err := line.reserve(t.Context(), o, p)
+			if (err != nil) != (refuse != "") || ofLedger != test.ofLedger || !slices.Equal(server.wrote, test.wrote) {
+				t.Errorf("it wrote %q, and says %v (of the ledger: %t)", server.wrote, err, ofLedger)
+			}
+			if o.memory.announced != test.announced || test.announced != "" && p.Publish.ResourceVersion != test.announced {
+				t.Errorf("it is known as stamped at version %q, and its ports are for version %s", o.memory.announced, p.Publish.ResourceVersion)
+			}
+		})
 	}
 }

@@ -43,7 +43,8 @@ type cluster struct {
 	name      string // of its ConfigMap, where it isn't the one that the mux gives it
 	saved     *plan.Ledger
 
-	unlabelled bool // its ConfigMap, by somebody
+	unlabelled bool  // its ConfigMap, by somebody
+	above      int64 // the highest generation of its copies
 
 	// What the process knows.
 	lastGood    *plan.Ledger
@@ -54,6 +55,7 @@ type cluster struct {
 	contested   time.Time
 	blocked     *plan.Blocked
 	frozen      string
+	announced   string // the mux's version since it was stamped for a ledger that is to be made
 	backends    map[types.NamespacedName]plan.Backing
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // what the cache doesn't show
@@ -159,6 +161,7 @@ func (c *cluster) world() plan.World {
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
+		w.Announced = svc.ResourceVersion == c.announced
 		w.Mux = plan.ReadMux(c.language, svc, plan.DeclaresPlaceholder(svc))
 	}
 	for _, key := range c.channels() {
@@ -181,7 +184,7 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	if mux == nil {
 		return plan.Reading{}
 	}
-	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why}
+	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why, Above: c.above}
 	if c.name != "" && c.name != mux.Ledger {
 		read.Name, read.Moved = c.name, true
 	}
@@ -220,9 +223,10 @@ type step struct {
 	what string
 	do   func() error
 	// One of these was written.
-	ledger  *plan.LedgerWrite
-	publish *plan.MuxPatch
-	channel *plan.ChannelPatch
+	announce *plan.MuxPatch
+	ledger   *plan.LedgerWrite
+	publish  *plan.MuxPatch
+	channel  *plan.ChannelPatch
 }
 
 // steps are the writes of a plan in their order, each as the API server would take it.
@@ -240,6 +244,16 @@ func (c *cluster) steps(p *plan.Plan) []step {
 				what: what + " " + patch.Channel.String(), channel: patch, do: func() error { return c.patchChannel(patch) },
 			})
 		}
+	}
+	if p.Announce != nil {
+		steps = append(steps, step{what: "announce", announce: p.Announce, do: func() error {
+			err := c.patchMux(p.Announce)
+			c.announced = c.mux().ResourceVersion
+			if p.Publish != nil {
+				p.Publish.ResourceVersion = c.mux().ResourceVersion
+			}
+			return err
+		}})
 	}
 	ledger("reserve", p.Reserve)
 	channels("hide", p.Hide)
@@ -272,7 +286,7 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 		}
 	}
 	if n < len(steps) {
-		c.lastGood, c.frozen = nil, ""
+		c.lastGood, c.frozen, c.announced = nil, "", ""
 		clear(c.inPlace)
 		return nil
 	}

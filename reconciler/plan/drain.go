@@ -30,8 +30,8 @@ func (p *pass) rememberClaims(before *established) {
 	if before.mend == "" && sameClaims(now.Claims, before.ledger.Claims) {
 		return
 	}
-	now.Generation = before.next(p.w.Mux.Generation)
-	p.plan.Reserve = &LedgerWrite{Ledger: now, Why: p.whyReserve(before)}
+	now.Generation = p.next(before)
+	p.reserve(now, before)
 }
 
 // bareAll takes everything of ours off the channels, whatever is wrong with them. One that didn't let it is for another
@@ -79,7 +79,7 @@ func (p *pass) bareMux() {
 	}
 	p.gatherNames() // nobody is attached: what is left are the owner's
 	p.annotate(patch, notes{}, 0)
-	if mux.Generation != 0 && len(stay) == 0 {
+	if p.stamp() != 0 && len(stay) == 0 {
 		patch.Annotations[p.w.Keys.Generation] = ""
 		patch.Why = append(patch.Why, textAnnotation(p.w.Keys.Generation, ""))
 	}

@@ -44,7 +44,7 @@ func (p *pass) ledger() established {
 		// We wrote that there is nothing, or there is nothing.
 	default: // missing, edited, or emptied
 		p.adopt(p.rebuild(before.ledger.Claims))
-		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0; before.renew {
+		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew {
 			before.mend = textRebuilt(read)
 		}
 	}
@@ -85,19 +85,20 @@ func (p *pass) taken(claims []Claim) []Claim {
 	return p.explainPorts(nil, claims).claims
 }
 
-// tellRebuilt says that the ledger was put right, unless there never was one.
+// tellRebuilt says that the ledger was put right, unless there never was one: a mux is stamped before its first is made.
 func (p *pass) tellRebuilt(before *established) {
-	lost := before.renew && (p.w.Ledger.Condition != Missing || p.w.Mux.Generation > 0)
-	if lost || p.w.Ledger.Unlabelled {
+	stamp := p.w.Mux.Generation
+	never := p.w.Ledger.Condition == Missing && (stamp == 0 || stamp == 1 && !MayHaveOurs(p.w.Mux.Ports))
+	if before.renew && !never || p.w.Ledger.Unlabelled {
 		p.plan.Told = append(p.plan.Told, Event{
 			Object: p.w.Key, Reason: MuxDriftCorrected, Message: textPutRight([]string{before.mend}),
 		})
 	}
 }
 
-// next is the generation after both the ledger's and the mux's.
-func (e *established) next(stamp int64) int64 {
-	latest := max(e.ledger.Generation, stamp)
+// next is the generation after the ledger's, the mux's, and that of any copy.
+func (p *pass) next(before *established) int64 {
+	latest := max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above)
 	if latest == math.MaxInt64 {
 		return latest // somebody wrote that by hand; there is no later one
 	}

@@ -76,6 +76,10 @@ func textUnexplained(port *corev1.ServicePort) string {
 		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
 }
 
+func textAnnounced(ledger string) string {
+	return "ledger " + ledger + " is to be made: whoever knows of another one is to read the mux anew"
+}
+
 func textRebuilt(read *Reading) string {
 	switch read.Condition {
 	case Missing:

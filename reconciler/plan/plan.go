@@ -17,11 +17,13 @@ type Plan struct {
 	// then they keep what they have.
 	Confirm []types.NamespacedName
 
-	Reserve *LedgerWrite
-	Hide    []ChannelPatch
-	Publish *MuxPatch
-	Settle  *LedgerWrite
-	Show    []ChannelPatch
+	// Announce goes with a Reserve that makes a ledger where there is none.
+	Announce *MuxPatch
+	Reserve  *LedgerWrite
+	Hide     []ChannelPatch
+	Publish  *MuxPatch
+	Settle   *LedgerWrite
+	Show     []ChannelPatch
 
 	// Freeze is set if nothing may be decided; then only addresses and backends flow.
 	Freeze *Freeze

@@ -51,6 +51,9 @@ func (s *Step) print(w io.Writer) {
 // Steps are all intended writes in their order.
 func (p *Plan) Steps() []Step {
 	var steps []Step
+	if p.Announce != nil {
+		steps = append(steps, p.Announce.step("stamp", p))
+	}
 	if p.Reserve != nil {
 		steps = append(steps, p.Reserve.step("reserve in ledger"))
 	}
@@ -58,7 +61,7 @@ func (p *Plan) Steps() []Step {
 		steps = append(steps, p.Hide[i].step("hide"))
 	}
 	if p.Publish != nil {
-		steps = append(steps, p.Publish.step(p))
+		steps = append(steps, p.Publish.step("publish on", p))
 	}
 	if p.Settle != nil {
 		steps = append(steps, p.Settle.step("settle in ledger"))
@@ -87,8 +90,8 @@ func (l *LedgerWrite) step(verb string) Step {
 	return step
 }
 
-func (m *MuxPatch) step(p *Plan) Step {
-	step := Step{Verb: "publish on", Object: p.Mux.String(), Why: m.Why}
+func (m *MuxPatch) step(verb string, p *Plan) Step {
+	step := Step{Verb: verb, Object: p.Mux.String(), Why: m.Why}
 	for i := range m.Ports {
 		port := &m.Ports[i]
 		line := fmt.Sprintf("%-9s  %s", slotOf(port), port.Name)

@@ -54,16 +54,30 @@ func (w *watch) before(c *cluster) moment {
 }
 
 func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
-	if p.Freeze != nil && (s.ledger != nil || s.publish != nil) {
+	if p.Freeze != nil && (s.announce != nil || s.ledger != nil || s.publish != nil) {
 		return errors.New("a frozen mux, or its ledger, is written")
 	}
 	switch {
+	case s.announce != nil:
+		return announced(c, p)
 	case s.ledger != nil:
 		return w.ledgerWritten(c, &s.ledger.Ledger, was)
 	case s.publish != nil:
 		return w.published(c, s.publish, was)
 	}
 	return w.channelWritten(c, p, s.channel)
+}
+
+// announced: a mux is stamped before its ledger is made, and with nothing but the ledger's generation.
+func announced(c *cluster, p *plan.Plan) error {
+	if p.Reserve == nil || c.ledger != nil {
+		return fmt.Errorf("the mux is stamped, and no ledger is to be made: %+v", c.ledger)
+	}
+	want := map[string]string{c.language.Keys().Generation: validation.FormatGeneration(p.Reserve.Ledger.Generation)}
+	if p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
+		return fmt.Errorf("the mux is stamped with %v, and the ledger will have %v", p.Announce, want)
+	}
+	return nil
 }
 
 // ledgerWritten: a number has one owner, and another one only after none; who has ports keeps them; all or none.

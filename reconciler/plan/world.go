@@ -21,6 +21,8 @@ type World struct {
 	// Channels are those that name the mux.
 	Channels []ObservedChannel
 	Ledger   Reading
+	// Announced is true if the mux is still as this process left it when it stamped it for a ledger that it couldn't make.
+	Announced bool
 	// LastGood is the ledger that was last in force here; what is frozen is carried on by it.
 	LastGood *Ledger
 	// Records says which channel our own slices carry under a port name of the mux.
@@ -123,6 +125,8 @@ type Reading struct {
 	Moved bool
 	// Unlabelled is true if it says what we wrote, and lacks a label by which caches find it.
 	Unlabelled bool
+	// Above is the highest generation of copies that are known: what is written next must be above that, too.
+	Above int64
 	// Why says what is wrong with one that freezes, and the way out.
 	Why string
 }

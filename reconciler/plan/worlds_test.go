@@ -45,7 +45,9 @@ type ledgerDoc struct {
 	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
 	Found string `json:"found"`
 	Why   string `json:"why"`
-	// Do is something done to the one that is there: save, restore, edit, empty, unlabel or lose.
+	// Above is the highest generation of copies.
+	Above int64 `json:"above"`
+	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, lose, or above, which only tells of copies.
 	Do string `json:"do"`
 }
 
@@ -67,6 +69,8 @@ type worldDoc struct {
 	Restart   bool              `json:"restart"`  // the process forgets all it knew
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
+	// Announced is true where this process has stamped the mux for a ledger that it couldn't make.
+	Announced bool `json:"announced"`
 }
 
 func readStory(t testing.TB, text []byte) *story {
@@ -188,15 +192,18 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	} else if w.Blocked == "nothing" {
 		c.blocked = nil
 	}
+	if w.Announced {
+		c.announced = c.mux().ResourceVersion
+	}
 	if w.Restart {
-		c.lastGood, c.frozen = nil, ""
+		c.lastGood, c.frozen, c.announced = nil, "", ""
 		clear(c.inPlace)
 	}
 }
 
 func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 	t.Helper()
-	c.why = l.Why
+	c.why, c.above = l.Why, max(l.Above, c.above)
 	switch l.Do {
 	case "save":
 		saved := c.ledger.Clone()
@@ -214,6 +221,8 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 		return
 	case "lose":
 		c.ledger = nil
+		return
+	case "above":
 		return
 	case "unlabel":
 		c.unlabelled = true

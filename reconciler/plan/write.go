@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // write decides what is written on ledger and mux.
@@ -14,8 +16,8 @@ func (p *pass) write(before *established) {
 	reserve := p.ledgerNow(before)
 	moves := !change.empty() || before.renew || len(p.takenBack) > 0 // which the mux is stamped for
 	if moves && (before.renew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
-		reserve.Generation = before.next(p.w.Mux.Generation)
-		p.plan.Reserve = &LedgerWrite{Ledger: reserve, Why: p.whyReserve(before)}
+		reserve.Generation = p.next(before)
+		p.reserve(reserve, before)
 	}
 	p.publish(target{ports, published, change, p.writeNotes(published), reserve.Generation})
 	settled := p.ledgerAfter(reserve, ports)
@@ -30,6 +32,28 @@ func (p *pass) write(before *established) {
 	p.force(published, reserve.Claims)
 	p.tellRebuilt(before)
 	p.measure()
+}
+
+// reserve writes a ledger. Where there is none, the mux is stamped for it first: whoever read the mux before, and may go by a
+// ledger that was there then, can't write the mux any more.
+func (p *pass) reserve(ledger Ledger, before *established) {
+	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
+	if p.w.Ledger.Condition != Missing || p.w.Announced {
+		return
+	}
+	key, stamp := p.w.Keys.Generation, validation.FormatGeneration(ledger.Generation)
+	p.plan.Announce = &MuxPatch{
+		ResourceVersion: p.w.Mux.ResourceVersion, Annotations: map[string]string{key: stamp},
+		Why: []string{textAnnounced(p.w.Ledger.Name)},
+	}
+}
+
+// stamp is the generation that is on the mux when its ports are written.
+func (p *pass) stamp() int64 {
+	if p.plan.Announce != nil {
+		return p.plan.Reserve.Ledger.Generation
+	}
+	return p.w.Mux.Generation
 }
 
 // ledgerNow is the ledger as it must be before the mux changes.

@@ -88,18 +88,16 @@ func (s *Sim) learn(c *call) {
 	key := client.ObjectKeyFromObject(c.Object)
 	switch c.Kind {
 	case api.Services:
-		s.promises.looked[visit{c.from.name, key}] = s.server.Version()
 		if c.err == nil {
 			c.from.learnt[key] = c.Object.DeepCopyObject().(*corev1.Service)
 		} else {
 			delete(c.from.learnt, key)
 		}
 	case api.ConfigMaps:
-		found := look{version: s.server.Version()}
+		delete(c.from.read, key)
 		if c.err == nil && c.Verb != "delete" {
-			found.ledger = c.Object.DeepCopyObject().(*corev1.ConfigMap)
+			c.from.read[key] = c.Object.DeepCopyObject().(*corev1.ConfigMap)
 		}
-		c.from.read[key] = found
 	}
 }
 

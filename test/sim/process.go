@@ -39,13 +39,7 @@ type process struct {
 	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
 	// learnt has what live reads of Services said last, and read what those of ledgers did.
 	learnt map[types.NamespacedName]*corev1.Service
-	read   map[types.NamespacedName]look
-}
-
-// look is a ledger as it was found, nil if there was none, and when.
-type look struct {
-	ledger  *corev1.ConfigMap
-	version int64
+	read   map[types.NamespacedName]*corev1.ConfigMap
 }
 
 // newProcess starts one whose informers begin behind the present by up to behind versions.
@@ -53,7 +47,7 @@ func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{},
-		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]look{}}
+		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {

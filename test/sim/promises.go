@@ -40,13 +40,12 @@ type promises struct {
 	graces map[types.NamespacedName]bool
 	// addresses are those that muxes have had.
 	addresses map[string]bool
-	// lost is when others last deleted or changed a mux's ledger, looked when a process last read a mux live, wrote when it last wrote it,
-	// and kept when it last wrote its ledger: versions.
-	lost                map[types.NamespacedName]int64
-	looked, wrote, kept map[visit]int64
+	// lost is when others last deleted or changed a mux's ledger, and kept when a process last wrote it: versions.
+	lost map[types.NamespacedName]int64
+	kept map[visit]int64
 }
 
-// visit is a process that reads or writes a mux.
+// visit is a process that writes a mux's ledger.
 type visit struct {
 	process string
 	mux     types.NamespacedName
@@ -69,7 +68,7 @@ func newPromises(s *Sim) *promises {
 	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
-		lost: map[types.NamespacedName]int64{}, looked: map[visit]int64{}, wrote: map[visit]int64{}, kept: map[visit]int64{}}
+		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}}
 }
 
 // nameOf is what we call a channel's port.
@@ -93,7 +92,6 @@ func (p *promises) see(c *api.Change) string {
 	process := p.sim.process(c.By)
 	switch c.Kind {
 	case api.Services:
-		p.wrote[visit{c.By, c.Key}] = c.Version
 		return p.service(c, process)
 	case api.ConfigMaps:
 		return p.ledger(c, process)

@@ -24,7 +24,7 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	case process == nil:
 		return ""
 	}
-	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}].ledger
+	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}]
 	if cm == nil {
 		return "" // it may be elsewhere, or none
 	}
@@ -68,6 +68,9 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 		seen := process.began[mux][key]
 		if was[key] || seen == nil {
 			continue
+		}
+		if learnt := process.learnt[key]; learnt != nil && versionOf(learnt) > versionOf(seen) {
+			seen = learnt // its cache was behind, and so it was looked for
 		}
 		channel := plan.ReadChannel(p.sim.language, seen)
 		if channel.Mux != mux {

@@ -36,9 +36,6 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
 	p.kept[visit{c.By, mux}] = c.Version
-	if p.outrun(c, mux) {
-		p.believe(mux)
-	}
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
@@ -72,44 +69,6 @@ func (p *promises) dropped(c *api.Change) string {
 		return fmt.Sprintf("freeze: ledger %s, of generation %d, is deleted, and what is left of the mux's is of %d", c.Key, was.Generation, newest.Generation)
 	}
 	return ""
-}
-
-// outrun is true for a first ledger whose writer read the mux before another process wrote that, and before the other's
-// ledger went, which would have refused this one. No request can depend on two objects.
-func (p *promises) outrun(c *api.Change, mux types.NamespacedName) bool {
-	looked := p.looked[visit{c.By, mux}]
-	if c.Before != nil || p.lost[mux] <= looked {
-		return false
-	}
-	for visit, version := range p.wrote {
-		if visit.mux == mux && visit.process != c.By && version > looked {
-			return true
-		}
-	}
-	return false
-}
-
-// replaced is true for a process that may go by a ledger which others have deleted or changed since, while another process has
-// written the one that is there.
-func (p *promises) replaced(mux types.NamespacedName, by string) bool {
-	if p.kept[visit{by, mux}] > p.lost[mux] || p.read(mux, by) > p.lost[mux] {
-		return false
-	}
-	for visit, version := range p.kept {
-		if visit.mux == mux && version > p.lost[mux] && p.lost[mux] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// read is when a process last read the ledger that a mux names.
-func (p *promises) read(mux types.NamespacedName, by string) int64 {
-	svc, process := p.sim.world.service(mux), p.sim.process(by)
-	if svc == nil || process == nil {
-		return 0
-	}
-	return process.read[types.NamespacedName{Namespace: mux.Namespace, Name: plan.ReadMux(p.sim.language, svc, false).Ledger}].version
 }
 
 // believe takes a ledger for right that contradicts the mux as it is.
@@ -196,7 +155,9 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
-	if newest := p.newest(mux, c.Key); newest.Generation > before.Generation && newest.Generation < now.Generation {
+	stamp := p.stamp(mux)
+	inForce := before.Generation > 0 && stamp > 0 && before.Generation >= stamp // it is the one in force, whatever others tell of more
+	if newest := p.newest(mux, c.Key); !inForce && newest.Generation > before.Generation && newest.Generation < now.Generation {
 		before = newest // which was moved over an older one
 	}
 	had := map[plan.Slot]*plan.Claim{}

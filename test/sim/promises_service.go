@@ -74,8 +74,6 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process, by string) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
-	lost := p.replaced(mux, by)
-	sure = sure && !lost
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
@@ -83,7 +81,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[called{mux, name}]
-		if old != name && (lost || p.doubted[mux]) { // decided by the ledger that was there before the one that others have put there
+		if old != name && p.doubted[mux] { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {
@@ -98,7 +96,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	}
 	for _, slot := range slices.SortedFunc(maps.Keys(had), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		claim, held := p.held[mux][slot]
-		if held && !lost && claim.MuxName == had[slot] && has[slot] != had[slot] && !p.drifted[place{mux, slot, had[slot]}] {
+		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !p.drifted[place{mux, slot, had[slot]}] {
 			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
 		}
 	}

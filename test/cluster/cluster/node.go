@@ -14,6 +14,10 @@ import (
 // cniPlugins is where Debian keeps them.
 const cniPlugins = "/usr/lib/cni"
 
+// ownDevices starts a kubelet with a /var/lib/kubelet of its own: whatever --root-dir says, it empties
+// /var/lib/kubelet/device-plugins and listens there, and two that share one take the socket from each other.
+const ownDevices = `mkdir -p /var/lib/kubelet; mount -t tmpfs none /var/lib/kubelet; exec "$0" "$@"`
+
 // A Node is a real one: containerd, a kubelet and a kube-proxy in a network namespace of its own.
 type Node struct {
 	nodeNetwork
@@ -82,7 +86,8 @@ func (c *Cluster) startNode(ctx context.Context, network nodeNetwork) (*Node, er
 		return nil, err
 	}
 	node.Containerd = c.componentIn(node.Name, "containerd."+node.Name, find("containerd"), "--config", files.containerd)
-	node.Kubelet = c.componentIn(node.Name, "kubelet."+node.Name, filepath.Join(c.bin["kubernetes"], "kubelet"),
+	node.Kubelet = c.componentIn(node.Name, "kubelet."+node.Name, find("unshare"),
+		"--mount", "--propagation=unchanged", "/bin/sh", "-ec", ownDevices, filepath.Join(c.bin["kubernetes"], "kubelet"),
 		"--config="+files.kubelet, "--kubeconfig="+c.configs[node.Name], "--root-dir="+node.run+"/kubelet",
 		"--cert-dir="+node.run+"/kubelet/pki", "--hostname-override="+node.Name, "--node-ip="+withIPv6(node.IP, node.IPv6))
 	node.KubeProxy = c.kubeProxy(node.Name, node.Name)

@@ -33,6 +33,8 @@ func TestLedger(t *testing.T) {
 		"a copy that is older isn't taken":                  oldCopies,
 		"the newest of several copies is taken":             newestCopy,
 		"what was left behind isn't gone back to":           movesBack,
+		"a copy that is as new is overtaken":                overtaken,
+		"a copy that is beyond belief uses nothing up":      beyondBelief,
 		"what is forged beside a ledger doesn't count":      forged,
 		"a broken ledger freezes under its old name too":    movesBroken,
 		"what isn't ours is left alone":                     foreign,

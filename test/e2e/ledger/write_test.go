@@ -190,6 +190,51 @@ func unknown(t *testing.T, w *world) {
 	}
 }
 
+// overtaken: a copy that was left ahead of the mux's stamp, as whoever wrote it died, can't be as new as what is written next.
+func overtaken(t *testing.T, w *world) {
+	w.established()
+	w.left("ahead", 2)
+	entry := w.read(w.stamped(), "GET")
+	if _, err := w.store.Write(t.Context(), w.claims(2, 81), entry); !apierrors.IsConflict(err) || w.count.since() != "GET" {
+		t.Errorf("a ledger is written beside one of its generation: %v", err)
+	}
+	entry = w.read(w.stamped(), "")
+	w.expect(entry, plan.Good, 1, 80)
+	if entry.Above != 2 {
+		t.Errorf("what is written next must be above %d, not 2", entry.Above)
+	}
+	w.write(entry, 3, 81, "PATCH")
+}
+
+// beyondBelief: whoever may make ConfigMaps can't use generations up.
+func beyondBelief(_ *testing.T, w *world) {
+	w.established()
+	w.left("forged", 1<<40)
+	w.write(w.read(w.stamped(), "GET"), 2, 81, "GET PATCH")
+}
+
+// left is a copy that a process left behind, and another process has just started.
+func (w *world) left(name string, generation int64) {
+	w.Helper()
+	contents, err := ledger.Encode(w.claims(generation, 99), w.keys)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.create(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: contents.Labels, Annotations: contents.Annotations},
+		Data:       map[string]string{ledger.PlainKey: contents.Plain},
+	})
+	w.catchUp()
+	w.store = w.another(w.count, "")
+}
+
+// stamped asks for the ledger of a mux that has generation 1.
+func (w *world) stamped() ledger.Ask {
+	ask := w.ask()
+	ask.Stamp = 1
+	return ask
+}
+
 // forged: whoever may make ConfigMaps gives a mux no other ledger, and has no more than a few of them read where it has none.
 func forged(t *testing.T, w *world) {
 	w.established()
