@@ -44,7 +44,7 @@ func (p *pass) ledger() established {
 		// We wrote that there is nothing, or there is nothing.
 	default: // missing, edited, or emptied
 		p.adopt(p.rebuild(before.ledger.Claims))
-		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew {
+		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew && !p.neverMade() {
 			before.mend = textRebuilt(read)
 		}
 	}
@@ -85,11 +85,15 @@ func (p *pass) taken(claims []Claim) []Claim {
 	return p.explainPorts(nil, claims).claims
 }
 
-// tellRebuilt says that the ledger was put right, unless there never was one: a mux is stamped before its first is made.
-func (p *pass) tellRebuilt(before *established) {
+// neverMade is true if there was no ledger to lose: a mux is stamped before its first one is made.
+func (p *pass) neverMade() bool {
 	stamp := p.w.Mux.Generation
-	never := p.w.Ledger.Condition == Missing && (stamp == 0 || stamp == 1 && !MayHaveOurs(p.w.Mux.Ports))
-	if before.renew && !never || p.w.Ledger.Unlabelled {
+	return p.w.Ledger.Condition == Missing && (stamp == 0 || stamp == 1 && !MayHaveOurs(p.w.Mux.Ports))
+}
+
+// tellRebuilt says that the ledger was put right, unless there never was one.
+func (p *pass) tellRebuilt(before *established) {
+	if before.renew && !p.neverMade() || p.w.Ledger.Unlabelled {
 		p.plan.Told = append(p.plan.Told, Event{
 			Object: p.w.Key, Reason: MuxDriftCorrected, Message: textPutRight([]string{before.mend}),
 		})
