@@ -102,11 +102,14 @@ func (p *pass) tellRebuilt(before *established) {
 
 // next is the generation after the ledger's, the mux's, and that of any copy.
 func (p *pass) next(before *established) int64 {
-	latest := max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above)
-	if latest == math.MaxInt64 {
-		return latest // somebody wrote that by hand; there is no later one
+	return after(max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above))
+}
+
+func after(generation int64) int64 {
+	if generation == math.MaxInt64 {
+		return generation // somebody wrote that by hand; there is no later one
 	}
-	return latest + 1
+	return generation + 1
 }
 
 // name gives a port name to claims that the original wrote, which knows no other than the one derived.

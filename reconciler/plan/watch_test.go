@@ -68,12 +68,12 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 	return w.channelWritten(c, p, s.channel)
 }
 
-// announced: a mux is stamped before its ledger is made, and with nothing but the ledger's generation.
+// announced: a mux is stamped before its ledger is made, and with nothing but the generation before the ledger's.
 func announced(c *cluster, p *plan.Plan) error {
 	if p.Reserve == nil || c.ledger != nil {
 		return fmt.Errorf("the mux is stamped, and no ledger is to be made: %+v", c.ledger)
 	}
-	want := map[string]string{c.language.Keys().Generation: validation.FormatGeneration(p.Reserve.Ledger.Generation)}
+	want := map[string]string{c.language.Keys().Generation: validation.FormatGeneration(p.Reserve.Ledger.Generation - 1)}
 	if p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
 		return fmt.Errorf("the mux is stamped with %v, and the ledger will have %v", p.Announce, want)
 	}

@@ -16,8 +16,7 @@ func (p *pass) write(before *established) {
 	reserve := p.ledgerNow(before)
 	moves := !change.empty() || before.renew || len(p.takenBack) > 0 // which the mux is stamped for
 	if moves && (before.renew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
-		reserve.Generation = p.next(before)
-		p.reserve(reserve, before)
+		reserve = p.reserve(reserve, before)
 	}
 	p.publish(target{ports, published, change, p.writeNotes(published), reserve.Generation})
 	settled := p.ledgerAfter(reserve, ports)
@@ -34,26 +33,21 @@ func (p *pass) write(before *established) {
 	p.measure()
 }
 
-// reserve writes a ledger. Where there is none, the mux is stamped for it first: whoever read the mux before, and may go by a
-// ledger that was there then, can't write the mux any more.
-func (p *pass) reserve(ledger Ledger, before *established) {
+// reserve writes a ledger of a new generation. Where there is none, the mux is stamped first: whoever read the mux before, and may go
+// by a ledger that was there then, can't write the mux any more. What it is stamped with is older than the ledger, so that the
+// mux is stamped again before anybody drops a claim of it.
+func (p *pass) reserve(ledger Ledger, before *established) Ledger {
+	ledger.Generation = p.next(before)
+	if p.w.Ledger.Condition == Missing && !p.w.Announced {
+		p.plan.Announce = &MuxPatch{
+			ResourceVersion: p.w.Mux.ResourceVersion,
+			Annotations:     map[string]string{p.w.Keys.Generation: validation.FormatGeneration(ledger.Generation)},
+			Why:             []string{textAnnounced(p.w.Ledger.Name)},
+		}
+		ledger.Generation = after(ledger.Generation)
+	}
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
-	if p.w.Ledger.Condition != Missing || p.w.Announced {
-		return
-	}
-	key, stamp := p.w.Keys.Generation, validation.FormatGeneration(ledger.Generation)
-	p.plan.Announce = &MuxPatch{
-		ResourceVersion: p.w.Mux.ResourceVersion, Annotations: map[string]string{key: stamp},
-		Why: []string{textAnnounced(p.w.Ledger.Name)},
-	}
-}
-
-// stamp is the generation that is on the mux when its ports are written.
-func (p *pass) stamp() int64 {
-	if p.plan.Announce != nil {
-		return p.plan.Reserve.Ledger.Generation
-	}
-	return p.w.Mux.Generation
+	return ledger
 }
 
 // ledgerNow is the ledger as it must be before the mux changes.
