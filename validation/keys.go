@@ -24,6 +24,7 @@ const (
 
 	ports                 = "ports"
 	generation            = "generation"
+	announced             = "announced"
 	channels              = "channels"
 	topology              = "topology"
 	summary               = "summary"
@@ -71,6 +72,7 @@ type Keys struct {
 	// Written by us.
 	Ports                 string // channel: what it got
 	Generation            string // mux: the ledger generation its ports were decided from
+	Announced             string // mux: that a ledger is about to be begun anew, and at which version of the mux
 	Channels              string // mux: its channels, for people
 	Topology              string // mux: who is where, for people
 	Summary               string // mux: one line, for people
@@ -107,6 +109,7 @@ func keysUnder(prefix string) Keys {
 		ChannelHostname:       under + externalDNSHostname,
 		Ports:                 under + ports,
 		Generation:            under + generation,
+		Announced:             under + announced,
 		Channels:              under + channels,
 		Topology:              under + topology,
 		Summary:               under + summary,
@@ -140,7 +143,7 @@ func placeOf(name string) place {
 		return onMux
 	case externalPorts, externalDNSHostname:
 		return onChannel
-	case multiplexer, disabled, ports, generation, channels, topology, summary, aggregatedExternalDNS, managed, mux:
+	case multiplexer, disabled, ports, generation, announced, channels, topology, summary, aggregatedExternalDNS, managed, mux:
 		// What we write is never complained about: a Service that changed sides may still carry it for a moment.
 		return anywhere
 	}

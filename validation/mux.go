@@ -43,6 +43,8 @@ type Mux struct {
 	Generation int64
 	// DNS is what external-dns is told now, OurDNS which part of that we wrote.
 	DNS, OurDNS ExternalDNS
+	// Announced is what was written there before a ledger was begun anew, until its ports are.
+	Announced string
 	// Channels, Topology and Summary are what people are told now.
 	Channels, Topology, Summary string
 }
@@ -68,14 +70,15 @@ const (
 func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 	var found Findings
 	mux := Mux{
-		Object:   objectOf(&svc.ObjectMeta),
-		Ports:    svc.Spec.Ports,
-		Families: svc.Spec.IPFamilies,
-		DNS:      parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
-		OurDNS:   ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
-		Channels: svc.Annotations[l.keys.Channels],
-		Topology: svc.Annotations[l.keys.Topology],
-		Summary:  svc.Annotations[l.keys.Summary],
+		Object:    objectOf(&svc.ObjectMeta),
+		Ports:     svc.Spec.Ports,
+		Families:  svc.Spec.IPFamilies,
+		DNS:       parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
+		OurDNS:    ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
+		Announced: svc.Annotations[l.keys.Announced],
+		Channels:  svc.Annotations[l.keys.Channels],
+		Topology:  svc.Annotations[l.keys.Topology],
+		Summary:   svc.Annotations[l.keys.Summary],
 	}
 	if svc.Spec.LoadBalancerClass != nil {
 		mux.Class = *svc.Spec.LoadBalancerClass

@@ -33,7 +33,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		k.PortRange: "30000,20000-20002", k.ExplicitRange: "1-1023", k.MaxPorts: "80", k.MaxPortsPerNamespace: "10",
 		k.AllowedNamespaces: "Same,team-*", k.AllowedHostnames: "*.{namespace}.example.com",
 		k.AllowedProtocols: "tcp", k.AllocationConfigMap: "ledger", k.ReleaseGrace: "1h30m", k.Placeholder: "keep",
-		k.Disabled: "true", k.Generation: "42", k.Channels: "c", k.Topology: "t", k.Summary: "s",
+		k.Disabled: "true", k.Generation: "42", k.Announced: "17", k.Channels: "c", k.Topology: "t", k.Summary: "s",
 		ExternalDNSHostname: "a.example.com,Owner.example.com", CloudflareProxied: "false",
 		k.AggregatedExternalDNS: "a.example.com,cloudflare-proxied=false",
 	})
@@ -52,7 +52,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		Namespaces:      Namespaces{own: "infra", globs: []string{"team-*"}},
 		Hostnames:       Hostnames{patterns: []string{"*.{namespace}.example.com"}},
 		Protocols:       ProtocolPolicy{Allowed: TCP},
-		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42,
+		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, Announced: "17",
 		DNS:      ExternalDNS{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off},
 		OurDNS:   ExternalDNS{Hostnames: []string{"a.example.com"}, Proxied: Off},
 		Channels: "c", Topology: "t", Summary: "s",

@@ -36,7 +36,8 @@ import (
 //
 // If a ledger isn't there, or is older than the mux's stamp, or the mux has none, others are looked at too that say they are this
 // mux's, and the highest generation counts: the mux was given another name, or pointed back to one that it had before. If it
-// isn't there, they are listed live: to begin anew is to forget.
+// isn't there, they are listed live: to begin anew is to forget. So they are before a new generation is written, once under each
+// name: it must be above that of all others.
 type Store struct {
 	keys   validation.Keys
 	cache  client.Reader
@@ -97,9 +98,9 @@ type memory struct {
 	peeked *reading
 	// confirmed is what was last read live.
 	confirmed confirmation
-	// searched is true once the API server was asked for others that say they are the mux's, and above is the highest generation of
-	// them.
-	searched bool
+	// searched is the name beside which the API server was asked for others that say they are the mux's, and above is the highest
+	// generation of them.
+	searched string
 	above    int64
 }
 

@@ -11,6 +11,12 @@ import (
 // show is Missing. A version that nobody has read yet is read live, once. Unlike Read it may be called at any time, beside
 // whoever reads and writes, and what they go by stays as it is.
 func (s *Store) Peek(ctx context.Context, ask Ask) (plan.Reading, error) {
+	reading, err := s.peek(ctx, ask)
+	reading.Above = s.ahead(&Entry{Reading: reading, ask: ask})
+	return reading, err
+}
+
+func (s *Store) peek(ctx context.Context, ask Ask) (plan.Reading, error) {
 	shown, err := s.shown(ctx, ask)
 	if err != nil {
 		return plan.Reading{}, err

@@ -166,6 +166,9 @@ func (s *Store) others(ctx context.Context, named *Entry, before *reading) ([]st
 		if err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(live, func(of metav1.PartialObjectMetadata) bool { return of.Name == named.ask.Name }) {
+			return nil, conflict(named.ask.Name, "it has just come")
+		}
 		list = append(slices.Clip(list), live...)
 	}
 	newer := map[string]int64{}
@@ -195,15 +198,24 @@ func (s *Store) search(ctx context.Context, ask *Ask) ([]metav1.PartialObjectMet
 	if err != nil {
 		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps: %w", ask.Mux, err)
 	}
-	var above int64
+	known, err := listMetadata(ctx, s.cache, ask.Mux, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("the ledger of mux %s: list ConfigMaps in the cache: %w", ask.Mux, err)
+	}
+	above := max(s.above(list, ask), s.above(known, ask)) // what is listed live ends somewhere
+	s.remember(ask.Mux, func(m *memory) { m.searched, m.above = ask.Name, above })
+	return list, nil
+}
+
+// above is the highest generation of those that say they are the mux's, under other names.
+func (s *Store) above(list []metav1.PartialObjectMetadata, ask *Ask) (above int64) {
 	for i := range list {
 		if of := list[i].Annotations; list[i].Name != ask.Name && of[s.keys.Mux] == ask.Mux.String() {
 			generation, _ := validation.ParseGeneration(of[s.keys.Generation])
 			above = max(above, generation)
 		}
 	}
-	s.remember(ask.Mux, func(m *memory) { m.searched, m.above = true, above })
-	return list, nil
+	return above
 }
 
 // mostAhead is how far a copy may be ahead of the ledger, to be overtaken. Copies get ahead by a few at most; one that is made to

@@ -49,7 +49,11 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 	if entry.old == nil {
 		return written, nil
 	}
-	return written, s.drop(ctx, mux, entry.old)
+	err = s.drop(ctx, mux, entry.old)
+	if err != nil {
+		s.remember(mux, func(m *memory) { m.searched = "" })
+	}
+	return written, err
 }
 
 // writable keeps what freezes a mux from being overwritten, whoever asks for it.
@@ -66,13 +70,13 @@ func writable(ledger *plan.Ledger, entry *Entry) error {
 }
 
 // overtake has a new generation be above that of all copies: somebody may have pointed the mux to another name and back, each time
-// as whoever led died between ledger and mux. Whichever the mux is pointed to next, its stamp tells which one counts. Later than
-// with the first write, nobody makes one without this process.
+// as whoever led died between ledger and mux. Whichever the mux is pointed to next, its stamp tells which one counts. While the mux
+// names this one, nobody else makes another.
 func (s *Store) overtake(ctx context.Context, generation int64, entry *Entry) error {
 	if generation <= entry.Ledger.Generation {
 		return nil
 	}
-	if !s.recall(entry.ask.Mux).searched {
+	if s.recall(entry.ask.Mux).searched != entry.ask.Name {
 		if _, err := s.search(ctx, &entry.ask); err != nil {
 			return err
 		}

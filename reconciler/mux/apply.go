@@ -99,18 +99,27 @@ func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) (ofLedger
 	if err := l.announce(ctx, o, p); err != nil {
 		return false, err
 	}
-	return true, l.writeLedger(ctx, o, p.Reserve)
+	err = l.writeLedger(ctx, o, p.Reserve)
+	if !isRefusal(err) {
+		o.memory.announced = ""
+	}
+	return true, err
 }
 
-// announce stamps a mux for a ledger that is about to be made. If that can't be, the mux isn't stamped again for each try.
+// announce tells on the mux of a ledger that is begun anew, once for all tries. If the API server doesn't take that, it may take the
+// mux's ports: the ledger is begun all the same.
 func (l *Line) announce(ctx context.Context, o *observed, p *plan.Plan) error {
 	if p.Announce == nil {
 		return nil
 	}
-	if err := l.patchMux(ctx, o, p.Announce); err != nil {
+	err := l.patchMux(ctx, o, p.Announce)
+	if isRefusal(err) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	o.memory.announced = o.service.ResourceVersion
+	o.memory.announced = p.Announce.Annotations[l.Language.Keys().Announced]
 	if p.Publish != nil {
 		p.Publish.ResourceVersion = o.service.ResourceVersion
 	}

@@ -33,7 +33,7 @@ type memory struct {
 	notes, names setback
 	// contested is until when the mux is left as somebody keeps changing it.
 	contested time.Time
-	// announced is the mux's resource version since it was stamped for a ledger that is to be made.
+	// announced is what a ledger was announced with that isn't made yet.
 	announced string
 	// read are channels as they were read last.
 	read map[types.NamespacedName]reading

@@ -161,8 +161,11 @@ func (r *recording) List(context.Context, client.ObjectList, ...client.ListOptio
 func (r *recording) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	body, err := patch.Data(obj)
 	r.wrote = append(r.wrote, "mux "+string(body))
-	if r.refuse == "mux" {
+	switch r.refuse {
+	case "mux":
 		return apierrors.NewConflict(corev1.Resource("services"), obj.GetName(), nil)
+	case "announcements":
+		return forbidden("a policy says no")
 	}
 	return errors.Join(err, r.answering.Patch(ctx, obj, patch, opts...))
 }
@@ -175,18 +178,20 @@ func (r *recording) Create(_ context.Context, obj client.Object, _ ...client.Cre
 	return nil
 }
 
-// TestAMuxIsStampedBeforeItsLedgerIsMade, so that who read it before, and goes by a ledger that somebody deleted, is refused. If it can't
-// be stamped there is no ledger; if there can be no ledger it isn't stamped again.
-func TestAMuxIsStampedBeforeItsLedgerIsMade(t *testing.T) {
-	const stamp, claims = `mux {"metadata":{"annotations":{"svc-mux.nowake.ai/generation":"1"},"resourceVersion":"11"}}`, "ledger claims"
+// TestALedgerIsAnnouncedBeforeItIsBegun, so that who read the mux before, and goes by a ledger that somebody deleted, is refused. If
+// somebody wrote the mux since there is no ledger; if there can be no ledger it isn't announced again.
+func TestALedgerIsAnnouncedBeforeItIsBegun(t *testing.T) {
+	const announced, claims = `mux {"metadata":{"annotations":{"svc-mux.nowake.ai/announced":"11"},"resourceVersion":"11"}}`, "ledger claims"
 	for refuse, test := range map[string]struct {
-		wrote     []string
-		ofLedger  bool
-		announced string
+		wrote      []string
+		ofLedger   bool
+		remembered string
+		version    string // that the ports are for
 	}{
-		"":       {[]string{stamp, claims}, true, "12"},
-		"mux":    {[]string{stamp}, false, ""},
-		"ledger": {[]string{stamp, claims}, true, "12"},
+		"":              {[]string{announced, claims}, true, "", "12"},
+		"mux":           {[]string{announced}, false, "", "11"},
+		"announcements": {[]string{announced, claims}, true, "", "11"},
+		"ledger":        {[]string{announced, claims}, true, "11", "12"},
 	} {
 		t.Run(refuse, func(t *testing.T) {
 			server := &recording{answering: answering{patched: service("12"), live: service("11")}, refuse: refuse}
@@ -200,16 +205,16 @@ func TestAMuxIsStampedBeforeItsLedgerIsMade(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := &plan.Plan{
-				Announce: &plan.MuxPatch{ResourceVersion: "11", Annotations: map[string]string{line.Language.Keys().Generation: "1"}},
+				Announce: &plan.MuxPatch{ResourceVersion: "11", Annotations: map[string]string{line.Language.Keys().Announced: "11"}},
 				Reserve:  &plan.LedgerWrite{Ledger: plan.Ledger{Mux: o.world.Key, Generation: 1}},
 				Publish:  &plan.MuxPatch{ResourceVersion: "11"},
 			}
 			ofLedger, err := line.reserve(t.Context(), o, p)
-			if (err != nil) != (refuse != "") || ofLedger != test.ofLedger || !slices.Equal(server.wrote, test.wrote) {
+			if fails := refuse == "mux" || refuse == "ledger"; (err != nil) != fails || ofLedger != test.ofLedger || !slices.Equal(server.wrote, test.wrote) {
 				t.Errorf("it wrote %q, and says %v (of the ledger: %t)", server.wrote, err, ofLedger)
 			}
-			if o.memory.announced != test.announced || test.announced != "" && p.Publish.ResourceVersion != test.announced {
-				t.Errorf("it is known as stamped at version %q, and its ports are for version %s", o.memory.announced, p.Publish.ResourceVersion)
+			if o.memory.announced != test.remembered || p.Publish.ResourceVersion != test.version {
+				t.Errorf("it remembers %q, and its ports are for version %s", o.memory.announced, p.Publish.ResourceVersion)
 			}
 		})
 	}

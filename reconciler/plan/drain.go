@@ -78,7 +78,7 @@ func (p *pass) bareMux() {
 	}
 	p.gatherNames() // nobody is attached: what is left are the owner's
 	p.annotate(patch, notes{}, 0)
-	if (mux.Generation != 0 || p.plan.Announce != nil) && len(stay) == 0 {
+	if mux.Generation != 0 && len(stay) == 0 {
 		patch.Annotations[p.w.Keys.Generation] = ""
 		patch.Why = append(patch.Why, textAnnotation(p.w.Keys.Generation, ""))
 	}

@@ -44,7 +44,7 @@ func (p *pass) ledger() established {
 		// We wrote that there is nothing, or there is nothing.
 	default: // missing, edited, or emptied
 		p.adopt(p.rebuild(before.ledger.Claims))
-		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew && !p.neverMade() {
+		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew {
 			before.mend = textRebuilt(read)
 		}
 	}
@@ -85,15 +85,10 @@ func (p *pass) taken(claims []Claim) []Claim {
 	return p.explainPorts(nil, claims).claims
 }
 
-// neverMade is true if there was no ledger to lose: a mux is stamped before its first one is made.
-func (p *pass) neverMade() bool {
-	stamp := p.w.Mux.Generation
-	return p.w.Ledger.Condition == Missing && (stamp == 0 || stamp == 1 && !MayHaveOurs(p.w.Mux.Ports))
-}
-
 // tellRebuilt says that the ledger was put right, unless there never was one.
 func (p *pass) tellRebuilt(before *established) {
-	if before.renew && !p.neverMade() || p.w.Ledger.Unlabelled {
+	lost := before.renew && (p.w.Ledger.Condition != Missing || p.w.Mux.Generation > 0)
+	if lost || p.w.Ledger.Unlabelled {
 		p.plan.Told = append(p.plan.Told, Event{
 			Object: p.w.Key, Reason: MuxDriftCorrected, Message: textPutRight([]string{before.mend}),
 		})
@@ -102,14 +97,11 @@ func (p *pass) tellRebuilt(before *established) {
 
 // next is the generation after the ledger's, the mux's, and that of any copy.
 func (p *pass) next(before *established) int64 {
-	return after(max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above))
-}
-
-func after(generation int64) int64 {
-	if generation == math.MaxInt64 {
-		return generation // somebody wrote that by hand; there is no later one
+	latest := max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above)
+	if latest == math.MaxInt64 {
+		return latest // somebody wrote that by hand; there is no later one
 	}
-	return generation + 1
+	return latest + 1
 }
 
 // name gives a port name to claims that the original wrote, which knows no other than the one derived.

@@ -77,7 +77,7 @@ func textUnexplained(port *corev1.ServicePort) string {
 }
 
 func textAnnounced(ledger string) string {
-	return "ledger " + ledger + " is to be made: whoever knows of another one is to read the mux anew"
+	return "ledger " + ledger + " is begun anew: whoever goes by another one is to read the mux again"
 }
 
 func textRebuilt(read *Reading) string {

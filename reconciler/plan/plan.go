@@ -17,7 +17,7 @@ type Plan struct {
 	// then they keep what they have.
 	Confirm []types.NamespacedName
 
-	// Announce goes with a Reserve that makes a ledger where there is none.
+	// Announce goes with a Reserve that begins a ledger anew.
 	Announce *MuxPatch
 	Reserve  *LedgerWrite
 	Hide     []ChannelPatch

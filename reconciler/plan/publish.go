@@ -66,6 +66,7 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 		return differs
 	}
 	set(generation != 0 && mux.Generation != generation, keys.Generation, validation.FormatGeneration(generation))
+	set(mux.Announced != "" || p.plan.Announce != nil, keys.Announced, "")
 	told := [...]bool{
 		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),

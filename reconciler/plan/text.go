@@ -52,7 +52,7 @@ func (s *Step) print(w io.Writer) {
 func (p *Plan) Steps() []Step {
 	var steps []Step
 	if p.Announce != nil {
-		steps = append(steps, p.Announce.step("stamp", p))
+		steps = append(steps, p.Announce.step("announce on", p))
 	}
 	if p.Reserve != nil {
 		steps = append(steps, p.Reserve.step("reserve in ledger"))

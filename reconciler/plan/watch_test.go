@@ -68,14 +68,13 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 	return w.channelWritten(c, p, s.channel)
 }
 
-// announced: a mux is stamped before its ledger is made, and with nothing but the generation before the ledger's.
+// announced: what nobody ever announced before, and nothing else.
 func announced(c *cluster, p *plan.Plan) error {
-	if p.Reserve == nil || c.ledger != nil {
-		return fmt.Errorf("the mux is stamped, and no ledger is to be made: %+v", c.ledger)
+	if p.Reserve == nil || c.ledger != nil && c.condition != plan.Edited {
+		return fmt.Errorf("a ledger is announced, and none is to be begun: %+v", c.ledger)
 	}
-	want := map[string]string{c.language.Keys().Generation: validation.FormatGeneration(p.Reserve.Ledger.Generation - 1)}
-	if p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
-		return fmt.Errorf("the mux is stamped with %v, and the ledger will have %v", p.Announce, want)
+	if want := map[string]string{c.language.Keys().Announced: p.Announce.ResourceVersion}; p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
+		return fmt.Errorf("a ledger is announced with %v, not with %v", p.Announce, want)
 	}
 	return nil
 }

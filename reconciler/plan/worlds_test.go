@@ -69,7 +69,7 @@ type worldDoc struct {
 	Restart   bool              `json:"restart"`  // the process forgets all it knew
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
-	// Announced is true where this process has stamped the mux for a ledger that it couldn't make.
+	// Announced is true where this process has announced a ledger that it couldn't make.
 	Announced bool `json:"announced"`
 }
 
@@ -193,7 +193,7 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 		c.blocked = nil
 	}
 	if w.Announced {
-		c.announced = c.mux().ResourceVersion
+		c.announced = c.mux().Annotations[c.language.Keys().Announced]
 	}
 	if w.Restart {
 		c.lastGood, c.frozen, c.announced = nil, "", ""

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // write decides what is written on ledger and mux.
@@ -33,20 +31,20 @@ func (p *pass) write(before *established) {
 	p.measure()
 }
 
-// reserve writes a ledger of a new generation. Where there is none, the mux is stamped first: whoever read the mux before, and may go
-// by a ledger that was there then, can't write the mux any more. What it is stamped with is older than the ledger, so that the
-// mux is stamped again before anybody drops a claim of it.
+// reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
+// and may go by a ledger that was there then, can't write the mux any more.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
-	if p.w.Ledger.Condition == Missing && !p.w.Announced {
+	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
+	mux := p.w.Mux
+	announced := mux.Announced != "" && mux.Announced == p.w.Announced
+	if (p.w.Ledger.Condition == Missing || before.renew) && !announced {
 		p.plan.Announce = &MuxPatch{
-			ResourceVersion: p.w.Mux.ResourceVersion,
-			Annotations:     map[string]string{p.w.Keys.Generation: validation.FormatGeneration(ledger.Generation)},
+			ResourceVersion: mux.ResourceVersion,
+			Annotations:     map[string]string{p.w.Keys.Announced: mux.ResourceVersion},
 			Why:             []string{textAnnounced(p.w.Ledger.Name)},
 		}
-		ledger.Generation = after(ledger.Generation)
 	}
-	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
 	return ledger
 }
 

@@ -35,6 +35,9 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
+	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
+		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
+	}
 	p.kept[visit{c.By, mux}] = c.Version
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
 	had := p.held[mux]
