@@ -11,8 +11,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends
-// at the first step that fails, and the next pass goes on from what is there. The time returned is when to look again.
+// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. A ledger that is
+// begun anew is announced on the mux before. It ends at the first step that fails, and the next pass goes on from what is
+// there. The time returned is when to look again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
 	start := l.Now()
 	if l.Print == nil && p.Publish != nil && p.Publish.Drift {

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Plan is what is to be done about one mux, in the order of its fields from Reserve to Show, and what was decided.
+// Plan is what is to be done about one mux, in the order of its fields from Announce to Show, and what was decided.
 type Plan struct {
 	Mux types.NamespacedName
 	// Confirm are channels that seem gone. Read them live, put what was found into World.Live, and plan again; until
