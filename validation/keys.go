@@ -72,7 +72,7 @@ type Keys struct {
 	// Written by us.
 	Ports                 string // channel: what it got
 	Generation            string // mux: the ledger generation its ports were decided from
-	Announced             string // mux: that a ledger is about to be begun anew, and at which version of the mux
+	Announced             string // mux: the generation of a ledger that is begun anew
 	Channels              string // mux: its channels, for people
 	Topology              string // mux: who is where, for people
 	Summary               string // mux: one line, for people

@@ -100,15 +100,11 @@ func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) (ofLedger
 	if err := l.announce(ctx, o, p); err != nil {
 		return false, err
 	}
-	err = l.writeLedger(ctx, o, p.Reserve)
-	if !isRefusal(err) {
-		o.memory.announced = ""
-	}
-	return true, err
+	return true, l.writeLedger(ctx, o, p.Reserve)
 }
 
-// announce tells on the mux of a ledger that is begun anew, once for all tries. If the API server doesn't take that, it may take the
-// mux's ports: the ledger is begun all the same.
+// announce tells on the mux of a ledger that is begun anew. If the API server doesn't take that, it may take the mux's ports: the
+// ledger is begun all the same.
 func (l *Line) announce(ctx context.Context, o *observed, p *plan.Plan) error {
 	if p.Announce == nil {
 		return nil
@@ -120,7 +116,6 @@ func (l *Line) announce(ctx context.Context, o *observed, p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	o.memory.announced = p.Announce.Annotations[l.Language.Keys().Announced]
 	if p.Publish != nil {
 		p.Publish.ResourceVersion = o.service.ResourceVersion
 	}

@@ -33,8 +33,6 @@ type memory struct {
 	notes, names setback
 	// contested is until when the mux is left as somebody keeps changing it.
 	contested time.Time
-	// announced is what a ledger was announced with that isn't made yet.
-	announced string
 	// read are channels as they were read last.
 	read map[types.NamespacedName]reading
 

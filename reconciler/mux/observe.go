@@ -85,7 +85,6 @@ func (l *Line) observeMux(ctx context.Context, o *observed) error {
 	}
 	o.memory.onMux(o.world.Key, svc.UID)
 	o.service = svc
-	o.world.Announced = o.memory.announced
 	o.world.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
 	o.memory.onFamilies(o.world.Mux.Families)
 	return nil

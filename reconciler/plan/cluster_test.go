@@ -55,7 +55,6 @@ type cluster struct {
 	contested   time.Time
 	blocked     *plan.Blocked
 	frozen      string
-	announced   string // what a ledger was announced with that isn't made yet
 	backends    map[types.NamespacedName]plan.Backing
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // what the cache doesn't show
@@ -161,7 +160,6 @@ func (c *cluster) world() plan.World {
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
-		w.Announced = c.announced
 		w.Mux = plan.ReadMux(c.language, svc, plan.DeclaresPlaceholder(svc))
 	}
 	for _, key := range c.channels() {
@@ -248,7 +246,6 @@ func (c *cluster) steps(p *plan.Plan) []step {
 	if p.Announce != nil {
 		steps = append(steps, step{what: "announce", announce: p.Announce, do: func() error {
 			err := c.patchMux(p.Announce)
-			c.announced = c.mux().Annotations[c.language.Keys().Announced]
 			if p.Publish != nil {
 				p.Publish.ResourceVersion = c.mux().ResourceVersion
 			}
@@ -286,7 +283,7 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 		}
 	}
 	if n < len(steps) {
-		c.lastGood, c.frozen, c.announced = nil, "", ""
+		c.lastGood, c.frozen = nil, ""
 		clear(c.inPlace)
 		return nil
 	}
@@ -328,7 +325,6 @@ func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
 		return err
 	}
 	ledger := l.Ledger.Clone()
-	c.announced = ""
 	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", ""
 	c.unlabelled = false
 	return nil

@@ -68,12 +68,12 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 	return w.channelWritten(c, p, s.channel)
 }
 
-// announced: what nobody ever announced before, and nothing else.
+// announced: the ledger that is to be begun, and nothing else.
 func announced(c *cluster, p *plan.Plan) error {
 	if p.Reserve == nil || c.ledger != nil && c.condition != plan.Edited {
 		return fmt.Errorf("a ledger is announced, and none is to be begun: %+v", c.ledger)
 	}
-	if want := map[string]string{c.language.Keys().Announced: p.Announce.ResourceVersion}; p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
+	if want := map[string]string{c.language.Keys().Announced: validation.FormatGeneration(p.Reserve.Ledger.Generation)}; p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
 		return fmt.Errorf("a ledger is announced with %v, not with %v", p.Announce, want)
 	}
 	return nil

@@ -21,8 +21,6 @@ type World struct {
 	// Channels are those that name the mux.
 	Channels []ObservedChannel
 	Ledger   Reading
-	// Announced is what this process has announced a ledger with that it hasn't made yet; empty if it has.
-	Announced string
 	// LastGood is the ledger that was last in force here; what is frozen is carried on by it.
 	LastGood *Ledger
 	// Records says which channel our own slices carry under a port name of the mux.

@@ -69,8 +69,6 @@ type worldDoc struct {
 	Restart   bool              `json:"restart"`  // the process forgets all it knew
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
-	// Announced is true where this process has announced a ledger that it couldn't make.
-	Announced bool `json:"announced"`
 }
 
 func readStory(t testing.TB, text []byte) *story {
@@ -192,11 +190,8 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	} else if w.Blocked == "nothing" {
 		c.blocked = nil
 	}
-	if w.Announced {
-		c.announced = c.mux().Annotations[c.language.Keys().Announced]
-	}
 	if w.Restart {
-		c.lastGood, c.frozen, c.announced = nil, "", ""
+		c.lastGood, c.frozen = nil, ""
 		clear(c.inPlace)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // write decides what is written on ledger and mux.
@@ -32,16 +34,15 @@ func (p *pass) write(before *established) {
 }
 
 // reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
-// and may go by a ledger that was there then, can't write the mux any more.
+// and may go by a ledger that was there then, can't write the mux any more. An announcement stands until the mux's ports are
+// written, whoever made it: one who dies with each write must get on all the same.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
-	mux := p.w.Mux
-	announced := mux.Announced != "" && mux.Announced == p.w.Announced
-	if (p.w.Ledger.Condition == Missing || before.renew) && !announced {
+	if (p.w.Ledger.Condition == Missing || before.renew) && p.w.Mux.Announced == "" {
 		p.plan.Announce = &MuxPatch{
-			ResourceVersion: mux.ResourceVersion,
-			Annotations:     map[string]string{p.w.Keys.Announced: mux.ResourceVersion},
+			ResourceVersion: p.w.Mux.ResourceVersion,
+			Annotations:     map[string]string{p.w.Keys.Announced: validation.FormatGeneration(ledger.Generation)},
 			Why:             []string{textAnnounced(p.w.Ledger.Name)},
 		}
 	}

@@ -159,7 +159,7 @@ func movesBack(t *testing.T, w *world) {
 			t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
 		}
 	}
-	entry = w.write(entry, 3, 82, "PATCH DELETE")
+	entry = w.write(entry, 3, 82, "GET PATCH DELETE")
 	if entry.Moved || entry.Name != "left" || w.live(ledgerName) != nil {
 		t.Errorf("it was written to %s; the newer one: %v", entry.Name, w.live(ledgerName))
 	}
