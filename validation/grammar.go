@@ -38,13 +38,16 @@ func cut(entry, separator string) (before, after string, found bool) {
 	return trim(before), trim(after), found
 }
 
-// number reads plain decimal digits without a leading zero, from low to high.
+// number reads plain decimal digits without a leading zero, from low to high; anything else is 0, lest it be gone by.
 func number(s string, low, high int64) (int64, bool) {
 	if len(s) == 0 || digits(s) != len(s) || (s[0] == '0' && len(s) > 1) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil && low <= n && n <= high
+	if err != nil || n < low || n > high {
+		return 0, false
+	}
+	return n, true
 }
 
 func portNumber(s string) (int32, bool) {
