@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,9 +82,11 @@ func (g *Guard) Status() Status { return *g.status.Load() }
 // NeedLeaderElection is false: each replica is ready only if admission is on guard, as far as it sees.
 func (*Guard) NeedLeaderElection() bool { return false }
 
-// Start looks until the context ends.
+// Start looks until the context ends, and returns when nothing of it runs any more.
 func (g *Guard) Start(ctx context.Context) error {
-	g.followAll(ctx)
+	var following sync.WaitGroup
+	defer following.Wait()
+	g.followAll(ctx, &following)
 	started := g.options.Now()
 	next := time.NewTimer(0)
 	defer next.Stop()
@@ -107,14 +110,16 @@ func (g *Guard) Start(ctx context.Context) error {
 
 // followAll has the API server tell of each object. What it tells is taken one by one: also a fault that is over in a
 // moment is one.
-func (g *Guard) followAll(ctx context.Context) {
+func (g *Guard) followAll(ctx context.Context, following *sync.WaitGroup) {
 	one := func(list client.ObjectList, namespace string, r *known) {
 		key := types.NamespacedName{Namespace: namespace, Name: r.name}
-		go follow.Object(ctx, g.options.Client, list, key, func(news follow.News) {
-			select {
-			case g.news <- func() { r.hear(news, g.options.Now()) }:
-			case <-ctx.Done():
-			}
+		following.Go(func() {
+			follow.Object(ctx, g.options.Client, list, key, func(news follow.News) {
+				select {
+				case g.news <- func() { r.hear(news, g.options.Now()) }:
+				case <-ctx.Done():
+				}
+			})
 		})
 	}
 	one(&admissionregistrationv1.ValidatingWebhookConfigurationList{}, "", &g.seen.configuration)

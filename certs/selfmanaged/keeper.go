@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,8 @@ const (
 	idle = 30 * time.Second
 )
 
-// Start keeps certificate and bundle until the context ends. It is a Runnable that waits to lead.
+// Start keeps certificate and bundle until the context ends, and returns when nothing of it runs any more. It is a Runnable
+// that waits to lead.
 func (k *Keeper) Start(ctx context.Context) error {
 	news := make(chan struct{}, 1)
 	poke := func(follow.News) {
@@ -70,9 +72,13 @@ func (k *Keeper) Start(ctx context.Context) error {
 		default: // somebody said so already
 		}
 	}
-	go follow.Object(ctx, k.options.Client, &corev1.SecretList{}, k.options.Secret, poke)
-	go follow.Object(ctx, k.options.Client, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
-		types.NamespacedName{Name: k.options.Configuration}, poke)
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { follow.Object(ctx, k.options.Client, &corev1.SecretList{}, k.options.Secret, poke) })
+	following.Go(func() {
+		follow.Object(ctx, k.options.Client, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+			types.NamespacedName{Name: k.options.Configuration}, poke)
+	})
 	for {
 		pause := k.work(ctx)
 		select {
