@@ -1,0 +1,161 @@
+package backends
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kube "k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// FuzzTrim takes off any slice what is never read of it: all that is decided and said by it stays the same, and a second time
+// takes off nothing.
+func FuzzTrim(f *testing.F) {
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		f.Fatal(err)
+	}
+	keys := language.Keys()
+	carried := plan.Backends(viewOf(keys, nil)).Steps[0].Slice
+	torn := carried.DeepCopy()
+	torn.Labels, torn.OwnerReferences = nil, append(torn.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x"})
+	taken := carried.DeepCopy()
+	taken.Labels, taken.Annotations, taken.Finalizers = nil, nil, []string{"example.com/keep"}
+	mirrored := carried.DeepCopy()
+	mirrored.Labels[discoveryv1.LabelManagedBy] = plan.MirroringController
+	for _, slice := range []*discoveryv1.EndpointSlice{carried, torn, taken, mirrored, sourceOf("web-2")} {
+		text, err := json.Marshal(slice)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	for _, text := range []string{
+		`{"metadata":{"namespace":"app","name":"web-3","labels":{"kubernetes.io/service-name":"web"}},"addressType":"IPv6","ports":[{"name":"dns","protocol":"UDP","port":53},{}],
+			"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":false},"deprecatedTopology":{"a":"b"},"targetRef":{"kind":"Pod","fieldPath":"x"},"zone":"a","nodeName":"n"}]}`,
+		`{"metadata":{"namespace":"app","labels":{"kubernetes.io/service-name":"web"}},"addressType":"FQDN","ports":[{"name":"http","port":1}],"endpoints":[{"addresses":["a"]}]}`,
+		`{"metadata":{"namespace":"infra","labels":{"svc-mux.nowake.ai/channel-name":"web"},"annotations":{"svc-mux.nowake.ai/managed":"true","svc-mux.nowake.ai/mux":"infra/mux"}}}`,
+	} {
+		f.Add([]byte(text))
+	}
+
+	f.Fuzz(func(t *testing.T, text []byte) {
+		whole := &discoveryv1.EndpointSlice{}
+		if json.Unmarshal(text, whole) != nil || !canBe(whole, keys) {
+			return
+		}
+		trimmed := whole.DeepCopy()
+		Trim(trimmed, keys)
+		if diff := cmp.Diff(seenAs(keys, whole), seenAs(keys, trimmed)); diff != "" {
+			t.Errorf("it reads as another (-whole +trimmed):\n%s", diff)
+		}
+		twice := trimmed.DeepCopy()
+		Trim(twice, keys)
+		if diff := cmp.Diff(trimmed, twice); diff != "" {
+			t.Errorf("trimmed twice (-once +twice):\n%s", diff)
+		}
+	})
+}
+
+// canBe is false for a slice that no API server has, or of which more is taken off than isn't read: names that are too long to be any.
+// What is never carried it takes off itself.
+func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
+	for _, value := range slice.Labels {
+		if len(kube.IsValidLabelValue(value)) > 0 {
+			return false
+		}
+	}
+	if len(slice.Annotations[keys.Managed]) > longestPart || len(slice.Annotations[keys.Mux]) > longestPart {
+		return false
+	}
+	for i := range slice.Endpoints {
+		slice.Endpoints[i].DeprecatedTopology = nil
+		if target := slice.Endpoints[i].TargetRef; target != nil {
+			target.FieldPath = ""
+			for _, part := range []string{target.APIVersion, target.Kind, target.Namespace, target.Name, string(target.UID), target.ResourceVersion} {
+				if len(part) > longestPart {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// sourceOf is a slice of the channel.
+func sourceOf(name string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: "7", GenerateName: "web-",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "web", "team": "a"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Service", Name: "web"}}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080))}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1"}}},
+	}
+}
+
+// viewOf is what is seen of a channel with one slice that is always there, and another one that is whatever it says it is; as
+// observe gathers it.
+func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
+	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
+	view := plan.View{
+		Keys: keys, Channel: channel, Attached: true, ClaimsKnown: true, Mux: plan.Carrier{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
+		Claims: []plan.Claim{
+			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
+			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
+		},
+		Sources: []*discoveryv1.EndpointSlice{sourceOf("web-1")},
+	}
+	if other == nil {
+		return view
+	}
+	carried, told := plan.ChannelOfSlice(keys, other)
+	ours := plan.IsOurSlice(keys, other)
+	switch byName := other.Name == plan.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
+	case told && carried == channel, ours && byName:
+		view.Slices = append(view.Slices, other)
+	case byName:
+		view.Taken[other.Name] = true
+	case !ours && other.Namespace == channel.Namespace && other.Labels[discoveryv1.LabelServiceName] == channel.Name:
+		view.Sources = append(view.Sources, other)
+	}
+	return view
+}
+
+// seenAs is all that is decided and said by a slice.
+func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
+	list := []*discoveryv1.EndpointSlice{slice}
+	channel, told := plan.ChannelOfSlice(keys, slice)
+	ours := plan.IsOurSlice(keys, slice)
+	text := fmt.Sprintf("ours: %t, mirrored: %t, of %s %t, records %v\n", ours, isMirrored(slice), channel, told, plan.RecordsOf(keys, list))
+	if ours {
+		text += fmt.Sprintf("on %s: %s\n", plan.MuxOfSlice(keys, slice), jsonOf(plan.Subsets(list)))
+	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
+		all := func(string, corev1.Protocol) bool { return true }
+		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, plan.Edge(nil, slice), plan.BackingOf(list, all, nil),
+			plan.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
+	}
+	decided := plan.Backends(viewOf(keys, slice))
+	text += decided.String()
+	for _, step := range decided.Steps {
+		text += fmt.Sprintf("%q %q %+v %t %t\n", step.UID, step.ResourceVersion, step.Differs, step.Drift, step.Stray)
+		if step.Op != plan.DeleteSlice {
+			text += jsonOf(step.Slice) + "\n"
+		}
+	}
+	return text + fmt.Sprint(decided.InPlace)
+}
+
+func jsonOf(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

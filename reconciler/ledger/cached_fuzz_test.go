@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	kube "k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// FuzzTrim takes off what ConfigMaps say of themselves what is never read: what they are, whose ledger, and how new reads as
+// before; a second time takes off nothing; and what is left is small, whatever there was.
+func FuzzTrim(f *testing.F) {
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		f.Fatal(err)
+	}
+	keys := language.Keys()
+	for _, mux := range []string{"svc-mux/mux", "mux", "/", "a/b/c", strings.Repeat("n", 63) + "/" + strings.Repeat("m", 63), strings.Repeat("m", 200)} {
+		for _, generation := range []string{"7", "", "007", "-1", "9223372036854775807", "99999999999999999999", " 7", strings.Repeat("0", 100)} {
+			text, err := json.Marshal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "svc-mux", Name: "mux-ledger", UID: "u", ResourceVersion: "7", Finalizers: []string{"example.com/keep"},
+				Labels:      map[string]string{nameLabel: nameValue, componentLabel: componentBefore, "team": "a"},
+				Annotations: map[string]string{keys.Mux: mux, keys.Generation: generation, "example.com/note": "x"},
+			}})
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Add([]byte(`{"metadata":{"labels":{"app.kubernetes.io/component":""},"managedFields":[{}]}}`))
+
+	f.Fuzz(func(t *testing.T, text []byte) {
+		whole := &metav1.PartialObjectMetadata{}
+		if json.Unmarshal(text, whole) != nil {
+			return
+		}
+		trimmed := whole.DeepCopy()
+		Trim(trimmed, keys)
+		if diff := cmp.Diff(shownAs(whole, keys), shownAs(trimmed, keys)); diff != "" {
+			t.Errorf("it reads as another (-whole +trimmed):\n%s", diff)
+		}
+		twice := trimmed.DeepCopy()
+		Trim(twice, keys)
+		if diff := cmp.Diff(trimmed, twice); diff != "" {
+			t.Errorf("trimmed twice (-once +twice):\n%s", diff)
+		}
+		for key, value := range trimmed.Annotations {
+			if len(value) > longestKey || key != keys.Mux && key != keys.Generation {
+				t.Errorf("it keeps %q: %q", key, value)
+			}
+		}
+	})
+}
+
+// shownAs is all that is read of an object in the cache.
+func shownAs(object *metav1.PartialObjectMetadata, keys validation.Keys) string {
+	text := fmt.Sprintf("%s/%s %v, ours: %t", object.Namespace, object.Name, versionOf(object), Selector().Matches(labels.Set(object.Labels)))
+	mux := object.Annotations[keys.Mux]
+	namespace, name, _ := strings.Cut(mux, "/")
+	if len(kube.IsDNS1123Label(namespace)) > 0 || len(kube.IsDNS1123Label(name)) > 0 {
+		return text // nobody has such a mux
+	}
+	generation, readable := validation.ParseGeneration(object.Annotations[keys.Generation])
+	return text + fmt.Sprintf(", ledger of %s, generation %d %t", mux, generation, readable)
+}
