@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-func languageOf(t *testing.T) validation.Language {
+func languageOf(t testing.TB) validation.Language {
 	t.Helper()
 	language, err := validation.New(validation.DefaultPrefix, corpus.MuxNamespace)
 	if err != nil {
