@@ -84,6 +84,10 @@ func printSARIF(rep *report, to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return encode(to, sarifOf(rep, all))
+}
+
+func sarifOf(rep *report, all []chapter) sarifLog {
 	rules, index := sarifRules(all)
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{Name: "svcmux", Version: version.String(), Rules: rules}},
@@ -101,9 +105,7 @@ func printSARIF(rep *report, to io.Writer) error {
 			Message: sarifText{Text: objectName(f.Namespace, f.Name) + ": " + withField(f)}, Locations: []sarifLocation{at},
 		})
 	}
-	return encode(to, sarifLog{
-		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
-	})
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
 func sarifRules(all []chapter) ([]sarifRule, map[validation.Reason]int) {
