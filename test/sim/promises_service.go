@@ -39,7 +39,7 @@ func (p *promises) service(c *api.Change, process *process) string {
 		if !p.sim.language.Classify(before).Mux() {
 			return fmt.Sprintf("not ours, not touched: the spec of %s is written", c.Key)
 		}
-		return p.published(c.Key, before, now, process, c.By)
+		return p.published(c.Key, before, now, process)
 	}
 	return p.shown(c.Key, before, now, process)
 }
@@ -71,7 +71,7 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 }
 
 // published: what comes is claimed, what goes shows no address any more, what isn't ours is as it was.
-func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process, by string) string {
+func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
