@@ -126,12 +126,8 @@ func (w *world) ledgerDeed() string {
 	switch deed {
 	case "loses":
 		w.drop(api.ConfigMaps, key)
-		delete(w.broken, key)
 		return fmt.Sprintf("somebody loses ledger %s", key)
 	case "breaks":
-		if w.broken[key] == nil {
-			w.broken[key] = cm.DeepCopy()
-		}
 		cm.Data = map[string]string{ledger.PlainKey: "{"}
 	case "empties":
 		cm.Data = nil
@@ -146,7 +142,6 @@ func (w *world) ledgerDeed() string {
 		}
 		cm = w.saved[key].DeepCopy()
 		cm.UID = ""
-		delete(w.broken, key)
 	}
 	return fmt.Sprintf("somebody %s ledger %s%s", deed, key, w.put(cm, false))
 }

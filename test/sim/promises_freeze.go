@@ -69,10 +69,10 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 		if was[key] || seen == nil {
 			continue
 		}
-		if learnt := process.learnt[key]; learnt != nil && versionOf(learnt) > versionOf(seen) {
-			seen = learnt // its cache was behind, and so it was looked for
-		}
 		channel := plan.ReadChannel(p.sim.language, seen)
+		if learnt := process.learnt[key]; learnt != nil && versionOf(learnt) > versionOf(seen) && has[key] != len(channel.Ports) {
+			channel = plan.ReadChannel(p.sim.language, learnt) // its cache was behind, and so it was looked for
+		}
 		if channel.Mux != mux {
 			continue
 		}

@@ -21,13 +21,13 @@ type world struct {
 	*Sim
 	// declared is what GitOps tools hold muxes to.
 	declared map[types.NamespacedName]*corev1.Service
-	// saved are copies of ledgers, and broken those that were spoilt, as they were before.
-	saved, broken map[types.NamespacedName]*corev1.ConfigMap
+	// saved are copies of ledgers.
+	saved map[types.NamespacedName]*corev1.ConfigMap
 }
 
 func newWorld(s *Sim) *world {
 	return &world{Sim: s, declared: map[types.NamespacedName]*corev1.Service{},
-		saved: map[types.NamespacedName]*corev1.ConfigMap{}, broken: map[types.NamespacedName]*corev1.ConfigMap{}}
+		saved: map[types.NamespacedName]*corev1.ConfigMap{}}
 }
 func (w *world) key(name string) string { return w.language.Prefix() + "/" + name }
 
