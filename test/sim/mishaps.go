@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -121,7 +122,11 @@ func (w *world) ledgerDeed() string {
 	}
 	key := pick(w.Sim, keys...)
 	cm := w.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap).DeepCopy()
-	deed := pick(w.Sim, "loses", "breaks", "empties", "unlabels", "saves", "restores")
+	deeds := []string{"loses", "breaks", "empties", "unlabels", "saves", "restores"}
+	if w.Seed >= Edited {
+		deeds = append(deeds, "edits", "edits", "makes newer", "makes another's")
+	}
+	deed := pick(w.Sim, deeds...)
 	w.point("ledger: " + deed)
 	switch deed {
 	case "loses":
@@ -131,6 +136,10 @@ func (w *world) ledgerDeed() string {
 		cm.Data = map[string]string{ledger.PlainKey: "{"}
 	case "empties":
 		cm.Data = nil
+	case "edits", "makes newer", "makes another's":
+		if !w.tamper(cm, deed) {
+			return ""
+		}
 	case "unlabels":
 		cm.Labels = nil
 	case "saves":
@@ -144,6 +153,39 @@ func (w *world) ledgerDeed() string {
 		cm.UID = ""
 	}
 	return fmt.Sprintf("somebody %s ledger %s%s", deed, key, w.put(cm, false))
+}
+
+// Edited is the first seed whose history has people who write into ledgers, beside all that Bounded ones have.
+const Edited = 3_000_000_000
+
+// tamper changes the text of a ledger, and leaves its checksum; false if there is nothing to change. Whose a claim is stays: who gives
+// it to another has it his way.
+func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
+	var text map[string]any
+	if json.Unmarshal([]byte(cm.Data[ledger.PlainKey]), &text) != nil {
+		return false
+	}
+	claims, _ := text["portClaims"].([]any)
+	switch {
+	case deed == "makes newer":
+		text["schemaVersion"] = 2
+	case deed == "makes another's":
+		text["mux"] = map[string]any{"namespace": "svc-mux", "name": "nobodys"}
+	case len(claims) == 0:
+		return false
+	case w.chance(50):
+		at := w.rng.IntN(len(claims))
+		text["portClaims"] = slices.Delete(claims, at, at+1)
+	default:
+		claim, number := claims[w.rng.IntN(len(claims))].(map[string]any), 203+w.rng.IntN(3)
+		claim["port"], claim["muxPort"] = number, number
+	}
+	changed, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	cm.Data = map[string]string{ledger.PlainKey: string(changed)}
+	return true
 }
 
 // mend takes away what keeps all from coming to rest.

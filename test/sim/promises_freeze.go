@@ -58,6 +58,9 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 	for i := range before.Claims {
 		was[before.Claims[i].Owner.Channel] = true
 	}
+	for _, name := range slotsOf(p.sim.world.service(mux)) { // of a ledger that was edited, the mux tells more
+		was[p.owners[called{mux, name}]] = true
+	}
 	for i := range now.Claims {
 		if now.Claims[i].State == plan.Held {
 			has[now.Claims[i].Owner.Channel]++

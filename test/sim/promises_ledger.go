@@ -154,6 +154,10 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
 		}
 		before = read
+		if p.edited(cm) { // then the mux counts
+			live := slotsOf(p.sim.world.service(mux))
+			before.Claims = slices.DeleteFunc(before.Claims, func(claim plan.Claim) bool { return live[claim.Slot()] != claim.MuxName })
+		}
 		if now.Generation < read.Generation {
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
@@ -189,6 +193,12 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	return ""
+}
+
+// edited is true for a ledger that somebody wrote into.
+func (p *promises) edited(cm *corev1.ConfigMap) bool {
+	mux, _ := p.sim.world.owned(cm)
+	return ledger.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
 // newest is the newest ledger of a mux that isn't in this ConfigMap, isn't a copy from before the mux was written last, and can be
