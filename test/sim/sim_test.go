@@ -181,7 +181,7 @@ func points() []string {
 	list := []string{"410", "clock jump", "compaction", "crash", "crash with requests under way", "late answer", "relist", "skipped states",
 		"start behind", "two leaders", "lost lead in mid-apply", "policy: port", "policy: its", "policy: exceeded",
 		"webhook: denied", "webhook: nobody answers", "no webhook answers", "bookmark", "watch resumed"}
-	for _, deed := range [...]string{"breaks", "empties", "loses", "restores", "saves", "unlabels"} {
+	for _, deed := range [...]string{"breaks", "edits", "empties", "loses", "makes another's", "makes newer", "restores", "saves", "unlabels"} {
 		list = append(list, "ledger: "+deed)
 	}
 	for _, reason := range bounded() {
