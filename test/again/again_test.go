@@ -88,13 +88,55 @@ func TestFailedPackagesAreRead(t *testing.T) {
 		"ok  \texample.com/a\t0.1s\nno end of line":  {built: true},
 	} {
 		var out strings.Builder
-		failed, built := read(&out, strings.NewReader(text), func() time.Time { return now })
-		if !slices.Equal(failed, want.failed) || built != want.built {
-			t.Errorf("of %q: %v, %t; want %v, %t", text, failed, built, want.failed, want.built)
+		got := read(&out, strings.NewReader(text), func() time.Time { return now })
+		if !slices.Equal(got.failed, want.failed) || got.built != want.built {
+			t.Errorf("of %q: %v, %t; want %v, %t", text, got.failed, got.built, want.failed, want.built)
 		}
 		if out.String() != text {
 			t.Errorf("%q is passed on as %q", text, out.String())
 		}
+	}
+}
+
+func TestWhatFailedIsToldInShort(t *testing.T) {
+	const printed = `--- FAIL: TestB (0.00s)
+    --- FAIL: TestB/c (0.00s)
+        b_test.go:7: one, and
+            a second line of it
+        cluster.go:184: the end of a log, and many more
+            2030-01-01 --- FAIL: not here
+FAIL
+FAIL	example.com/b	0.2s
+ok  	example.com/c	0.2s
+panic: no reason
+FAIL	example.com/d	0.3s
+`
+	const want = `--- FAIL: TestB (0.00s)
+    --- FAIL: TestB/c (0.00s)
+        b_test.go:7: one, and
+FAIL	example.com/b	0.2s
+panic: no reason
+FAIL	example.com/d	0.3s
+`
+	got := read(io.Discard, strings.NewReader(printed), time.Now).gist
+	if text := strings.Join(got, ""); text != want {
+		t.Errorf("it tells:\n%s\nand should tell:\n%s", text, want)
+	}
+	var out strings.Builder
+	test := func(io.Writer, []string) outcome { return outcome{code: 1, whole: true, gist: got} }
+	if play(&out, nil, []string{"./..."}, test, func() strains { return strains{} }); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
+		t.Errorf("it ends with:\n%s", out.String())
+	}
+}
+
+func TestWhatIsShortIsShort(t *testing.T) {
+	long := "    a_test.go:1: " + strings.Repeat("é", width) + "\n"
+	got := read(io.Discard, strings.NewReader(strings.Repeat(long, 3*short)+"FAIL\tx\t1s\n"+long), time.Now).gist
+	if len(got) != short+2 {
+		t.Errorf("it tells %d lines of %d", len(got), 3*short+2)
+	}
+	if line := got[0]; len(line) > width+4 || !strings.HasSuffix(line, "é...\n") {
+		t.Errorf("a line of %d bytes is told as %q", len(long), line)
 	}
 }
 

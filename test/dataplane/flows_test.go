@@ -38,7 +38,7 @@ func testFlows(t *testing.T, w *world) {
 		}
 	}
 	time.Sleep(packets.Patience) // for the last to be given up
-	counts, ended := load.Take(), w.toldToEnd(t)
+	counts, ended := load.Take(), w.farewells.toldToEnd()
 	for name := range through {
 		asked, moved := 0, 0
 		for _, count := range counts {

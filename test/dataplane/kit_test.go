@@ -31,14 +31,15 @@ const (
 // world is a cluster of two nodes with the product on it.
 type world struct {
 	*cluster.Cluster
-	life context.Context // as long as the cluster's
+	life      context.Context // as long as the cluster's
+	farewells *farewells
 }
 
 // start leaves the choice of kube-proxy's mode to the caller. Two reconcilers run, so that one can take over.
 func start(t *testing.T, mode ...cluster.Option) *world {
 	t.Helper()
 	options := append(mode, cluster.Nodes(2, product.Archives(t)...), cluster.Kwok(), cluster.WithProvider(), cluster.Helm())
-	w := &world{cluster.Start(t, options...), t.Context()}
+	w := &world{Cluster: cluster.Start(t, options...), life: t.Context()}
 	if err := w.AddFakeNodes(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +48,7 @@ func start(t *testing.T, mode ...cluster.Option) *world {
 	}
 	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2")
 	w.namespaces(t, edge, shop)
+	w.watchFarewells(t)
 	return w
 }
 

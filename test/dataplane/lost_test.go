@@ -38,7 +38,7 @@ func testNoneLost(t *testing.T, w *world) {
 		}
 		passed, counts := wires(), load.Take()
 		t.Logf("the objects were looked at %d times; kube-proxy's rules let %d connections pass as they came", looks, passed)
-		check(t, counts, w.toldToEnd(t), passed)
+		check(t, counts, w.farewells.toldToEnd(), passed)
 		for _, count := range counts {
 			if count.Asked == 0 {
 				t.Errorf("%s, %s to %s: nothing was asked", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
@@ -49,7 +49,7 @@ func testNoneLost(t *testing.T, w *world) {
 				}
 			}
 		}
-		lastAsked(t, load.Heard(), w.toldToEnd(t))
+		lastAsked(t, load.Heard(), w.farewells.toldToEnd())
 		w.whatPodsDid(t)
 	}
 	for _, story := range []struct {
@@ -72,7 +72,7 @@ func testNoneLost(t *testing.T, w *world) {
 		})
 	}
 	load.End() // what is under way is answered, or lost
-	check(t, load.Take(), w.toldToEnd(t), wires())
+	check(t, load.Take(), w.farewells.toldToEnd(), wires())
 }
 
 // streams ask each port of channels in each way that there is for it, over each family, and know the ports' public numbers.
@@ -178,20 +178,6 @@ func hasMoved(stream packets.Stream, loss packets.Loss, ended map[string]time.Ti
 	told, known := ended[loss.Before]
 	return stream.Kind == packets.Datagrams && loss.After != "" && loss.After != loss.Before && known &&
 		loss.Asked.After(told.Add(-time.Second))
-}
-
-// toldToEnd is when each pod was that has been.
-func (w *world) toldToEnd(t *testing.T) map[string]time.Time {
-	t.Helper()
-	killing, err := w.Client.CoreV1().Events(shop).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Killing"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := map[string]time.Time{}
-	for i := range killing.Items {
-		ended[killing.Items[i].InvolvedObject.Name] = killing.Items[i].FirstTimestamp.Time
-	}
-	return ended
 }
 
 // lastAsked says for how long a pod was sent datagrams at most that had been told to end: that long, news take to kube-proxy.

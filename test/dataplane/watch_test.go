@@ -34,17 +34,23 @@ type sentry struct {
 func (w *world) watchMux(t *testing.T, name string, ports ...string) *sentry {
 	t.Helper()
 	s := &sentry{ports: ports}
+	keepOn(t, func(ctx context.Context) error { return s.follow(ctx, w.Cluster, name) })
+	return s
+}
+
+// keepOn does something until the test ends, and again soon if it fails.
+func keepOn(t *testing.T, do func(context.Context) error) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
-			if err := s.follow(ctx, w.Cluster, name); err != nil {
+			if err := do(ctx); err != nil {
 				time.Sleep(100 * time.Millisecond)
 			}
 		}
 	})
 	t.Cleanup(func() { stop(); done.Wait() })
-	return s
 }
 
 // follow lists once, and watches until either watch ends.
