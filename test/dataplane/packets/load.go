@@ -40,6 +40,7 @@ type Load struct {
 	done sync.WaitGroup
 
 	mu     sync.Mutex
+	over   bool
 	counts []Count              // in the order of the streams
 	last   []string             // who answered each stream last
 	heard  map[string]time.Time // the last datagram of each pod
@@ -81,7 +82,8 @@ func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 		l.done.Go(func() {
 			asker := stream.asker(counting{from, func() { l.dialed(i) }, func(how string) { l.ended(i, how) }})
 			defer asker.close()
-			for ctx.Err() == nil {
+			for last := false; !last; {
+				last = ctx.Err() != nil
 				began := time.Now()
 				pod, err := asker.ask(context.WithoutCancel(ctx))
 				l.note(i, began, pod, stream.judge(pod, err))
@@ -92,20 +94,29 @@ func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	return l
 }
 
-// End stops all streams; what they asked last is answered, or counted as lost.
+// End stops all streams; what they asked last is answered, or counted as lost. Each asks once more then: it's known of each loss who
+// answered after it.
 func (l *Load) End() {
 	l.stop()
 	l.done.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
 }
 
-// Take returns what was counted since the last time, and counts anew.
+// Take returns what was counted since the last time, and counts anew. What was lost just now is left for the next time, when it's known
+// who answers after it.
 func (l *Load) Take() []Count {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	taken := make([]Count, len(l.counts))
 	for i, count := range l.counts {
-		taken[i] = count
-		l.counts[i] = Count{Stream: count.Stream}
+		left := Count{Stream: count.Stream}
+		if last := len(count.Lost) - 1; !l.over && last >= 0 && count.Lost[last].After == "" {
+			left.Asked, left.Lost = 1, count.Lost[last:]
+			count.Asked, count.Lost = count.Asked-1, count.Lost[:last:last]
+		}
+		taken[i], l.counts[i] = count, left
 	}
 	return taken
 }

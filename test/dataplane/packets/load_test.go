@@ -80,6 +80,67 @@ func TestLoadCounts(t *testing.T) {
 	}
 }
 
+// TestWhoAnswersAfterALossIsKnown, however soon somebody asks for what was counted, or ends the load.
+func TestWhoAnswersAfterALossIsKnown(t *testing.T) {
+	p := newPod(t, "web-1")
+	const lost = 2 // the number of the question whose answer is wrong
+	asked, seen := make(chan int), make(chan struct{})
+	number := 0
+	l := Start(t.Context(), here{}, Stream{Name: "web", Kind: Datagrams, Address: p.at, Right: func(string) bool {
+		number++
+		if number <= lost+2 {
+			asked <- number
+			<-seen
+		}
+		return number != lost
+	}})
+	var all []Count
+	for n := range asked {
+		all = append(all, l.Take()[0])
+		if n == lost+2 {
+			l.stop()
+		}
+		seen <- struct{}{}
+		if n == lost+2 {
+			break
+		}
+	}
+	l.End()
+	all = append(all, l.Take()[0])
+	sum := Count{}
+	for _, count := range all {
+		sum.Asked += count.Asked
+		sum.Lost = append(sum.Lost, count.Lost...)
+	}
+	if len(sum.Lost) != 1 || sum.Lost[0].Before != "web-1" || sum.Lost[0].After != "web-1" {
+		t.Errorf("lost: %v", sum.Lost)
+	}
+	if sum.Asked != number {
+		t.Errorf("%d were asked, %d are counted", number, sum.Asked)
+	}
+}
+
+// TestWhatIsUnderWayAtTheEnd is lost, and one more is asked.
+func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
+	p := newPod(t, "web-1")
+	asked, seen := make(chan struct{}), make(chan struct{})
+	number := 0
+	l := Start(t.Context(), here{}, Stream{Name: "web", Kind: Datagrams, Address: p.at, Right: func(string) bool {
+		if number++; number == 2 {
+			close(asked)
+			<-seen
+		}
+		return number != 2
+	}})
+	<-asked
+	l.stop()
+	close(seen)
+	l.End()
+	if count := l.Take()[0]; count.Asked != 3 || len(count.Lost) != 1 || count.Lost[0].After != "web-1" {
+		t.Errorf("%d asked, lost: %v", count.Asked, count.Lost)
+	}
+}
+
 // await takes counts until one of them is as it should be.
 func await(t *testing.T, l *Load, good func(Count) bool) Count {
 	t.Helper()
