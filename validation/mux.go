@@ -43,7 +43,8 @@ type Mux struct {
 	Generation int64
 	// DNS is what external-dns is told now, OurDNS which part of that we wrote.
 	DNS, OurDNS ExternalDNS
-	// Announced is written before a ledger is begun anew, and goes when its ports are; empty if there is no such ledger.
+	// Announced is written before a ledger is begun anew, and goes with the patch that brings the mux up to date; empty if there is no
+	// such ledger.
 	Announced string
 	// Channels, Topology and Summary are what people are told now.
 	Channels, Topology, Summary string

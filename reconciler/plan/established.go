@@ -17,7 +17,7 @@ type established struct {
 	renew bool
 	// broken says why it can't be gone by.
 	broken string
-	// guessed is true if it is broken, and nothing better is known: there may be claims that we can't see.
+	// guessed is true if nothing is decided, and nothing better is known: there may be claims that we can't see.
 	guessed bool
 }
 
@@ -28,6 +28,8 @@ type established struct {
 //	lost, or emptied        rebuilt from the mux, our slices, and the channels' own notes
 //	edited by somebody      the same, then what else it says, as far as the mux doesn't say otherwise
 //	anything else           frozen: the claims that were last in force here, else what can be told from the mux
+//
+// A mux that its owner stopped goes on by what was last in force here, too: what would be rebuilt has to wait.
 func (p *pass) ledger() established {
 	read := &p.w.Ledger
 	p.live = readPorts(p.w.Mux.Ports)
@@ -40,9 +42,13 @@ func (p *pass) ledger() established {
 		p.adopt(p.explainPorts(nil, nil).claims)
 	case read.Condition == Good && len(before.ledger.Claims) > 0:
 		p.adopt(p.taken(before.ledger.Claims))
-	case read.Condition == Good && (before.ledger.Generation > 0 || len(p.explainPorts(nil, nil).claims) == 0):
-		// We wrote that there is nothing, or there is nothing.
+	case read.Condition == Good && before.ledger.Generation > 0: // we wrote that there is nothing
+	case p.halted() && p.w.LastGood != nil:
+		p.adopt(p.w.LastGood.Claims)
+	case read.Condition == Good && len(p.explainPorts(nil, nil).claims) == 0: // there is nothing
+		before.guessed = p.halted()
 	default: // missing, edited, or emptied
+		before.guessed = p.halted()
 		p.adopt(p.rebuild(before.ledger.Claims))
 		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew {
 			before.mend = textRebuilt(read)
@@ -60,6 +66,9 @@ func (p *pass) ledger() established {
 	}
 	return before
 }
+
+// halted is true for a mux about which its owner lets nothing be decided.
+func (p *pass) halted() bool { return len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled }
 
 // broken says what is wrong with a ledger that freezes; empty if it can be gone by, or rebuilt.
 func (p *pass) broken() string {

@@ -146,9 +146,20 @@ func (r *rebuilding) tellApart(ports []portOf, port *corev1.ServicePort) (Claim,
 		fit[0] = r.renamed(fit[0], port)
 	}
 	if len(fit) > 1 {
-		fit = only(fit, func(o portOf) bool { return slices.Contains(r.notes[slotOf(port)], o) })
+		fit = only(fit, func(o portOf) bool { return r.says(o, port) })
 	}
 	return r.onlyOne(fit, port)
+}
+
+// says is true if a channel's note tells that a live port is that one of its ports. What our slices carry under the port's name is the
+// channel's beyond doubt: then it only tells which of its ports it is, though none could ask for that number today.
+func (r *rebuilding) says(o portOf, live *corev1.ServicePort) bool {
+	if r.w.Records[live.Name] != o.channel.Key {
+		return slices.Contains(r.notes[slotOf(live)], o)
+	}
+	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool {
+		return m.Name == o.port.Name && m.Public == live.Port
+	})
 }
 
 // renamed is another port of the channel than the one that a name on the mux is derived from, if the channel says so of them both:

@@ -327,19 +327,16 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 	if !patch.SetAddress || c.mux() == nil {
 		return nil
 	}
-	live, inPlace := map[string]bool{}, map[string]bool{}
+	live := map[string]bool{}
 	for i := range c.mux().Spec.Ports {
-		port := &c.mux().Spec.Ports[i]
-		live[port.Name], inPlace[port.Name] = true, !c.drifted(port)
+		live[c.mux().Spec.Ports[i].Name] = true
 	}
 	if len(patch.Address) == 0 {
 		if p.Freeze == nil || len(c.mux().Status.LoadBalancer.Ingress) == 0 {
 			return nil
 		}
-		for name, owner := range c.names {
-			if owner == patch.Channel && inPlace[name] && c.ledgerHolds(name) {
-				return errors.New("an address is taken off while nothing may be decided, though its ports are there")
-			}
+		if w.carriedOn(c, p, patch.Channel) {
+			return errors.New("an address is taken off while nothing may be decided, though its ports are there")
 		}
 		return nil
 	}
@@ -359,9 +356,22 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 	return nil
 }
 
-func (c *cluster) ledgerHolds(name string) bool {
-	return c.ledger != nil && slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
-		return claim.MuxName == name && claim.State == plan.Held
+// carriedOn is true if a channel has a port on a frozen mux by the ledger that the mux is carried on by, or if there is none.
+func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName) bool {
+	read, ledger := &w.world.Ledger, w.world.LastGood
+	switch {
+	case read.Condition == plan.Good && read.Ledger.Generation >= w.mux.Generation && read.Ledger.Generation > 0:
+		ledger = &read.Ledger
+	case p.Freeze.Reason == plan.MuxPatchRefused:
+		return false // it was rebuilt
+	}
+	if ledger == nil {
+		return true
+	}
+	return slices.ContainsFunc(ledger.Claims, func(claim plan.Claim) bool {
+		live := func(port corev1.ServicePort) bool { return port.Name == claim.MuxName && slotOf(&port) == claim.Slot() }
+		return claim.Owner.Channel == channel && claim.State == plan.Held &&
+			slices.ContainsFunc(w.mux.Ports, live) && slices.ContainsFunc(c.mux().Spec.Ports, live)
 	})
 }
 

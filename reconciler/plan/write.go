@@ -34,8 +34,8 @@ func (p *pass) write(before *established) {
 }
 
 // reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
-// and may go by a ledger that was there then, can't write the mux any more. An announcement stands until the mux's ports are
-// written, whoever made it: one who dies with each write must get on all the same.
+// and may go by a ledger that was there then, can't write the mux any more. An announcement stands until the mux is brought up to
+// date, whoever made it: one who dies with each write must get on all the same.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}

@@ -2,7 +2,7 @@
 # Breaks the code on purpose, once for each patch in mutants/, in a copy of the tree, and sees whether simulations notice.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-histories=${HISTORIES:-3000}
+histories=${HISTORIES:-10000}
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 play() { (cd "$copy/tree" && go test -count=1 -timeout 0 ./test/sim -run 'TestSim$|Seeds' -args -histories="$histories" -tries=0 2>&1); }
