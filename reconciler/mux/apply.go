@@ -56,7 +56,7 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	if err := l.settle(ctx, o, p); err != nil {
 		return l.block(ctx, o, true, err)
 	}
-	if len(stays) > 0 {
+	if len(stays) > 0 || p.Settle != nil {
 		l.carry(o, p, nil)
 	}
 	l.unblock(o, p)
@@ -151,10 +151,16 @@ func (l *Line) carry(o *observed, p *plan.Plan, stays []plan.Claim) {
 	}
 	claims := append(slices.Clip(p.InForce), stays...)
 	var good *plan.Ledger
-	if p.Freeze == nil {
+	if p.Freeze == nil || inForce(&o.world) {
 		good = &o.world.Ledger.Ledger
 	}
 	l.Board.Set(p.Mux, claims, good)
+}
+
+// inForce is true for a ledger that its mux goes by, though nothing may be decided.
+func inForce(w *plan.World) bool {
+	read := &w.Ledger
+	return read.Condition == plan.Good && read.Ledger.Generation > 0 && read.Ledger.Generation >= w.Mux.Generation
 }
 
 // beside are the claims whose names on the mux aren't in force otherwise.

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,6 +154,14 @@ func (f *full) Create(context.Context, client.Object, ...client.CreateOption) er
 	return nil
 }
 
+func (*full) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, obj)
+}
+
 type uncounted struct{ unmetered }
 
 func (uncounted) Decided(*plan.Plan, time.Duration)           {}
@@ -192,5 +201,28 @@ func TestATrialThatFailsLeavesBackendsAsTheyAre(t *testing.T) {
 			t.Errorf("with room for a ledger: %t: backends go by %s, want %s; all is done: %t", server.room, got, want, o.done)
 		}
 		server.room = true
+	}
+	o.memory.blocked.said = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
+	p.Settle.Ledger.Claims = []plan.Claim{comes}
+	if _, err := line.apply(t.Context(), o, p); err != nil {
+		t.Fatal(err)
+	}
+	if last := line.Board.LastGood(mux); last == nil || len(last.Claims) != 1 {
+		t.Errorf("the last ledger isn't as it was settled: %+v", last)
+	}
+}
+
+// TestWhatAFrozenMuxGoesByIsRemembered: the ledger may be lost before anything is decided again.
+func TestWhatAFrozenMuxGoesByIsRemembered(t *testing.T) {
+	const stamp = 2
+	for generation, remembered := range map[int64]bool{1: false, 2: true, 3: true} {
+		line := lineOf(t, answering{})
+		line.Board = ledger.NewBoard(nil)
+		o := &observed{world: plan.World{Mux: &plan.ObservedMux{Mux: validation.Mux{Generation: stamp}}}}
+		o.world.Ledger.Ledger.Generation = generation
+		line.carry(o, &plan.Plan{Freeze: &plan.Freeze{}}, nil)
+		if last := line.Board.LastGood(types.NamespacedName{}); (last != nil) != remembered {
+			t.Errorf("of generation %d, while the mux has %d, it is %+v", generation, stamp, last)
+		}
 	}
 }

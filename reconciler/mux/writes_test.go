@@ -99,10 +99,14 @@ func TestWhatCantBeUndoneIsConfirmed(t *testing.T) {
 		"only the mux tells of what is let go": {nil, plan.Plan{Reserve: says(goes)}, "mux channel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, edited := range []string{"", mux, channel} {
+			for _, change := range []string{"", mux + " is edited", mux + " shows", channel + " is edited", channel + " shows"} {
 				live := map[string]*corev1.Service{mux: service("12"), channel: service("12")}
-				if edited != "" {
+				edited, what, _ := strings.Cut(change, " ")
+				switch what {
+				case "is edited":
 					live[edited].Spec.ExternalIPs = []string{"192.0.2.1"}
+				case "shows": // an address that the cache doesn't
+					live[edited].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 				}
 				seen := service("11")
 				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}, memory: newMemory()}
@@ -111,7 +115,7 @@ func TestWhatCantBeUndoneIsConfirmed(t *testing.T) {
 				o.world.Key, o.world.Ledger.Ledger.Claims = client.ObjectKeyFromObject(seen), test.had
 				err := lineOf(t, answering{live: live[mux], channel: live[channel]}).confirm(t.Context(), o, &test.plan)
 				if refused := edited != "" && strings.Contains(test.want, edited); (err != nil) != refused {
-					t.Errorf("with %q edited, it says %v", edited, err)
+					t.Errorf("where %q, it says %v", change, err)
 				}
 			}
 		})

@@ -314,10 +314,19 @@ func (c *cluster) remember(p *plan.Plan) {
 			c.records[claim.MuxName] = claim.Owner.Channel
 		}
 	}
-	if p.Freeze == nil && c.ledger != nil {
+	if c.ledger != nil && (p.Freeze == nil || c.inForce()) {
 		last := c.ledger.Clone()
 		c.lastGood = &last
 	}
+}
+
+// inForce is true for a ledger that its mux goes by.
+func (c *cluster) inForce() bool {
+	if c.condition != plan.Good || c.ledger.Generation == 0 || c.mux() == nil {
+		return false
+	}
+	stamp, _ := validation.ParseGeneration(c.mux().Annotations[c.language.Keys().Generation])
+	return c.ledger.Generation >= stamp
 }
 
 func (c *cluster) writeLedger(l *plan.LedgerWrite) error {

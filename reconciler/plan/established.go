@@ -17,7 +17,7 @@ type established struct {
 	renew bool
 	// broken says why it can't be gone by.
 	broken string
-	// guessed is true if nothing is decided, and nothing better is known: there may be claims that we can't see.
+	// guessed is true if it is broken, and nothing better is known: there may be claims that we can't see.
 	guessed bool
 }
 
@@ -29,7 +29,7 @@ type established struct {
 //	edited by somebody      the same, then what else it says, as far as the mux doesn't say otherwise
 //	anything else           frozen: the claims that were last in force here, else what can be told from the mux
 //
-// A mux that its owner stopped goes on by what was last in force here, too: what would be rebuilt has to wait.
+// What was last in force here also tells how a mux goes on that its owner stopped, as far as the mux doesn't say otherwise.
 func (p *pass) ledger() established {
 	read := &p.w.Ledger
 	p.live = readPorts(p.w.Mux.Ports)
@@ -42,14 +42,10 @@ func (p *pass) ledger() established {
 		p.adopt(p.explainPorts(nil, nil).claims)
 	case read.Condition == Good && len(before.ledger.Claims) > 0:
 		p.adopt(p.taken(before.ledger.Claims))
-	case read.Condition == Good && before.ledger.Generation > 0: // we wrote that there is nothing
-	case p.halted() && p.w.LastGood != nil:
-		p.adopt(p.w.LastGood.Claims)
-	case read.Condition == Good && len(p.explainPorts(nil, nil).claims) == 0: // there is nothing
-		before.guessed = p.halted()
+	case read.Condition == Good && (before.ledger.Generation > 0 || len(p.explainPorts(p.remembered(&before), nil).claims) == 0):
+		// We wrote that there is nothing, or there is nothing.
 	default: // missing, edited, or emptied
-		before.guessed = p.halted()
-		p.adopt(p.rebuild(before.ledger.Claims))
+		p.adopt(p.rebuild(p.remembered(&before)))
 		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew {
 			before.mend = textRebuilt(read)
 		}
@@ -67,8 +63,16 @@ func (p *pass) ledger() established {
 	return before
 }
 
-// halted is true for a mux about which its owner lets nothing be decided.
-func (p *pass) halted() bool { return len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled }
+// remembered are claims that are known beside what mux, slices and channels tell: those of a ledger that was edited. While the mux's
+// owner lets nothing be decided, what its channels have waits, though they may ask for something else by now: of a ledger that was lost
+// then, those that were last in force here.
+func (p *pass) remembered(before *established) []Claim {
+	halted := len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled
+	if last := p.w.LastGood; halted && len(before.ledger.Claims) == 0 && last != nil && last.Generation >= p.w.Mux.Generation {
+		return last.Claims
+	}
+	return before.ledger.Claims
+}
 
 // broken says what is wrong with a ledger that freezes; empty if it can be gone by, or rebuilt.
 func (p *pass) broken() string {

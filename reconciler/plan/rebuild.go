@@ -146,19 +146,22 @@ func (r *rebuilding) tellApart(ports []portOf, port *corev1.ServicePort) (Claim,
 		fit[0] = r.renamed(fit[0], port)
 	}
 	if len(fit) > 1 {
-		fit = only(fit, func(o portOf) bool { return r.says(o, port) })
+		fit = r.said(fit, port)
 	}
 	return r.onlyOne(fit, port)
 }
 
-// says is true if a channel's note tells that a live port is that one of its ports. What our slices carry under the port's name is the
-// channel's beyond doubt: then it only tells which of its ports it is, though none could ask for that number today.
-func (r *rebuilding) says(o portOf, live *corev1.ServicePort) bool {
-	if r.w.Records[live.Name] != o.channel.Key {
-		return slices.Contains(r.notes[slotOf(live)], o)
+// said are those of which their channels say that they are a live port. What our slices carry under its name is a channel's beyond
+// doubt: then it only says which of its ports that is, though none could ask for the number today.
+func (r *rebuilding) said(of []portOf, live *corev1.ServicePort) []portOf {
+	noted := only(of, func(o portOf) bool { return slices.Contains(r.notes[slotOf(live)], o) })
+	if len(noted) > 0 {
+		return noted
 	}
-	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool {
-		return m.Name == o.port.Name && m.Public == live.Port
+	return only(of, func(o portOf) bool {
+		return r.w.Records[live.Name] == o.channel.Key && slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool {
+			return m.Name == o.port.Name && m.Public == live.Port
+		})
 	})
 }
 

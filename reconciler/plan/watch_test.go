@@ -356,16 +356,17 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 	return nil
 }
 
-// carriedOn is true if a channel has a port on a frozen mux by the ledger that the mux is carried on by, or if there is none.
+// carriedOn is true if a channel has a port on a frozen mux by the ledger that the mux is carried on by, or may have one, as there is
+// none. What is rebuilt isn't asked about, but for what was last in force while the mux's owner lets nothing be decided.
 func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName) bool {
 	read, ledger := &w.world.Ledger, w.world.LastGood
+	rebuilt := read.Condition == plan.Missing || read.Condition == plan.Edited || read.Condition == plan.Good && read.Ledger.Generation == 0
 	switch {
 	case read.Condition == plan.Good && read.Ledger.Generation >= w.mux.Generation && read.Ledger.Generation > 0:
 		ledger = &read.Ledger
-	case p.Freeze.Reason == plan.MuxPatchRefused:
-		return false // it was rebuilt
-	}
-	if ledger == nil {
+	case rebuilt && (ledger == nil || ledger.Generation < w.mux.Generation || len(read.Ledger.Claims) > 0 || p.Freeze.Reason == plan.MuxPatchRefused):
+		return false
+	case ledger == nil:
 		return true
 	}
 	return slices.ContainsFunc(ledger.Claims, func(claim plan.Claim) bool {
