@@ -114,12 +114,23 @@ func footprintOf(t *testing.T, dir string) *footprint {
 				continue
 			}
 			family[p.pid], f.born[p.born], grown = true, true, true
-			if p.net != here { // the keeper is outside
+			if p.net != here && !f.nets[p.net] { // the keeper is outside
 				f.nets[p.net] = true
+				hold(t, p)
 			}
 		}
 	}
 	return f
+}
+
+// hold keeps the number of a process's network namespace from being another's, as long as the test goes on.
+func hold(t *testing.T, p process) {
+	t.Helper()
+	namespace, err := os.Open(filepath.Join("/proc", p.pid, "ns", "net"))
+	if err != nil {
+		return // it has ended
+	}
+	t.Cleanup(func() { _ = namespace.Close() })
 }
 
 // traces are what of the cluster is on this machine.
