@@ -62,16 +62,29 @@ func (p *pass) release(claim *Claim) {
 	if claim.State != Held {
 		return
 	}
-	p.count(claim, -1)
+	p.countMoved(claim, -1)
 	claim.State = Releasing
-	p.count(claim, +1) // its channel may be stuck: then it keeps its slot
+	p.countMoved(claim, +1) // its channel may be stuck: then it keeps its slot
 }
 
 // keep takes back that a claim was let go.
 func (p *pass) keep(claim *Claim) {
-	p.count(claim, -1)
+	p.countMoved(claim, -1)
 	claim.State = Held
-	p.count(claim, +1)
+	p.countMoved(claim, +1)
+}
+
+// countMoved counts a claim, and where its channel is stuck the one that its port had before it moved: that stays until this one comes.
+func (p *pass) countMoved(claim *Claim, n int) {
+	p.count(claim, n)
+	if len(p.w.Stuck) == 0 || !p.w.Stuck[claim.Owner.Channel] {
+		return
+	}
+	for _, old := range p.claimsOf(claim.Owner.Channel) {
+		if old != claim && old.State == Releasing && old.MuxName == claim.MuxName {
+			p.count(old, n)
+		}
+	}
 }
 
 func (p *pass) releaseAll(claims []*Claim) {
