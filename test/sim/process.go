@@ -37,6 +37,8 @@ type process struct {
 	wrote map[string]client.Object
 	// began has all Services as they were known when the last pass over a mux began.
 	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
+	// beganAt is what the process's clock said then.
+	beganAt map[types.NamespacedName]time.Time
 	// learnt has what live reads of Services said last, and read what those of ledgers did.
 	learnt map[types.NamespacedName]*corev1.Service
 	read   map[types.NamespacedName]*corev1.ConfigMap
@@ -46,7 +48,7 @@ type process struct {
 func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
-	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{},
+	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
 		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
@@ -139,11 +141,21 @@ func (p *process) heard(key types.NamespacedName) *corev1.Service {
 
 // begins keeps what is known as a pass over a mux begins: what is learnt in its midst comes too late for it.
 func (p *process) begins(mux types.NamespacedName) {
+	p.beganAt[mux] = p.now()
 	p.began[mux] = map[types.NamespacedName]*corev1.Service{}
 	for key := range p.cache.kinds[api.Services].objects {
 		p.began[mux][key] = p.knows(key)
 	}
 	p.sim.promises.begins(mux, p)
+}
+
+// latest is the later of what the clock says, and of what it said when the last pass over a mux began: it may be set back meanwhile.
+func (p *process) latest(mux types.NamespacedName) time.Time {
+	now := p.now()
+	if began := p.beganAt[mux]; began.After(now) {
+		return began
+	}
+	return now
 }
 
 // saw is what was known of a Service when the last pass over a mux began, or has been written since.

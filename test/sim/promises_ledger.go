@@ -59,7 +59,30 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 		}
 	}
 	delete(p.doubted, mux)
+	if grace := p.sim.language.Keys().ReleaseGrace; process != nil && process.heard(mux) != nil && p.sim.world.service(mux) != nil &&
+		process.heard(mux).Annotations[grace] == p.sim.world.service(mux).Annotations[grace] {
+		delete(p.graces, mux)
+	}
 	return broken
+}
+
+// tooManyGraces is true where not all numbers that are held for those who had them can be.
+func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, namespace string) bool {
+	all, own := 0, 0
+	for i := range before.Claims {
+		if claim := &before.Claims[i]; claim.State == plan.InGrace {
+			all++
+			if claim.Owner.Channel.Namespace == namespace {
+				own++
+			}
+		}
+	}
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return true
+	}
+	bounds := plan.ReadMux(p.sim.language, svc, false)
+	return all > bounds.Cap.Ports || bounds.CapPerNamespace > 0 && own > bounds.CapPerNamespace
 }
 
 // dropped is a ledger that is deleted, as only one is that has moved.
@@ -183,7 +206,8 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		if old != nil && old.Owner.Channel == claim.Owner.Channel {
 			continue
 		}
-		over := old != nil && old.State == plan.InGrace && (p.graces[mux] || process == nil || !old.Until.After(process.now()))
+		over := old != nil && old.State == plan.InGrace &&
+			(p.graces[mux] || process == nil || !old.Until.After(process.latest(mux)) || p.tooManyGraces(mux, &before, old.Owner.Channel.Namespace))
 		if old != nil && !over {
 			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
 		}

@@ -53,7 +53,7 @@ func (p *promises) asks(svc *corev1.Service, claim *plan.Claim) string {
 	}
 	for _, port := range channel.Ports {
 		if port.Name == claim.Owner.Name && port.Protocol == claim.Owner.Protocol {
-			text += fmt.Sprint(port.Port, port.Request)
+			text += fmt.Sprint(port.Request)
 		}
 	}
 	return text
@@ -80,7 +80,7 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	setting := func(name string) bool {
 		return before == nil || after == nil || before.Annotations[name] != after.Annotations[name]
 	}
-	if setting(keys.ReleaseGrace) {
+	if before != nil && setting(keys.ReleaseGrace) {
 		p.graces[key] = true
 	}
 	moved := !equality.Semantic.DeepEqual(had, slotsOf(after))

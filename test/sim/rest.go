@@ -14,6 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // How long it may take until nothing is written any more, and how long that is looked at. The longest pause between two
@@ -173,9 +174,12 @@ func (s *Sim) claimsAtRest(mux *corev1.Service, l *plan.Ledger) string {
 		if on := live[claim.Slot()] == claim.MuxName; on != (claim.State == plan.Held && !disabled) {
 			return fmt.Sprintf("claims: %s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
 		}
-		if claim.State == plan.Held && svc == nil || claim.State == plan.Releasing {
+		if claim.State == plan.Held && !s.mayHold(mux, svc, claim) || claim.State == plan.Releasing {
 			return fmt.Sprintf("claims: %s is %s for %s", claim.Slot(), claim.State, claim.Owner.Channel)
 		}
+	}
+	if stamp := s.promises.stamp(client.ObjectKeyFromObject(mux)); l.Generation > 0 && stamp != l.Generation {
+		return fmt.Sprintf("stamp: the mux has generation %d, and its ledger %d", stamp, l.Generation)
 	}
 	for slot, name := range live {
 		owner, ours := s.promises.owners[called{client.ObjectKeyFromObject(mux), name}]
@@ -185,6 +189,19 @@ func (s *Sim) claimsAtRest(mux *corev1.Service, l *plan.Ledger) string {
 		}
 	}
 	return ""
+}
+
+// mayHold is true if a channel is there that has such a port for that mux, or whose ports can't be understood.
+func (s *Sim) mayHold(mux, svc *corev1.Service, claim *plan.Claim) bool {
+	if svc == nil || svc.DeletionTimestamp != nil || !s.language.Classify(svc).Channel() {
+		return false
+	}
+	channel := plan.ReadChannel(s.language, svc)
+	named := func(port validation.ChannelPort) bool {
+		return port.Name == claim.Owner.Name && port.Protocol == claim.Owner.Protocol
+	}
+	return channel.Mux == client.ObjectKeyFromObject(mux) && plan.ReadMux(s.language, mux, false).Namespaces.Allows(svc.Namespace) &&
+		(len(channel.Problems) > 0 || slices.ContainsFunc(channel.Ports, named))
 }
 
 // inForce are the claims of the ledger that a mux names: once it has moved, another one doesn't count, though it may lie there still.
@@ -221,7 +238,9 @@ func (s *Sim) serviceAtRest(svc *corev1.Service) string {
 	named, _ := s.language.ParseClass(*svc.Spec.LoadBalancerClass)
 	mux := s.world.service(named)
 	on := false
+	var addresses []corev1.LoadBalancerIngress
 	if s.isMux(mux) && mux.DeletionTimestamp == nil && len(mux.Status.LoadBalancer.Ingress) > 0 {
+		addresses = mux.Status.LoadBalancer.Ingress
 		live := slotsOf(mux)
 		claims := s.inForce(named)
 		for _, claim := range claims {
@@ -230,6 +249,10 @@ func (s *Sim) serviceAtRest(svc *corev1.Service) string {
 	}
 	if shows := len(svc.Status.LoadBalancer.Ingress) > 0; shows != on {
 		return fmt.Sprintf("address: it shows one: %t, and has ports on a mux with an address: %t", shows, on)
+	}
+	same := func(a, b corev1.LoadBalancerIngress) bool { return a.IP == b.IP && a.Hostname == b.Hostname }
+	if on && !slices.EqualFunc(svc.Status.LoadBalancer.Ingress, addresses, same) {
+		return fmt.Sprintf("address: it shows %v, and the mux has %v", svc.Status.LoadBalancer.Ingress, addresses)
 	}
 	if ours < 2 && svc.DeletionTimestamp == nil {
 		return fmt.Sprintf("conditions: it has %d of our conditions", ours)

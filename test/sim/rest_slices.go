@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,16 +27,15 @@ func (s *Sim) sources(channel types.NamespacedName) []*discoveryv1.EndpointSlice
 	return list
 }
 
-// serves is true if a source has the port of a claim.
-func serves(source *discoveryv1.EndpointSlice, claim *plan.Claim) bool {
-	return slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool {
-		return *port.Name == claim.Owner.Name && *port.Protocol == claim.Owner.Protocol
-	})
+// carried is a slice that a mux should have: the endpoints of its source, and the source's numbers, by the ports' names on the mux.
+type carried struct {
+	*discoveryv1.EndpointSlice
+	ports map[string]int32
 }
 
-// wanted are the slices that muxes should have, by the source of each.
-func (s *Sim) wanted() map[types.NamespacedName]*discoveryv1.EndpointSlice {
-	wanted := map[types.NamespacedName]*discoveryv1.EndpointSlice{}
+// wanted are the slices that muxes should have.
+func (s *Sim) wanted() map[types.NamespacedName]carried {
+	wanted := map[types.NamespacedName]carried{}
 	for _, key := range muxes() {
 		svc := s.world.service(key)
 		if !s.isMux(svc) || svc.DeletionTimestamp != nil {
@@ -49,9 +49,15 @@ func (s *Sim) wanted() map[types.NamespacedName]*discoveryv1.EndpointSlice {
 				continue
 			}
 			for _, source := range s.sources(claim.Owner.Channel) {
-				if serves(source, claim) {
-					name := plan.SliceName(key, claim.Owner.Channel, source.Name, source.AddressType)
-					wanted[types.NamespacedName{Namespace: key.Namespace, Name: name}] = source
+				for _, port := range source.Ports {
+					if *port.Name != claim.Owner.Name || *port.Protocol != claim.Owner.Protocol {
+						continue
+					}
+					name := types.NamespacedName{Namespace: key.Namespace, Name: plan.SliceName(key, claim.Owner.Channel, source.Name, source.AddressType)}
+					if wanted[name].ports == nil {
+						wanted[name] = carried{source, map[string]int32{}}
+					}
+					wanted[name].ports[claim.MuxName] = *port.Port
 				}
 			}
 		}
@@ -59,7 +65,7 @@ func (s *Sim) wanted() map[types.NamespacedName]*discoveryv1.EndpointSlice {
 	return wanted
 }
 
-// slicesAtRest: for each source of a channel that has ports on a mux there is one of ours with its endpoints, and no other
+// slicesAtRest: for each source of a channel that has ports on a mux there is one of ours with its endpoints and ports, and no other
 // but those that somebody took our labels off: nobody knows whose they are once their channel has gone.
 func (s *Sim) slicesAtRest() string {
 	wanted := s.wanted()
@@ -68,12 +74,19 @@ func (s *Sim) slicesAtRest() string {
 		if !plan.IsOurSlice(s.language.Keys(), slice) {
 			continue
 		}
-		source := wanted[key]
+		source, is := wanted[key]
 		if _, told := plan.ChannelOfSlice(s.language.Keys(), slice); !told {
 			continue
 		}
-		if len(slice.Ports) > 0 && (source == nil || !equality.Semantic.DeepEqual(slice.Endpoints, source.Endpoints)) {
+		if len(slice.Ports) > 0 && (!is || !equality.Semantic.DeepEqual(slice.Endpoints, source.Endpoints)) {
 			return fmt.Sprintf("at rest, slices beyond: slice %s has endpoints that its channel hasn't", key)
+		}
+		ports := map[string]int32{}
+		for _, port := range slice.Ports {
+			ports[*port.Name] = *port.Port
+		}
+		if is && !maps.Equal(ports, source.ports) {
+			return fmt.Sprintf("at rest, slices: slice %s leads to %v, and its channel to %v", key, ports, source.ports)
 		}
 		delete(wanted, key)
 	}

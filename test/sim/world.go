@@ -128,7 +128,7 @@ func (w *world) backends() string {
 	slice.Ports = nil
 	if svc := w.service(channel); svc != nil {
 		for _, port := range svc.Spec.Ports {
-			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: ptr.To(int32(8080)), Protocol: ptr.To(port.Protocol)})
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: ptr.To(8000 + port.Port), Protocol: ptr.To(port.Protocol)})
 		}
 	}
 	return fmt.Sprintf("slice %s has %d endpoint(s)%s", key, len(slice.Endpoints), w.put(slice, false))
