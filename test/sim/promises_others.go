@@ -8,8 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
@@ -92,6 +94,9 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 		delete(p.held, key)
 		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return at.mux == key })
 	}
+	if after != nil && setting(keys.AllocationConfigMap) && p.unseen(key, after) {
+		p.believe(key)
+	}
 	if setting(keys.PortRange) { // a number that was asked for by itself, and is auto's by now, is one of the range
 		for slot, claim := range p.held[key] {
 			if svc := p.sim.world.service(claim.Owner.Channel); svc != nil && !p.asksFor(svc, key, &claim) {
@@ -104,6 +109,18 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 			p.addresses[ingress.IP+ingress.Hostname] = true
 		}
 	}
+}
+
+// unseen is true if the ledger that a mux names is one that it could go by, and that nobody could find before, as it has no labels:
+// another one may have been begun beside it, of the same generation.
+func (p *promises) unseen(key types.NamespacedName, mux *corev1.Service) bool {
+	name := plan.ReadMux(p.sim.language, mux, false).Ledger
+	cm, is := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.ConfigMap)
+	if !is || ledger.Selector().Matches(labels.Set(cm.Labels)) {
+		return false
+	}
+	read, of, good := p.reading(cm)
+	return good && of == key && read.Generation >= p.stamp(key)
 }
 
 // othersOnLedger leaves as promised only what can be known without a ledger: what is on the mux under its derived name.

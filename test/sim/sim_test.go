@@ -216,15 +216,15 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 }
 
 // TestSeedsThatFoundBugs plays the histories that broke a promise once. What each would have meant is in
-// docs/reliability.md; those of 702703, 708155, 9007867, 13002716 and 19009923 are of kinds that are known there, and excused. The last
-// two show mutants that few other histories do.
+// docs/reliability.md; those of 702703, 708155, 9007867, 13002716, 19009923 and 1041009264 are of kinds that are known there, and
+// excused. The last two show mutants that few other histories do.
 func TestSeedsThatFoundBugs(t *testing.T) {
 	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1726, 1745, 501603,
 		501873, 503204, 503826, 505674, 505847, 20487, 22192, 507114,
 		500935, 20685, 508024, 26228, 702703, 705207, 707660, 708155,
 		10000096, 10000437, 10001259, 10001847, 10002951, 10005278, 913682, 10900899, 20000141, 20000604,
 		10904332, 20000316, 20002581, 6003978, 1009008055, 19002492, 9007867, 13002716, 19009923,
-		2000000534, 2009006406, 15002628, 2005000867, 2000002393, 1009107976, 19100421, 2031006971, 3682, 15004170} {
+		2000000534, 2009006406, 15002628, 2005000867, 2000002393, 1009107976, 19100421, 2031006971, 1041009264, 3682, 15004170} {
 		if o := play(t, seed, steps(300), false); o.Broken != "" {
 			tell(t, o)
 		}
