@@ -83,15 +83,42 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 			return fmt.Sprintf("all or nothing: %s gets %d of %d ports", key, has[key], len(channel.Ports))
 		}
 		if live := process.learnt[mux]; live != nil && p.sim.isMux(live) {
-			bounds := plan.ReadMux(p.sim.language, live, false)
-			if quota := bounds.CapPerNamespace; quota > 0 && ofNamespace[key.Namespace] > quota {
-				return fmt.Sprintf("bounds: %s comes, and its namespace has %d ports where it may have %d", key, ofNamespace[key.Namespace], quota)
+			if broken := beyond(plan.ReadMux(p.sim.language, live, false), now, key, ofNamespace); broken != "" {
+				return "bounds: " + broken
 			}
-			for i := range channel.Ports {
-				if !bounds.Protocols.Allowed.Has(channel.Ports[i].Protocol) {
-					return fmt.Sprintf("bounds: %s comes with a port over %s, which the mux doesn't allow", key, channel.Ports[i].Protocol)
-				}
-			}
+		}
+	}
+	return ""
+}
+
+// beyond says which of a mux's bounds a newcomer is beyond; empty if none.
+func beyond(bounds *plan.ObservedMux, now *plan.Ledger, key types.NamespacedName, ofNamespace map[string]int) string {
+	all := 0
+	for _, n := range ofNamespace {
+		all += n
+	}
+	switch quota := bounds.CapPerNamespace; {
+	case quota > 0 && ofNamespace[key.Namespace] > quota:
+		return fmt.Sprintf("%s comes, and its namespace has %d ports where it may have %d", key, ofNamespace[key.Namespace], quota)
+	case all > bounds.Cap.Ports:
+		return fmt.Sprintf("%s comes, and the mux has %d ports where it may have %d", key, all, bounds.Cap.Ports)
+	case !bounds.Namespaces.Allows(key.Namespace):
+		return fmt.Sprintf("%s comes, and its namespace isn't allowed", key)
+	}
+	for i := range now.Claims {
+		claim := &now.Claims[i]
+		if claim.State != plan.Held || claim.Owner.Channel != key {
+			continue
+		}
+		allowed := bounds.Explicit
+		if claim.Source == plan.Auto {
+			allowed = bounds.Auto
+		}
+		switch {
+		case !bounds.Protocols.Allowed.Has(claim.Owner.Protocol):
+			return fmt.Sprintf("%s comes with a port over %s, which the mux doesn't allow", key, claim.Owner.Protocol)
+		case !allowed.Contains(claim.Public):
+			return fmt.Sprintf("%s comes with %s (%s), which the mux doesn't allow", key, claim.Slot(), claim.Source)
 		}
 	}
 	return ""
