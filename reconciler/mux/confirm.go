@@ -27,14 +27,15 @@ func (l *Line) confirm(ctx context.Context, o *observed, p *plan.Plan) error {
 	if o.service == nil || p.Reserve == nil && p.Settle == nil && len(losing) == 0 {
 		return nil
 	}
-	if err := l.isSo(ctx, o.world.Key, o.service); err != nil {
+	if _, err := l.isSo(ctx, o.world.Key, o.service); err != nil {
 		return err
 	}
-	changed := &unsteady{losing: losing}
+	changed := &unsteady{losing: losing, live: map[types.NamespacedName]*corev1.Service{}}
 	for _, channel := range losing {
-		switch err := l.isSo(ctx, channel, o.channels[channel]); {
+		switch live, err := l.isSo(ctx, channel, o.channels[channel]); {
 		case errors.Is(err, errBehind):
 			changed.channels = append(changed.channels, channel)
+			changed.live[channel] = live
 		case err != nil:
 			return err
 		}
@@ -48,7 +49,8 @@ func (l *Line) confirm(ctx context.Context, o *observed, p *plan.Plan) error {
 // unsteady are channels that aren't as they were when it was decided about them.
 type unsteady struct {
 	channels []types.NamespacedName
-	losing   []types.NamespacedName // all that were to lose something
+	live     map[types.NamespacedName]*corev1.Service // as they are; nil if they aren't there
+	losing   []types.NamespacedName                   // all that were to lose something
 }
 
 func (u *unsteady) Error() string { return fmt.Sprintf("services %v: %v", u.channels, errBehind) }
@@ -66,6 +68,30 @@ func (o *observed) leaveOut(channels []types.NamespacedName) {
 	}
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return slices.Contains(channels, c.Key) })
 	o.world.Live = nil
+}
+
+// rebuilt is true if nothing but mux, slices and channels tells who has what: then a channel that is left out would lose it.
+func (o *observed) rebuilt() bool {
+	return o.world.Ledger.Condition != plan.Good || len(o.world.Ledger.Ledger.Claims) == 0
+}
+
+// takeLive has channels be as the API server shows them.
+func (l *Line) takeLive(ctx context.Context, o *observed, changed *unsteady) {
+	for _, key := range changed.channels {
+		at := slices.IndexFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
+		live := changed.live[key]
+		if live == nil || at < 0 {
+			o.leaveOut([]types.NamespacedName{key})
+			continue
+		}
+		channel, is := l.channel(live, o.memory)
+		if !is || channel.Mux != o.world.Key {
+			o.leaveOut([]types.NamespacedName{key})
+			continue
+		}
+		channel.Backends = l.backing(ctx, &channel, o.world.Mux)
+		o.world.Channels[at], o.channels[key] = channel, live
+	}
 }
 
 // losers are the channels that the cache shows, and that are to lose a claim, or its port on the mux, sorted.
@@ -134,20 +160,20 @@ func leaving(mux *corev1.Service, publish *plan.MuxPatch, claims []plan.Claim) [
 	return owners
 }
 
-// isSo is nil if a Service asks for, and shows, the same as where it was decided from: an address that the cache doesn't show
-// couldn't be taken off before the ports go.
-func (l *Line) isSo(ctx context.Context, key types.NamespacedName, seen *corev1.Service) error {
+// isSo has no error if a Service asks for, and shows, the same as where it was decided from: an address that the cache doesn't show
+// couldn't be taken off before the ports go. It returns the Service as it is, nil if it isn't there.
+func (l *Line) isSo(ctx context.Context, key types.NamespacedName, seen *corev1.Service) (*corev1.Service, error) {
 	var live corev1.Service
 	switch err := l.Live.Get(ctx, key, &live); {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("service %s: %w", key, errBehind)
+		return nil, fmt.Errorf("service %s: %w", key, errBehind)
 	case err != nil:
-		return fmt.Errorf("service %s, before claims are written: %w", key, err)
+		return nil, fmt.Errorf("service %s, before claims are written: %w", key, err)
 	}
 	l.trim(&live)
 	shows := equality.Semantic.DeepEqual(live.Status.LoadBalancer, seen.Status.LoadBalancer)
 	if keys := l.Language.Keys(); !shows || essence(&live, keys) != essence(seen, keys) {
-		return fmt.Errorf("service %s: %w", key, errBehind)
+		return &live, fmt.Errorf("service %s: %w", key, errBehind)
 	}
-	return nil
+	return &live, nil
 }

@@ -210,6 +210,8 @@ func (l *Line) carryOut(ctx context.Context, o *observed) (*plan.Plan, time.Time
 			return p, earlier(again, l.Now().Add(behindPause)), err
 		case changed == nil:
 			return p, again, err
+		case tries < mostTries && o.rebuilt():
+			l.takeLive(ctx, o, changed)
 		case tries < mostTries:
 			o.leaveOut(changed.channels)
 		default:

@@ -222,3 +222,44 @@ func TestALedgerIsAnnouncedBeforeItIsBegun(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoRebuildsALedgerTakesChannelsAsTheyAre where the cache is behind: one that is left out would have nothing in it. One that has
+// gone, or is another mux's, is left out.
+func TestWhoRebuildsALedgerTakesChannelsAsTheyAre(t *testing.T) {
+	line := lineOf(t, answering{})
+	line.Sources = noSlices
+	channel := func(class string, port int32) *corev1.Service {
+		svc := service("12")
+		svc.Name, svc.Annotations = "web", nil
+		svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
+		svc.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: port}}
+		return svc
+	}
+	const ours, another = validation.DefaultPrefix + "/mux", validation.DefaultPrefix + "/another"
+	web := client.ObjectKeyFromObject(channel(ours, 0))
+	for name, test := range map[string]struct {
+		live *corev1.Service
+		want int32 // the number that it is known with
+	}{
+		"edited":        {channel(ours, 81), 81},
+		"gone":          {nil, 0},
+		"another mux's": {channel(another, 81), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &observed{memory: newMemory()}
+			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}, Stuck: map[types.NamespacedName]bool{}}
+			cached := channel(ours, 80)
+			o.channels = map[types.NamespacedName]*corev1.Service{web: cached}
+			o.world.Channels = []plan.ObservedChannel{plan.ReadChannel(line.Language, cached)}
+			changed := &unsteady{channels: []types.NamespacedName{web}, live: map[types.NamespacedName]*corev1.Service{web: test.live}}
+			line.takeLive(t.Context(), o, changed)
+			got := int32(0)
+			for _, known := range o.world.Channels {
+				got = known.Ports[0].Port
+			}
+			if got != test.want || got != 0 && o.channels[web] != test.live {
+				t.Errorf("it is known with %d, want %d", got, test.want)
+			}
+		})
+	}
+}
