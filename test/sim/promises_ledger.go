@@ -176,11 +176,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		if !good {
 			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
 		}
-		before = read
-		if p.edited(cm) { // then the mux counts
-			live := slotsOf(p.sim.world.service(mux))
-			before.Claims = slices.DeleteFunc(before.Claims, func(claim plan.Claim) bool { return live[claim.Slot()] != claim.MuxName })
-		}
+		before = p.believed(cm, mux, read)
 		if now.Generation < read.Generation {
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
@@ -219,6 +215,15 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	return ""
 }
 
+// believed is what counts of a ledger: of one that somebody wrote into, what the mux says, too.
+func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read plan.Ledger) plan.Ledger {
+	if p.edited(cm) {
+		live := slotsOf(p.sim.world.service(mux))
+		read.Claims = slices.DeleteFunc(read.Claims, func(claim plan.Claim) bool { return live[claim.Slot()] != claim.MuxName })
+	}
+	return read
+}
+
 // edited is true for a ledger that somebody wrote into.
 func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	mux, _ := p.sim.world.owned(cm)
@@ -236,7 +241,7 @@ func (p *promises) newest(mux, but types.NamespacedName) (newest plan.Ledger) {
 		cm := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
 		read, of, good := p.reading(cm)
 		if good && ledger.Selector().Matches(labels.Set(cm.Labels)) && of == mux && key != but && read.Generation >= stamp && read.Generation > newest.Generation {
-			newest = read
+			newest = p.believed(cm, mux, read)
 		}
 	}
 	return newest
