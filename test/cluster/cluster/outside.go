@@ -44,11 +44,11 @@ func (c Client) HTTP() *http.Client {
 }
 
 // Unanswered are the connections that each machine has seen begin, and not answered, in the kernel's own words: where they went
-// to, and where they were sent on to. It is for looking at what was lost.
+// to, and where they were sent on to; and the neighbours that it doesn't find. It is for looking at what was lost.
 func (c *Cluster) Unanswered(ctx context.Context) string {
 	var all strings.Builder
 	for _, at := range append([]string{""}, c.nodeNames()...) {
-		out, err := c.Run(ctx, Program{Net: at, Args: []string{"/bin/sh", "-c", "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; ip neigh; true"}})
+		out, err := c.Run(ctx, Program{Net: at, Args: []string{"/bin/sh", "-c", "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; ip neigh show nud failed nud incomplete nud probe; true"}})
 		fmt.Fprintf(&all, "on %s: %v\n%s", cmp.Or(at, "the control plane"), err, out.Stdout)
 	}
 	return all.String()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -65,9 +66,18 @@ func send(conn *net.UnixConn, message any, files ...*os.File) error {
 	return err
 }
 
-func receive(conn *net.UnixConn, message any) ([]*os.File, error) {
+// packets are read from a net.UnixConn.
+type packets interface {
+	ReadMsgUnix(data, control []byte) (n, oobn, flags int, from *net.UnixAddr, err error)
+}
+
+func receive(conn packets, message any) ([]*os.File, error) {
 	data, control := make([]byte, maxMessage), make([]byte, 1024)
 	n, oob, _, _, err := conn.ReadMsgUnix(data, control)
+	if errors.Is(err, io.EOF) {
+		// Linux looks for a message first, and then at whether the other end is closed: what was said in between is still there.
+		n, oob, _, _, err = conn.ReadMsgUnix(data, control)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,64 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLastWordsArrive though the kernel tells of the end before them, as it does to one who looks for a message just before it is
+// sent, and just after that whether the other end is closed.
+func TestLastWordsArrive(t *testing.T) {
+	here, there := pair(t)
+	defer here.Close()
+	if err := send(there, response{Pid: 17}); err != nil {
+		t.Fatal(err)
+	}
+	_ = there.Close()
+	var heard response
+	if _, err := receive(&tooEarly{UnixConn: here}, &heard); err != nil || heard.Pid != 17 {
+		t.Errorf("got %+v, %v", heard, err)
+	}
+	if _, err := receive(here, &heard); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last word: %v", err)
+	}
+}
+
+// tooEarly is told of the end once, too early.
+type tooEarly struct {
+	*net.UnixConn
+	told bool
+}
+
+func (c *tooEarly) ReadMsgUnix(data, control []byte) (n, oobn, flags int, from *net.UnixAddr, err error) {
+	if !c.told {
+		c.told = true
+		return 0, 0, 0, nil, io.EOF
+	}
+	return c.UnixConn.ReadMsgUnix(data, control)
+}
+
+func pair(t *testing.T) (a, b *net.UnixConn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unixConn(t, fds[0]), unixConn(t, fds[1])
+}
+
+func unixConn(t *testing.T, fd int) *net.UnixConn {
+	t.Helper()
+	file := os.NewFile(uintptr(fd), "pair")
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	packets, is := conn.(*net.UnixConn)
+	if err != nil || !is {
+		t.Fatalf("%T, %v", conn, err)
+	}
+	return packets
+}
