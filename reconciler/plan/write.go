@@ -34,15 +34,16 @@ func (p *pass) write(before *established) {
 }
 
 // reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
-// and may go by a ledger that was there then, can't write the mux any more. An announcement stands until the mux is brought up to
-// date, whoever made it: one who dies with each write must get on all the same.
+// and may go by a ledger that was there then, can't write the mux any more. An announcement of this generation stands until the mux is
+// brought up to date, whoever made it: one who dies with each write must get on all the same.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
-	if (p.w.Ledger.Condition == Missing || before.renew) && p.w.Mux.Announced == "" {
+	announced := validation.FormatGeneration(ledger.Generation)
+	if (p.w.Ledger.Condition == Missing || before.renew) && p.w.Mux.Announced != announced {
 		p.plan.Announce = &MuxPatch{
 			ResourceVersion: p.w.Mux.ResourceVersion,
-			Annotations:     map[string]string{p.w.Keys.Announced: validation.FormatGeneration(ledger.Generation)},
+			Annotations:     map[string]string{p.w.Keys.Announced: announced},
 			Why:             []string{textAnnounced(p.w.Ledger.Name)},
 		}
 	}
