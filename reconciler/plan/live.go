@@ -149,13 +149,14 @@ func (p *pass) fitsPlaceholder() bool {
 
 func (p *pass) roomForPlaceholder() bool {
 	mixes := p.carrying[corev1.ProtocolTCP] < p.held && p.w.Mux.Protocols.OneOnly
-	return p.live.named(placeholderName) == nil && p.held < p.w.Mux.Cap.Ports && !mixes
+	named := p.live.named(placeholderName)
+	return (named == nil || named == p.live.placeholder) && p.held < p.w.Mux.Cap.Ports && !mixes
 }
 
 // placeholderLater makes sure of another pass if the placeholder counts from the next one on: it comes because there is
-// nothing else, and stays; or it is to be there, and there is room for it only now.
+// nothing else, and stays; or it is to be there, and there is room for it only now, as its number was a channel's.
 func (p *pass) placeholderLater() {
-	if p.live.keepsPlaceholder || p.live.placeholder != nil {
+	if p.live.keepsPlaceholder {
 		return
 	}
 	mode := p.w.Mux.Placeholder

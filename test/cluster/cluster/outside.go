@@ -46,9 +46,10 @@ func (c Client) HTTP() *http.Client {
 // Unanswered are the connections that each machine has seen begin, and not answered, in the kernel's own words: where they went
 // to, and where they were sent on to; and the neighbours that it doesn't find. It is for looking at what was lost.
 func (c *Cluster) Unanswered(ctx context.Context) string {
+	const look = "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; ip neigh show nud failed nud incomplete nud probe; true"
 	var all strings.Builder
 	for _, at := range append([]string{""}, c.nodeNames()...) {
-		out, err := c.Run(ctx, Program{Net: at, Args: []string{"/bin/sh", "-c", "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; ip neigh show nud failed nud incomplete nud probe; true"}})
+		out, err := c.Run(ctx, Program{Net: at, Args: []string{"/bin/sh", "-c", look}})
 		fmt.Fprintf(&all, "on %s: %v\n%s", cmp.Or(at, "the control plane"), err, out.Stdout)
 	}
 	return all.String()
