@@ -37,6 +37,7 @@ func judge(w *World) (*pass, *established) {
 	p.tellUnfrozen()
 	p.incumbents()
 	p.newcomers()
+	p.keepPlaceholder()
 	p.deferrals()
 	p.gatherNames()
 	return p, &before

@@ -147,16 +147,29 @@ func (p *pass) fitsPlaceholder() bool {
 	return p.live.bySlot.at(slot) == nil && p.table.holders.at(slot) == nil && p.roomForPlaceholder()
 }
 
+// roomForPlaceholder goes by names that stay: one that is a channel's by its number is put right by this pass.
 func (p *pass) roomForPlaceholder() bool {
+	named := func(port *corev1.ServicePort) bool { return port.Name == placeholderName }
 	mixes := p.carrying[corev1.ProtocolTCP] < p.held && p.w.Mux.Protocols.OneOnly
-	named := p.live.named(placeholderName)
-	return (named == nil || named == p.live.placeholder) && p.held < p.w.Mux.Cap.Ports && !mixes
+	return !slices.ContainsFunc(p.live.foreign, named) && p.held < p.w.Mux.Cap.Ports && !mixes
+}
+
+// keepPlaceholder has it stay where it lies on a number that a channel lets go in this pass.
+func (p *pass) keepPlaceholder() {
+	if p.live.keepsPlaceholder || p.live.placeholder == nil || !p.keepsPlaceholder() || !p.roomForPlaceholder() {
+		return
+	}
+	holder := p.table.holders.at(slotOf(placeholderPort()))
+	if holder == nil || holder.State == Releasing && !p.published(holder) {
+		p.live.keepsPlaceholder = true
+		p.occupy(p.live.placeholder)
+	}
 }
 
 // placeholderLater makes sure of another pass if the placeholder counts from the next one on: it comes because there is
-// nothing else, and stays; or it is to be there, and there is room for it only now, as its number was a channel's.
+// nothing else, and stays; or it is to be there, and there is room for it only now.
 func (p *pass) placeholderLater() {
-	if p.live.keepsPlaceholder {
+	if p.live.keepsPlaceholder || p.live.placeholder != nil {
 		return
 	}
 	mode := p.w.Mux.Placeholder
@@ -172,7 +185,7 @@ func (p *pass) freeForPlaceholder() bool {
 	slot := slotOf(placeholderPort())
 	_, foreign := p.table.foreign[slot]
 	holder := p.table.holders.at(slot)
-	return !foreign && (holder == nil || p.leaves(holder))
+	return !foreign && (holder == nil || p.leaves(holder) || p.pushedOut[slot])
 }
 
 func placeholderPort() *corev1.ServicePort {

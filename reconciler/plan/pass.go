@@ -32,6 +32,7 @@ type pass struct {
 	// leftOff are claims whose ports somebody took off the mux, and the API server doesn't take back.
 	leftOff   map[*Claim]bool
 	takenBack map[*Claim]bool // claims that the API server refused, and that never were on the mux
+	pushedOut map[Slot]bool   // graces that end with this pass for want of room
 
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state

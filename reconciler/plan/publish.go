@@ -110,11 +110,11 @@ func (p *pass) created(channel types.NamespacedName) time.Time {
 	return time.Time{}
 }
 
-// muxPrint goes by what is ours, whoever adds or removes other ports.
+// muxPrint goes by what is ours, the placeholder included, whoever adds or removes other ports.
 func (p *pass) muxPrint(to *target) Fingerprint {
 	for i := range to.ports {
 		port := &to.ports[i]
-		if _, foreign := p.table.foreign[slotOf(port)]; !foreign {
+		if _, foreign := p.table.foreign[slotOf(port)]; !foreign || isPlaceholder(port) {
 			p.ink.add(port.Name, string(slotOf(port).Protocol), deref(port.AppProtocol))
 			p.ink.number(port.Port)
 		}

@@ -34,16 +34,16 @@ func (p *pass) write(before *established) {
 }
 
 // reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
-// and may go by a ledger that was there then, can't write the mux any more. An announcement of this generation stands until the mux is
-// brought up to date, whoever made it: one who dies with each write must get on all the same.
+// and may go by a ledger that was there then, can't write the mux any more. An announcement of this generation, or of a later one, stands
+// until the mux is brought up to date, whoever made it: one who dies with each write must get on all the same.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
-	announced := validation.FormatGeneration(ledger.Generation)
-	if (p.w.Ledger.Condition == Missing || before.renew) && p.w.Mux.Announced != announced {
+	announced, _ := validation.ParseGeneration(p.w.Mux.Announced)
+	if (p.w.Ledger.Condition == Missing || before.renew) && announced < ledger.Generation {
 		p.plan.Announce = &MuxPatch{
 			ResourceVersion: p.w.Mux.ResourceVersion,
-			Annotations:     map[string]string{p.w.Keys.Announced: announced},
+			Annotations:     map[string]string{p.w.Keys.Announced: validation.FormatGeneration(ledger.Generation)},
 			Why:             []string{textAnnounced(p.w.Ledger.Name)},
 		}
 	}
@@ -114,12 +114,12 @@ func (p *pass) boundGraces(ledger *Ledger) {
 			held = append(held, claim)
 		}
 	}
-	gone := map[Slot]bool{}
+	p.pushedOut = map[Slot]bool{}
 	for _, claim := range p.tooMany(held) {
-		gone[claim.Slot()] = true
+		p.pushedOut[claim.Slot()] = true
 	}
-	ledger.Claims = slices.DeleteFunc(ledger.Claims, func(c Claim) bool { return c.State == InGrace && gone[c.Slot()] })
-	p.deferTo(gone)
+	ledger.Claims = slices.DeleteFunc(ledger.Claims, func(c Claim) bool { return c.State == InGrace && p.pushedOut[c.Slot()] })
+	p.deferTo(p.pushedOut)
 }
 
 // force tells which claims backends go by: those on the mux, those that are to come back to it, and for as long as they are there,

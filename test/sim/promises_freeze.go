@@ -32,10 +32,20 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	switch {
 	case reading.Condition > plan.Missing:
 		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)
-	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation && p.newest(mux.Key, types.NamespacedName{}).Generation < mux.Generation:
+	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation && !p.isElsewhere(mux, process):
 		return fmt.Sprintf("its ledger %s is of generation %d, and it is at %d", cm.Name, reading.Ledger.Generation, mux.Generation)
 	}
 	return ""
+}
+
+// isElsewhere is true if there is a ledger under another name that is as new as its mux, or was when the process read it.
+func (p *promises) isElsewhere(mux *plan.ObservedMux, process *process) bool {
+	for _, cm := range process.read {
+		if read := ledger.Decode(cm, mux.Key, p.sim.language.Keys()); read.Condition < plan.Missing && read.Ledger.Generation >= mux.Generation {
+			return true
+		}
+	}
+	return p.newest(mux.Key, types.NamespacedName{}).Generation >= mux.Generation
 }
 
 // onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
