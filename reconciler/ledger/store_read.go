@@ -218,14 +218,10 @@ func (s *Store) above(list []metav1.PartialObjectMetadata, ask *Ask) (above int6
 	return above
 }
 
-// mostAhead is how far a copy may be ahead of the ledger, to be overtaken. Copies get ahead by a few at most; one that is made to
-// look so mustn't use generations up.
-const mostAhead = 1 << 20
-
 // ahead is the highest generation of copies that were found, if it isn't beyond belief.
 func (s *Store) ahead(entry *Entry) int64 {
 	above := s.recall(entry.ask.Mux).above
-	if above-max(entry.Ledger.Generation, entry.ask.Stamp) > mostAhead {
+	if above-max(entry.Ledger.Generation, entry.ask.Stamp) > plan.MostAhead {
 		return 0
 	}
 	return above

@@ -108,6 +108,10 @@ func (p *pass) tellRebuilt(before *established) {
 	}
 }
 
+// MostAhead is how far a generation may be ahead of the ledger's, to be gone by. Copies of a ledger get ahead by a few at most; one that
+// is made to look so mustn't use generations up.
+const MostAhead = 1 << 20
+
 // next is the generation after the ledger's, the mux's, and that of any copy.
 func (p *pass) next(before *established) int64 {
 	latest := max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above)

@@ -144,23 +144,25 @@ func (p *pass) keepsPlaceholder() bool {
 // fitsPlaceholder is true if the placeholder may come to the mux beside what is there.
 func (p *pass) fitsPlaceholder() bool {
 	slot := slotOf(placeholderPort())
-	return p.live.bySlot.at(slot) == nil && p.table.holders.at(slot) == nil && p.roomForPlaceholder()
+	free := p.live.bySlot.at(slot) == nil && p.table.holders.at(slot) == nil && p.live.named(placeholderName) == nil
+	return free && p.roomForPlaceholder()
 }
 
-// roomForPlaceholder goes by names that stay: one that is a channel's by its number is put right by this pass.
+// roomForPlaceholder goes by names that stay: what has a channel's number is called as the channel's port by this pass.
 func (p *pass) roomForPlaceholder() bool {
-	named := func(port *corev1.ServicePort) bool { return port.Name == placeholderName }
 	mixes := p.carrying[corev1.ProtocolTCP] < p.held && p.w.Mux.Protocols.OneOnly
-	return !slices.ContainsFunc(p.live.foreign, named) && p.held < p.w.Mux.Cap.Ports && !mixes
+	return !p.table.named(placeholderName) && p.held < p.w.Mux.Cap.Ports && !mixes
 }
 
-// keepPlaceholder has it stay where it lies on a number that a channel lets go in this pass.
+// keepPlaceholder has it stay where it lies on a number that a channel lets go in this pass. Where numbers are held for a while, only
+// one that is declared does: it would be missed for good.
 func (p *pass) keepPlaceholder() {
 	if p.live.keepsPlaceholder || p.live.placeholder == nil || !p.keepsPlaceholder() || !p.roomForPlaceholder() {
 		return
 	}
 	holder := p.table.holders.at(slotOf(placeholderPort()))
-	if holder == nil || holder.State == Releasing && !p.published(holder) {
+	free := holder == nil || holder.State == Releasing && !p.published(holder)
+	if held := holder != nil && !p.leaves(holder); free && !(held && p.w.Mux.Placeholder == validation.PlaceholderKeep) {
 		p.live.keepsPlaceholder = true
 		p.occupy(p.live.placeholder)
 	}
@@ -169,7 +171,7 @@ func (p *pass) keepPlaceholder() {
 // placeholderLater makes sure of another pass if the placeholder counts from the next one on: it comes because there is
 // nothing else, and stays; or it is to be there, and there is room for it only now.
 func (p *pass) placeholderLater() {
-	if p.live.keepsPlaceholder || p.live.placeholder != nil {
+	if p.live.keepsPlaceholder {
 		return
 	}
 	mode := p.w.Mux.Placeholder

@@ -110,11 +110,12 @@ func (p *pass) created(channel types.NamespacedName) time.Time {
 	return time.Time{}
 }
 
-// muxPrint goes by what is ours, the placeholder included, whoever adds or removes other ports.
+// muxPrint goes by what is ours, whoever adds or removes other ports. A placeholder that is to be kept is ours to put back.
 func (p *pass) muxPrint(to *target) Fingerprint {
+	keeps := p.w.Mux.Placeholder == validation.PlaceholderKeep
 	for i := range to.ports {
 		port := &to.ports[i]
-		if _, foreign := p.table.foreign[slotOf(port)]; !foreign || isPlaceholder(port) {
+		if _, foreign := p.table.foreign[slotOf(port)]; !foreign || keeps && isPlaceholder(port) {
 			p.ink.add(port.Name, string(slotOf(port).Protocol), deref(port.AppProtocol))
 			p.ink.number(port.Port)
 		}

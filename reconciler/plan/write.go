@@ -34,13 +34,17 @@ func (p *pass) write(before *established) {
 }
 
 // reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
-// and may go by a ledger that was there then, can't write the mux any more. An announcement of this generation, or of a later one, stands
-// until the mux is brought up to date, whoever made it: one who dies with each write must get on all the same.
+// and may go by a ledger that was there then, can't write the mux any more. An announcement of this generation or a later one stands until
+// the mux is brought up to date, whoever made it, and the ledger is of that: one who dies with each write must get on all the same.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
-	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
+	anew := p.w.Ledger.Condition == Missing || before.renew
 	announced, _ := validation.ParseGeneration(p.w.Mux.Announced)
-	if (p.w.Ledger.Condition == Missing || before.renew) && announced < ledger.Generation {
+	if ahead := announced - ledger.Generation; anew && ahead > 0 && ahead <= MostAhead {
+		ledger.Generation = announced
+	}
+	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
+	if anew && announced != ledger.Generation {
 		p.plan.Announce = &MuxPatch{
 			ResourceVersion: p.w.Mux.ResourceVersion,
 			Annotations:     map[string]string{p.w.Keys.Announced: validation.FormatGeneration(ledger.Generation)},

@@ -37,19 +37,22 @@ type process struct {
 	wrote map[string]client.Object
 	// began has all Services as they were known when the last pass over a mux began.
 	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
-	// beganAt is what the process's clock said then.
+	// beganAt is what the process's clock said then, and beganIn the API server's version.
 	beganAt map[types.NamespacedName]time.Time
-	// learnt has what live reads of Services said last, and read what those of ledgers did.
+	beganIn map[types.NamespacedName]int64
+	// learnt has what live reads of Services said last, and read what those of ledgers did, readIn the version that there was then.
 	learnt map[types.NamespacedName]*corev1.Service
 	read   map[types.NamespacedName]*corev1.ConfigMap
+	readIn map[types.NamespacedName]int64
 }
 
 // newProcess starts one whose informers begin behind the present by up to behind versions.
 func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
-	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{}, began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
-		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
+	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{},
+		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{}, beganIn: map[types.NamespacedName]int64{},
+		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}, readIn: map[types.NamespacedName]int64{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
@@ -141,7 +144,7 @@ func (p *process) heard(key types.NamespacedName) *corev1.Service {
 
 // begins keeps what is known as a pass over a mux begins: what is learnt in its midst comes too late for it.
 func (p *process) begins(mux types.NamespacedName) {
-	p.beganAt[mux] = p.now()
+	p.beganAt[mux], p.beganIn[mux] = p.now(), p.sim.server.Version()
 	p.began[mux] = map[types.NamespacedName]*corev1.Service{}
 	for key := range p.cache.kinds[api.Services].objects {
 		p.began[mux][key] = p.knows(key)

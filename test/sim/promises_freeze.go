@@ -38,10 +38,11 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	return ""
 }
 
-// isElsewhere is true if there is a ledger under another name that is as new as its mux, or was when the process read it.
+// isElsewhere is true if there is a ledger under another name that is as new as its mux, or was when the process read it for this pass.
 func (p *promises) isElsewhere(mux *plan.ObservedMux, process *process) bool {
-	for _, cm := range process.read {
-		if read := ledger.Decode(cm, mux.Key, p.sim.language.Keys()); read.Condition < plan.Missing && read.Ledger.Generation >= mux.Generation {
+	for name, cm := range process.read {
+		read := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
+		if process.readIn[name] >= process.beganIn[mux.Key] && read.Condition < plan.Missing && read.Ledger.Generation >= mux.Generation {
 			return true
 		}
 	}
