@@ -161,8 +161,8 @@ func (p *pass) keepPlaceholder() {
 		return
 	}
 	holder := p.table.holders.at(slotOf(placeholderPort()))
-	free := holder == nil || holder.State == Releasing && !p.published(holder)
-	if held := holder != nil && !p.leaves(holder); free && !(held && p.w.Mux.Placeholder == validation.PlaceholderKeep) {
+	declared := p.w.Mux.Placeholder == validation.PlaceholderUsual
+	if holder == nil || p.leaves(holder) || declared && holder.State == Releasing && !p.published(holder) {
 		p.live.keepsPlaceholder = true
 		p.occupy(p.live.placeholder)
 	}

@@ -34,6 +34,7 @@ type tooEarly struct {
 	told bool
 }
 
+//nolint:revive // it has as many results as a net.UnixConn's
 func (c *tooEarly) ReadMsgUnix(data, control []byte) (n, oobn, flags int, from *net.UnixAddr, err error) {
 	if !c.told {
 		c.told = true
