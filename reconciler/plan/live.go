@@ -154,15 +154,12 @@ func (p *pass) roomForPlaceholder() bool {
 	return !p.table.named(placeholderName) && p.held < p.w.Mux.Cap.Ports && !mixes
 }
 
-// keepPlaceholder has it stay where it lies on a number that a channel lets go in this pass. Where numbers are held for a while, only
-// one that is declared does: it would be missed for good.
+// keepPlaceholder has it stay where it lies on a number that is free once this pass is done.
 func (p *pass) keepPlaceholder() {
 	if p.live.keepsPlaceholder || p.live.placeholder == nil || !p.keepsPlaceholder() || !p.roomForPlaceholder() {
 		return
 	}
-	holder := p.table.holders.at(slotOf(placeholderPort()))
-	declared := p.w.Mux.Placeholder == validation.PlaceholderUsual
-	if holder == nil || p.leaves(holder) || declared && holder.State == Releasing && !p.published(holder) {
+	if holder := p.table.holders.at(slotOf(placeholderPort())); holder == nil || p.leaves(holder) {
 		p.live.keepsPlaceholder = true
 		p.occupy(p.live.placeholder)
 	}
@@ -176,9 +173,12 @@ func (p *pass) placeholderLater() {
 	}
 	mode := p.w.Mux.Placeholder
 	stays := mode == validation.PlaceholderKeep || mode == validation.PlaceholderUsual && p.w.Mux.DeclaresPlaceholder
-	if comes := len(p.plan.InForce)+len(p.live.foreign) == 0; comes && stays ||
-		mode == validation.PlaceholderKeep && p.roomForPlaceholder() && p.freeForPlaceholder() {
+	if comes := len(p.plan.InForce)+len(p.live.foreign) == 0; comes && stays {
 		p.lookAgain(p.now)
+	}
+	if mode == validation.PlaceholderKeep && p.roomForPlaceholder() && p.freeForPlaceholder() {
+		p.lookAgain(p.now)
+		p.expectWrite()
 	}
 }
 

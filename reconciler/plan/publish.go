@@ -110,16 +110,25 @@ func (p *pass) created(channel types.NamespacedName) time.Time {
 	return time.Time{}
 }
 
-// muxPrint goes by what is ours, whoever adds or removes other ports. A placeholder that is to be kept is ours to put back.
+// expectWrite has what the next pass writes on the mux be ours, though nothing changes in between: it isn't what somebody else did.
+func (p *pass) expectWrite() {
+	const none = Fingerprint(0)
+	p.plan.InPlace[p.w.Key] = none
+	if p.plan.Publish != nil {
+		p.plan.Publish.Fingerprint = none
+	}
+}
+
+// muxPrint goes by what is ours, whoever adds or removes other ports, and by what the owner says of the placeholder.
 func (p *pass) muxPrint(to *target) Fingerprint {
-	keeps := p.w.Mux.Placeholder == validation.PlaceholderKeep
 	for i := range to.ports {
 		port := &to.ports[i]
-		if _, foreign := p.table.foreign[slotOf(port)]; !foreign || keeps && isPlaceholder(port) {
+		if _, foreign := p.table.foreign[slotOf(port)]; !foreign {
 			p.ink.add(port.Name, string(slotOf(port).Protocol), deref(port.AppProtocol))
 			p.ink.number(port.Port)
 		}
 	}
+	p.ink.number(int32(p.w.Mux.Placeholder))
 	p.ink.add(string(p.w.Mux.UID), to.notes.channels, to.notes.topology, to.notes.summary,
 		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames),
 		p.dns.all.Proxied.String(), validation.FormatAggregated(p.dns.ours))

@@ -40,7 +40,8 @@ func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
 	anew := p.w.Ledger.Condition == Missing || before.renew
 	announced, _ := validation.ParseGeneration(p.w.Mux.Announced)
-	if ahead := announced - ledger.Generation; anew && ahead > 0 && ahead <= MostAhead {
+	ahead := announced - max(before.ledger.Generation, p.w.Mux.Generation)
+	if anew && announced > ledger.Generation && ahead <= MostAhead {
 		ledger.Generation = announced
 	}
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
