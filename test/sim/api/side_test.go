@@ -61,6 +61,7 @@ func (s *side) ask(r request) answer {
 	obj.SetLabels(s.labelled(obj.GetLabels()))
 	name := fmt.Sprintf("%T %s", obj, client.ObjectKeyFromObject(obj))
 	before := s.get(obj)
+	s.wait(before)
 	err := s.put(r, obj, name)
 	after := s.get(obj)
 	s.words = fmt.Sprint(err)
@@ -170,6 +171,19 @@ func (s *side) get(obj client.Object) client.Object {
 		return nil
 	}
 	return is
+}
+
+// wait makes sure that the real one's own cache has an object as it is. It tries a write on what is cached, and gives node ports to that;
+// if that was behind, it tries again, and finds them taken: by nobody.
+func (s *side) wait(is client.Object) {
+	if is == nil {
+		return
+	}
+	cached := client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: is.GetResourceVersion()}}
+	obj := is.DeepCopyObject().(client.Object)
+	if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj, &cached); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // edited is an object as it is, with what an edit sets.
