@@ -28,6 +28,7 @@ func testNoneLost(t *testing.T, w *world) {
 	objects, wires := w.watchMux(t, "busy", w.muxNames(t, "busy", "still", "moving")...), w.countPassedBy(t, numbers...)
 	load := packets.Start(t.Context(), w.Outside(), streams...)
 	defer load.End()
+	passed := 0 // connections that kube-proxy's rules let pass, and that aren't known to be lost yet: that takes some seconds
 	look := func(t *testing.T) {
 		looks, gaps := objects.take()
 		if looks == 0 {
@@ -36,9 +37,9 @@ func testNoneLost(t *testing.T, w *world) {
 		for _, gap := range gaps {
 			t.Errorf("what kube-proxy goes by had a gap: %s", gap)
 		}
-		passed, counts := wires(), load.Take()
-		t.Logf("the objects were looked at %d times; kube-proxy's rules let %d connections pass as they came", looks, passed)
-		check(t, counts, w.farewells.toldToEnd(), passed)
+		now, counts := wires(), load.Take()
+		t.Logf("the objects were looked at %d times; kube-proxy's rules let %d connections pass as they came, and %d before", looks, now, passed)
+		_, passed = check(t, counts, w.farewells.toldToEnd(), passed+now)
 		for _, count := range counts {
 			if count.Asked == 0 {
 				t.Errorf("%s, %s to %s: nothing was asked", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
@@ -72,7 +73,7 @@ func testNoneLost(t *testing.T, w *world) {
 		})
 	}
 	load.End() // what is under way is answered, or lost
-	check(t, load.Take(), w.farewells.toldToEnd(), wires())
+	check(t, load.Take(), w.farewells.toldToEnd(), passed+wires())
 }
 
 // streams ask each port of channels in each way that there is for it, over each family, and know the ports' public numbers.
@@ -145,17 +146,18 @@ func onNode(name string) string { return "nodeName: " + name }
 
 // check fails the test for each question that wasn't answered as it should have been, but for datagrams that were under way when
 // their flow moved; it returns how many those are. And but for connections that kube-proxy's rules let pass: as many went by them as
-// they came, and what kube-proxy goes by had no gap, so it's the rules, or the kernel, that had one.
-func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, passed int) (moved int) {
+// they came, and what kube-proxy goes by had no gap, so it's the rules, or the kernel, that had one. How many of them are left is
+// returned, too.
+func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, passed int) (moved, left int) {
 	t.Helper()
 	for _, count := range counts {
 		stream := fmt.Sprintf("%s, %s to %s", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
 		t.Logf("%s: %d asked, %d lost; %d connection(s), the slowest answer after %d ms", stream, count.Asked, len(count.Lost),
 			count.Dialed, count.Longest.Milliseconds())
-		left := map[string]bool{}
+		gone := map[string]bool{}
 		for _, loss := range count.Lost {
-			if hasMoved(count.Stream, loss, ended) && !left[loss.Before] {
-				left[loss.Before] = true
+			if hasMoved(count.Stream, loss, ended) && !gone[loss.Before] {
+				gone[loss.Before] = true
 				moved++
 				t.Logf("%s: lost as the flow moved: %s", stream, loss)
 				continue
@@ -168,7 +170,7 @@ func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, pas
 			t.Errorf("%s: lost: %s", stream, loss)
 		}
 	}
-	return moved
+	return moved, passed
 }
 
 // hasMoved is true for a datagram whose flow was one pod's before it, which had been told to end, and another's after it. The first
