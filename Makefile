@@ -96,8 +96,7 @@ PARALLEL ?= 1
 
 # Nothing is taken from the test cache: clusters depend on more than the files that Go knows of. The packages of test/ start
 # clusters, so they run after the rest. Property tests look at the same cases each time, so that what turns red is what was
-# changed; at others with `make properties`. What fails in a cluster while the machine stands still, or its host takes it away, is
-# played again: see test/again.
+# changed; at others with `make properties`. A test that failed while the machine stood still is retried once: see test/again.
 .PHONY: test
 test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included

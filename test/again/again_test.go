@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,33 +14,36 @@ import (
 	"time"
 )
 
-func TestWhatIsPlayedAgain(t *testing.T) {
+func TestRetries(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2030, 1, 1, 0, minute, 0, 0, time.UTC) }
-	failed := func(names ...string) (all []failure) {
-		for _, name := range names {
-			all = append(all, failure{name: name, began: at(10), ended: at(20)})
-		}
-		return all
+	failed := func(pkg string, tests ...string) failure {
+		return failure{name: pkg, began: at(10), ended: at(20), tests: tests}
 	}
-	then, earlier := strain{from: at(19), to: at(21), still: stood}, strain{from: at(1), to: at(9), taken: taken}
+	first := func(failures ...failure) outcome { return outcome{code: 1, complete: true, failed: failures} }
+	pass, fail := outcome{complete: true}, outcome{code: 1, complete: true}
+	during, before := strain{from: at(19), to: at(21), still: stood}, strain{from: at(1), to: at(9), taken: taken}
+	later := failure{name: "b", began: at(30), ended: at(40), tests: []string{"TestB"}}
 	for name, c := range map[string]struct {
-		outcomes []outcome // of each time
+		outcomes []outcome // of each `go test`
 		strains  []strain
 		want     int
+		retried  []string
 	}{
-		"all is well":                       {outcomes: []outcome{{whole: true}}, strains: []strain{then}, want: 0},
-		"a machine that had time":           {outcomes: []outcome{{code: 1, whole: true, failed: failed("a")}}, want: 1},
-		"a machine that had time by then":   {outcomes: []outcome{{code: 1, whole: true, failed: failed("a")}}, strains: []strain{earlier}, want: 1},
-		"a machine that stood still":        {outcomes: []outcome{{code: 1, whole: true, failed: failed("a", "b")}, {whole: true}}, strains: []strain{earlier, then}, want: 0},
-		"a host that took the machine away": {outcomes: []outcome{{code: 1, whole: true, failed: failed("a")}, {whole: true}}, strains: []strain{{from: at(5), to: at(11), taken: taken}}, want: 0},
-		"who fails twice has failed":        {outcomes: []outcome{{code: 1, whole: true, failed: failed("a")}, {code: 1}}, strains: []strain{then}, want: 1},
-		"nothing compiles":                  {outcomes: []outcome{{code: 2}}, strains: []strain{then}, want: 2},
-		"somebody interrupts it":            {outcomes: []outcome{{code: 1, failed: failed("a")}}, strains: []strain{then}, want: 1},
-		"all over the place":                {outcomes: []outcome{{code: 1, whole: true, failed: failed("a", "b", "c", "d")}}, strains: []strain{then}, want: 1},
-		"one of two had time": {
-			outcomes: []outcome{{code: 1, whole: true, failed: append(failed("a"), failure{name: "b", began: at(30), ended: at(40)})}},
-			strains:  []strain{then}, want: 1,
-		},
+		"every test passes":                     {outcomes: []outcome{pass}, strains: []strain{during}},
+		"the machine never stood still":         {outcomes: []outcome{first(failed("a", "TestA"))}, want: 1},
+		"the machine stood still before":        {outcomes: []outcome{first(failed("a", "TestA"))}, strains: []strain{before}, want: 1},
+		"the machine stood still, retry passes": {outcomes: []outcome{first(failed("a", "TestA")), pass}, strains: []strain{during}, retried: []string{"TestA a"}},
+		"the host took the machine away":        {outcomes: []outcome{first(failed("a", "TestA")), pass}, strains: []strain{{from: at(5), to: at(11), taken: taken}}, retried: []string{"TestA a"}},
+		"the retry fails":                       {outcomes: []outcome{first(failed("a", "TestA")), fail}, strains: []strain{during}, want: 1, retried: []string{"TestA a"}},
+		"one retry of two fails": {outcomes: []outcome{first(failed("a", "TestA", "TestB")), fail, pass}, strains: []strain{during}, want: 1,
+			retried: []string{"TestA a", "TestB a"}},
+		"tests of two packages": {outcomes: []outcome{first(failed("a", "TestA"), failed("b", "TestB")), pass, pass}, strains: []strain{during},
+			retried: []string{"TestA a", "TestB b"}},
+		"only one of two packages is excused": {outcomes: []outcome{first(failed("a", "TestA"), later)}, strains: []strain{during}, want: 1},
+		"a package doesn't compile":           {outcomes: []outcome{{code: 2}}, strains: []strain{during}, want: 2},
+		"a package fails without a test":      {outcomes: []outcome{first(failed("a"))}, strains: []strain{during}, want: 1},
+		"a person interrupts it":              {outcomes: []outcome{{code: 1, failed: []failure{failed("a", "TestA")}}}, strains: []strain{during}, want: 1},
+		"too many tests fail":                 {outcomes: []outcome{first(failed("a", "TestA", "TestB", "TestC", "TestD"))}, strains: []strain{during}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var runs [][]string
@@ -51,15 +55,20 @@ func TestWhatIsPlayedAgain(t *testing.T) {
 			for _, one := range c.strains {
 				seen.add(one)
 			}
-			if got := play(io.Discard, []string{"-v"}, []string{"./..."}, test, func() strains { return seen }); got != c.want {
-				t.Errorf("it ends with %d, want %d", got, c.want)
+			var out strings.Builder
+			if got := run(&out, []string{"-v"}, []string{"./..."}, test, func() strains { return seen }); got != c.want {
+				t.Errorf("the exit code is %d, want %d", got, c.want)
 			}
-			want := [][]string{{"-v", "./..."}, {"-v", "-p", "1"}}
-			for _, failed := range c.outcomes[0].failed {
-				want[1] = append(want[1], failed.name)
+			want := [][]string{{"-v", "./..."}}
+			for _, retried := range c.retried {
+				name, pkg, _ := strings.Cut(retried, " ")
+				want = append(want, []string{"-v", "-p", "1", "-run", "^" + name + "$", pkg})
+				if listed := "again: retried " + name + " of " + pkg; !strings.Contains(out.String(), listed) {
+					t.Errorf("the end doesn't list %q:\n%s", listed, out.String())
+				}
 			}
-			if !slices.EqualFunc(runs, want[:len(c.outcomes)], slices.Equal) {
-				t.Errorf("it runs %q, want %q", runs, want[:len(c.outcomes)])
+			if !slices.EqualFunc(runs, want, slices.Equal) {
+				t.Errorf("it runs %q, want %q", runs, want)
 			}
 		})
 	}
@@ -77,7 +86,7 @@ func TestStrainsThatExcuseNothing(t *testing.T) {
 func TestFailedPackagesAreRead(t *testing.T) {
 	const ran = "ok  \texample.com/a\t0.1s\n--- FAIL: TestB (0.00s)\nFAIL\nFAIL\texample.com/b\t0.2s\nFAIL\texample.com/c\t61.500s\nFAIL\n"
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	b := failure{name: "example.com/b", began: now.Add(-200 * time.Millisecond), ended: now}
+	b := failure{name: "example.com/b", began: now.Add(-200 * time.Millisecond), ended: now, tests: []string{"TestB"}}
 	c := failure{name: "example.com/c", began: now.Add(-61500 * time.Millisecond), ended: now}
 	for text, want := range map[string]struct {
 		failed []failure
@@ -86,10 +95,16 @@ func TestFailedPackagesAreRead(t *testing.T) {
 		ran: {failed: []failure{b, c}, built: true},
 		ran + "FAIL\texample.com/d [build failed]\n": {failed: []failure{b, c, {name: "example.com/d [build failed]", began: now, ended: now}}},
 		"ok  \texample.com/a\t0.1s\nno end of line":  {built: true},
+		"--- FAIL: TestD (0.1s)\n    --- FAIL: TestD/e (0.1s)\n--- FAIL: TestF (0s)\nFAIL\texample.com/d\t0.2s\n": {
+			failed: []failure{{name: "example.com/d", began: b.began, ended: now, tests: []string{"TestD", "TestF"}}}, built: true,
+		},
+		"--- FAIL: TestD (0.1s)\npanic: test timed out\nFAIL\texample.com/d\t0.2s\n": {
+			failed: []failure{{name: "example.com/d", began: b.began, ended: now}}, built: true,
+		},
 	} {
 		var out strings.Builder
 		got := read(&out, strings.NewReader(text), func() time.Time { return now })
-		if !slices.Equal(got.failed, want.failed) || got.built != want.built {
+		if !reflect.DeepEqual(got.failed, want.failed) || got.built != want.built {
 			t.Errorf("of %q: %v, %t; want %v, %t", text, got.failed, got.built, want.failed, want.built)
 		}
 		if out.String() != text {
@@ -123,19 +138,19 @@ FAIL	example.com/d	0.3s
 		t.Errorf("it tells:\n%s\nand should tell:\n%s", text, want)
 	}
 	var out strings.Builder
-	test := func(io.Writer, []string) outcome { return outcome{code: 1, whole: true, gist: got} }
-	if play(&out, nil, []string{"./..."}, test, func() strains { return strains{} }); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
+	test := func(io.Writer, []string) outcome { return outcome{code: 1, complete: true, gist: got} }
+	if run(&out, nil, []string{"./..."}, test, func() strains { return strains{} }); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
 		t.Errorf("it ends with:\n%s", out.String())
 	}
 }
 
 func TestWhatIsShortIsShort(t *testing.T) {
-	long := "    a_test.go:1: " + strings.Repeat("é", width) + "\n"
-	got := read(io.Discard, strings.NewReader(strings.Repeat(long, 3*short)+"FAIL\tx\t1s\n"+long), time.Now).gist
-	if len(got) != short+2 {
-		t.Errorf("it tells %d lines of %d", len(got), 3*short+2)
+	long := "    a_test.go:1: " + strings.Repeat("é", gistWidth) + "\n"
+	got := read(io.Discard, strings.NewReader(strings.Repeat(long, 3*gistLines)+"FAIL\tx\t1s\n"+long), time.Now).gist
+	if len(got) != gistLines+2 {
+		t.Errorf("it tells %d lines of %d", len(got), 3*gistLines+2)
 	}
-	if line := got[0]; len(line) > width+4 || !strings.HasSuffix(line, "é...\n") {
+	if line := got[0]; len(line) > gistWidth+4 || !strings.HasSuffix(line, "é...\n") {
 		t.Errorf("a line of %d bytes is told as %q", len(long), line)
 	}
 }

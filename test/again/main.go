@@ -1,35 +1,26 @@
-// Command again runs `go test`, and what failed once more if the machine had no time for it:
+// Command again runs `go test`, and retries single tests that failed while the machine stood still:
 //
 //	again [FLAGS OF GO TEST] -- PACKAGES
 //
-// Tests here wait for things to happen, and say nothing of how long that takes. Kubernetes does: probes, leases and calls of
-// webhooks are given up after some seconds, and what a test then sees is true, and no fault of what is tested. So the machine is
-// watched: packages that fail, each while it stood still or its host took it away, are played again, one after the other, and have to
-// pass. If one fails on a machine that had time, that's that. What failed is told once more at the end, in short: the logs of
-// clusters are long.
+// Tests in test/ set no time limits of their own. Kubernetes does: it gives up probes, leases and webhook calls after some
+// seconds. A machine that stands still for that long makes such a test fail, and neither the test nor the product is at fault.
+//
+// So again watches the machine. It retries a failed test once, alone, if the machine stood still while the test's package
+// ran. It doesn't retry more than a few tests, nor a package that didn't compile, panicked or timed out. At its end it lists
+// every retry, and repeats in short why tests failed: the logs of clusters are long.
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
-const (
-	// few is how many packages may have failed to be played again: what fails everywhere doesn't need a machine for it.
-	few = 3
-	// short is how many lines are told once more of a package, and width how much of each.
-	short, width = 60, 400
-)
+// mostRetries bounds the retried tests: a slow machine doesn't explain more failures than that.
+const mostRetries = 3
 
 func main() {
 	flags, packages, found := cut(os.Args[1:])
@@ -37,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: again [FLAGS OF GO TEST] -- PACKAGES")
 		os.Exit(2)
 	}
-	os.Exit(play(os.Stdout, flags, packages, goTest, watch()))
+	os.Exit(run(os.Stdout, flags, packages, goTest, watch()))
 }
 
 func cut(args []string) (flags, packages []string, found bool) {
@@ -48,131 +39,77 @@ func cut(args []string) (flags, packages []string, found bool) {
 	return args[:i], args[i+1:], true
 }
 
-// failure is a package that failed, and when it was played.
+// failure is a package that failed, when it ran, and its top-level tests that failed.
 type failure struct {
 	name         string
 	began, ended time.Time
+	tests        []string
 }
 
-// outcome is what `go test` came to.
+// outcome is the result of one `go test`.
 type outcome struct {
-	code   int
-	whole  bool // every package was built and played to its end
-	failed []failure
-	gist   []string // the lines that say which tests failed, and why
+	code int
+	// complete is true if every package was built and no signal interrupted the run.
+	complete bool
+	failed   []failure
+	gist     []string // the lines that say which tests failed, and why
 }
 
-// a tester runs `go test`.
+// retry is a test that runs a second time.
+type retry struct {
+	pkg, test string
+	passed    bool
+}
+
+// A tester runs `go test`.
 type tester func(out io.Writer, args []string) outcome
 
-// play returns the code to end with.
-func play(out io.Writer, flags, packages []string, test tester, looked func() strains) int {
-	last := playTwice(out, flags, packages, test, looked)
-	if len(last.gist) > 0 {
-		fmt.Fprintf(out, "again: in short, what failed:\n%s", strings.Join(last.gist, ""))
-	}
-	return last.code
-}
-
-// playTwice returns what the last time came to, if there is more than one.
-func playTwice(out io.Writer, flags, packages []string, test tester, looked func() strains) outcome {
+// run returns the exit code.
+func run(out io.Writer, flags, packages []string, test tester, strainsSoFar func() strains) int {
 	first := test(out, append(slices.Clone(flags), packages...))
-	strains := looked()
-	fmt.Fprintln(out, "again:", strains)
-	if first.code == 0 || !first.whole || len(first.failed) == 0 {
-		return first
+	seen := strainsSoFar()
+	fmt.Fprintln(out, "again:", seen)
+	code, gist := first.code, first.gist
+	retries := choose(out, first, seen)
+	if len(retries) > 0 {
+		code = 0
 	}
-	var names []string
+	for i := range retries {
+		r := &retries[i]
+		second := test(out, append(slices.Clone(flags), "-p", "1", "-run", "^"+r.test+"$", r.pkg))
+		r.passed = second.code == 0
+		code, gist = max(code, second.code), append(gist, second.gist...)
+	}
+	if len(gist) > 0 {
+		fmt.Fprintf(out, "again: in short, what failed:\n%s", strings.Join(gist, ""))
+	}
+	for _, r := range retries {
+		result := "failed a second time"
+		if r.passed {
+			result = "passed the second time"
+		}
+		fmt.Fprintf(out, "again: retried %s of %s: it %s\n", r.test, r.pkg, result)
+	}
+	return code
+}
+
+// choose returns the tests to retry: all that failed, or none.
+func choose(out io.Writer, first outcome, seen strains) []retry {
+	if first.code == 0 || !first.complete {
+		return nil
+	}
+	var retries []retry
 	for _, failed := range first.failed {
-		if !strains.during(failed.began, failed.ended) {
-			return first
+		if len(failed.tests) == 0 || !seen.during(failed.began, failed.ended) {
+			return nil
 		}
-		names = append(names, failed.name)
-	}
-	if len(names) > few {
-		fmt.Fprintf(out, "again: %d packages failed: that isn't the machine's fault alone\n", len(names))
-		return first
-	}
-	fmt.Fprintf(out, "again: that was while these failed, so they are played again, one after the other: %s\n", strings.Join(names, " "))
-	return test(out, append(append(slices.Clone(flags), "-p", "1"), names...))
-}
-
-// goTest isn't whole if somebody interrupted it: go test, who hears that, too, ends what it began.
-func goTest(out io.Writer, args []string) outcome {
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	defer func() { signal.Stop(interrupts); close(interrupts) }()
-	var interrupted atomic.Bool
-	go func() {
-		for range interrupts {
-			interrupted.Store(true)
-		}
-	}()
-
-	cmd := exec.Command("go", append([]string{"test"}, args...)...) //nolint:gosec // the caller's own flags
-	cmd.Stderr = os.Stderr
-	lines, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		fmt.Fprintln(out, "again:", err)
-		return outcome{code: 1}
-	}
-	report := read(out, lines, time.Now)
-	err = cmd.Wait()
-	const someFailed = 1 // any other code says that go test itself came to an end
-	exit := new(exec.ExitError)
-	switch {
-	case err == nil:
-		return outcome{whole: true}
-	case errors.As(err, &exit):
-		return outcome{code: max(exit.ExitCode(), 1), whole: report.built && exit.ExitCode() == someFailed && !interrupted.Load(),
-			failed: report.failed, gist: report.gist}
-	default:
-		fmt.Fprintln(out, "again:", err)
-		return outcome{code: 1}
-	}
-}
-
-// report is what go test printed, as far as it matters here.
-type report struct {
-	failed []failure
-	built  bool // no package is among them that couldn't be played at all
-	gist   []string
-}
-
-// read passes on what go test prints.
-func read(out io.Writer, from io.Reader, now func() time.Time) report {
-	r := report{built: true}
-	saying := regexp.MustCompile(`^\s*(--- FAIL: |panic: |\w+_test\.go:\d+: )`)
-	lines := bufio.NewReader(from)
-	for said := 0; ; {
-		line, err := lines.ReadString('\n')
-		_, _ = io.WriteString(out, line)
-		if saying.MatchString(line) {
-			if said++; said <= short {
-				r.gist = append(r.gist, cutLine(line))
-			}
-		}
-		if rest, is := strings.CutPrefix(line, "FAIL\t"); is {
-			name, took, _ := strings.Cut(strings.TrimSpace(rest), "\t")
-			span, wrong := time.ParseDuration(took)
-			r.built = r.built && wrong == nil
-			r.failed = append(r.failed, failure{name: name, began: now().Add(-span), ended: now()})
-			r.gist = append(r.gist, line)
-			said = 0
-		}
-		if err != nil {
-			return r
+		for _, test := range failed.tests {
+			retries = append(retries, retry{pkg: failed.name, test: test})
 		}
 	}
-}
-
-func cutLine(line string) string {
-	line = strings.TrimSuffix(line, "\n")
-	if len(line) > width {
-		line = strings.ToValidUTF8(line[:width], "") + "..."
+	if len(retries) > mostRetries {
+		fmt.Fprintf(out, "again: %d tests failed: a slow machine doesn't explain that, so none is retried\n", len(retries))
+		return nil
 	}
-	return line + "\n"
+	return retries
 }
