@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
@@ -44,7 +45,7 @@ func testFlows(t *testing.T, w *world) {
 		for _, count := range counts {
 			if count.Stream.Name == name {
 				asked += count.Asked
-				lost, _ := check(t, []packets.Count{count}, ended, 0)
+				lost := check(t, []packets.Count{count}, ended, new(cluster.Allowances))
 				moved += lost
 			}
 		}

@@ -5,29 +5,54 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
-// NoRoute ends the error of who asks where nobody is: what a connection comes to that kube-proxy's rules let pass.
+// NoRoute ends the error of a connection to an address that no host has. A connection that kube-proxy's rules let pass gets it.
 const NoRoute = "connect: no route to host"
 
-// PassedBy counts new connections to ports of load balancers that went through the control plane's machine as they came: kube-proxy's
-// rules should have sent each of them to a pod. What they refuse, for want of a backend, isn't among them: it gets no further.
+// PassedBy lists new connections to ports of load balancers that left the control plane's machine untranslated. kube-proxy's rules
+// should have sent each of them to a pod. Connections that the rules refuse, for want of a backend, aren't among them.
 type PassedBy struct {
 	cluster *Cluster
 	table   string
-	taken   int
+	seen    map[string]bool
 }
 
-// CountPassedBy begins to count those to some ports, whichever load balancer's.
+// Allowances are the times at which connections passed kube-proxy's rules. Each excuses one lost connection of that time.
+type Allowances []time.Time
+
+const (
+	// synRetries is the time within which the kernel sends a connection's first packet again: after one second, and after three.
+	synRetries = 3 * time.Second
+	// coarse is how far the time of an allowance may be off: nft tells it in whole seconds.
+	coarse = 1500 * time.Millisecond
+)
+
+// Excuse uses up an allowance for a connection that was begun at that time. It returns false if there is none: an allowance expires
+// with the last packet that a connection may have sent when it passed.
+func (a *Allowances) Excuse(began time.Time) bool {
+	i := slices.IndexFunc(*a, func(passed time.Time) bool {
+		return passed.After(began.Add(-coarse)) && passed.Before(began.Add(synRetries+coarse))
+	})
+	if i < 0 {
+		return false
+	}
+	*a = slices.Delete(*a, i, i+1)
+	return true
+}
+
+// CountPassedBy begins to list those to some ports, on the address of any load balancer.
 func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy, error) {
-	p := &PassedBy{cluster: c, table: "passed_" + strings.ToLower(rand.Text())}
+	p := &PassedBy{cluster: c, table: "passed_" + strings.ToLower(rand.Text()), seen: map[string]bool{}}
 	var script strings.Builder
 	fmt.Fprintf(&script, "add table inet %s\nadd chain inet %[1]s forward { type filter hook forward priority 20; }\n", p.table)
 	for _, family := range [...]struct{ name, kind, header, pool string }{
 		{"v4", "ipv4_addr", "ip", poolIPv4}, {"v6", "ipv6_addr", "ip6", poolIPv6},
 	} {
-		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic; size 65535; }\n",
+		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic, timeout; timeout 1h; size 65535; }\n",
 			p.table, family.name, family.kind)
 		fmt.Fprintf(&script, "add rule inet %s forward %s daddr %s tcp dport { %s } ct state new "+
 			"add @%s { %[2]s saddr . tcp sport . tcp dport }\n",
@@ -37,32 +62,57 @@ func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy
 	return p, err
 }
 
-// Take returns how many there were since the last time. What is sent anew isn't counted again.
-func (p *PassedBy) Take(ctx context.Context) (int, error) {
-	total := 0
+// Take returns those since the last call. A packet that is sent again isn't listed again.
+func (p *PassedBy) Take(ctx context.Context) (Allowances, error) {
+	var passed Allowances
 	for _, family := range [...]string{"v4", "v6"} {
 		said, err := p.nft(ctx, fmt.Sprintf("--json list set inet %s %s", p.table, family), "")
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		var list struct {
-			Nftables []struct {
-				Set struct{ Elem []json.RawMessage }
+		now := time.Now()
+		elements, err := parseElements(said)
+		if err != nil {
+			return nil, err
+		}
+		for _, element := range elements {
+			if key := string(element.Val); !p.seen[key] {
+				p.seen[key] = true
+				passed = append(passed, now.Add(-time.Duration(element.Timeout-element.Expires)*time.Second))
 			}
 		}
-		if err := json.Unmarshal([]byte(said), &list); err != nil {
-			return 0, fmt.Errorf("nft says %q: %w", said, err)
-		}
-		for _, object := range list.Nftables {
-			total += len(object.Set.Elem)
-		}
 	}
-	since := total - p.taken
-	p.taken = total
-	return since, nil
+	return passed, nil
 }
 
-// End takes the count away, if it is there.
+// setElement is a connection in nft's set. Timeout less Expires is its age in seconds.
+type setElement struct {
+	Val              json.RawMessage
+	Timeout, Expires int
+}
+
+func parseElements(said string) ([]setElement, error) {
+	var list struct {
+		Nftables []struct {
+			Set struct{ Elem []struct{ Elem setElement } }
+		}
+	}
+	if err := json.Unmarshal([]byte(said), &list); err != nil {
+		return nil, fmt.Errorf("nft says %q: %w", said, err)
+	}
+	var elements []setElement
+	for _, object := range list.Nftables {
+		for _, element := range object.Set.Elem {
+			if element.Elem.Timeout == 0 {
+				return nil, fmt.Errorf("nft says %q: an element has no timeout", said)
+			}
+			elements = append(elements, element.Elem)
+		}
+	}
+	return elements, nil
+}
+
+// End removes the list, if it is there.
 func (p *PassedBy) End(ctx context.Context) error {
 	_, err := p.nft(ctx, "--file -", "add table inet "+p.table+"\ndelete table inet "+p.table)
 	return err
