@@ -16,10 +16,11 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// hide takes addresses off. It returns how many channels didn't let it, and when to look again. Who didn't before is left alone
-// until it is time to try again: its ports stay that long.
+// hide takes addresses off. It returns how many channels the API server refused, and when to look again. It skips a channel
+// that was refused before, until its pause is over: the plan keeps that channel's ports for as long. Both go by the time at
+// which the pass began: a clock that is set back in between must not make them disagree.
 func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
-	due, again := l.inTurn(p.Mux, unlessWaiting(p.Hide, o.memory.stuck, l.Now()))
+	due, again := l.inTurn(p.Mux, unlessWaiting(p.Hide, o.memory.stuck, o.world.Now))
 	failed := l.patchChannels(ctx, o, due)
 	for key := range failed {
 		o.memory.stuck[key] = o.memory.stuck[key].again(l.Now())
@@ -35,7 +36,7 @@ func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.T
 // show puts addresses on, and tells channels what was decided. One that can't be told is tried again later, and harms
 // nobody else.
 func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
-	due, again := l.inTurn(o.world.Key, unlessWaiting(patches, o.memory.failing, l.Now()))
+	due, again := l.inTurn(o.world.Key, unlessWaiting(patches, o.memory.failing, o.world.Now))
 	failed := l.patchChannels(ctx, o, due)
 	for key := range failed {
 		o.memory.failing[key] = o.memory.failing[key].again(l.Now())
