@@ -158,14 +158,18 @@ func (p *promises) begins(mux types.NamespacedName, process *process) {
 	}
 }
 
-// asked is true if a claim is what its channel asked for when the process last heard of it: a channel that asks again only after
-// that gets its number with the next pass.
+// asked is true if the writing pass knew the channel's wish for this claim. The pass knows the cache as it began, and its own
+// live reads. A channel that asks only later gets its number with the next pass: see begins.
 func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return true
 	}
-	heard := process.heard(claim.Owner.Channel)
-	return heard == nil || p.asksFor(heard, mux, claim)
+	channel := claim.Owner.Channel
+	seen := process.began[mux][channel]
+	if live := process.learnt[channel]; live != nil && (seen == nil || versionOf(live) > versionOf(seen)) {
+		seen = live
+	}
+	return seen == nil || p.asksFor(seen, mux, claim)
 }
 
 // given: what was another channel's a moment ago, in the ledger or on the mux, isn't given.
@@ -282,8 +286,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner == old.Owner && claim.State == plan.Releasing {
 			continue // it was refused, and is let go as it never got there; if it did since, it mustn't leave
 		}
-		if p.sim.Seed >= Policed && !p.told[place{mux, slot, old.MuxName}] {
-			continue
+		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
+			continue // a policy kept this port off the mux, so it was never in use
 		}
 		if p.doubted[mux] && (process == nil || process.knows(old.Owner.Channel) == nil) {
 			continue // it was rebuilt by one who doesn't see that channel yet
