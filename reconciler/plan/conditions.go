@@ -18,8 +18,8 @@ func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, boo
 	switch {
 	case j.carryOn && p.isWaiting(c, j, live):
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze)), true
-	case j.carryOn && j.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue):
-		return condition(kind, true, Waiting, j.message), true
+	case j.carryOn && j.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
+		return condition(kind, false, Waiting, j.message), true // an edit that was refused before keeps its refusal
 	case j.carryOn && live != nil && (live.Reason != string(Waiting) || !p.inForce(c)):
 		return *live, true
 	case j.carryOn && !p.inForce(c):

@@ -77,7 +77,7 @@ func channelState(verdict *plan.Verdict, observed *plan.ObservedChannel, has boo
 		return channelLeaving
 	case verdict.Reason == plan.Disabled:
 		return channelDisabled
-	case verdict.Reason == plan.Waiting && !verdict.Accepted:
+	case verdict.Reason == plan.Waiting && !verdict.Accepted && !verdict.Programmed:
 		return channelWaiting
 	case !verdict.Accepted && has:
 		return channelKeeps
