@@ -140,4 +140,5 @@ func words(err error) string {
 	return text
 }
 
-const maxWords = 300
+// maxWords has room for a refusal by the chart's own policies: its last words name the chart value that helps.
+const maxWords = 600

@@ -22,6 +22,7 @@ import (
 func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
 	due, again := l.inTurn(p.Mux, unlessWaiting(p.Hide, o.memory.stuck, o.world.Now))
 	failed := l.patchChannels(ctx, o, due)
+	l.tellRefused(o, failed, o.memory.stuck)
 	for key := range failed {
 		o.memory.stuck[key] = o.memory.stuck[key].again(l.Now())
 	}
@@ -38,6 +39,7 @@ func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.T
 func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
 	due, again := l.inTurn(o.world.Key, unlessWaiting(patches, o.memory.failing, o.world.Now))
 	failed := l.patchChannels(ctx, o, due)
+	l.tellRefused(o, failed, o.memory.failing)
 	for key := range failed {
 		o.memory.failing[key] = o.memory.failing[key].again(l.Now())
 	}
@@ -102,6 +104,32 @@ func (l *Line) patchChannels(ctx context.Context, o *observed, patches []plan.Ch
 		}
 	}
 	return failed
+}
+
+// tellRefused sends an Event about the mux if the API server refuses the status of channels. before has the channels that
+// failed in earlier passes: no Event repeats them.
+func (l *Line) tellRefused(o *observed, failed map[types.NamespacedName]error, before map[types.NamespacedName]setback) {
+	var fresh []types.NamespacedName
+	for key, err := range failed {
+		if _, known := before[key]; !known && isRefusal(err) {
+			fresh = append(fresh, key)
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	first := slices.MinFunc(fresh, plan.CompareKeys)
+	l.tell(o.service, plan.Event{
+		Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: textStatusRefused(first, len(fresh)-1, failed[first]),
+	})
+}
+
+func textStatusRefused(channel types.NamespacedName, others int, why error) string {
+	more := ""
+	if others > 0 {
+		more = fmt.Sprintf(" and of %d more channels", others)
+	}
+	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, words(why))
 }
 
 func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.ChannelPatch) error {
