@@ -8,11 +8,16 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // farewellPatience is a small part of the 30 s after which Kubernetes kills.
 const farewellPatience = 5 * time.Second
+
+// farewellPause is the time between two attempts to delete the configuration.
+const farewellPause = 200 * time.Millisecond
 
 // farewell takes the webhook's configuration along if the process ends because its namespace is being deleted. The
 // configuration is in no namespace, so it would stay, ask for a webhook that is gone, and have every change of a mux or a
@@ -45,11 +50,28 @@ func (p Process) takeConfigurationAlong(ctx context.Context, log logr.Logger) er
 		return fmt.Errorf("read namespace %s: %w", p.Options.Namespace, err)
 	}
 	name := p.Options.WebhookConfiguration
-	err = set.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := deleteConfiguration(ctx, set, name); err != nil {
 		return fmt.Errorf("delete ValidatingWebhookConfiguration %s: %w", name, err)
 	}
 	log.Info("the namespace is being deleted, and the webhook's configuration went with it", "namespace", p.Options.Namespace,
 		"validatingWebhookConfiguration", name)
 	return nil
+}
+
+// deleteConfiguration retries a refused deletion until ctx ends. The chart's policy refuses it while the namespace lives, and
+// the API server's cache of namespaces may be stale for a moment.
+func deleteConfiguration(ctx context.Context, set kubernetes.Interface, name string) error {
+	var refused error
+	err := wait.PollUntilContextCancel(ctx, farewellPause, true, func(ctx context.Context) (bool, error) {
+		err := set.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsForbidden(err) {
+			refused = err
+			return false, nil
+		}
+		return true, client.IgnoreNotFound(err)
+	})
+	if refused != nil && ctx.Err() != nil {
+		return refused
+	}
+	return err
 }

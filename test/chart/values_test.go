@@ -31,6 +31,7 @@ func TestMistakesAreRefusedWithTheirPath(t *testing.T) {
 		"days":                     {"--set=certs.certManager.duration=90d", []string{"'/certs/certManager/duration'", "'90d'"}},
 		"days of our own":          {"--set=certs.selfManaged.caDuration=365d", []string{"'/certs/selfManaged/caDuration'", "'365d'"}},
 		"a number in env's list":   {"--set-json=env=[{\"name\":\"DRYRUN_MODE\",\"value\":1}]", []string{"'/env/0/value'"}},
+		"a key that is none":       {"--set=restraint.tolerate={a b}", []string{"'/restraint/tolerate/0'", "a b"}},
 		"a prefix too long":        {"--set=api.prefix=" + strings.Repeat("a", 254), []string{"'/api/prefix'"}},
 	} {
 		t.Run(name, func(t *testing.T) { says(t, refused(t, tc.flag), tc.want...) })
@@ -84,6 +85,8 @@ func TestWhatCannotWorkStopsEarly(t *testing.T) {
 			[]string{"certs.selfManaged.renewBefore 2000h", "three quarters of certs.selfManaged.duration 2160h"}},
 		"one of our own that outlives its authority": {[]string{"--set=certs.mode=selfManaged,certs.selfManaged.caDuration=2000h"},
 			[]string{"certs.selfManaged.caDuration 2000h", "no less than certs.selfManaged.duration 2160h"}},
+		"a key of ours that is tolerated": {[]string{"--set=restraint.tolerate={team,svc-mux.nowake.ai/multiplexer}"},
+			[]string{"restraint.tolerate", `"svc-mux.nowake.ai/multiplexer"`}},
 		"strict about nothing": {[]string{"--set=webhook.predictions.strict=true,webhook.predictions.enabled=false"},
 			[]string{"webhook.predictions.enabled=true"}},
 	} {

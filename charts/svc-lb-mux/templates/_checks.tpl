@@ -12,6 +12,7 @@ time, so one that includes this is enough.
 {{- include "svc-mux.checkEnv" . -}}
 {{- include "svc-mux.checkMux" . -}}
 {{- include "svc-mux.checkTimes" . -}}
+{{- include "svc-mux.checkTolerated" . -}}
 {{- if and .Values.webhook.predictions.strict (not .Values.webhook.predictions.enabled) -}}
 {{- fail "webhook.predictions.strict denies what predictions find, and those are off: set webhook.predictions.enabled=true too" -}}
 {{- end -}}
@@ -61,5 +62,14 @@ renders so too, hands the APIs of its cluster in.
 {{- $given := include "svc-mux.envValue" (dict "context" . "name" "API_PREFIX") -}}
 {{- if and $given (ne $given .Values.api.prefix) -}}
 {{- fail (printf "env has API_PREFIX %q, and api.prefix is %q: set api.prefix=%s and leave API_PREFIX out, so that the webhook knows it too" $given .Values.api.prefix $given) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A token that may write the annotation multiplexer may make a mux of any Service. */ -}}
+{{- define "svc-mux.checkTolerated" -}}
+{{- range (.Values.restraint).tolerate -}}
+{{- if hasPrefix (printf "%s/" $.Values.api.prefix) . -}}
+{{- fail (printf "restraint.tolerate has %q, a key of api.prefix: a stolen token could make a mux of any Service with such keys. Name keys of others alone" .) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

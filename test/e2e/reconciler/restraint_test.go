@@ -17,7 +17,7 @@ import (
 
 // restrain has every reconciler be the chart's ServiceAccount, which may do anything by its roles, and nothing but what
 // is a reconciler's by the chart's policies: so what the suite has it do, they must let through. The cluster needs Helm.
-func (w *world) restrain(t *testing.T) {
+func (w *world) restrain(t *testing.T, values ...string) {
 	t.Helper()
 	const release = "svc-mux"
 	w.Apply(t, `
@@ -27,7 +27,7 @@ metadata: {name: reconciler-may-do-anything}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, namespace: `+muxNamespace+`, name: `+release+`}]
 ---
-`+w.render(t, release, nil, "reconciler-policy.yaml"))
+`+w.render(t, release, append(values, "fullnameOverride="+leaseName, "serviceAccount.name="+release), "reconciler-policy.yaml"))
 	w.Config = w.impersonating(release)
 	w.awaitPolicies(t, w.Config)
 }

@@ -130,7 +130,7 @@ func othersAreLeftAlone(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	w.clients.Store("administrator", client)
-	for _, abuses := range []map[string]attempt{serviceAbuses(), sliceAbuses(), ledgerAbuses(), endpointsAbuses(), certificateAbuses()} {
+	for _, abuses := range []map[string]attempt{serviceAbuses(), sliceAbuses(), ledgerAbuses(), endpointsAbuses(), certificateAbuses(), eventAbuses(), leaseAbuses()} {
 		for name, tried := range abuses {
 			tried.as = "administrator"
 			if err := w.send(t.Context(), tried); err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {

@@ -28,16 +28,19 @@ const (
 	narrow = "svc-mux-narrow"
 	// keeper keeps the webhook's certificate itself.
 	keeper = "svc-mux-keeper"
+	// tolerant lets others change keys of labels and annotations.
+	tolerant = "svc-mux-tolerant"
 )
 
 // releases are the values of each.
 func releases() map[string][]string {
 	return map[string][]string{
-		usual:  nil,
-		wide:   {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
-		legacy: {"backends.legacyEndpoints=true"},
-		narrow: {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
-		keeper: {"certs.mode=selfManaged", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		usual:    nil,
+		wide:     {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		legacy:   {"backends.legacyEndpoints=true"},
+		narrow:   {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		tolerant: {"restraint.tolerate={team,app.kubernetes.io/part-of,policies.kyverno.io/last-applied-patches}"},
+		keeper:   {"certs.mode=selfManaged", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
 	}
 }
 
@@ -50,8 +53,11 @@ func TestRestraint(t *testing.T) {
 	t.Run("ConfigMaps", func(t *testing.T) { w.try(t, ledgerAbuses(), ledgerUses()) })
 	t.Run("Endpoints", func(t *testing.T) { w.try(t, endpointsAbuses(), endpointsUses()) })
 	t.Run("what the certificate needs", func(t *testing.T) { w.try(t, certificateAbuses(), certificateUses(t, w)) })
+	t.Run("Events", func(t *testing.T) { w.try(t, eventAbuses(), eventUses()) })
+	t.Run("Leases", func(t *testing.T) { w.try(t, leaseAbuses(), leaseUses()) })
 	t.Run("the largest objects", func(t *testing.T) { w.try(t, nil, hugeUses(t, w)) })
 	t.Run("everybody else is left alone", func(t *testing.T) { othersAreLeftAlone(t, w) })
+	t.Run("the configuration goes with its namespace", func(t *testing.T) { farewell(t, w) })
 	t.Run("no expression cost too much", func(t *testing.T) { neverFailed(t, w) })
 }
 
@@ -84,5 +90,6 @@ func probes() []attempt {
 		{do: "DELETE /apis/discovery.k8s.io/v1/namespaces/" + namespace + "/endpointslices/theirs"},
 		{do: "DELETE /api/v1/namespaces/" + namespace + "/configmaps/settings"},
 		{do: "PATCH /api/v1/namespaces/" + namespace + "/endpoints/theirs", body: `{metadata: {labels: {a: b}}}`},
+		{do: "PATCH /api/v1/namespaces/team/events/web.theirs", body: `{message: mine}`},
 	}
 }

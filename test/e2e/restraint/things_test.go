@@ -180,6 +180,37 @@ webhooks: []
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
+metadata: {name: ` + wide + `.` + namespace + `}
+webhooks: []
+---
+apiVersion: v1
+kind: Event
+metadata: {name: web.ours, namespace: team}
+involvedObject: {apiVersion: v1, kind: Service, name: web, namespace: team}
+reason: MuxPortConflict
+type: Warning
+source: {component: svc-lb-mux}
+reportingComponent: svc-lb-mux
+---
+apiVersion: v1
+kind: Event
+metadata: {name: web.theirs, namespace: team}
+involvedObject: {apiVersion: v1, kind: Service, name: web, namespace: team}
+reason: SyncLoadBalancerFailed
+type: Warning
+source: {component: service-controller}
+reportingComponent: service-controller
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: ` + wide + `, namespace: ` + namespace + `}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: theirs, namespace: ` + namespace + `}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
 metadata: {name: ` + keeper + `.` + namespace + `}
 webhooks:
 - name: change.services.` + prefix + `
