@@ -113,28 +113,22 @@ func lowered(s string) string {
 	return string(bytes)
 }
 
-// glob is true if text is what pattern says, where * stands for any run of bytes, also none. It keeps the last star
-// and comes back to it: enough, because an earlier star can never do better than the last one.
+// glob returns true if the text matches the pattern, in which a star stands for any run of bytes, also none. It takes
+// the first place where the text between two stars fits: a later place leaves less for the rest. So the cost grows with
+// the lengths, not with their product.
 func glob(pattern, text string) bool {
-	p, t := 0, 0
-	star, resume := -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, resume = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			resume++
-			p, t = star+1, resume
-		default:
-			return false
+	part, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, part)
+	for ok {
+		part, next, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(text, part)
 		}
+		_, text, ok = strings.Cut(text, part)
+		rest = next
 	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
+	return false
 }

@@ -16,13 +16,6 @@ type Hostnames struct {
 // AllHostnames allows every name.
 func AllHostnames() Hostnames { return Hostnames{patterns: []string{"*"}} }
 
-// Allows is true if a channel of the namespace may gather the name.
-func (a Hostnames) Allows(hostname, namespace string) bool {
-	return slices.ContainsFunc(a.patterns, func(pattern string) bool {
-		return pattern == "*" || hostnameMatches(pattern, hostname, namespace)
-	})
-}
-
 // Equal is true if both were written alike, order aside.
 func (a Hostnames) Equal(b Hostnames) bool { return slices.Equal(a.patterns, b.patterns) }
 
@@ -31,29 +24,6 @@ func (a Hostnames) String() string { return strings.Join(a.patterns, ",") }
 
 // Brief is String for a sentence: bounded, however many names are allowed.
 func (a Hostnames) Brief() string { return brief(a.patterns, len(a.patterns)) }
-
-// hostnameMatches goes label by label, so that a star never spans a dot.
-//
-// A wildcard record answers for every name below it that has no record of its own. So *.example.com, as a pattern,
-// allows app.example.com but not the name *.example.com, which would catch the names of others; a pattern whose
-// domain belongs to the namespace, such as *.{namespace}.example.com, allows its wildcard too.
-func hostnameMatches(pattern, hostname, namespace string) bool {
-	if domain, wild := strings.CutPrefix(hostname, "*."); wild {
-		owned, star := strings.CutPrefix(pattern, "*.")
-		return star && strings.Contains(owned, namespacePlaceholder) && hostnameMatches(owned, domain, namespace)
-	}
-	for {
-		label, restOfPattern, more := strings.Cut(pattern, ".")
-		text, restOfName, moreText := strings.Cut(hostname, ".")
-		if more != moreText || !glob(strings.ReplaceAll(label, namespacePlaceholder, namespace), text) {
-			return false
-		}
-		if !more {
-			return true
-		}
-		pattern, hostname = restOfPattern, restOfName
-	}
-}
 
 // parseHostnamePatterns reads "*.{namespace}.example.com,www.example.com".
 func parseHostnamePatterns(n *note) Hostnames {

@@ -37,7 +37,7 @@ func TestHostnamesAllows(t *testing.T) {
 			if len(found.Problems) > 0 {
 				t.Fatal(found.Problems)
 			}
-			if got := allowed.Allows(c.hostname, "team"); got != c.want {
+			if got := allowed.In("team").Allows(c.hostname); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})

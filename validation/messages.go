@@ -100,6 +100,19 @@ func textTooManyHostnames(count int) string {
 		count, MaxHostnames)
 }
 
+func textTooManyRanges(count int) string {
+	return fmt.Sprintf("%d ranges are too many, a mux may have %d: join neighbours, such as 20000-20099", count, MaxEntries)
+}
+
+func textTooManyNamespaces(count int) string {
+	return fmt.Sprintf("%d entries are too many, a mux may have %d: name several namespaces at once, such as team-*", count, MaxEntries)
+}
+
+func textTooManyPatterns(count int) string {
+	return fmt.Sprintf("%d patterns are too many, a mux may have %d: allow several names at once, such as *.{namespace}.example.com",
+		count, MaxEntries)
+}
+
 func textEmpty() string {
 	return "is empty: give it a value, or take the annotation away"
 }

@@ -134,7 +134,7 @@ func FuzzHostnamePatterns(f *testing.F) {
 		for _, pattern := range allowed.patterns {
 			want = want || plainHostnameMatch(pattern, hostname, namespace)
 		}
-		if allowed.Allows(hostname, namespace) != want {
+		if allowed.In(namespace).Allows(hostname) != want {
 			t.Fatalf("%q allows %q of %q: the reference says %v", value, hostname, namespace, want)
 		}
 	})

@@ -73,7 +73,7 @@ func TestMuxDefaults(t *testing.T) {
 	}
 	switch {
 	case got.Auto.Len() != 0, got.Explicit.Len() != MaxPort, got.Cap != (Cap{Ports: DefaultMaxPorts}),
-		got.CapPerNamespace != 0, !got.Namespaces.Allows("anyone"), !got.Hostnames.Allows("any.example.com", "x"),
+		got.CapPerNamespace != 0, !got.Namespaces.Allows("anyone"), !got.Hostnames.In("x").Allows("any.example.com"),
 		got.Protocols != (ProtocolPolicy{Allowed: TCP | UDP | SCTP}), got.Ledger != "edge-port-allocations",
 		got.Grace != 0, got.Placeholder != PlaceholderUsual, got.Generation != 0, got.Disabled:
 		t.Errorf("got %+v", got)

@@ -38,10 +38,12 @@ func (s settings) get(key, name string, reason Reason) (*note, bool) {
 
 func (s settings) ranges(mux *Mux) {
 	if n, set := s.get(s.keys.PortRange, portRange, InvalidPortRange); set {
+		n.bound(textTooManyRanges)
 		mux.Auto = parsePortRanges(n)
 	}
 	mux.Explicit = AllPorts()
 	if n, set := s.get(s.keys.ExplicitRange, explicitRange, InvalidExplicitRange); set {
+		n.bound(textTooManyRanges)
 		mux.Explicit = parsePortRanges(n)
 	}
 }
@@ -60,10 +62,12 @@ func (s settings) caps(mux *Mux) {
 func (s settings) who(mux *Mux) {
 	mux.Namespaces = AllNamespaces()
 	if n, set := s.get(s.keys.AllowedNamespaces, allowedNamespaces, InvalidAllowedNamespaces); set {
+		n.bound(textTooManyNamespaces)
 		mux.Namespaces = parseNamespaces(s.svc.Namespace, n)
 	}
 	mux.Hostnames = AllHostnames()
 	if n, set := s.get(s.keys.AllowedHostnames, allowedHostnames, InvalidAllowedHostnames); set {
+		n.bound(textTooManyPatterns)
 		mux.Hostnames = parseHostnamePatterns(n)
 	}
 	mux.Protocols = mux.Provider.protocols()

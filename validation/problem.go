@@ -33,7 +33,20 @@ func (p Problem) identity() identity { return identity{p.Reason, p.Port, p.Value
 // Findings is all there is to say about a Service, sorted by field.
 type Findings struct {
 	Problems []Problem // each is a reason to deny
+	// Excesses are reasons to deny a change too. They freeze nothing: what has more entries than allowed works with all of
+	// them, because it may be older than the limit.
+	Excesses []Problem
 	Warnings []Problem
+}
+
+// denials returns all reasons to deny, sorted by field.
+func (f *Findings) denials() []Problem {
+	if len(f.Excesses) == 0 {
+		return f.Problems
+	}
+	all := slices.Concat(f.Problems, f.Excesses)
+	sortByField(all)
+	return all
 }
 
 func (f *Findings) problem(reason Reason, path, port, value, text string) {
@@ -46,6 +59,7 @@ func (f *Findings) warn(reason Reason, path, port, value, text string) {
 
 func (f *Findings) sort() {
 	sortByField(f.Problems)
+	sortByField(f.Excesses)
 	sortByField(f.Warnings)
 }
 
@@ -101,6 +115,18 @@ func (n *note) problem(port, value, text string) {
 	}
 	n.count++
 	n.to.problem(n.reason, annotationField(n.key), port, value, n.name+": "+text)
+}
+
+// bound reports a list with more than MaxEntries entries. The problem has no value: a longer or shorter list is no news
+// to the ratchet.
+func (n *note) bound(text func(count int) string) {
+	count := 0
+	for range entries(n.value) {
+		count++
+	}
+	if count > MaxEntries {
+		n.to.Excesses = append(n.to.Excesses, Problem{n.reason, annotationField(n.key), "", "", n.name + ": " + text(count)})
+	}
 }
 
 func (n *note) warn(reason Reason, port, value, text string) {

@@ -32,8 +32,7 @@ func ratchet(old, new []Problem) (news, known []Problem) {
 // come once, with their number.
 func (l Language) Check(svc *corev1.Service) Findings {
 	found := l.check(svc, l.Classify(svc))
-	found.Problems = told(found.Problems)
-	return found
+	return Findings{Problems: told(found.denials()), Warnings: found.Warnings}
 }
 
 // check judges a Service in the given roles, and only those.
@@ -92,10 +91,10 @@ func (l Language) Review(old, new *corev1.Service) Verdict {
 		return Verdict{}
 	}
 	found := l.check(new, kind)
-	denied, tolerated := found.Problems, []Problem(nil)
+	denied, tolerated := found.denials(), []Problem(nil)
 	if old != nil && len(denied) > 0 {
 		before := l.check(old, l.Classify(old)&kind)
-		denied, tolerated = ratchet(before.Problems, denied)
+		denied, tolerated = ratchet(before.denials(), denied)
 	}
 	return Verdict{Kind: kind, Denied: told(denied), Tolerated: told(tolerated), Warnings: found.Warnings}
 }
