@@ -121,6 +121,9 @@ func (l Language) channelPorts(svc *corev1.Service, found *Findings) []ChannelPo
 		channel[i] = channelPort(&svc.Spec.Ports[i])
 	}
 	index := checkPorts(svc, IsChannel, found)
+	if count := len(channel); count > MaxChannelPorts {
+		found.exceeds(InvalidPort, "spec.ports", textTooManyPorts(count))
+	}
 	n, set := l.note(svc, l.keys.ExternalPorts, externalPorts, InvalidPortMapping, found)
 	if set {
 		parseExternalPorts(&n, channel, index)

@@ -6,6 +6,8 @@ const (
 	MinPort, MaxPort = 1, 65535
 	// MaxHostnames is how many DNS names one channel may have gathered.
 	MaxHostnames = 64
+	// MaxChannelPorts is how many ports one channel may have.
+	MaxChannelPorts = 1000
 	// MaxEntries is how many entries a list on a mux may have: ranges, namespaces, patterns of DNS names.
 	MaxEntries = 256
 	// DefaultMaxPorts caps a mux of an unknown provider that names no cap of its own.

@@ -100,6 +100,10 @@ func textTooManyHostnames(count int) string {
 		count, MaxHostnames)
 }
 
+func textTooManyPorts(count int) string {
+	return fmt.Sprintf("spec.ports: %d ports are too many, a channel may have %d: spread them over several channels", count, MaxChannelPorts)
+}
+
 func textTooManyRanges(count int) string {
 	return fmt.Sprintf("%d ranges are too many, a mux may have %d: join neighbours, such as 20000-20099", count, MaxEntries)
 }

@@ -53,6 +53,11 @@ func (f *Findings) problem(reason Reason, path, port, value, text string) {
 	f.Problems = append(f.Problems, Problem{reason, path, port, value, text})
 }
 
+// exceeds adds a list that is too long. It has no value: a longer or shorter list is no news to the ratchet.
+func (f *Findings) exceeds(reason Reason, path, text string) {
+	f.Excesses = append(f.Excesses, Problem{Reason: reason, Field: path, Message: text})
+}
+
 func (f *Findings) warn(reason Reason, path, port, value, text string) {
 	f.Warnings = append(f.Warnings, Problem{reason, path, port, value, text})
 }
@@ -117,15 +122,14 @@ func (n *note) problem(port, value, text string) {
 	n.to.problem(n.reason, annotationField(n.key), port, value, n.name+": "+text)
 }
 
-// bound reports a list with more than MaxEntries entries. The problem has no value: a longer or shorter list is no news
-// to the ratchet.
+// bound reports a list with more than MaxEntries entries.
 func (n *note) bound(text func(count int) string) {
 	count := 0
 	for range entries(n.value) {
 		count++
 	}
 	if count > MaxEntries {
-		n.to.Excesses = append(n.to.Excesses, Problem{n.reason, annotationField(n.key), "", "", n.name + ": " + text(count)})
+		n.to.exceeds(n.reason, annotationField(n.key), n.name+": "+text(count))
 	}
 }
 

@@ -44,6 +44,7 @@ func (l Language) check(svc *corev1.Service, roles Kind) Findings {
 	if roles.Channel() {
 		_, more := l.ParseChannel(svc)
 		found.Problems = append(found.Problems, unsaid(found.Problems, more.Problems)...)
+		found.Excesses = append(found.Excesses, more.Excesses...)
 		found.Warnings = append(found.Warnings, unsaid(found.Warnings, more.Warnings)...)
 		found.sort()
 	}

@@ -101,7 +101,7 @@ func (g *gathering) ask(c *member, name string) {
 	case holder != "":
 		g.deny(c, MuxExternalDNSAnnotationConflict, denial{name: name, holder: holder})
 		return
-	case !had && !g.w.Mux.Hostnames.Allows(name, namespace):
+	case !had && !g.w.Mux.Hostnames.In(namespace).Allows(name):
 		g.deny(c, HostnameNotAllowed, denial{name: name})
 		return
 	case g.bytes+len(name)+1 > maxHostnamesBytes:
