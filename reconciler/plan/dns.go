@@ -13,6 +13,11 @@ import (
 // there twice, topology and channels have 64 KiB (see notes.go), and the mux's owner has annotations too.
 const maxHostnamesBytes = 64 << 10
 
+// maxHostnamesAsked bounds how many names of one namespace are compared with allowed-hostnames. Without it, a namespace with
+// thousands of channels would make each pass as long as it likes by asking for names that aren't allowed. Names that a
+// namespace has count first, and stay.
+const maxHostnamesAsked = 4096
+
 // dns is what external-dns is to be told.
 type dns struct {
 	ours    validation.ExternalDNS // what we say
@@ -31,7 +36,7 @@ func (p *pass) gatherNames() {
 		}
 	}
 	asking = byAge(asking)
-	g := &gathering{pass: p, before: map[string]string{}, holders: map[string]string{}}
+	g := &gathering{pass: p, before: map[string]string{}, holders: map[string]string{}, asked: map[string]int{}}
 	for _, holder := range p.w.Ledger.Ledger.Hostnames {
 		g.before[holder.Hostname] = holder.Namespace
 	}
@@ -57,6 +62,7 @@ type gathering struct {
 	before  map[string]string // who had a name
 	holders map[string]string // who has it
 	bytes   int
+	asked   map[string]int // how many names, by namespace
 }
 
 // askAll asks for all names: first for those that a namespace had, then for the others. What a channel with problems asks
@@ -96,12 +102,16 @@ func (p *pass) ownersNames() []string {
 func (g *gathering) ask(c *member, name string) {
 	namespace := c.Key.Namespace
 	had := g.before[name] == namespace
+	g.asked[namespace]++
 	switch holder := g.holders[name]; {
 	case holder == namespace:
 	case holder != "":
 		g.deny(c, MuxExternalDNSAnnotationConflict, denial{name: name, holder: holder})
 		return
-	case !had && !g.w.Mux.Hostnames.In(namespace).Allows(name):
+	case !had && g.asked[namespace] > maxHostnamesAsked:
+		g.deny(c, HostnameNotAllowed, denial{name: name, unread: true})
+		return
+	case !had && !g.allowed.hostname(name, namespace):
 		g.deny(c, HostnameNotAllowed, denial{name: name})
 		return
 	case g.bytes+len(name)+1 > maxHostnamesBytes:

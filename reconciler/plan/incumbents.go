@@ -117,7 +117,7 @@ func (p *pass) mayHaveAny(c *member) bool {
 		j.reason, j.message = NotAccepted, textDeleting()
 		p.releaseAll(c.claims)
 		return false
-	case !p.w.Mux.Namespaces.Allows(c.Key.Namespace):
+	case !p.allowed.namespace(c.Key.Namespace):
 		j.reason, j.message = NamespaceNotAllowed, textNamespace(p.w.Mux, c.Key.Namespace)
 		p.releaseAll(c.claims)
 		return false

@@ -40,6 +40,7 @@ type denial struct {
 	name   string
 	holder string // the namespace that has it, if one does
 	full   bool   // there is no room for more
+	unread bool   // its namespace asks for too many names
 }
 
 func (p *pass) textOf(n note) string {
@@ -48,6 +49,8 @@ func (p *pass) textOf(n note) string {
 		return n.message
 	case n.denied.holder != "":
 		return textHostnameTaken(n.denied.name, n.denied.holder)
+	case n.denied.unread:
+		return textTooManyHostnames(n.denied.name)
 	case n.denied.full:
 		return textHostnamesFull(n.denied.name)
 	}

@@ -158,6 +158,11 @@ func textHostnameTaken(name, holder string) string {
 	return fmt.Sprintf("%s isn't gathered: namespace %s has it: take another name, or wait until no channel there asks for it", name, holder)
 }
 
+func textTooManyHostnames(name string) string {
+	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d names on the mux: ask for fewer, or use another mux",
+		name, maxHostnamesAsked)
+}
+
 func textHostnamesFull(name string) string {
 	return fmt.Sprintf("%s isn't gathered: the mux has as many names as fit into an annotation: take others off, or use another mux", name)
 }

@@ -75,7 +75,7 @@ func (p *pass) admit(c *member) *grant {
 	switch {
 	case c.Deleting:
 		j.reason, j.message = NotAccepted, textDeleting()
-	case !p.w.Mux.Namespaces.Allows(c.Key.Namespace):
+	case !p.allowed.namespace(c.Key.Namespace):
 		j.reason, j.message = NamespaceNotAllowed, textNamespace(p.w.Mux, c.Key.Namespace)
 	case len(c.Problems) > 0:
 		j.reason, j.message = problems(c.Problems)

@@ -25,6 +25,7 @@ type pass struct {
 	now      time.Time
 	sorted   []*member // by namespace and name
 	byKey    map[types.NamespacedName]*member
+	allowed  allowed
 	disables bool // some channel is disabled
 	speaks   bool // some channel's port has an appProtocol
 
@@ -65,6 +66,7 @@ func begin(w *World) *pass {
 	p := &pass{
 		w:         w,
 		now:       w.Now.UTC().Truncate(time.Second),
+		allowed:   allowedBy(w.Mux),
 		byKey:     make(map[types.NamespacedName]*member, n),
 		absent:    map[types.NamespacedName][]*Claim{},
 		table:     newTable(len(w.Ledger.Ledger.Claims)),

@@ -11,7 +11,7 @@ import (
 func ReadMux(l validation.Language, svc *corev1.Service, declaresPlaceholder bool) *ObservedMux {
 	mux, found := l.ParseMux(svc)
 	return &ObservedMux{
-		Mux: mux, Problems: found.Problems, Warnings: found.Warnings,
+		Mux: mux, Problems: found.Problems, Excesses: found.Excesses, Warnings: found.Warnings,
 		Address:             svc.Status.LoadBalancer.Ingress,
 		DeclaresPlaceholder: declaresPlaceholder,
 		Leftovers:           l.Leftovers(svc),

@@ -6,7 +6,7 @@ import "nowake.ai/svc-lb-mux/validation"
 // they would by asking, and like a newcomer all or nothing, unless some of their ports are on the mux.
 func (r *rebuilding) takeNotes() {
 	for _, c := range byAge(r.sorted) {
-		if len(c.Problems) > 0 || c.Deleting || !r.w.Mux.Namespaces.Allows(c.Key.Namespace) {
+		if len(c.Problems) > 0 || c.Deleting || !r.allowed.namespace(c.Key.Namespace) {
 			continue
 		}
 		noted, all := r.noted(c)

@@ -18,6 +18,9 @@ func (p *pass) standing(before *established) *Freeze {
 			p.sayOfMux(warning.Reason, warning.Message)
 		}
 	}
+	for _, excess := range mux.Excesses {
+		p.sayOfMux(excess.Reason, excess.Message)
+	}
 	switch {
 	case len(mux.Problems) > 0:
 		reason, message := problems(mux.Problems)

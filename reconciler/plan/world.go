@@ -65,6 +65,7 @@ const (
 type ObservedMux struct {
 	validation.Mux
 	Problems []validation.Problem
+	Excesses []validation.Problem
 	Warnings []validation.Problem
 	// Address is what its provider gave it.
 	Address []corev1.LoadBalancerIngress

@@ -103,10 +103,10 @@ func warningsOf(q *Question, kind validation.Kind) []validation.Problem {
 	switch {
 	case kind.Channel():
 		_, found := q.Language.ParseChannel(q.Service)
-		return found.Warnings
+		return slices.Concat(found.Excesses, found.Warnings)
 	case kind.Mux():
 		_, found := q.Language.ParseMux(q.Service)
-		return found.Warnings
+		return slices.Concat(found.Excesses, found.Warnings)
 	}
 	return q.Language.Typos(q.Service)
 }

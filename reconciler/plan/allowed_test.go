@@ -1,0 +1,96 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// muxThatSays is a mux with annotations of ours.
+func muxThatSays(t *testing.T, settings map[string]string) *plan.ObservedMux {
+	t.Helper()
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name}}
+	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Protocol: corev1.ProtocolTCP, Port: 101}}
+	svc.Annotations = map[string]string{"svc-mux.nowake.ai/multiplexer": "true"}
+	for key, value := range settings {
+		svc.Annotations["svc-mux.nowake.ai/"+key] = value
+	}
+	return plan.ReadMux(english(t), svc, false)
+}
+
+// namesOf makes channels of a namespace that ask for names, 64 each; format takes a number.
+func namesOf(namespace, format string, count int) []plan.ObservedChannel {
+	var channels []plan.ObservedChannel
+	for from := 0; from < count; from += validation.MaxHostnames {
+		c := plan.ObservedChannel{}
+		c.Key, c.Mux = types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("web-%05d", from)}, muxKey
+		number := int32(1000 + len(channels))
+		c.Ports = []validation.ChannelPort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: number,
+			Request: validation.Request{Kind: validation.Own, Number: number}}}
+		for i := from; i < min(from+validation.MaxHostnames, count); i++ {
+			c.Hostnames = append(c.Hostnames, fmt.Sprintf(format, i))
+		}
+		channels = append(channels, c)
+	}
+	return channels
+}
+
+// TestAMuxWithLongerListsThanAllowedWorks: the limit is for newcomers. A mux from before it keeps all of its entries, isn't
+// frozen, and an Event says so.
+func TestAMuxWithLongerListsThanAllowedWorks(t *testing.T) {
+	var hostnames, namespaces strings.Builder
+	for i := range 2 * validation.MaxEntries {
+		fmt.Fprintf(&hostnames, "n%d-*.example.com,", i)
+		fmt.Fprintf(&namespaces, "team-%d,", i)
+	}
+	last := 2*validation.MaxEntries - 1
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
+		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": hostnames.String(), "allowed-namespaces": namespaces.String()})}
+	w.Channels = namesOf(fmt.Sprintf("team-%d", last), fmt.Sprintf("n%d-%%d.example.com", last), 2)
+	p := plan.Mux(w)
+	if p.Freeze != nil || !p.Verdicts[0].Accepted || p.Verdicts[0].Reason != plan.Accepted {
+		t.Fatalf("freeze %v, verdict %+v", p.Freeze, p.Verdicts[0])
+	}
+	for _, reason := range []validation.Reason{validation.InvalidAllowedHostnames, validation.InvalidAllowedNamespaces} {
+		if !slices.ContainsFunc(p.Standing, func(e plan.Event) bool { return e.Reason == reason && e.Object == muxKey }) {
+			t.Errorf("no Event says %s: %v", reason, p.Standing)
+		}
+	}
+}
+
+// TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas: names that are gathered stay when other channels of the namespace ask for
+// more than a pass compares, and other namespaces get theirs.
+func TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas(t *testing.T) {
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
+		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.io"})}
+	w.Channels = namesOf("a", "denied-%d.example.com", 4096)
+	had := namesOf("a", "had-%d.a.io", 1)[0]
+	had.Key.Name, had.Ports[0].Port, had.Ports[0].Request.Number = "zzz", 90, 90
+	late := namesOf("a", "late-%d.a.io", 1)[0]
+	late.Key.Name, late.Ports[0].Port, late.Ports[0].Request.Number = "zzzz", 91, 91
+	other := namesOf("b", "web-%d.b.io", 1)[0]
+	other.Ports[0].Port, other.Ports[0].Request.Number = 92, 92
+	w.Channels = append(w.Channels, had, late, other)
+	w.Ledger.Ledger.Hostnames = []plan.HostnameHolder{{Hostname: "had-0.a.io", Namespace: "a"}}
+	p := plan.Mux(w)
+	got := p.Publish.Annotations[validation.ExternalDNSHostname]
+	if want := "had-0.a.io,web-0.b.io"; got != want {
+		t.Errorf("gathered %q, want %q", got, want)
+	}
+	for _, verdict := range p.Verdicts {
+		if verdict.Channel == late.Key && !strings.Contains(verdict.Message, "ask for more than 4096 names") {
+			t.Errorf("the last one is told %s", verdict.Message)
+		}
+	}
+}
