@@ -46,7 +46,7 @@ type Options struct {
 
 	// Quiet and Longest space the passes over a mux in a burst of changes.
 	Quiet, Longest time.Duration
-	// Writes bounds how many channels of a mux, and how many channels' backends, are written side by side.
+	// Writes bounds how many channels of a mux, and how many channels' backends in a namespace, are written side by side.
 	Writes int
 	// LegacyEndpoints asks for an Endpoints object on each mux.
 	LegacyEndpoints bool
@@ -102,7 +102,7 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	span(&o.RetryPeriod, "retry-period", "`time` between two tries to become it")
 	span(&o.Quiet, "quiet", "`time` without changes that ends a burst: then a mux is written")
 	span(&o.Longest, "longest", "`time` after which it is written though changes keep coming")
-	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side, for channels and for backends each")
+	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side: of the channels of one mux, and of the backends of one namespace")
 	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
 		"write an Endpoints object on each mux too, for readers that know no EndpointSlices")
 	o.AdmissionOptions.addFlags(set)

@@ -154,7 +154,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 	})
 }
 
-// muxesAtOnce is how many muxes are looked after side by side.
+// muxesAtOnce is how many muxes of one namespace are looked after side by side.
 const muxesAtOnce = 4
 
 // outputs are where Events go, and in a dry run everything else too.

@@ -16,12 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// DefaultConcurrency is how many channels are worked on at once.
+// DefaultConcurrency is how many channels of one namespace are worked on at once.
 const DefaultConcurrency = 8
+
+// namespacesAtOnce is how many namespaces may have that many, before another one waits.
+const namespacesAtOnce = 4
 
 // Retries after an error begin and end with these pauses. There is no overall limit: one bad object must not slow down
 // the others.
@@ -53,7 +57,7 @@ type Options struct {
 	Metrics *Metrics
 	// LooksAfter is false for muxes that are another reconciler's: their slices aren't touched. If nil, all are ours.
 	LooksAfter func(mux types.NamespacedName) bool
-	// Concurrency is DefaultConcurrency if 0.
+	// Concurrency is how many channels of one namespace are worked on at once; DefaultConcurrency if 0.
 	Concurrency int
 	// LegacyEndpoints asks for an Endpoints object on each mux, for readers that know no slices.
 	LegacyEndpoints bool
@@ -105,12 +109,17 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	return setupTakeover(mgr, l, options.LegacyEndpoints)
 }
 
-// run registers a controller.
-func run(mgr manager.Manager, name string, r reconcile.Reconciler, workers int, sources ...source.Source) error {
-	c, err := controller.New(name, mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: workers,
+// run registers a controller that works on up to share channels of a namespace at once. With a share of 1 it works on one
+// channel at a time.
+func run(mgr manager.Manager, name string, r reconcile.Reconciler, share int, sources ...source.Source) error {
+	options := controller.Options{
+		Reconciler:  r,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-	})
+	}
+	if share > 1 {
+		options.MaxConcurrentReconciles, options.NewQueue = namespacesAtOnce*share, fair.NewQueue(share)
+	}
+	c, err := controller.New(name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", name, err)
 	}

@@ -48,7 +48,7 @@ type Options struct {
 	Quiet, Longest time.Duration
 	// Parallel bounds how many channels are written side by side.
 	Parallel int
-	// Muxes bounds how many muxes are looked after side by side.
+	// Muxes bounds how many muxes of one namespace are looked after side by side.
 	Muxes int
 	// Print, if set, gets each plan in place of its being carried out.
 	Print func(*plan.Plan)

@@ -18,12 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // indexMux finds the channels of a mux in the cache.
 const indexMux = "mux"
+
+// namespacesAtOnce is how many namespaces may have as many passes at once as Muxes allows each, before another one waits.
+const namespacesAtOnce = 16
 
 // nowhere stands for the mux of channels whose class names none.
 var nowhere = types.NamespacedName{} //nolint:gochecknoglobals // never changed; a struct can't be a constant
@@ -35,7 +39,9 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err := l.Index(ctx, m); err != nil {
 		return err
 	}
-	line, err := controller.New("mux", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: l.Muxes, RateLimiter: retries()})
+	line, err := controller.New("mux", m, controller.Options{
+		Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes, RateLimiter: retries(), NewQueue: fair.NewQueue(l.Muxes),
+	})
 	if err != nil {
 		return err
 	}
