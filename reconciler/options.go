@@ -23,6 +23,8 @@ type Options struct {
 	Namespace string
 	// DefaultMuxNamespace is that of muxes which a class names without one; Namespace if empty.
 	DefaultMuxNamespace string
+	// ExternalDNS are what external-dns's annotations begin with, separated by commas; the usual ones if empty.
+	ExternalDNS string
 	// MuxNamespaces are those that muxes are in, separated by commas; all if empty.
 	MuxNamespaces string
 	// DryRun is whether to print what would be written, and write nothing.
@@ -62,6 +64,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		APIPrefix:           cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
 		Namespace:           cmp.Or(getenv("NAMESPACE"), "default"),
 		DefaultMuxNamespace: getenv("DEFAULT_MUX_NAMESPACE"),
+		ExternalDNS:         getenv("EXTERNAL_DNS_PREFIXES"),
 		DryRun:              flags.Switch(getenv("DRYRUN_MODE")),
 		Debug:               getenv("SVC_LB_MUX_DEBUG"),
 		ProbeAddress:        ":8081",
@@ -90,6 +93,7 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.Namespace, "namespace", "the process's own `namespace`, where its lease is (NAMESPACE)")
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
 		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
+	text(&o.ExternalDNS, "external-dns-prefixes", flags.ExternalDNSUsage)
 	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` that muxes are in, separated by commas; all if empty")
 	set.Var(&o.DryRun, "dry-run", "print what would be written, and write nothing: true or false (DRYRUN_MODE)")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
@@ -114,7 +118,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 func (o *Options) Check() error {
 	_, levelErr := o.level()
 	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
-	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(), levelErr, dryErr,
+	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(),
+		flags.ExternalDNS("--external-dns-prefixes (EXTERNAL_DNS_PREFIXES)", o.ExternalDNS), levelErr, dryErr,
 		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(), o.checkLease(),
 		o.checkKubeconfig(), o.AdmissionOptions.check(), o.ConsoleOptions.check(), o.checkOnce())
 }
@@ -128,7 +133,7 @@ func (o *Options) checkKubeconfig() error {
 }
 
 func (o *Options) language() (validation.Language, error) {
-	return validation.New(o.APIPrefix, cmp.Or(o.DefaultMuxNamespace, o.Namespace))
+	return flags.Language(o.APIPrefix, cmp.Or(o.DefaultMuxNamespace, o.Namespace), o.ExternalDNS)
 }
 
 func (o *Options) checkNamespaces() error {

@@ -42,6 +42,8 @@ type Channel struct {
 	Disabled bool
 	// Hostnames are the DNS names to gather, in lower case, sorted.
 	Hostnames []string
+	// Direct are the DNS names that external-dns takes from the channel itself, sorted.
+	Direct []DirectName
 	// Proxied is the channel's wish for Cloudflare's proxy.
 	Proxied Switch
 	// Families are those of the channel's own addresses.
@@ -66,6 +68,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	channel := Channel{
 		Object:   objectOf(&svc.ObjectMeta),
 		Mux:      l.muxOf(svc, &found),
+		Direct:   l.directNames(svc),
 		Proxied:  parseSwitch(svc.Annotations[CloudflareProxied]),
 		Families: svc.Spec.IPFamilies,
 	}

@@ -55,6 +55,8 @@ func (l Language) heeds(key string) heed {
 		return heedValue
 	case ours:
 		return heedUnknown
+	case slices.Contains(l.external, key):
+		return heedValue
 	case key == ExternalDNSHostname, key == CloudflareProxied, key == corev1.AnnotationLoadBalancerSourceRangesKey:
 		return heedValue
 	case strings.HasPrefix(key, kopfPrefix):

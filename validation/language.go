@@ -13,6 +13,7 @@ type Language struct {
 	prefix    string
 	namespace string
 	keys      Keys
+	external  []string // the annotations by which external-dns takes names from a Service
 }
 
 // New returns the language under a prefix, a DNS name such as DefaultPrefix.
@@ -23,7 +24,8 @@ func New(prefix, defaultMuxNamespace string) (Language, error) {
 	if !isLabel(defaultMuxNamespace) {
 		return Language{}, fmt.Errorf("default mux namespace %s is not the name of a namespace", quote(defaultMuxNamespace))
 	}
-	return Language{prefix: prefix, namespace: defaultMuxNamespace, keys: keysUnder(prefix)}, nil
+	l := Language{prefix: prefix, namespace: defaultMuxNamespace, keys: keysUnder(prefix)}
+	return l.WithExternalDNS(ExternalDNSPrefixes())
 }
 
 // Prefix returns what the language's annotations and classes begin with, without the slash.

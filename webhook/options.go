@@ -22,6 +22,8 @@ type Options struct {
 	APIPrefix string
 	// DefaultMuxNamespace is that of muxes which a class names without one.
 	DefaultMuxNamespace string
+	// ExternalDNS are what external-dns's annotations begin with, separated by commas; the usual ones if empty.
+	ExternalDNS string
 	// LogLevel is debug, info, warn or error; empty is info, or debug if Debug is true-like.
 	LogLevel string
 	// Debug is the environment's word; a flag would say LogLevel.
@@ -47,6 +49,7 @@ func DefaultOptions(getenv func(string) string) Options {
 	return Options{
 		APIPrefix:           cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
 		DefaultMuxNamespace: cmp.Or(getenv("DEFAULT_MUX_NAMESPACE"), getenv("NAMESPACE")),
+		ExternalDNS:         getenv("EXTERNAL_DNS_PREFIXES"),
 		Debug:               getenv("SVC_LB_MUX_DEBUG"),
 		Address:             ":9443",
 		ProbeAddress:        ":8081",
@@ -68,6 +71,7 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
 		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
+	text(&o.ExternalDNS, "external-dns-prefixes", flags.ExternalDNSUsage)
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 	text(&o.Address, "address", "`host:port` to serve admission reviews on, over TLS")
 	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
@@ -89,10 +93,11 @@ func (o Options) Check() error {
 }
 
 func (o Options) language() (validation.Language, error) {
-	if err := errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespace()); err != nil {
+	if err := errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespace(),
+		flags.ExternalDNS("--external-dns-prefixes (EXTERNAL_DNS_PREFIXES)", o.ExternalDNS)); err != nil {
 		return validation.Language{}, err
 	}
-	return validation.New(o.APIPrefix, o.DefaultMuxNamespace)
+	return flags.Language(o.APIPrefix, o.DefaultMuxNamespace, o.ExternalDNS)
 }
 
 func (o Options) checkNamespace() error {

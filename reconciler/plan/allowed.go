@@ -26,10 +26,22 @@ func (a *allowed) namespace(name string) bool {
 
 // hostname is true if channels of the namespace may have the DNS name.
 func (a *allowed) hostname(name, namespace string) bool {
+	return a.matcher(namespace).Allows(name)
+}
+
+// forbidden are the names that external-dns may not take from the channel itself.
+func (a *allowed) forbidden(c *member) []validation.DirectName {
+	if len(c.Direct) == 0 {
+		return nil
+	}
+	return a.matcher(c.Key.Namespace).Forbids(c.Direct)
+}
+
+func (a *allowed) matcher(namespace string) validation.HostnameMatcher {
 	matcher, known := a.hostnames[namespace]
 	if !known {
 		matcher = a.mux.Hostnames.In(namespace)
 		a.hostnames[namespace] = matcher
 	}
-	return matcher.Allows(name)
+	return matcher
 }

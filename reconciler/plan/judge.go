@@ -41,12 +41,15 @@ type denial struct {
 	holder string // the namespace that has it, if one does
 	full   bool   // there is no room for more
 	unread bool   // its namespace asks for too many names
+	key    string // the annotation that external-dns takes it from, if that is the channel's own
 }
 
 func (p *pass) textOf(n note) string {
 	switch {
 	case n.message != "":
 		return n.message
+	case n.denied.key != "":
+		return textDirect(n.denied.key, n.denied.name, p.w.Mux)
 	case n.denied.holder != "":
 		return textHostnameTaken(n.denied.name, n.denied.holder)
 	case n.denied.unread:
@@ -86,6 +89,7 @@ func (p *pass) accept(c *member) {
 	if claim := p.lacks(c); claim != nil {
 		j.notes = append(j.notes, note{reason: MuxPatchRefused, message: textLeftOff(claim, p.w.Key, p.w.Refused[c.Key])})
 	}
+	p.judgeDirect(c)
 	slices.SortFunc(outside, func(a, b *Claim) int { return compareClaims(*a, *b) })
 	for _, claim := range outside[:min(len(outside), maxNotes+1)] { // one too many tells that there are more
 		j.notes = append(j.notes, note{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})

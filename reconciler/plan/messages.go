@@ -158,6 +158,15 @@ func textHostnameTaken(name, holder string) string {
 	return fmt.Sprintf("%s isn't gathered: namespace %s has it: take another name, or wait until no channel there asks for it", name, holder)
 }
 
+func textDirect(key, name string, mux *ObservedMux) string {
+	if name == "" {
+		return fmt.Sprintf("%s: it lists more than the %d names that can be judged, and the mux %s allows %s: list fewer, or use "+
+			"external-dns-hostname", key, validation.MaxHostnames, mux.Key, mux.Hostnames.Brief())
+	}
+	return fmt.Sprintf("%s: external-dns would publish %s, and the mux %s allows %s: take a name of those, or ask its owner", key,
+		name, mux.Key, mux.Hostnames.Brief())
+}
+
 func textTooManyHostnames(name string) string {
 	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d names on the mux: ask for fewer, or use another mux",
 		name, maxHostnamesAsked)

@@ -83,6 +83,7 @@ func (p *pass) admit(c *member) *grant {
 		j.reason, j.message = Disabled, textDisabled(p.w.Keys.Disabled, false)
 	case p.w.Refused[c.Key] != "":
 		j.reason, j.message = MuxPatchRefused, textRefused(p.w.Refused[c.Key])
+	case p.refusesDirect(c):
 	default:
 		g := &grant{pass: p, channel: c, adding: len(c.Ports)}
 		for i := range c.Ports {

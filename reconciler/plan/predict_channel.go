@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,7 @@ func (o *Outlook) Channel(before *ObservedChannel, after ObservedChannel, hide b
 
 func asksAlike(a, b *ObservedChannel) bool {
 	return len(a.Problems) == 0 && a.Disabled == b.Disabled && slices.Equal(a.Ports, b.Ports) &&
-		slices.Equal(a.Hostnames, b.Hostnames)
+		slices.Equal(a.Hostnames, b.Hostnames) && slices.Equal(a.Direct, b.Direct)
 }
 
 // outcome is what is decided about one channel.
@@ -80,6 +81,9 @@ func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool
 	said := Prediction{
 		Problem: validation.Problem{Reason: now.reason, Field: "spec.loadBalancerClass", Message: now.message},
 		Effect:  textNothing(),
+	}
+	if now.reason == HostnameNotAllowed {
+		said.Field = "metadata.annotations[" + now.allowed.forbidden(now.byKey[after.Key])[0].Key + "]"
 	}
 	switch {
 	case now.attached:
@@ -156,8 +160,10 @@ func (o *Outlook) ungathered(before *ObservedChannel, now outcome) []Prediction 
 	var said []Prediction
 	for _, note := range now.notes {
 		if note.reason == HostnameNotAllowed && len(said) < maxNotes && !slices.Contains(was, note) {
-			said = append(said, Prediction{Problem: validation.Problem{
-				Reason: note.reason, Field: "metadata.annotations[" + o.world.Keys.ChannelHostname + "]", Message: now.textOf(note),
+			// What external-dns takes from the channel itself, no ledger has anything to say about.
+			key := cmp.Or(note.denied.key, o.world.Keys.ChannelHostname)
+			said = append(said, Prediction{Proven: note.denied.key != "", Problem: validation.Problem{
+				Reason: note.reason, Field: "metadata.annotations[" + key + "]", Message: now.textOf(note),
 			}})
 		}
 	}

@@ -93,7 +93,10 @@ func serviceOf(key types.NamespacedName, annotations map[string]string, ports []
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: ports},
 	}
 	for name, value := range annotations {
-		svc.Annotations[validation.DefaultPrefix+"/"+name] = value
+		if !strings.Contains(name, "/") {
+			name = validation.DefaultPrefix + "/" + name
+		}
+		svc.Annotations[name] = value
 	}
 	return svc
 }

@@ -1,0 +1,57 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// askingExternalDNS is a channel that external-dns takes names from.
+func askingExternalDNS(t *testing.T, names string, ports ...int32) plan.ObservedChannel {
+	t.Helper()
+	class := "svc-mux.nowake.ai/" + muxKey.Name + "." + muxKey.Namespace
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web",
+		Annotations: map[string]string{"external-dns.alpha.kubernetes.io/hostname": names}}}
+	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
+	for _, number := range ports {
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "p" + string(rune('a'+number%26)), Port: number, Protocol: corev1.ProtocolTCP})
+	}
+	return plan.ReadChannel(english(t), svc)
+}
+
+// TestAnUpdateIsForetoldOnlyTheNamesThatItBrings: a channel has ports, and a DNS name at external-dns from before the mux
+// allowed other names only. Its update with one name more is proven wrong for that name alone, and any other update passes.
+func TestAnUpdateIsForetoldOnlyTheNamesThatItBrings(t *testing.T) {
+	before := askingExternalDNS(t, "www.bank.example.com", 80)
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
+		Mux: muxThatSays(t, nil), Channels: []plan.ObservedChannel{before}}
+	ports := plan.Mux(w).Publish.Ports
+	w.Mux = muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"})
+	w.Mux.Ports = ports
+	outlook := plan.Survey(w)
+	for about, c := range map[string]struct {
+		after plan.ObservedChannel
+		want  int
+	}{
+		"one name more":           {askingExternalDNS(t, "www.bank.example.com,api.bank.example.com", 80), 1},
+		"one port more":           {askingExternalDNS(t, "www.bank.example.com", 80, 81), 0},
+		"an allowed name in turn": {askingExternalDNS(t, "www.app.example.com", 80), 0},
+	} {
+		t.Run(about, func(t *testing.T) {
+			said := outlook.Channel(&before, c.after, false)
+			if len(said) != c.want {
+				t.Fatalf("foretold %+v, want %d", said, c.want)
+			}
+			for _, p := range said {
+				if p.Reason != plan.HostnameNotAllowed || !p.Proven ||
+					p.Field != "metadata.annotations[external-dns.alpha.kubernetes.io/hostname]" {
+					t.Errorf("foretold %+v", p)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ExternalDNSPrefixes are what external-dns's annotations begin with, unless others are configured: its usual prefix, and
+// the one that its newer releases offer.
+func ExternalDNSPrefixes() []string {
+	return []string{"external-dns.alpha.kubernetes.io", "external-dns.kubernetes.io"}
+}
+
+// The annotations by which external-dns takes DNS names from a Service: for its load balancer, and for its cluster IP.
+const (
+	directHostname         = "hostname"
+	directInternalHostname = "internal-hostname"
+)
+
+// DirectName is a DNS name that external-dns takes from a channel itself. No mux gathers it.
+type DirectName struct {
+	Key string // the annotation's
+	// Name is in lower case, in quotes if it is no DNS name, and empty for what comes after the first MaxHostnames.
+	Name string
+}
+
+// WithExternalDNS returns the language for an external-dns whose annotations begin with other prefixes.
+func (l Language) WithExternalDNS(prefixes []string) (Language, error) {
+	l.external = nil
+	for _, prefix := range prefixes {
+		prefix = strings.TrimSuffix(prefix, "/")
+		if !isDNSName(prefix) {
+			return Language{}, fmt.Errorf("prefix %s of external-dns is not a DNS name in lower case, such as %s", quote(prefix),
+				ExternalDNSPrefixes()[0])
+		}
+		l.external = append(l.external, prefix+"/"+directHostname, prefix+"/"+directInternalHostname)
+	}
+	return l, nil
+}
+
+// directNames reads the annotations that external-dns reads, sorted. A value is a list, as for external-dns. Of a longer list
+// than a channel may have gathered, it reads the beginning, and adds an empty name, which no mux allows.
+func (l Language) directNames(svc *corev1.Service) []DirectName {
+	var names []DirectName
+	for _, key := range l.external {
+		value, set := svc.Annotations[key]
+		if !set {
+			continue
+		}
+		count := 0
+		for entry := range entries(value) {
+			if count++; count > MaxHostnames {
+				names = append(names, DirectName{Key: key})
+				break
+			}
+			name := canonicalName(entry)
+			if !isWildHostname(name) {
+				name = quote(entry)
+			}
+			names = append(names, DirectName{key, name})
+		}
+	}
+	slices.SortFunc(names, func(a, b DirectName) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) })
+	return slices.Compact(names)
+}
+
+// Forbids returns those of the names that external-dns may not take from a channel itself: names that aren't allowed, and
+// text that is no DNS name, because external-dns may read another name from it.
+func (m HostnameMatcher) Forbids(names []DirectName) []DirectName {
+	if m.all {
+		return nil
+	}
+	var forbidden []DirectName
+	for _, name := range names {
+		if !isWildHostname(name.Name) || !m.Allows(name.Name) {
+			forbidden = append(forbidden, name)
+		}
+	}
+	return forbidden
+}
