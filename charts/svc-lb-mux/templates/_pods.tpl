@@ -58,6 +58,9 @@ httpGet: {path: {{ . }}, port: metrics}
 - --namespace={{ .Release.Namespace }}
 - --default-mux-namespace={{ include "svc-mux.defaultMuxNamespace" . }}
 - --lease-name={{ include "svc-mux.fullname" . }}
+{{- with (.Values.externalDNS).prefixes }}
+- --external-dns-prefixes={{ join "," . }}
+{{- end }}
 {{- with .Values.rbac.muxNamespaces }}
 - --mux-namespaces={{ join "," . }}
 {{- end }}

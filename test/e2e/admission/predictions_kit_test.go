@@ -154,7 +154,11 @@ func manifest(namespace, name, mux, port string, annotations ...string) string {
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\n  annotations:\n    example.com/by: hand\n",
 		name, namespace)
 	for i := 0; i+1 < len(annotations); i += 2 {
-		fmt.Fprintf(&b, "    %s/%s: %q\n", prefix, annotations[i], annotations[i+1])
+		key := annotations[i]
+		if !strings.Contains(key, "/") {
+			key = prefix + "/" + key
+		}
+		fmt.Fprintf(&b, "    %s: %q\n", key, annotations[i+1])
 	}
 	fmt.Fprintf(&b, "spec:\n  type: LoadBalancer\n  loadBalancerClass: %s/%s\n  allocateLoadBalancerNodePorts: false\n"+
 		"  ports: [{name: %s, port: %s}]\n", prefix, mux, portName, number)

@@ -218,6 +218,36 @@ func strictly(t *testing.T, w world, as string) {
 	default:
 		t.Error("it passes, though it was denied in a dry run")
 	}
+	namesForExternalDNS(t, w)
 	// A mux that isn't there may come a moment later.
 	expectWarnings(t, w, manifest(team, "early", "nowhere", "http:80"), []string{missing}, "apply", "-f", "-")
+}
+
+// namesForExternalDNS: a name that the mux doesn't allow is denied, on a new channel and on one that had none before, and what
+// was there before passes.
+func namesForExternalDNS(t *testing.T, w world) {
+	const hostname, newer = "external-dns.alpha.kubernetes.io/hostname", "external-dns.kubernetes.io/internal-hostname"
+	giveMux(t, w, "names", nil, port(team, "old", "http", 80), port(team, "plain", "http", 81))
+	w.Apply(t, manifest(team, "old", "names", "http:80", hostname, "www.bank.example.com"))
+	w.Apply(t, manifest(team, "plain", "names", "http:81"))
+	w.Kubectl(t, "annotate", "service/names", "--namespace="+namespace, prefix+"/allowed-hostnames=*.{namespace}.example.com")
+	denied := func(ctx context.Context, file string) error {
+		out, err := w.TryKubectl(ctx, file, "apply", "-f", "-", dryRunFlag)
+		switch {
+		case err == nil:
+			return errors.New("it passes")
+		case !strings.Contains(out.Stderr, "external-dns would publish www.bank.example.com") || !strings.Contains(out.Stderr, "*.{namespace}.example.com"):
+			return fmt.Errorf("it isn't denied in words: %s", out.Stderr)
+		}
+		return nil
+	}
+	for about, file := range map[string]string{
+		"a new channel is denied":             manifest(team, "new", "names", "http:8080", hostname, "www.bank.example.com"),
+		"a new channel is denied by any name": manifest(team, "new", "names", "http:8080", newer, "a."+team+".example.com,www.bank.example.com"),
+		"a channel that had no name is":       manifest(team, "plain", "names", "http:81", hostname, "www.bank.example.com"),
+	} {
+		cluster.Eventually(t, about, func(ctx context.Context) error { return denied(ctx, file) })
+	}
+	w.Apply(t, manifest(team, "old", "names", "http:80", hostname, "www.bank.example.com", "example.com/more", "true"))
+	w.Apply(t, manifest(team, "new", "names", "http:8080", hostname, "www."+team+".example.com", "external-dns.alpha.kubernetes.io/target", "www.bank.example.com"))
 }

@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/bench/figure"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// BenchmarkPatterns decides about channels with 64 DNS names each that none of a mux's patterns allows: 1,000 channels and the
+// longest list that a mux may have, then 20 channels and the longest list that fits into an annotation.
+func BenchmarkPatterns(b *testing.B) {
+	for _, c := range []struct {
+		name               string
+		patterns, channels int
+	}{
+		{"plan/256-patterns-64000-names", validation.MaxEntries, 1000},
+		{"plan/3706-patterns-1280-names", 3706, 20},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			w := worldOfPatterns(b, c.patterns, c.channels)
+			fastest := time.Hour
+			for b.Loop() {
+				started := time.Now()
+				p := plan.Mux(w)
+				fastest = min(fastest, time.Since(started))
+				if p.Freeze != nil || !p.Verdicts[0].Accepted || len(p.Verdicts) != c.channels {
+					b.Fatal("that isn't the plan")
+				}
+			}
+			figure.AtMost(os.Stdout, c.name, float64(fastest.Microseconds())/1e3, "ms", 1000)
+		})
+	}
+}
+
+// worldOfPatterns has patterns and names that are compared to their ends: stars, and a letter that comes too late.
+func worldOfPatterns(b *testing.B, patterns, channels int) plan.World {
+	b.Helper()
+	w := worldOf(b, 0, "20000-40000", "65535")
+	var list strings.Builder
+	for i := range patterns {
+		fmt.Fprintf(&list, "*a*a*%d*z.%s.example.com,", i, strings.Repeat("long-label.", 3)+"x")
+	}
+	lang := language(b)
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", Annotations: map[string]string{
+		validation.DefaultPrefix + "/multiplexer":       "true",
+		validation.DefaultPrefix + "/port-range":        "20000-40000",
+		validation.DefaultPrefix + "/allowed-hostnames": list.String(),
+	}}}
+	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: corev1.ProtocolTCP}}
+	w.Mux = plan.ReadMux(lang, svc, false)
+	for i := range channels {
+		c := channel(b, i)
+		c.Key = types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("web-%05d", i)}
+		for n := range validation.MaxHostnames {
+			c.Hostnames = append(c.Hostnames, fmt.Sprintf("%s-%d-%d.%s.example.com", strings.Repeat("a", 40), i, n, strings.Repeat("long-label.", 3)+"x"))
+		}
+		w.Channels = append(w.Channels, c)
+	}
+	return w
+}
