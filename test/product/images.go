@@ -31,10 +31,15 @@ func Archives(t testing.TB) []string {
 // Build builds webhook and reconciler as `make build` does, under a version, and leaves an archive of their images in a
 // folder.
 func Build(ctx context.Context, dir, version string) (archive string, err error) {
-	root, err := checkout()
+	root, err := Checkout()
 	if err != nil {
 		return "", err
 	}
+	return BuildTree(ctx, root, dir, version)
+}
+
+// BuildTree does what Build does, for the sources in the folder root instead of this checkout.
+func BuildTree(ctx context.Context, root, dir, version string) (archive string, err error) {
 	// Linking is all that is left to do where the tree was built before.
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", dir+"/", "./cmd/webhook", "./cmd/reconciler")
@@ -54,8 +59,8 @@ func Build(ctx context.Context, dir, version string) (archive string, err error)
 	return archive, cluster.WriteArchive(archive, images...)
 }
 
-// checkout is the folder of the module that the working directory is in.
-func checkout() (string, error) {
+// Checkout is the folder of the module that the working directory is in.
+func Checkout() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the checkout: %w", err)
@@ -69,6 +74,6 @@ func checkout() (string, error) {
 
 // Chart is the folder of this tree's chart.
 func Chart() (string, error) {
-	root, err := checkout()
+	root, err := Checkout()
 	return filepath.Join(root, "charts", "svc-lb-mux"), err
 }

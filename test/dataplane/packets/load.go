@@ -1,6 +1,7 @@
 package packets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +12,7 @@ import (
 	"time"
 )
 
-// between is the time from an answer to the next question of the same stream.
+// between is the time from an answer to the next question of the same stream, unless the stream says otherwise.
 const between = 20 * time.Millisecond
 
 const clock = "15:04:05.000"
@@ -32,7 +33,11 @@ type Stream struct {
 	Kind    Kind
 	Address string
 	Right   func(pod string) bool
+	// Pause is the time from an answer to the next question; 20 ms if zero.
+	Pause time.Duration
 }
+
+func (s Stream) pause() time.Duration { return cmp.Or(s.Pause, between) }
 
 // Load is streams at work.
 type Load struct {
@@ -87,7 +92,7 @@ func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 				began := time.Now()
 				pod, err := asker.ask(context.WithoutCancel(ctx))
 				l.note(i, began, pod, stream.judge(pod, err))
-				time.Sleep(between)
+				time.Sleep(stream.pause())
 			}
 		})
 	}

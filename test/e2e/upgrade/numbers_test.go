@@ -1,0 +1,130 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// numbers watches all Services, so that a number that moves and moves back is seen, too.
+type numbers struct {
+	world    *world
+	channels map[string]*channel   // by namespace and name
+	onMux    map[string][]*channel // by the mux's namespace and name
+	stop     func()
+	done     sync.WaitGroup
+
+	mu       sync.Mutex
+	ended    bool
+	seen     int
+	troubles []string
+}
+
+func (w *world) watchNumbers(t *testing.T, all []*channel) *numbers {
+	t.Helper()
+	n := &numbers{world: w, channels: map[string]*channel{}, onMux: map[string][]*channel{}}
+	for _, c := range all {
+		n.channels[c.id()] = c
+		n.onMux[c.muxID()] = append(n.onMux[c.muxID()], c)
+	}
+	events, err := w.Client.CoreV1().Services(metav1.NamespaceAll).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.stop = events.Stop
+	t.Cleanup(events.Stop)
+	n.done.Go(func() {
+		for event := range events.ResultChan() {
+			n.note(event)
+		}
+		n.closed()
+	})
+	return n
+}
+
+func (n *numbers) note(event watch.Event) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended { // the last event of a stopped watch may tell of the stop
+		return
+	}
+	n.seen++
+	svc, isService := event.Object.(*corev1.Service)
+	if !isService {
+		n.troubles = append(n.troubles, fmt.Sprintf("%s: the watch got %s %v", n.world.phase(), event.Type, event.Object))
+		return
+	}
+	n.judgeChannel(event.Type, svc)
+	n.judgeMux(event.Type, svc)
+}
+
+// closed notes that the watch ended before the test did: then it has seen nothing since.
+func (n *numbers) closed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.ended {
+		n.troubles = append(n.troubles, n.world.phase()+": the watch ended early")
+	}
+}
+
+// judgeChannel notes a channel that is gone, has other numbers, or has no address. The mutex is held.
+func (n *numbers) judgeChannel(kind watch.EventType, svc *corev1.Service) {
+	c, known := n.channels[svc.Namespace+"/"+svc.Name]
+	if !known {
+		return
+	}
+	if kind == watch.Deleted {
+		n.troubles = append(n.troubles, fmt.Sprintf("%s: channel %s was deleted", n.world.phase(), c.id()))
+		return
+	}
+	if got := svc.Annotations[prefix+"/ports"]; got != c.note {
+		n.troubles = append(n.troubles, fmt.Sprintf("%s: the numbers of channel %s on mux %s moved from %q to %q", n.world.phase(), c.id(), c.muxID(),
+			c.note, got))
+	}
+	if got := addressOf(svc); got != c.address {
+		n.troubles = append(n.troubles, fmt.Sprintf("%s: the address of channel %s on mux %s changed from %q to %q", n.world.phase(), c.id(), c.muxID(),
+			c.address, got))
+	}
+}
+
+// judgeMux notes each number of a channel that is missing on its mux. The mutex is held.
+func (n *numbers) judgeMux(kind watch.EventType, svc *corev1.Service) {
+	id := svc.Namespace + "/" + svc.Name
+	have := map[port]bool{}
+	for _, p := range svc.Spec.Ports {
+		have[port{int(p.Port), p.Protocol}] = kind != watch.Deleted
+	}
+	for _, c := range n.onMux[id] {
+		for _, p := range c.ports {
+			if !have[p] {
+				n.troubles = append(n.troubles, fmt.Sprintf("%s: after %s, mux %s lacks %d/%s, which channel %s had", n.world.phase(), kind, id,
+					p.number, p.protocol, c.id()))
+			}
+		}
+	}
+}
+
+// end fails the test for what the watch saw. It prints the first ten findings.
+func (n *numbers) end(t *testing.T) {
+	t.Helper()
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+	n.stop()
+	n.done.Wait()
+	t.Logf("the watch saw %d changes of Services", n.seen)
+	if n.seen == 0 {
+		t.Error("the watch saw nothing")
+	}
+	for _, trouble := range n.troubles[:min(10, len(n.troubles))] {
+		t.Error(trouble)
+	}
+	if more := len(n.troubles) - 10; more > 0 {
+		t.Errorf("and %d more of the kind", more)
+	}
+}

@@ -1,0 +1,124 @@
+package upgrade
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/dataplane/packets"
+)
+
+// perStream is the pause that each stream adds for all others: so many channels ask as few questions a second as few do.
+const perStream = 10 * time.Millisecond
+
+func at(ip string, number int) string { return net.JoinHostPort(ip, strconv.Itoa(number)) }
+
+// podsOf tells whether a pod is of a team's Deployment.
+func podsOf(namespace string) func(string) bool {
+	return func(pod string) bool { return strings.HasPrefix(pod, namespace+"-") }
+}
+
+// traffic asks every channel, all the time.
+type traffic struct {
+	load   *packets.Load
+	passed *cluster.PassedBy
+	left   int // connections that passed by kube-proxy's rules, and that no loss explains yet
+}
+
+// ask begins once every channel is answered: the first TCP port over new connections, and UDP ports with datagrams.
+func (w *world) ask(t *testing.T, all []*channel) *traffic {
+	t.Helper()
+	var streams []packets.Stream
+	for _, c := range all {
+		streams = append(streams, w.streams(c)...)
+	}
+	var numbers []string
+	for i := range streams {
+		streams[i].Pause = time.Duration(len(streams)) * perStream
+		w.answers(t, streams[i])
+		if _, number, err := net.SplitHostPort(streams[i].Address); err == nil && streams[i].Kind != packets.Datagrams {
+			numbers = append(numbers, number)
+		}
+	}
+	passed, err := w.CountPassedBy(t.Context(), numbers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := passed.End(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return &traffic{load: packets.Start(t.Context(), w.Outside(), streams...), passed: passed}
+}
+
+func (w *world) streams(c *channel) (streams []packets.Stream) {
+	asked := map[corev1.Protocol]bool{}
+	for _, p := range c.ports {
+		if asked[p.protocol] {
+			continue
+		}
+		asked[p.protocol] = true
+		kind := packets.NewConnections
+		if p.protocol == corev1.ProtocolUDP {
+			kind = packets.Datagrams
+		}
+		streams = append(streams, packets.Stream{Name: c.id(), Kind: kind, Address: at(c.address, p.number), Right: podsOf(c.namespace)})
+	}
+	return streams
+}
+
+func (w *world) answers(t *testing.T, s packets.Stream) {
+	t.Helper()
+	cluster.Eventually(t, s.Name+" is answered at "+s.Address, func(ctx context.Context) error {
+		question := packets.HTTP
+		if s.Kind == packets.Datagrams {
+			question = packets.UDP
+		}
+		pod, err := question(ctx, w.Outside(), s.Address)
+		if err == nil && !s.Right(pod) {
+			t.Errorf("%s at %s is answered by %q", s.Name, s.Address, pod)
+		}
+		return err
+	})
+}
+
+// check fails the test for each request that was lost, except connections that kube-proxy's rules let pass: the kernel
+// counts those, and they end with "no route to host".
+func (r *traffic) check(t *testing.T, w *world) {
+	t.Helper()
+	passed, err := r.passed.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.left += passed
+	asked, lost := 0, 0
+	for _, count := range r.load.Take() {
+		asked += count.Asked
+		for _, loss := range count.Lost {
+			if r.left > 0 && strings.HasSuffix(loss.Why.Error(), cluster.NoRoute) {
+				r.left--
+				t.Logf("%s: channel %s: kube-proxy's rules let a request pass: %s", w.phase(), count.Stream.Name, loss)
+				continue
+			}
+			lost++
+			t.Errorf("%s: channel %s lost a request to %s (%s): %s", w.phase(), count.Stream.Name, count.Stream.Address, count.Stream.Kind, loss)
+		}
+		if count.Asked == 0 {
+			t.Errorf("%s: nobody asked channel %s at %s", w.phase(), count.Stream.Name, count.Stream.Address)
+		}
+	}
+	t.Logf("%s: %d requests, %d lost", w.phase(), asked, lost)
+}
+
+func (r *traffic) end(t *testing.T, w *world) {
+	t.Helper()
+	r.load.End()
+	r.check(t, w)
+}
