@@ -149,6 +149,21 @@ properties: ## Look at CHECKS (10000) cases of each property, histories of decis
 	RAPID_SEED=$(SEED) RAPID_CHECKS=$(CHECKS) go test -count=1 -timeout 0 \
 	  $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/pgregory.net\/rapid/ { print $$1 }')
 
+LONG_CHANNELS ?= 100
+LONG_CYCLES ?= 5
+LONG_REPEATS ?= 50
+# Stories about packets depend most on how busy the machine is.
+LONG_STORIES ?= TestPackets/.*/(a_pod.s_readiness|a_deleted_channel|no_request_is_lost)$$
+
+# Each part has a short form in `make test`. CONTRIBUTING.md says how long each takes.
+.PHONY: long
+long: deps ## Play the long forms of tests, for hours: upgrades, histories, properties, stories about packets
+	go run ./test/cluster build -all
+	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
+	$(MAKE) sim
+	$(MAKE) properties
+	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
+
 .PHONY: sim-mutants
 sim-mutants: ## Break the code on purpose, once for each patch in test/sim/mutants, and see that histories notice
 	@test/sim/mutants.sh

@@ -48,6 +48,9 @@ func TestGitOps(t *testing.T) {
 	t.Run("a mux that Argo CD replaces again and again", w.replacedWithoutEnd)
 	t.Run("a contradiction needs the rule in the docs", w.contradictions)
 	t.Run("health goes by the address", w.health)
+	t.Run("Terraform without advice takes ports away, and they come back", w.terraformUnadvised)
+	t.Run("Terraform with the page's advice changes nothing", w.terraformAdvised)
+	t.Run("Terraform takes the page's advice later", w.terraformConverted)
 }
 
 func start(t *testing.T) *world {

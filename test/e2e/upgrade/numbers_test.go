@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,11 +17,10 @@ type numbers struct {
 	world    *world
 	channels map[string]*channel   // by namespace and name
 	onMux    map[string][]*channel // by the mux's namespace and name
-	stop     func()
+	stop     context.CancelFunc
 	done     sync.WaitGroup
 
 	mu       sync.Mutex
-	ended    bool
 	seen     int
 	troubles []string
 }
@@ -32,44 +32,41 @@ func (w *world) watchNumbers(t *testing.T, all []*channel) *numbers {
 		n.channels[c.id()] = c
 		n.onMux[c.muxID()] = append(n.onMux[c.muxID()], c)
 	}
-	events, err := w.Client.CoreV1().Services(metav1.NamespaceAll).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.stop = events.Stop
-	t.Cleanup(events.Stop)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	n.stop = stop
+	t.Cleanup(stop)
 	n.done.Go(func() {
-		for event := range events.ResultChan() {
-			n.note(event)
+		for ctx.Err() == nil {
+			n.follow(ctx)
 		}
-		n.closed()
 	})
 	return n
+}
+
+// follow watches until the API server ends the watch, as it does after half an hour or more. Each watch begins with all
+// Services as they are.
+func (n *numbers) follow(ctx context.Context) {
+	events, err := n.world.Client.CoreV1().Services(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		time.Sleep(100 * time.Millisecond)
+		return
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		n.note(event)
+	}
 }
 
 func (n *numbers) note(event watch.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.ended { // the last event of a stopped watch may tell of the stop
+	svc, isService := event.Object.(*corev1.Service)
+	if !isService { // the watch tells why it ends
 		return
 	}
 	n.seen++
-	svc, isService := event.Object.(*corev1.Service)
-	if !isService {
-		n.troubles = append(n.troubles, fmt.Sprintf("%s: the watch got %s %v", n.world.phase(), event.Type, event.Object))
-		return
-	}
 	n.judgeChannel(event.Type, svc)
 	n.judgeMux(event.Type, svc)
-}
-
-// closed notes that the watch ended before the test did: then it has seen nothing since.
-func (n *numbers) closed() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.ended {
-		n.troubles = append(n.troubles, n.world.phase()+": the watch ended early")
-	}
 }
 
 // judgeChannel notes a channel that is gone, has other numbers, or has no address. The mutex is held.
@@ -112,9 +109,6 @@ func (n *numbers) judgeMux(kind watch.EventType, svc *corev1.Service) {
 // end fails the test for what the watch saw. It prints the first ten findings.
 func (n *numbers) end(t *testing.T) {
 	t.Helper()
-	n.mu.Lock()
-	n.ended = true
-	n.mu.Unlock()
 	n.stop()
 	n.done.Wait()
 	t.Logf("the watch saw %d changes of Services", n.seen)
