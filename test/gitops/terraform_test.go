@@ -60,7 +60,7 @@ func (w *world) terraformed(t *testing.T, name string, advice advice) *terraform
 	return tf
 }
 
-// terraformNumbers are what the two channels have, whatever Terraform does.
+// terraformNumbers are the mux's ports and the numbers of the two channels, before and after each apply.
 func terraformNumbers() map[string]string {
 	return map[string]string{"public": "20000/TCP 443/TCP", "web": "http:80->20000", "api": "https:443->443"}
 }

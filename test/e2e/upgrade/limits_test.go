@@ -26,7 +26,8 @@ func limited() []string {
 // limits returns what each mux may have, from the metrics of the reconciler that leads.
 func (w *world) limits(t *testing.T, version string) (limits map[string]int) {
 	t.Helper()
-	cluster.Eventually(t, fmt.Sprintf("%s: the metrics of version %s know the limit of each mux", w.phase(), version), func(ctx context.Context) error {
+	what := fmt.Sprintf("%s: the metrics of version %s know the limit of each mux", w.phase(), version)
+	cluster.Eventually(t, what, func(ctx context.Context) error {
 		pods, err := w.reconcilers(ctx)
 		if err != nil {
 			return err

@@ -69,6 +69,11 @@ func (n *numbers) note(event watch.Event) {
 	n.judgeMux(event.Type, svc)
 }
 
+// report adds a finding with the phase. The mutex is held.
+func (n *numbers) report(format string, args ...any) {
+	n.troubles = append(n.troubles, n.world.phase()+": "+fmt.Sprintf(format, args...))
+}
+
 // judgeChannel notes a channel that is gone, has other numbers, or has no address. The mutex is held.
 func (n *numbers) judgeChannel(kind watch.EventType, svc *corev1.Service) {
 	c, known := n.channels[svc.Namespace+"/"+svc.Name]
@@ -76,16 +81,14 @@ func (n *numbers) judgeChannel(kind watch.EventType, svc *corev1.Service) {
 		return
 	}
 	if kind == watch.Deleted {
-		n.troubles = append(n.troubles, fmt.Sprintf("%s: channel %s was deleted", n.world.phase(), c.id()))
+		n.report("channel %s was deleted", c.id())
 		return
 	}
 	if got := svc.Annotations[prefix+"/ports"]; got != c.note {
-		n.troubles = append(n.troubles, fmt.Sprintf("%s: the numbers of channel %s on mux %s moved from %q to %q", n.world.phase(), c.id(), c.muxID(),
-			c.note, got))
+		n.report("the numbers of channel %s on mux %s moved from %q to %q", c.id(), c.muxID(), c.note, got)
 	}
 	if got := addressOf(svc); got != c.address {
-		n.troubles = append(n.troubles, fmt.Sprintf("%s: the address of channel %s on mux %s changed from %q to %q", n.world.phase(), c.id(), c.muxID(),
-			c.address, got))
+		n.report("the address of channel %s on mux %s changed from %q to %q", c.id(), c.muxID(), c.address, got)
 	}
 }
 
@@ -99,8 +102,7 @@ func (n *numbers) judgeMux(kind watch.EventType, svc *corev1.Service) {
 	for _, c := range n.onMux[id] {
 		for _, p := range c.ports {
 			if !have[p] {
-				n.troubles = append(n.troubles, fmt.Sprintf("%s: after %s, mux %s lacks %d/%s, which channel %s had", n.world.phase(), kind, id,
-					p.number, p.protocol, c.id()))
+				n.report("after %s, mux %s lacks %d/%s, which channel %s had", kind, id, p.number, p.protocol, c.id())
 			}
 		}
 	}
