@@ -108,6 +108,13 @@ func (n *numbers) judgeMux(kind watch.EventType, svc *corev1.Service) {
 	}
 }
 
+// calm tells whether the watch has seen every number in its place so far.
+func (n *numbers) calm() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.troubles) == 0
+}
+
 // end fails the test for what the watch saw. It prints the first ten findings.
 func (n *numbers) end(t *testing.T) {
 	t.Helper()

@@ -64,7 +64,7 @@ func TestUpgrade(t *testing.T) {
 		w.refusesNewcomers(t)
 		w.servesGuest(t)
 		w.stand(t, all)
-		traffic.check(t, w)
+		traffic.check(t, w, numbers)
 	}
 	look(pinnedVersion)
 	cycles := size(t, "cycles")
@@ -79,7 +79,7 @@ func TestUpgrade(t *testing.T) {
 	w.enter("last upgrade")
 	w.install(t, newer())
 	look(product.Version)
-	traffic.end(t, w)
+	traffic.end(t, w, numbers)
 	numbers.end(t)
 }
 
