@@ -26,9 +26,9 @@ func podsOf(namespace string) func(string) bool {
 
 // traffic asks every channel, all the time.
 type traffic struct {
-	load   *packets.Load
-	passed *cluster.PassedBy
-	left   int // connections that passed by kube-proxy's rules, and that no loss explains yet
+	load       *packets.Load
+	passed     *cluster.PassedBy
+	allowances cluster.Allowances // connections that passed kube-proxy's rules
 }
 
 // ask begins once every channel is answered: the first TCP port over new connections, and UDP ports with datagrams.
@@ -98,13 +98,13 @@ func (r *traffic) check(t *testing.T, w *world, n *numbers) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.left += passed
+	r.allowances = append(r.allowances, passed...)
 	asked, lost := 0, 0
 	for _, count := range r.load.Take() {
 		asked += count.Asked
 		for _, loss := range count.Lost {
-			if r.left > 0 && n.calm() && strings.HasSuffix(loss.Why.Error(), cluster.NoRoute) {
-				r.left--
+			noRoute := n.calm() && strings.HasSuffix(loss.Why.Error(), cluster.NoRoute)
+			if noRoute && r.allowances.Excuse(loss.Asked) {
 				t.Logf("%s: channel %s: kube-proxy's rules let a request pass: %s", w.phase(), count.Stream.Name, loss)
 				continue
 			}
