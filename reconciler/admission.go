@@ -93,8 +93,8 @@ func (o *AdmissionOptions) policy() selfmanaged.Policy {
 
 // guardAdmission adds what looks after admission to the manager, and returns what knows how it is; nil if nothing was
 // asked for. None of it uses the manager's cache, nor waits for it.
-func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, events record.EventRecorder,
-	log logr.Logger) (*guard.Guard, error) {
+func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, leads func() bool, keeper *selfmanaged.Keeper,
+	events record.EventRecorder) (*guard.Guard, error) {
 	o := &p.Options
 	if o.WebhookConfiguration == "" {
 		return nil, nil
@@ -106,31 +106,39 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 	options := guard.Options{
 		Client: api, Dial: p.Dial, Configuration: o.WebhookConfiguration, Namespace: o.Namespace,
 		Certificates: list(o.Certificates), SelfManagedSecret: o.SelfManagedSecret,
-		Leading: leading(m), Events: events, Metrics: registry, Now: p.Now,
+		Leading: leads, Events: events, Metrics: registry, Now: p.Now,
 	}
 	if options.Dial == nil {
 		options.Dial = (&net.Dialer{}).DialContext
 	}
-	if o.SelfManagedSecret != "" && !p.dry() {
-		keeper := p.keeper(api, log)
-		if err := m.Add(keeper); err != nil {
-			return nil, err
-		}
+	if keeper != nil {
 		options.Kept = keeper.Failure
 	}
 	watching := guard.New(options)
 	return watching, m.Add(watching)
 }
 
-// readyOf is what readiness depends on besides; nil if nobody watches admission.
-func readyOf(watching *guard.Guard) func() error {
-	if watching == nil {
-		return nil
+// readyOf adds to others that admission is on guard, if this process watches it. So to wait until the process is ready is to
+// wait until bad muxes and channels are refused.
+func readyOf(watching *guard.Guard, others ...func() error) []func() error {
+	if watching != nil {
+		others = append(others, func() error { return watching.Status().Ready() })
 	}
-	return func() error { return watching.Status().Ready() }
+	return others
 }
 
-// keeper keeps the webhook's certificate, once this process leads.
+// certificateKeeper keeps the webhook's certificate while this process leads; nil if another program does.
+func (p Process) certificateKeeper(log logr.Logger) (*selfmanaged.Keeper, error) {
+	if p.Options.WebhookConfiguration == "" || p.Options.SelfManagedSecret == "" || p.dry() {
+		return nil, nil
+	}
+	api, err := follow.NewClient(rest.CopyConfig(p.Config))
+	if err != nil {
+		return nil, err
+	}
+	return p.keeper(api, log), nil
+}
+
 func (p Process) keeper(api client.WithWatch, log logr.Logger) *selfmanaged.Keeper {
 	policy := p.SelfManaged
 	if policy == (selfmanaged.Policy{}) {
@@ -141,15 +149,4 @@ func (p Process) keeper(api client.WithWatch, log logr.Logger) *selfmanaged.Keep
 		Secret: types.NamespacedName{Namespace: p.Options.Namespace, Name: p.Options.SelfManagedSecret},
 		Policy: policy, Now: p.Now, Log: log.WithName("certificate"),
 	})
-}
-
-func leading(m manager.Manager) func() bool {
-	return func() bool {
-		select {
-		case <-m.Elected():
-			return true
-		default:
-			return false
-		}
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"nowake.ai/svc-lb-mux/certs"
 	"nowake.ai/svc-lb-mux/certs/guard"
 	"nowake.ai/svc-lb-mux/reconciler/console"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
 
 // certificateInterval is how often the console's certificate is looked at.
@@ -22,7 +21,7 @@ const certificateInterval = 10 * time.Second
 
 // showConsole adds the console to the manager, if there is to be one. That its address is taken is told, and hinders
 // nothing else: nobody loses a port because nobody could look.
-func (p Process) showConsole(m manager.Manager, line *mux.Line, timeline *console.Timeline, watching *guard.Guard,
+func (p Process) showConsole(m manager.Manager, terms *terms, timeline *console.Timeline, watching *guard.Guard,
 	registry *prometheus.Registry, log logr.Logger) error {
 	o := &p.Options
 	if !o.Console.Yes() {
@@ -43,7 +42,7 @@ func (p Process) showConsole(m manager.Manager, line *mux.Line, timeline *consol
 		name = "reconciler"
 	}
 	options := console.Options{
-		Language: language, Line: line, Cache: m.GetCache(), Timeline: timeline, Leading: leading(m), Metrics: registry,
+		Language: language, Line: terms, Cache: m.GetCache(), Timeline: timeline, Leading: terms.leads.Load, Metrics: registry,
 		Log: log, Now: p.Now, Name: name, Version: p.Version, DryRun: p.dry(), Token: o.ConsoleToken,
 		Actions: o.ConsoleActions.Yes(), Dial: p.Dial,
 	}

@@ -23,10 +23,12 @@ type boss struct {
 	manager.Manager
 
 	filled  chan struct{} // closed when its caches are
+	base    context.Context
 	abandon context.CancelFunc
 }
 
-func (p Process) manager(logger logr.Logger) (*boss, error) {
+// manager makes the manager of the process. If elects is true, it works once it holds the lease.
+func (p Process) manager(logger logr.Logger, elects bool) (*boss, error) {
 	o := &p.Options
 	kept, err := cacheOptions(o)
 	if err != nil {
@@ -39,7 +41,7 @@ func (p Process) manager(logger logr.Logger) (*boss, error) {
 		BaseContext:            func() context.Context { return base },
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // served with the probes
 		HealthProbeBindAddress: "0",
-		LeaderElection:         o.LeaderElection && !p.dry(), LeaderElectionID: o.LeaseName, LeaderElectionNamespace: o.Namespace,
+		LeaderElection:         elects && p.elects(), LeaderElectionID: o.LeaseName, LeaderElectionNamespace: o.Namespace,
 		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: ptr.To(stopPatience),
 		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
 		Controller: config.Controller{SkipNameValidation: &unnamed}, // tests run several in one process
@@ -48,9 +50,12 @@ func (p Process) manager(logger logr.Logger) (*boss, error) {
 		abandon()
 		return nil, err
 	}
-	b := &boss{Manager: m, filled: make(chan struct{}), abandon: abandon}
+	b := &boss{Manager: m, filled: make(chan struct{}), base: base, abandon: abandon}
 	return b, m.Add(afterCaches{b.filled})
 }
+
+// elects is false for a process that works without a lease.
+func (p Process) elects() bool { return p.Options.LeaderElection && !p.dry() }
 
 // afterCaches is what a manager runs once its caches are filled, whether or not it leads.
 type afterCaches struct{ filled chan struct{} }

@@ -18,7 +18,7 @@ import (
 func TestWhoWaitsForAnAPIServerEndsAndRests(t *testing.T) {
 	p := Process{Options: DefaultOptions(func(string) string { return "" }), Config: &rest.Config{Host: "127.0.0.1:1"}}
 	p.Options.Namespace = "svc-mux"
-	m, err := p.manager(logr.Discard())
+	m, err := p.manager(logr.Discard(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"io"
 	"os"
@@ -39,26 +38,27 @@ func TestWhichMetricsThereAre(t *testing.T) {
 		Options: DefaultOptions(func(string) string { return "" }), Config: &rest.Config{Host: "http://127.0.0.1:1"},
 		Version: "v0-test", Logs: io.Discard, Now: time.Now,
 	}
-	m, err := process.manager(logr.Discard())
+	m, err := process.manager(logr.Discard(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry, timeline := newRegistry(process.Version), console.NewTimeline(time.Now)
 	out := outputs{events: silent{}}
-	line, err := process.setup(context.Background(), m, registry, timeline, out)
+	terms, err := process.newTerms(t.Context(), m, timeline, out, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.WebhookConfiguration = "svc-mux"
-	watching, err := process.guardAdmission(m, registry, out.events, logr.Discard())
+	watching, err := process.guardAdmission(m, registry, terms.leads.Load, nil, out.events)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.ConsoleAddress = "127.0.0.1:0"
-	if err := process.showConsole(m, line, timeline, watching, registry, logr.Discard()); err != nil {
+	if err := process.showConsole(m, terms, timeline, watching, registry, logr.Discard()); err != nil {
 		t.Fatal(err)
 	}
-	list := described(registry, func(string) bool { return true })
+	all := func(string) bool { return true }
+	list := append(described(registry, all), described(terms.current.Load().registry, all)...)
 	list = append(list, described(crmetrics.Registry.(prometheus.Collector), func(name string) bool {
 		return slices.Contains(borrowed, name)
 	})...)

@@ -43,7 +43,7 @@ func (p Process) tryChannel(ctx context.Context) error {
 
 // drain says goodbye, as the one that leads.
 func (p Process) drain(ctx context.Context, logger logr.Logger) error {
-	m, err := p.manager(logger)
+	m, err := p.manager(logger, true)
 	if err != nil {
 		return err
 	}

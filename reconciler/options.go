@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/labels"
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -45,6 +46,8 @@ type Options struct {
 	LeaderElection                            bool
 	LeaseName                                 string
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// Predecessors selects pods in Namespace that must end before this process leads; none if empty.
+	Predecessors string
 
 	// Quiet and Longest space the passes over a mux in a burst of changes.
 	Quiet, Longest time.Duration
@@ -72,9 +75,9 @@ func DefaultOptions(getenv func(string) string) Options {
 		InPod:               getenv("KUBERNETES_SERVICE_HOST") != "",
 		LeaderElection:      true,
 		LeaseName:           "svc-lb-mux-reconciler",
-		LeaseDuration:       15 * time.Second,
-		RenewDeadline:       10 * time.Second,
-		RetryPeriod:         2 * time.Second,
+		LeaseDuration:       5 * time.Second,
+		RenewDeadline:       4 * time.Second,
+		RetryPeriod:         500 * time.Millisecond,
 		Quiet:               50 * time.Millisecond,
 		Longest:             time.Second,
 		Writes:              16,
@@ -104,6 +107,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	span(&o.LeaseDuration, "lease-duration", "`time` after which a leader that was heard of last is taken for gone")
 	span(&o.RenewDeadline, "renew-deadline", "`time` for which a leader tries to stay it")
 	span(&o.RetryPeriod, "retry-period", "`time` between two tries to become it")
+	text(&o.Predecessors, "predecessors",
+		"label `selector` of pods in the process's own namespace that must end before this process leads; none if empty")
 	span(&o.Quiet, "quiet", "`time` without changes that ends a burst: then a mux is written")
 	span(&o.Longest, "longest", "`time` after which it is written though changes keep coming")
 	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side: of the channels of one mux, and of the backends of one namespace")
@@ -120,7 +125,7 @@ func (o *Options) Check() error {
 	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
 	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(),
 		flags.ExternalDNS("--external-dns-prefixes (EXTERNAL_DNS_PREFIXES)", o.ExternalDNS), levelErr, dryErr,
-		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(), o.checkLease(),
+		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(), o.checkLease(), o.checkPredecessors(),
 		o.checkKubeconfig(), o.AdmissionOptions.check(), o.ConsoleOptions.check(), o.checkOnce())
 }
 
@@ -211,6 +216,13 @@ func (o *Options) checkLease() error {
 	}
 	if wrong := kube.IsDNS1123Subdomain(o.LeaseName); len(wrong) > 0 {
 		return fmt.Errorf("--lease-name %q can't be a lease's name: %s", o.LeaseName, strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+func (o *Options) checkPredecessors() error {
+	if _, err := labels.Parse(o.Predecessors); err != nil {
+		return fmt.Errorf("--predecessors %q is no label selector: %w: write one such as app=web,version!=2", o.Predecessors, err)
 	}
 	return nil
 }

@@ -117,10 +117,10 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 			func(o *Options) { o.Kubeconfig = "" }, []string{"--kubeconfig (KUBECONFIG) is empty", "name the file"},
 		},
 		"a lease that its holder can't renew in time": {
-			func(o *Options) { o.RenewDeadline = o.LeaseDuration }, []string{"--renew-deadline 15s must be more than 0 and less than 15s"},
+			func(o *Options) { o.RenewDeadline = o.LeaseDuration }, []string{"--renew-deadline 5s must be more than 0 and less than 5s"},
 		},
 		"tries that are hardly more frequent than their deadline": {
-			func(o *Options) { o.RetryPeriod = 9 * time.Second }, []string{"--retry-period 9s must be more than 0 and less than 8.333333333s"},
+			func(o *Options) { o.RetryPeriod = 9 * time.Second }, []string{"--retry-period 9s must be more than 0 and less than 3.333333333s"},
 		},
 		"a lease of less than leases can say": {
 			func(o *Options) { o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 900e6, 600e6, 100e6 },
@@ -140,6 +140,9 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		},
 		"a lease by a name that the API server refuses": {
 			func(o *Options) { o.LeaseName = "Lease_1" }, []string{`--lease-name "Lease_1" can't be a lease's name: a lowercase`},
+		},
+		"predecessors by no selector": {
+			func(o *Options) { o.Predecessors = "app in web" }, []string{`--predecessors "app in web" is no label selector`, "app=web"},
 		},
 		"a lease without a name": {
 			func(o *Options) { o.LeaseName = "" }, []string{"--lease-name is empty: name the lease"},

@@ -15,20 +15,20 @@ import (
 
 // probeServer serves probes and metrics from the beginning, whether or not the API server is there, and whether its
 // process leads or waits to: else whoever waits for the API server would be taken for dead.
-func probeServer(listener net.Listener, m manager.Manager, admission func() error, registry *prometheus.Registry) *manager.Server {
+func probeServer(listener net.Listener, handler http.Handler) *manager.Server {
 	patience := time.Second
 	return &manager.Server{
 		Name: "probes and metrics", Listener: listener, ShutdownTimeout: &patience,
 		Server: &http.Server{
-			Handler: routes(m, admission, registry), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+			Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 			WriteTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
 		},
 	}
 }
 
-// routes: alive is whoever answers; ready is who knows the cluster, so that it could lead, and finds admission on guard, if
-// it was told to look: so to wait for it is to wait until bad muxes and channels are refused.
-func routes(m manager.Manager, admission func() error, registry *prometheus.Registry) http.Handler {
+// routes serves probes and metrics. A process is alive if it answers. It is ready if its caches are filled, so that it could
+// lead, and if each of others says so. Readiness doesn't depend on who leads.
+func routes(m manager.Manager, terms *terms, others []func() error, registry *prometheus.Registry) http.Handler {
 	paths := http.NewServeMux()
 	paths.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	paths.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +39,8 @@ func routes(m manager.Manager, admission func() error, registry *prometheus.Regi
 				"and ConfigMaps?", http.StatusServiceUnavailable)
 			return
 		}
-		if admission != nil {
-			if err := admission(); err != nil {
+		for _, ready := range others {
+			if err := ready(); err != nil {
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
 				return
 			}
@@ -48,14 +48,13 @@ func routes(m manager.Manager, admission func() error, registry *prometheus.Regi
 		_, _ = io.WriteString(w, "ok\n")
 	})
 	paths.HandleFunc("/leaderz", func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case <-m.Elected():
-			_, _ = io.WriteString(w, "leads\n")
-		default:
+		if !terms.leads.Load() {
 			http.Error(w, "waits to lead", http.StatusServiceUnavailable)
+			return
 		}
+		_, _ = io.WriteString(w, "leads\n")
 	})
-	all := prometheus.Gatherers{registry, crmetrics.Registry}
+	all := prometheus.Gatherers{registry, terms, crmetrics.Registry}
 	paths.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	return paths
 }

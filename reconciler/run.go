@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +12,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -80,7 +84,7 @@ func (p Process) Run(ctx context.Context) error {
 		return p.drain(ctx, logger)
 	}
 
-	m, err := p.manager(logger)
+	m, err := p.manager(logger, false)
 	if err != nil {
 		return err
 	}
@@ -90,12 +94,21 @@ func (p Process) Run(ctx context.Context) error {
 	}
 	defer out.close()
 	registry, timeline := newRegistry(p.Version), console.NewTimeline(p.Now)
+	lease := out.events
 	out.events = timeline.Events(out.events)
-	line, err := p.setup(ctx, m, registry, timeline, out)
+	keeper, err := p.certificateKeeper(logger)
 	if err != nil {
 		return err
 	}
-	watching, err := p.guardAdmission(m, registry, out.events, logger)
+	terms, err := p.newTerms(ctx, m, timeline, out, keeper, logger)
+	if err != nil {
+		return err
+	}
+	watching, err := p.guardAdmission(m, registry, terms.leads.Load, keeper, out.events)
+	if err != nil {
+		return err
+	}
+	ready, err := p.elect(m, terms, lease, logger)
 	if err != nil {
 		return err
 	}
@@ -103,10 +116,10 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(probeServer(probes, m, readyOf(watching), registry)); err != nil {
+	if err := m.Add(probeServer(probes, routes(m, terms, readyOf(watching, ready), registry))); err != nil {
 		return err
 	}
-	if err := p.showConsole(m, line, timeline, watching, registry, logger); err != nil {
+	if err := p.showConsole(m, terms, timeline, watching, registry, logger); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
@@ -121,7 +134,48 @@ func (p Process) Run(ctx context.Context) error {
 
 func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 
-// setup puts the parts together.
+// newTerms indexes the caches of the process, and builds the first term on them.
+func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeline, out outputs, keeper *selfmanaged.Keeper,
+	logger logr.Logger) (*terms, error) {
+	terms, err := newTerms(func() (*term, error) {
+		run, kept, err := p.termManager(m, logger)
+		if err != nil {
+			return nil, err
+		}
+		t := &term{manager: run, cache: kept, registry: prometheus.NewRegistry()}
+		if keeper != nil {
+			if err := run.Add(keeper); err != nil {
+				return nil, err
+			}
+		}
+		t.line, err = p.setup(ctx, run, t.registry, timeline, out)
+		return t, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	language, err := p.Options.language()
+	if err != nil {
+		return nil, err
+	}
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m, language), p.fill(ctx, m))
+}
+
+// fill has the cache hold what no index asks for, so that a standby's cache is as full as a leader's.
+func (p Process) fill(ctx context.Context, m *boss) error {
+	objects := []client.Object{ledger.Object()}
+	if p.Options.LegacyEndpoints {
+		objects = append(objects, &corev1.Endpoints{}) //nolint:staticcheck // deprecated, and written on request
+	}
+	var errs []error
+	for _, object := range objects {
+		_, err := m.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// setup puts the parts of a term together.
 func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
 	out outputs) (*mux.Line, error) {
 	language, err := p.Options.language()

@@ -72,6 +72,14 @@ app.kubernetes.io/name: {{ include "svc-mux.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{- /*
+The label that pods of the reconciler have. Pods of the original and of earlier versions lack it. It isn't part of the
+Deployment's selector, which can't change.
+*/ -}}
+{{- define "svc-mux.electionLabel" -}}
+svc-mux.nowake.ai/leader-election: lease
+{{- end -}}
+
 {{- define "svc-mux.labels" -}}
 {{ include "svc-mux.selector" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}

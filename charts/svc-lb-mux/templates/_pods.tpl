@@ -71,6 +71,7 @@ httpGet: {path: {{ . }}, port: metrics}
 
 {{- define "svc-mux.reconcilerArgs" -}}
 {{ include "svc-mux.placeArgs" . }}
+- --predecessors=app.kubernetes.io/name={{ include "svc-mux.name" . }},app.kubernetes.io/instance={{ .Release.Name }},{{ include "svc-mux.electionLabel" . | replace ": " "!=" }}
 - --webhook-configuration={{ include "svc-mux.clusterName" . }}
 {{- with include "svc-mux.certificates" . }}
 - --certificates={{ . }}

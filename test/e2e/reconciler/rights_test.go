@@ -50,6 +50,7 @@ func TestRights(t *testing.T) {
 			run := s.reconcile(t, func(p *reconciler.Process) {
 				p.Config = config
 				p.Options.LeaseName = tc.release
+				p.Options.Predecessors = "app=original"
 				if tc.options != nil {
 					tc.options(&p.Options)
 				}
