@@ -2,6 +2,7 @@ package chart
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // everything switches on what is off by default, and makes two of what there is one of.
@@ -130,10 +132,61 @@ func TestTheReconcilersDeploymentIsTheOriginals(t *testing.T) {
 			if diff := cmp.Diff(tc.labels, d.Spec.Selector.MatchLabels); diff != "" {
 				t.Errorf("its selector (-want +got):\n%s", diff)
 			}
-			if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
-				t.Errorf("its strategy: %v", d.Spec.Strategy)
+			if own := d.Spec.Template.Labels["svc-mux.nowake.ai/leader-election"]; own != "lease" {
+				t.Errorf("its pods have the election label %q", own)
 			}
 		})
+	}
+}
+
+// TestPredecessorsAreAllPodsOfTheDeploymentButOurs: the original's pods, and those of earlier versions, have the same selector.
+func TestPredecessorsAreAllPodsOfTheDeploymentButOurs(t *testing.T) {
+	objects := renderAs(t, "edge", namespace, "--set=nameOverride=ports,podLabels.app\\.kubernetes\\.io/component=edge")
+	pods := named[*appsv1.Deployment](t, objects, "edge-ports").Spec.Template.Labels
+	var selector labels.Selector
+	for _, arg := range args(t, objects, "edge-ports") {
+		if text, is := strings.CutPrefix(arg, "--predecessors="); is {
+			var err error
+			if selector, err = labels.Parse(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	original := labels.Set(selects("ports", "edge"))
+	webhook := labels.Set(named[*appsv1.Deployment](t, objects, "edge-ports-webhook").Spec.Template.Labels)
+	if selector == nil || !selector.Matches(original) || selector.Matches(labels.Set(pods)) || selector.Matches(webhook) {
+		t.Errorf("--predecessors=%v", selector)
+	}
+}
+
+// TestANodeMayDie: two reconcilers, apart where there are nodes enough, and one of them stays through rollouts and drains.
+func TestANodeMayDie(t *testing.T) {
+	objects := render(t)
+	d := named[*appsv1.Deployment](t, objects, "svc-mux")
+	if *d.Spec.Replicas != 2 {
+		t.Errorf("%d replicas", *d.Spec.Replicas)
+	}
+	// A rollback to strategy Recreate is refused unless it takes these away, and it takes away only what is written here.
+	update := d.Spec.Strategy.RollingUpdate
+	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil || update.MaxSurge == nil || update.MaxUnavailable == nil {
+		t.Fatalf("its strategy: %v", d.Spec.Strategy)
+	}
+	for replicas, want := range map[int]int{1: 0, 2: 1, 3: 1} {
+		if missing, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, replicas, false); missing != want || err != nil {
+			t.Errorf("of %d replicas %d may be missing: %v", replicas, missing, err)
+		}
+	}
+	if budget := named[*policyv1.PodDisruptionBudget](t, objects, "svc-mux"); budget.Spec.MinAvailable.IntValue() != 1 {
+		t.Errorf("its budget: %v", budget.Spec)
+	}
+	apart := d.Spec.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	if len(apart) != 1 || apart[0].PodAffinityTerm.TopologyKey != corev1.LabelHostname ||
+		cmp.Diff(d.Spec.Selector, apart[0].PodAffinityTerm.LabelSelector) != "" {
+		t.Errorf("its anti-affinity: %v", apart)
+	}
+	own := named[*appsv1.Deployment](t, render(t, "--set-json=affinity={\"nodeAffinity\":{}}"), "svc-mux").Spec.Template.Spec.Affinity
+	if own.PodAntiAffinity != nil || own.NodeAffinity == nil {
+		t.Errorf("an affinity of one's own becomes %v", own)
 	}
 }
 
