@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -64,7 +63,7 @@ func newIdentity() (string, error) {
 
 // run takes part in elections until the context ends.
 func (e *election) run(ctx context.Context) error {
-	for e.predecessors.awaitNone(ctx) {
+	for ctx.Err() == nil {
 		if err := e.term(logr.NewContext(ctx, e.log)); err != nil {
 			return err
 		}
@@ -72,29 +71,23 @@ func (e *election) run(ctx context.Context) error {
 	return nil
 }
 
-// term stands by for the lease, works while it holds the lease, and releases it.
+// term waits for predecessors, stands by for the lease, works while it holds the lease, and releases it.
 func (e *election) term(ctx context.Context) error {
-	stand, leave := context.WithCancel(ctx)
-	defer leave()
-	e.predecessors.whileNone(stand, leave)
 	lock, err := e.lock()
 	if err != nil {
 		return err
 	}
+	elected := make(chan context.Context, 1)
+	elector, err := e.elector(lock, elected) // made before the wait: its metric says that this process doesn't lead
+	if err != nil || !e.predecessors.awaitNone(ctx) {
+		return err
+	}
+	stand, leave := context.WithCancel(ctx)
+	defer leave()
+	e.predecessors.whileNone(stand, leave)
 	// The lease is renewed for as long as the work takes to stop, also when the process is told to end.
 	hold, drop := context.WithCancel(context.WithoutCancel(ctx))
 	defer drop()
-	elected := make(chan context.Context, 1)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: e.options.LeaseName,
-		LeaseDuration: e.options.LeaseDuration, RenewDeadline: e.options.RenewDeadline, RetryPeriod: e.options.RetryPeriod,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(held context.Context) { elected <- held }, OnStoppedLeading: func() {},
-		},
-	})
-	if err != nil {
-		return err
-	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -108,7 +101,7 @@ func (e *election) term(ctx context.Context) error {
 	drop()
 	<-ended
 	if elector.IsLeader() {
-		err = errors.Join(err, e.release(ctx, lock))
+		e.release(ctx, lock)
 	}
 	return err
 }
@@ -129,6 +122,17 @@ func (e *election) workWhile(held, stand context.Context) error {
 	return err
 }
 
+// elector sends a context to elected that ends when the lease is lost.
+func (e *election) elector(lock resourcelock.Interface, elected chan<- context.Context) (*leaderelection.LeaderElector, error) {
+	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: e.options.LeaseName,
+		LeaseDuration: e.options.LeaseDuration, RenewDeadline: e.options.RenewDeadline, RetryPeriod: e.options.RetryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(held context.Context) { elected <- held }, OnStoppedLeading: func() {},
+		},
+	})
+}
+
 // lock is new for each term: it remembers the version of the lease that it saw last.
 func (e *election) lock() (resourcelock.Interface, error) {
 	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, e.options.Namespace, e.options.LeaseName,
@@ -139,7 +143,7 @@ func (e *election) lock() (resourcelock.Interface, error) {
 const releasePatience = 2 * time.Second
 
 // release gives the lease back, so that another process leads at once. A failure is only logged: the lease runs out.
-func (e *election) release(ctx context.Context, lock resourcelock.Interface) error {
+func (e *election) release(ctx context.Context, lock resourcelock.Interface) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer cancel()
 	record, _, err := lock.Get(ctx)
@@ -150,5 +154,4 @@ func (e *election) release(ctx context.Context, lock resourcelock.Interface) err
 	if err != nil {
 		e.log.Info("the lease isn't released, and runs out", "lease", e.options.name(), "reason", err.Error())
 	}
-	return nil
 }

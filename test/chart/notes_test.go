@@ -44,9 +44,9 @@ func TestNotes(t *testing.T) {
 			"the mux infra/mux", "EndpointSlices", "drain.onDelete=true", "lease infra/svc-mux", "the pod infra/svc-mux-test", "svc-mux-webhook-ca and svc-mux-webhook-tls",
 			`--set 'defaultLoadBalancer.annotations.cloud\.google\.com/l4-rbs=null'`,
 			"http://localhost:8080", "kubectl port-forward deployment/svc-mux 8080 --namespace infra",
-		}, []string{"not passed on"}, 1},
+		}, []string{"not passed on", "replicaCount is"}, 1},
 		"with the original's values": {originals, []string{
-			"image, command, args, livenessProbe, readinessProbe, startupProbe, service", "not passed on: debugWeb.ingress", "mux infra/edge",
+			"image, command, args, livenessProbe, readinessProbe, startupProbe, service", "not passed on: debugWeb.ingress", "mux infra/edge", "replicaCount is 1",
 			"loadBalancerClass: mux.example.com/edge.infra",
 		}, nil, 1},
 		"without a mux": {"--set=defaultLoadBalancer.create=false", []string{
