@@ -118,13 +118,20 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 	return watching, m.Add(watching)
 }
 
-// readyOf adds to others that admission is on guard, if this process watches it. So to wait until the process is ready is to
-// wait until bad muxes and channels are refused.
-func readyOf(watching *guard.Guard, others ...func() error) []func() error {
+// readyOf is what readiness depends on beside the caches. If this process watches admission, it is ready once bad muxes and
+// channels are refused. But a process that waits for a predecessor is ready before it has made the webhook's certificate:
+// the rollout ends the predecessor only when this process is ready.
+func readyOf(watching *guard.Guard, earlier *predecessors, keepsCertificate bool) []func() error {
+	checks := []func() error{earlier.ready}
 	if watching != nil {
-		others = append(others, func() error { return watching.Status().Ready() })
+		checks = append(checks, func() error {
+			if keepsCertificate && earlier.waiting.Load() {
+				return nil
+			}
+			return watching.Status().Ready()
+		})
 	}
-	return others
+	return checks
 }
 
 // certificateKeeper keeps the webhook's certificate while this process leads; nil if another program does.

@@ -32,9 +32,9 @@ type election struct {
 	work func(ctx context.Context) error
 }
 
-// elect has the manager run elections, and returns what this process's readiness depends on for them. A process that works
-// without a lease works at once.
-func (p Process) elect(m *boss, terms *terms, recorder resourcelock.EventRecorder, log logr.Logger) (func() error, error) {
+// elect has the manager run elections, and returns what keeps this process from leading. A process that works without a lease
+// works at once.
+func (p Process) elect(m *boss, terms *terms, recorder resourcelock.EventRecorder, log logr.Logger) (*predecessors, error) {
 	client, err := kubernetes.NewForConfig(p.Config)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (p Process) elect(m *boss, terms *terms, recorder resourcelock.EventRecorde
 			identity: identity, work: terms.work}
 		run = e.run
 	}
-	return earlier.ready, m.Add(everywhere(run))
+	return earlier, m.Add(everywhere(run))
 }
 
 // newIdentity names this process in the lease. inherit reads the pod's name from it.

@@ -26,6 +26,7 @@ type predecessors struct {
 	selector  string // selects none if empty
 	log       logr.Logger
 
+	waiting atomic.Bool // while a predecessor keeps this process from leading
 	asked   atomic.Bool
 	refused atomic.Pointer[error]
 }
@@ -62,11 +63,13 @@ func (p *predecessors) look(ctx context.Context) (string, error) {
 // awaitNone waits until no predecessor runs. It is false if the context ended first.
 func (p *predecessors) awaitNone(ctx context.Context) bool {
 	said := ""
+	defer p.waiting.Store(false)
 	for ctx.Err() == nil {
 		pod, err := p.look(ctx)
 		if pod == "" && err == nil {
 			return true
 		}
+		p.waiting.Store(pod != "")
 		if why := fmt.Sprint(pod, err); why != said && ctx.Err() == nil {
 			said = why
 			p.log.Info("waits to lead: a pod of this release that is no reconciler of this version must end first",

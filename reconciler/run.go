@@ -108,7 +108,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready, err := p.elect(m, terms, lease, logger)
+	earlier, err := p.elect(m, terms, lease, logger)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(probeServer(probes, routes(m, terms, readyOf(watching, ready), registry))); err != nil {
+	if err := m.Add(probeServer(probes, routes(m, terms, readyOf(watching, earlier, keeper != nil), registry))); err != nil {
 		return err
 	}
 	if err := p.showConsole(m, terms, timeline, watching, registry, logger); err != nil {

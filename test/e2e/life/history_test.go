@@ -3,16 +3,19 @@ package life
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 )
 
 // history follows objects, so that also what held for a moment only is seen.
@@ -66,39 +69,49 @@ func (h *history) end(t *testing.T) {
 	}
 }
 
-// oneAtATime follows a release's reconcilers: at no moment do two images run. It returns those that ever did.
-func (w *world) oneAtATime(t *testing.T, namespace, selector string) (h *history, images func() []string) {
+// images follows a release's reconcilers, and returns the images that ever ran.
+func (w *world) images(t *testing.T, namespace, selector string) (h *history, images func() []string) {
 	t.Helper()
 	events, err := w.Client.CoreV1().Pods(namespace).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, ever := map[string]string{}, map[string]bool{}
+	ever := map[string]bool{}
 	h = follow(t, events, func(event watch.Event) string {
 		pod, ok := event.Object.(*corev1.Pod)
 		if !ok {
 			return fmt.Sprintf("%s %v", event.Type, event.Object)
 		}
-		delete(running, pod.Name)
 		for i := range pod.Status.ContainerStatuses {
-			if event.Type != watch.Deleted && pod.Status.ContainerStatuses[i].State.Running != nil {
-				running[pod.Name] = pod.Spec.Containers[0].Image
+			if pod.Status.ContainerStatuses[i].State.Running != nil {
 				ever[pod.Spec.Containers[0].Image] = true
 			}
 		}
-		if len(running) > 1 {
-			return fmt.Sprintf("several run at once: %v", running)
+		return ""
+	})
+	return h, func() []string { return slices.Sorted(maps.Keys(ever)) }
+}
+
+// leadsAlone follows a release's lease: at no moment has a process the lease while a pod of the original is there.
+func (w *world) leadsAlone(t *testing.T, namespace, selector string) *history {
+	t.Helper()
+	background := context.WithoutCancel(t.Context())
+	events, err := w.Client.CoordinationV1().Leases(namespace).Watch(background, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return follow(t, events, func(event watch.Event) string {
+		lease, ok := event.Object.(*coordinationv1.Lease)
+		if !ok || ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+			return ""
+		}
+		pods, err := w.Client.CoreV1().Pods(namespace).List(background, metav1.ListOptions{
+			LabelSelector: selector + ",!svc-mux.nowake.ai/leader-election", FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
+		if err != nil || len(pods.Items) > 0 {
+			return fmt.Sprintf("%s leads beside %d pods of the original (%v)", *lease.Spec.HolderIdentity, len(pods.Items), err)
 		}
 		return ""
 	})
-	return h, func() []string {
-		var names []string
-		for image := range ever {
-			names = append(names, image)
-		}
-		slices.Sort(names)
-		return names
-	}
 }
 
 // leads follows the slices of a mux: at no moment is a port, by its name, without a ready backend, whoever's slice it is.

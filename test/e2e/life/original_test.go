@@ -48,7 +48,8 @@ func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	}
 
 	traffic := w.ask(t, w.urls(t)...)
-	single, images := w.oneAtATime(t, main.Namespace, selector)
+	pods, images := w.images(t, main.Namespace, selector)
+	alone := w.leadsAlone(t, main.Namespace, selector)
 	held, led := w.holds(t, main.Namespace, "mux", ports()...), w.leads(t, main.Namespace, "mux", muxNames()...)
 	main.Chart, main.Version = olderChart(t, w), older
 	notes := w.install(t, main)
@@ -60,7 +61,8 @@ func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	traffic.end(t)
 	held.end(t)
 	led.end(t)
-	single.end(t)
+	pods.end(t)
+	alone.end(t)
 
 	if diff := cmp.Diff([]string{cluster.PodImage, product.Registry + "/svc-lb-mux/reconciler:" + older}, images()); diff != "" {
 		t.Errorf("these ran (-want +got):\n%s", diff)

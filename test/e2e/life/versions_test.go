@@ -30,7 +30,7 @@ func olderChart(t *testing.T, w *world) string {
 // testVersions goes from the older build to the newer, back, and forth; under each one somebody comes, and another goes.
 func testVersions(t *testing.T, w *world, main product.Helm) {
 	traffic := w.ask(t, w.urls(t)...)
-	single, images := w.oneAtATime(t, main.Namespace, selector)
+	pods, images := w.images(t, main.Namespace, selector)
 	held, led := w.holds(t, main.Namespace, "mux", ports()...), w.leads(t, main.Namespace, "mux", muxNames()...)
 	class := prefix + "/mux"
 
@@ -57,7 +57,7 @@ func testVersions(t *testing.T, w *world, main product.Helm) {
 	traffic.end(t)
 	held.end(t)
 	led.end(t)
-	single.end(t)
+	pods.end(t)
 	name := product.Registry + "/svc-lb-mux/reconciler:"
 	if diff := cmp.Diff([]string{name + older, name + product.Version}, images()); diff != "" {
 		t.Errorf("these ran (-want +got):\n%s", diff)
