@@ -37,7 +37,7 @@ const predecessorPause = 2 * time.Second
 // runningPods leaves out pods whose containers have all ended.
 const runningPods = "status.phase!=Succeeded,status.phase!=Failed"
 
-// look returns the name of a predecessor that runs; an empty one if there is none.
+// look returns the name of a predecessor that runs, or an empty string.
 func (p *predecessors) look(ctx context.Context) (string, error) {
 	if p.selector == "" {
 		return "", nil

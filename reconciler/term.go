@@ -24,7 +24,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
 
-// term is the work of one leadership: the lines with what they remember, their figures, and the controllers that run them.
+// term is the work of one leadership: the lines with their memory, their metrics, and the controllers that run them.
 // A process that loses its lease drops the term, so the next one begins without stale memory. The caches stay filled.
 type term struct {
 	manager  manager.Manager

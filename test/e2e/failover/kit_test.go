@@ -92,7 +92,7 @@ func (w *world) apply(t *testing.T, manifests string, flags ...string) {
 	w.Kubectl(t, "rollout", "status", "deployment/svc-mux", "--namespace="+namespace, "--timeout=180s")
 }
 
-// holder is the process that has the lease; empty if there is none.
+// holder returns the process that has the lease, or an empty string.
 func (w *world) holder(ctx context.Context) (string, error) {
 	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(ctx, "svc-mux", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
