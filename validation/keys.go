@@ -19,6 +19,7 @@ const (
 	allocationConfigMap  = "allocation-configmap"
 	releaseGrace         = "release-grace"
 	placeholder          = "placeholder"
+	provider             = "provider"
 	externalPorts        = "external-ports"
 	externalDNSHostname  = "external-dns-hostname"
 
@@ -61,6 +62,7 @@ type Keys struct {
 	AllocationConfigMap  string // the ledger's name
 	ReleaseGrace         string // how long a released number is held for its old owner
 	Placeholder          string // keep or remove the placeholder port
+	Provider             string // whose load balancer it is, where its class doesn't say
 
 	// Written by users, on a mux or a channel.
 	Disabled string // "true": a paused mux, a withdrawn channel
@@ -104,6 +106,7 @@ func keysUnder(prefix string) Keys {
 		AllocationConfigMap:   under + allocationConfigMap,
 		ReleaseGrace:          under + releaseGrace,
 		Placeholder:           under + placeholder,
+		Provider:              under + provider,
 		Disabled:              under + disabled,
 		ExternalPorts:         under + externalPorts,
 		ChannelHostname:       under + externalDNSHostname,
@@ -139,7 +142,7 @@ const (
 func placeOf(name string) place {
 	switch name {
 	case portRange, explicitRange, maxPorts, maxPortsPerNamespace, allowedNamespaces, allowedHostnames,
-		allowedProtocols, allocationConfigMap, releaseGrace, placeholder:
+		allowedProtocols, allocationConfigMap, releaseGrace, placeholder, provider:
 		return onMux
 	case externalPorts, externalDNSHostname:
 		return onChannel
@@ -158,6 +161,6 @@ func settable() []string {
 	return []string{
 		allocationConfigMap, allowedHostnames, allowedNamespaces, allowedProtocols, disabled, explicitRange,
 		externalDNSHostname, externalPorts, maxPorts, maxPortsPerNamespace, multiplexer, placeholder, portRange,
-		releaseGrace,
+		provider, releaseGrace,
 	}
 }

@@ -169,6 +169,10 @@ func textPlaceholder(value string) string {
 	return fmt.Sprintf("%s is neither keep nor remove: write one of them", quote(value))
 }
 
+func textProvider(value string) string {
+	return fmt.Sprintf("%s is none of aws, azure, gke and none: write one of them", quote(value))
+}
+
 func textGeneration(value string) string {
 	return fmt.Sprintf("%s is not a number that the reconciler wrote: take the annotation away, it comes back",
 		quote(value))

@@ -22,6 +22,10 @@ type Mux struct {
 	// Class is the provider's load balancer class, if one is named.
 	Class    string
 	Provider Provider
+	// ProviderNamed is true if the class or an annotation tells the provider, be it that there is none of those that we know.
+	ProviderNamed bool
+	// ProtocolsStated is true if Protocols are the owner's, not the provider's.
+	ProtocolsStated bool
 	// Disabled asks for a pause.
 	Disabled bool
 
@@ -84,7 +88,6 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 	if svc.Spec.LoadBalancerClass != nil {
 		mux.Class = *svc.Spec.LoadBalancerClass
 	}
-	mux.Provider = detectProvider(mux.Class, svc.Annotations)
 	l.checkMux(svc, &found)
 	mux.Disabled = l.disabled(svc, &found)
 	l.muxSettings(svc, &mux, &found)

@@ -44,7 +44,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 	}
 	want := Mux{
 		Object: Object{Key: types.NamespacedName{Namespace: "infra", Name: "edge"}},
-		Ports:  svc.Spec.Ports, Class: "networking.gke.io/l4", Provider: providers()[0].Provider, Disabled: true,
+		Ports:  svc.Spec.Ports, Class: "networking.gke.io/l4", Provider: providers()[0].Provider, ProviderNamed: true, Disabled: true,
 		Auto:            PortRanges{written: []PortRange{{30000, 30000}, {20000, 20002}}},
 		Explicit:        PortRanges{written: []PortRange{{1, 1023}}},
 		Cap:             Cap{Ports: 80},
@@ -52,6 +52,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		Namespaces:      Namespaces{own: "infra", globs: []string{"team-*"}},
 		Hostnames:       Hostnames{patterns: []string{"*.{namespace}.example.com"}},
 		Protocols:       ProtocolPolicy{Allowed: TCP},
+		ProtocolsStated: true,
 		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, Announced: "17",
 		DNS:      ExternalDNS{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off},
 		OurDNS:   ExternalDNS{Hostnames: []string{"a.example.com"}, Proxied: Off},

@@ -16,6 +16,7 @@ type settings struct {
 // muxSettings fills in every setting of a mux, with its default where none is made.
 func (l Language) muxSettings(svc *corev1.Service, mux *Mux, found *Findings) {
 	s := settings{svc: svc, keys: &l.keys, found: found}
+	s.provider(mux)
 	s.ranges(mux)
 	s.caps(mux)
 	s.who(mux)
@@ -34,6 +35,14 @@ func (s settings) get(key, name string, reason Reason) (*note, bool) {
 		return nil, false
 	}
 	return n, true
+}
+
+func (s settings) provider(mux *Mux) {
+	named := ""
+	if n, set := s.get(s.keys.Provider, provider, InvalidProvider); set {
+		named = parseProvider(n)
+	}
+	mux.Provider, mux.ProviderNamed = detectProvider(mux.Class, named, s.svc.Annotations)
 }
 
 func (s settings) ranges(mux *Mux) {
@@ -72,7 +81,7 @@ func (s settings) who(mux *Mux) {
 	}
 	mux.Protocols = mux.Provider.protocols()
 	if n, set := s.get(s.keys.AllowedProtocols, allowedProtocols, InvalidAllowedProtocols); set {
-		mux.Protocols = ProtocolPolicy{Allowed: parseProtocols(n)}
+		mux.Protocols, mux.ProtocolsStated = ProtocolPolicy{Allowed: parseProtocols(n)}, true
 	}
 }
 
@@ -149,6 +158,14 @@ func parsePlaceholder(n *note) Placeholder {
 	}
 	n.problem("", n.value, textPlaceholder(n.value))
 	return PlaceholderUsual
+}
+
+func parseProvider(n *note) string {
+	if _, known := providerCalled(n.value); !known {
+		n.problem("", n.value, textProvider(n.value))
+		return ""
+	}
+	return n.value
 }
 
 func parseStamp(n *note) int64 {

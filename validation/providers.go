@@ -10,6 +10,8 @@ import (
 type Provider struct {
 	// Name is for people; empty for a provider that we don't know.
 	Name string
+	// Key is its name in the provider annotation, and in ledgers.
+	Key string
 	// MaxPorts is how many ports a load balancer may have; 0 if we know of no limit.
 	MaxPorts int
 	// LimitReason is given when MaxPorts is the cap that counts.
@@ -29,27 +31,29 @@ type row struct {
 type signs struct {
 	classes     []string // a class is one of these, or begins with one that ends in a slash
 	annotations []string // an annotation's key begins with one of these
+	defaults    []string // of these, the keys that the chart sets by default, whoever the provider is
 	typeKey     string   // this annotation's value is one of the types
 	types       []string
 }
 
-// providers is the table. The first row that fits is taken: first by class, then by annotations.
+// providers is the table. Azure has no sign: a mux is known as Azure's by the provider annotation alone.
 func providers() []row {
 	return []row{
 		{
 			Provider{
 				// Mixed protocols need GKE 1.34 and a Service made for it: its owner says so with allowed-protocols. It
 				// forwards a run of numbers with one rule, which is one more reason to pick the lowest that is free.
-				Name: "GKE", MaxPorts: 100, LimitReason: GkePortLimitApplied, Protocols: TCP | UDP,
+				Name: "GKE", Key: "gke", MaxPorts: 100, LimitReason: GkePortLimitApplied, Protocols: TCP | UDP,
 			},
 			signs{
 				classes:     []string{"networking.gke.io/"},
 				annotations: []string{"cloud.google.com/", "networking.gke.io/"},
+				defaults:    []string{"cloud.google.com/l4-rbs"},
 			},
 		},
 		{
 			Provider{
-				Name: "AWS NLB", MaxPorts: 50, LimitReason: ProviderPortLimitApplied, Protocols: TCP | UDP, CanMix: true,
+				Name: "AWS NLB", Key: "aws", MaxPorts: 50, LimitReason: ProviderPortLimitApplied, Protocols: TCP | UDP, CanMix: true,
 			},
 			signs{
 				classes: []string{"service.k8s.aws/nlb", "eks.amazonaws.com/nlb"},
@@ -57,6 +61,7 @@ func providers() []row {
 				types:   []string{"nlb", "nlb-ip", "external"},
 			},
 		},
+		{Provider{Name: "Azure", Key: "azure", Protocols: TCP | UDP, CanMix: true}, signs{}},
 	}
 }
 
@@ -65,20 +70,44 @@ func unknownProvider() Provider {
 	return Provider{Protocols: TCP | UDP | SCTP, CanMix: true}
 }
 
-// detectProvider goes by class first: it is what a controller goes by, where annotations may be left over.
-func detectProvider(class string, annotations map[string]string) Provider {
+// noProvider is what the provider annotation calls a provider that we don't know.
+const noProvider = "none"
+
+// ProviderCalled returns the provider of a key: what a ledger recorded. It is false for one that we don't know.
+func ProviderCalled(key string) (Provider, bool) {
+	found, known := providerCalled(key)
+	return found, known && found.Key != ""
+}
+
+func providerCalled(key string) (Provider, bool) {
+	for _, r := range providers() {
+		if r.Key == key {
+			return r.Provider, true
+		}
+	}
+	return unknownProvider(), key == noProvider
+}
+
+// detectProvider goes by the first of these that tells: the class, which is what a controller goes by; the provider annotation;
+// an annotation that the mux's owner chose; an annotation that the chart sets by default. It returns false if none does.
+func detectProvider(class, named string, annotations map[string]string) (Provider, bool) {
 	table := providers()
 	for _, r := range table {
 		if class != "" && r.inClass(class) {
-			return r.Provider
+			return r.Provider, true
 		}
 	}
-	for _, r := range table {
-		if r.inAnnotations(annotations) {
-			return r.Provider
+	if named != "" {
+		return providerCalled(named)
+	}
+	for _, inAnnotations := range [...]func(signs, map[string]string) bool{signs.chosen, signs.byDefault} {
+		for _, r := range table {
+			if inAnnotations(r.signs, annotations) {
+				return r.Provider, true
+			}
 		}
 	}
-	return unknownProvider()
+	return unknownProvider(), false
 }
 
 func (s signs) inClass(class string) bool {
@@ -87,16 +116,25 @@ func (s signs) inClass(class string) bool {
 	})
 }
 
-func (s signs) inAnnotations(annotations map[string]string) bool {
+// chosen is true for annotations that the mux's owner set for this provider.
+func (s signs) chosen(annotations map[string]string) bool {
 	if s.typeKey != "" && slices.Contains(s.types, annotations[s.typeKey]) {
 		return true
 	}
 	for key := range annotations {
-		if s.begins(key) {
+		if s.begins(key) && !slices.Contains(s.defaults, key) {
 			return true
 		}
 	}
 	return false
+}
+
+// byDefault is true for annotations that the chart sets by default.
+func (s signs) byDefault(annotations map[string]string) bool {
+	return slices.ContainsFunc(s.defaults, func(key string) bool {
+		_, set := annotations[key]
+		return set
+	})
 }
 
 func (s signs) begins(key string) bool {
@@ -106,4 +144,17 @@ func (s signs) begins(key string) bool {
 // protocols returns what channels may use where the mux's owner doesn't say.
 func (p Provider) protocols() ProtocolPolicy {
 	return ProtocolPolicy{Allowed: p.Protocols, OneOnly: !p.CanMix}
+}
+
+// Under returns the mux with the limits of a provider that it was known under before: its cap is no higher than that
+// provider's, and its protocols are that provider's unless the owner states them.
+func (m Mux) Under(p Provider) Mux {
+	m.Provider = p
+	if p.MaxPorts > 0 && m.Cap.Ports > p.MaxPorts {
+		m.Cap = Cap{Ports: p.MaxPorts, Reason: p.LimitReason}
+	}
+	if !m.ProtocolsStated {
+		m.Protocols = p.protocols()
+	}
+	return m
 }

@@ -11,11 +11,22 @@ func TestDetectProvider(t *testing.T) {
 	aws := func(kind string) map[string]string {
 		return map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": kind}
 	}
+	both := func(kind string) map[string]string {
+		return map[string]string{
+			"service.beta.kubernetes.io/aws-load-balancer-type": kind, "cloud.google.com/l4-rbs": "enabled",
+		}
+	}
 	for name, c := range map[string]struct {
 		class       string
 		annotations map[string]string
 		want        string
 	}{
+		"AWS's annotation beside the chart's default": {"", both("external"), "AWS NLB"},
+		"AWS's classic beside the chart's default":    {"", both("classic"), "GKE"},
+		"GKE's class against AWS's annotation":        {"networking.gke.io/l4", aws("nlb"), "GKE"},
+		"AWS's annotation beside one chosen for GKE": {"", map[string]string{
+			"service.beta.kubernetes.io/aws-load-balancer-type": "nlb", "networking.gke.io/load-balancer-type": "Internal",
+		}, "GKE"},
 		"nothing to go by":                         {"", nil, ""},
 		"a class of GKE's":                         {"networking.gke.io/l4-regional-internal", nil, "GKE"},
 		"a class that merely begins like GKE's":    {"networking.gke.io", nil, ""},
@@ -30,8 +41,27 @@ func TestDetectProvider(t *testing.T) {
 		"a key that merely begins like one of GKE": {"", map[string]string{"cloud.google.community/x": "x"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := detectProvider(c.class, c.annotations); got.Name != c.want {
-				t.Errorf("got %q, want %q", got.Name, c.want)
+			got, told := detectProvider(c.class, "", c.annotations)
+			if got.Name != c.want || told != (c.want != "") {
+				t.Errorf("got %q (%t), want %q", got.Name, told, c.want)
+			}
+		})
+	}
+}
+
+func TestProviderAnnotationOverrulesOtherAnnotations(t *testing.T) {
+	gke := map[string]string{"cloud.google.com/l4-rbs": "enabled", "networking.gke.io/load-balancer-type": "Internal"}
+	for name, c := range map[string]struct{ class, named, want string }{
+		"aws":                      {"", "aws", "AWS NLB"},
+		"azure":                    {"", "azure", "Azure"},
+		"gke":                      {"", "gke", "GKE"},
+		"none":                     {"", "none", ""},
+		"none, with a class":       {"service.k8s.aws/nlb", "none", "AWS NLB"},
+		"none, with another class": {"example.com/lb", "none", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, told := detectProvider(c.class, c.named, gke); got.Name != c.want || !told {
+				t.Errorf("got %q (%t), want %q", got.Name, told, c.want)
 			}
 		})
 	}

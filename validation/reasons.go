@@ -45,6 +45,8 @@ const (
 	InvalidReleaseGrace Reason = "InvalidReleaseGrace"
 	// InvalidPlaceholder is a placeholder annotation other than keep or remove.
 	InvalidPlaceholder Reason = "InvalidPlaceholder"
+	// InvalidProvider is a provider annotation that names no provider.
+	InvalidProvider Reason = "InvalidProvider"
 	// InvalidGeneration is a generation stamp that the reconciler didn't write.
 	InvalidGeneration Reason = "InvalidGeneration"
 )

@@ -34,7 +34,7 @@ func FuzzService(f *testing.F) {
 			k.Multiplexer: multiplexer, k.ExternalPorts: requests, k.ChannelHostname: names, k.Ports: requests,
 			k.PortRange: setting, k.ExplicitRange: requests, k.MaxPorts: setting, k.AllowedNamespaces: names,
 			k.AllowedHostnames: names, k.AllowedProtocols: protocol, k.AllocationConfigMap: names,
-			k.ReleaseGrace: setting, k.Placeholder: setting, k.Disabled: multiplexer, k.Generation: setting,
+			k.ReleaseGrace: setting, k.Placeholder: setting, k.Provider: setting, k.Disabled: multiplexer, k.Generation: setting,
 			k.AggregatedExternalDNS: names, DefaultPrefix + "/" + names: setting,
 			"service.beta.kubernetes.io/" + names: setting, ExternalDNSHostname: names, CloudflareProxied: setting,
 		}

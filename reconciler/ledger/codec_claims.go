@@ -16,9 +16,13 @@ import (
 
 // ledger reads the document as that of a mux, and fails at its first contradiction.
 func (d *document) ledger(mux types.NamespacedName) (plan.Ledger, error) {
-	ledger := plan.Ledger{Mux: mux, Generation: d.Generation}
+	ledger := plan.Ledger{Mux: mux, MuxUID: types.UID(d.MuxUID), Provider: d.Provider, Generation: d.Generation}
 	if d.SchemaVersion < 0 || d.Generation < 0 {
 		return ledger, fmt.Errorf("schemaVersion %d or generation %d is negative", d.SchemaVersion, d.Generation)
+	}
+	var err error
+	if ledger.HeldUntil, err = parseTime("heldUntil", d.HeldUntil); err != nil {
+		return ledger, err
 	}
 	// The view counts where there is nothing else: the original's first versions wrote no more.
 	list, from := d.PortClaims, "portClaims"

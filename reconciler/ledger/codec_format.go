@@ -23,6 +23,9 @@ const (
 type document struct {
 	SchemaVersion int64      `json:"schemaVersion"`
 	Mux           muxRef     `json:"mux"`
+	MuxUID        string     `json:"muxUID,omitempty"`
+	HeldUntil     string     `json:"heldUntil,omitempty"`
+	Provider      string     `json:"provider,omitempty"`
 	Generation    int64      `json:"generation,omitempty"`
 	PortClaims    []entry    `json:"portClaims"`
 	Allocations   []entry    `json:"allocations,omitzero"`
@@ -67,6 +70,9 @@ func toDocument(ledger plan.Ledger) document {
 	doc := document{
 		SchemaVersion: schemaVersion,
 		Mux:           muxRef(ledger.Mux),
+		MuxUID:        string(ledger.MuxUID),
+		HeldUntil:     formatTime(ledger.HeldUntil),
+		Provider:      ledger.Provider,
 		Generation:    ledger.Generation,
 		PortClaims:    make([]entry, 0, len(ledger.Claims)),
 		Allocations:   []entry{}, // the original writes an empty one, too

@@ -39,7 +39,10 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) plan.Ledger {
-		ledger := plan.Ledger{Mux: mux, Generation: rapid.Int64Min(0).Draw(t, "generation")}
+		ledger := plan.Ledger{
+			Mux: mux, MuxUID: types.UID(rapid.OneOf(rapid.Just(""), name).Draw(t, "uid")), HeldUntil: moments.Draw(t, "held until"),
+			Provider: rapid.SampledFrom([]string{"", "gke"}).Draw(t, "provider"), Generation: rapid.Int64Min(0).Draw(t, "generation"),
+		}
 		for _, c := range rapid.SliceOfNDistinct(claim, 0, 20, func(c plan.Claim) plan.Slot { return c.Slot() }).Draw(t, "claims") {
 			if ledger.Claims = append(ledger.Claims, c); contradiction(&ledger) != nil {
 				ledger.Claims = ledger.Claims[:len(ledger.Claims)-1]
@@ -56,6 +59,7 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 func asStored(ledger plan.Ledger) plan.Ledger {
 	ledger = ledger.Clone()
 	ledger.Sort()
+	ledger.HeldUntil = ledger.HeldUntil.UTC().Truncate(time.Second)
 	for i := range ledger.Claims {
 		c := &ledger.Claims[i]
 		c.Since, c.Until = c.Since.UTC().Truncate(time.Second), c.Until.UTC().Truncate(time.Second)

@@ -95,6 +95,12 @@ type HostnameHolder struct {
 // Ledger is what is known for good of a mux: its claims, and who has which DNS name.
 type Ledger struct {
 	Mux types.NamespacedName
+	// MuxUID is the UID of the mux that the claims were last decided for; empty in ledgers of the original and of older versions.
+	MuxUID types.UID
+	// HeldUntil is until when the numbers of missing channels are held because the mux was created again; zero if they aren't.
+	HeldUntil time.Time
+	// Provider is the key of the provider whose limits the mux was last decided under; empty if none is known.
+	Provider string
 	// Generation counts the decisions that changed the mux's ports. The mux carries the one that its ports were
 	// decided from; 0 is a ledger that the original wrote.
 	Generation int64

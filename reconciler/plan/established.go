@@ -57,6 +57,8 @@ func (p *pass) ledger() established {
 		before.mend = textRelabelled(read.Name)
 	}
 	p.name()
+	p.recognize(&before)
+	p.keepProvider(&before)
 	if before.broken == "" {
 		p.unrefuse()
 	}

@@ -9,7 +9,7 @@ import (
 // graces ends those that are over. One that ends later than the mux's grace allows from now, because the grace was
 // shortened or the clock was wrong, is shortened.
 func (p *pass) graces() {
-	latest := p.now.Add(p.w.Mux.Grace)
+	latest := later(p.now.Add(p.w.Mux.Grace), p.holdUntil)
 	var over, held []*Claim
 	for _, claim := range p.claims {
 		if claim.State != InGrace {

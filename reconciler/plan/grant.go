@@ -136,8 +136,8 @@ func (g *grant) conflict(w *wanted, holder *Claim) *refusal {
 	switch {
 	case holder.State == InGrace:
 		no.until = holder.Until
-	case holder.State == Releasing && g.w.Mux.Grace > 0 && !g.takenBack[holder]:
-		no.until = g.now.Add(g.w.Mux.Grace) // as the ledger will say once this pass is done
+	case holder.State == Releasing && !g.takenBack[holder]:
+		no.until = g.reservedUntil(holder) // as the ledger will say once this pass is done
 	}
 	said := no.until
 	if g.published(holder) {

@@ -252,11 +252,15 @@ func (h *history) owner() {
 	}
 	svc = svc.DeepCopy()
 	setting := pick(h, "setting", "port-range", "explicit-range", "max-ports", "max-ports-per-namespace", "allowed-namespaces",
-		"allowed-protocols", "release-grace", "placeholder", "disabled", "multiplexer", "helm", "selector", "deleted", "gke")
+		"allowed-protocols", "release-grace", "placeholder", "disabled", "multiplexer", "helm", "selector", "deleted", "gke",
+		"synced again")
 	switch setting {
 	case "deleted":
 		h.note("the mux is deleted")
 		delete(h.services, muxKey)
+		return
+	case "synced again":
+		h.syncAgain()
 		return
 	case "selector":
 		svc.Spec.Selector = pick(h, "selector", map[string]string{"app": "x"}, nil, nil)
@@ -275,6 +279,19 @@ func (h *history) owner() {
 	}
 	h.note("the mux: %s: %v %v", setting, svc.Annotations[h.key(setting)], svc.Spec.Selector)
 	h.put(svc)
+}
+
+// syncAgain deletes the mux with its channels and creates the mux again. Its channels come later, as people create them.
+func (h *history) syncAgain() {
+	h.note("the mux and its channels are deleted, and the mux is created again")
+	for _, key := range h.channels() {
+		delete(h.services, key)
+	}
+	delete(h.services, muxKey)
+	if h.chance("pass between", 50) {
+		h.must(h.pass())
+	}
+	h.createMux()
 }
 
 func (h *history) provider() {

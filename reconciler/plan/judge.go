@@ -157,5 +157,5 @@ func (p *pass) passes(no *refusal, own types.NamespacedName) bool {
 
 // leaves is true if a claim's number is free once this pass is done.
 func (p *pass) leaves(claim *Claim) bool {
-	return claim.State == Releasing && (p.w.Mux.Grace == 0 || p.takenBack[claim]) && !p.published(claim)
+	return claim.State == Releasing && (p.reservedUntil(claim).IsZero() || p.takenBack[claim]) && !p.published(claim)
 }

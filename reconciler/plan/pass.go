@@ -34,6 +34,7 @@ type pass struct {
 	leftOff   map[*Claim]bool
 	takenBack map[*Claim]bool // claims that the API server refused, and that never were on the mux
 	pushedOut map[Slot]bool   // graces that end with this pass for want of room
+	holdUntil time.Time       // see recognize
 
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state

@@ -106,6 +106,9 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 			}
 		}
 	}
+	if err := w.heldForMissing(c, was, claims); err != nil {
+		return err
+	}
 	had := map[types.NamespacedName]bool{}
 	for slot, old := range c.established {
 		had[old.Owner.Channel] = true
@@ -174,10 +177,42 @@ func (w *watch) graceOver(before *plan.Ledger, old *plan.Claim) bool {
 		return true
 	}
 	until := w.world.Now.Add(w.mux.Grace)
+	if w.holds(before) {
+		until = w.world.Now.Add(plan.RecreatedHold)
+	}
 	if old.Until.Before(until) {
 		until = old.Until
 	}
 	return !until.After(w.world.Now)
+}
+
+// holds is true while the numbers of missing channels are held, because the mux was deleted and created again.
+func (w *watch) holds(before *plan.Ledger) bool {
+	recreated := before.MuxUID != "" && before.MuxUID != w.mux.UID
+	return recreated || before.HeldUntil.After(w.world.Now)
+}
+
+// heldForMissing checks that a recreated mux frees no number of a channel that is missing, while the hold lasts.
+func (w *watch) heldForMissing(c *cluster, was moment, claims map[plan.Slot]*plan.Claim) error {
+	if was.ledger == nil || !was.good || !w.holds(was.ledger) {
+		return nil
+	}
+	most := w.mux.Cap.Ports
+	if w.mux.CapPerNamespace > 0 {
+		most = min(most, w.mux.CapPerNamespace)
+	}
+	if len(was.ledger.Claims) > most {
+		return nil // more numbers than may be held
+	}
+	for i := range was.ledger.Claims {
+		old := &was.ledger.Claims[i]
+		owner := old.Owner.Channel
+		over := old.State == plan.InGrace && !old.Until.After(w.world.Now) || len(c.unpublished[owner]) > 0
+		if w.seen[owner] == nil && claims[old.Slot()] == nil && !over {
+			return fmt.Errorf("%s of %s is freed, though the mux was created again and the channel may come back", old.Slot(), owner)
+		}
+	}
+	return nil
 }
 
 // tooManyGraces is true where not all graces of a namespace can stay: it has more of them than it may have ports, or all

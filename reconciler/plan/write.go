@@ -57,7 +57,10 @@ func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 
 // ledgerNow is the ledger as it must be before the mux changes.
 func (p *pass) ledgerNow(before *established) Ledger {
-	now := Ledger{Mux: p.w.Key, Generation: before.ledger.Generation, Hostnames: p.dns.holders}
+	now := Ledger{
+		Mux: p.w.Key, MuxUID: p.w.Mux.UID, HeldUntil: p.holdUntil, Provider: p.w.Mux.Provider.Key,
+		Generation: before.ledger.Generation, Hostnames: p.dns.holders,
+	}
 	if p.asBefore(before.ledger.Claims) {
 		now.Claims = before.ledger.Claims
 		return now.sorted()
@@ -99,10 +102,11 @@ func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
 	after.Claims = after.Claims[:0]
 	for _, claim := range now.Claims {
 		if claim.State == Releasing && names[claim.Slot()] != claim.MuxName {
-			if p.w.Mux.Grace == 0 || never[claim.Slot()] {
+			until := p.reservedUntil(&claim)
+			if until.IsZero() || never[claim.Slot()] {
 				continue
 			}
-			claim.State, claim.Until = InGrace, p.now.Add(p.w.Mux.Grace)
+			claim.State, claim.Until = InGrace, until
 			p.lookAgain(claim.Until)
 		}
 		after.Claims = append(after.Claims, claim)
