@@ -51,6 +51,9 @@ type Options struct {
 
 	// Quiet and Longest space the passes over a mux in a burst of changes.
 	Quiet, Longest time.Duration
+	// PortChangesBurst and PortChangesPace bound how often the channels of one namespace change their ports on one mux.
+	PortChangesBurst int
+	PortChangesPace  time.Duration
 	// Writes bounds how many channels of a mux, and how many channels' backends in a namespace, are written side by side.
 	Writes int
 	// LegacyEndpoints asks for an Endpoints object on each mux.
@@ -80,6 +83,8 @@ func DefaultOptions(getenv func(string) string) Options {
 		RetryPeriod:         500 * time.Millisecond,
 		Quiet:               50 * time.Millisecond,
 		Longest:             time.Second,
+		PortChangesBurst:    30,
+		PortChangesPace:     10 * time.Second,
 		Writes:              16,
 		AdmissionOptions:    defaultAdmissionOptions(),
 		ConsoleOptions:      defaultConsoleOptions(getenv),
@@ -111,6 +116,9 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 		"label `selector` of pods in the process's own namespace that must end before this process leads; none if empty")
 	span(&o.Quiet, "quiet", "`time` without changes that ends a burst: then a mux is written")
 	span(&o.Longest, "longest", "`time` after which it is written though changes keep coming")
+	set.IntVar(&o.PortChangesBurst, "port-changes-burst", o.PortChangesBurst,
+		"`number` of passes at once that may change ports of one namespace's channels on one mux")
+	span(&o.PortChangesPace, "port-changes-pace", "`time` after which one more may; 0 is no limit")
 	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side: of the channels of one mux, and of the backends of one namespace")
 	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
 		"write an Endpoints object on each mux too, for readers that know no EndpointSlices")
@@ -202,10 +210,22 @@ func (o *Options) checkTimes() error {
 	return errors.Join(errs...)
 }
 
+// Bounds of the budget of port changes: beyond these, a channel waits for hours, or nothing is bounded.
+const (
+	mostPortChanges = 10_000
+	longestPace     = 10 * time.Minute
+)
+
 func (o *Options) checkNumbers() error {
 	var errs []error
 	if o.Writes < 1 {
 		errs = append(errs, fmt.Errorf("--writes %d: write 1 or more", o.Writes))
+	}
+	if o.PortChangesBurst < 1 || o.PortChangesBurst > mostPortChanges {
+		errs = append(errs, fmt.Errorf("--port-changes-burst %d: write 1 to %d", o.PortChangesBurst, mostPortChanges))
+	}
+	if o.PortChangesPace < 0 || o.PortChangesPace > longestPace {
+		errs = append(errs, fmt.Errorf("--port-changes-pace %s: write 0, which is no limit, to %s", o.PortChangesPace, longestPace))
 	}
 	return errors.Join(errs...)
 }

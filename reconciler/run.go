@@ -195,6 +195,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
+		Budget:   mux.Budget{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace},
 		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: out.print.plan,
 	})
 	if err := line.Setup(ctx, m); err != nil {

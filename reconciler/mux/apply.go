@@ -33,6 +33,7 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		l.giveBackTurn(p)
 		return l.block(ctx, o, ofLedger, err)
 	}
+	o.memory.spending.spend(p.Changed, start)
 	if !trial { // else backends go on as they do while the mux is frozen, until it isn't
 		l.carry(o, p, p.Leaving)
 	}

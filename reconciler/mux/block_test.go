@@ -29,7 +29,7 @@ func TestWhatKeepsTheWholeMuxFromBeingWritten(t *testing.T) {
 	line := lineOf(t, answering{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	line.Now = func() time.Time { return now }
-	o := &observed{memory: newMemory()}
+	o := &observed{memory: newMemory(Budget{})}
 	b := &o.memory.blocked
 	trouble := apierrors.NewInternalError(errors.New("failed calling webhook"))
 	for _, passing := range []error{
@@ -101,7 +101,7 @@ func TestALedgerThatMayNotBeReadFreezes(t *testing.T) {
 	keys := line.Language.Keys()
 	line.Ledgers, line.Board = ledger.NewStore(keys, nothing{}, unread{}, nil), ledger.NewBoard(nil)
 	line.OnMux = noSlices
-	o := &observed{memory: newMemory()}
+	o := &observed{memory: newMemory(Budget{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
 	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
 	if err := line.observeLedger(t.Context(), o); err != nil {
@@ -174,7 +174,7 @@ func TestATrialThatFailsLeavesBackendsAsTheyAre(t *testing.T) {
 	server, line := &full{}, lineOf(t, answering{})
 	line.Metrics, line.Board = uncounted{}, ledger.NewBoard(nil)
 	line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
-	o := &observed{memory: newMemory(), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
+	o := &observed{memory: newMemory(Budget{}), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
 	var err error
 	if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "claims"}); err != nil {
 		t.Fatal(err)

@@ -46,6 +46,8 @@ type Options struct {
 
 	// Quiet and Longest space passes in a burst: see calm.
 	Quiet, Longest time.Duration
+	// Budget bounds how often the channels of a namespace change their ports on a mux.
+	Budget Budget
 	// Parallel bounds how many channels are written side by side.
 	Parallel int
 	// Muxes bounds how many muxes of one namespace are looked after side by side.
@@ -188,7 +190,7 @@ func (l *Line) memory(mux types.NamespacedName) *memory {
 	defer l.mu.Unlock()
 	m := l.memories[mux]
 	if m == nil {
-		m = newMemory()
+		m = newMemory(l.Budget)
 		l.memories[mux] = m
 	}
 	return m

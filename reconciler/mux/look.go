@@ -35,6 +35,7 @@ type passed struct {
 	unpublished map[types.NamespacedName][]plan.Slot
 	stuck       map[types.NamespacedName]bool
 	blocked     *plan.Blocked
+	limited     map[string]time.Time
 }
 
 // Look decides about a mux as a pass does, and does nothing about it. It makes no request but for a version of the ledger that
@@ -52,7 +53,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, erro
 	l.mu.Unlock()
 	s.Passed, s.Failed = last.at, last.failed
 	s.World.Refused, s.World.Unpublished, s.World.Stuck = last.refused, last.unpublished, last.stuck
-	s.World.Blocked = last.blocked
+	s.World.Blocked, s.World.Limited = last.blocked, last.limited
 	svc, err := l.service(ctx, mux)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (l *Line) note(o *observed, failed error) {
 	defer l.mu.Unlock()
 	l.passes[o.world.Key] = passed{
 		at: l.Now(), failed: failed, refused: o.world.Refused, unpublished: o.world.Unpublished, stuck: o.world.Stuck,
-		blocked: o.memory.blocked.said,
+		blocked: o.memory.blocked.said, limited: o.world.Limited,
 	}
 }
 

@@ -31,6 +31,8 @@ type memory struct {
 	blocked block
 	// notes is set while the API server doesn't take what is written for people, and names while it doesn't take DNS names.
 	notes, names setback
+	// spending is how often namespaces changed ports.
+	spending spending
 	// contested is until when the mux is left as somebody keeps changing it.
 	contested time.Time
 	// read are channels as they were read last.
@@ -77,14 +79,15 @@ type reading struct {
 	channel plan.ObservedChannel
 }
 
-func newMemory() *memory {
+func newMemory(budget Budget) *memory {
 	return &memory{
-		inPlace: map[types.NamespacedName]plan.Fingerprint{},
-		refused: map[types.NamespacedName]refusal{},
-		stuck:   map[types.NamespacedName]setback{},
-		failing: map[types.NamespacedName]setback{},
-		read:    map[types.NamespacedName]reading{},
-		backing: map[types.NamespacedName]plan.Backing{},
+		spending: spending{Budget: budget, owed: map[string]time.Time{}},
+		inPlace:  map[types.NamespacedName]plan.Fingerprint{},
+		refused:  map[types.NamespacedName]refusal{},
+		stuck:    map[types.NamespacedName]setback{},
+		failing:  map[types.NamespacedName]setback{},
+		read:     map[types.NamespacedName]reading{},
+		backing:  map[types.NamespacedName]plan.Backing{},
 	}
 }
 

@@ -21,7 +21,7 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 		"failing": func(m *memory, s setback) { m.failing[web] = s },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMemory()
+			m := newMemory(Budget{})
 			first := setback{}.again(began)
 			fail(m, first)
 			m.begin(began)
@@ -87,7 +87,7 @@ func TestWhatIsSaidAgainIsNewsOnlyAfterItWasTakenBack(t *testing.T) {
 }
 
 func TestAMuxThatIsMadeAnewHasNothingInPlace(t *testing.T) {
-	m := newMemory()
+	m := newMemory(Budget{})
 	m.onMux(web, "one")
 	m.inPlace[web] = 7
 	m.onMux(web, "one")

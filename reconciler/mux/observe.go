@@ -50,6 +50,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	}
 	o.world.Refused, o.world.Unpublished = m.refusals(o.world.Channels, now)
 	o.world.Stuck = waiting(m.stuck, now)
+	o.world.Limited = m.spending.limited(now)
 	o.world.Blocked, o.world.Frozen = m.blocked.waits(now), m.frozenBy()
 	if o.world.Mux == nil {
 		return o, nil

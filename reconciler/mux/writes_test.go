@@ -63,7 +63,7 @@ func service(version string) *corev1.Service {
 func TestTheMuxIsKnownAsItWasWritten(t *testing.T) {
 	line := lineOf(t, answering{patched: service("17")})
 	key := client.ObjectKeyFromObject(service(""))
-	o := &observed{world: plan.World{Key: key}, service: service("11"), memory: newMemory()}
+	o := &observed{world: plan.World{Key: key}, service: service("11"), memory: newMemory(Budget{})}
 	if err := line.patchMux(t.Context(), o, &plan.MuxPatch{}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestWhatCantBeUndoneIsConfirmed(t *testing.T) {
 					live[edited].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 				}
 				seen := service("11")
-				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}, memory: newMemory()}
+				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}, memory: newMemory(Budget{})}
 				o.service.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80}}
 				live[mux].Spec.Ports = o.service.Spec.Ports
 				o.world.Key, o.world.Ledger.Ledger.Claims = client.ObjectKeyFromObject(seen), test.had
@@ -201,7 +201,7 @@ func TestALedgerIsAnnouncedBeforeItIsBegun(t *testing.T) {
 			line := lineOf(t, server.answering)
 			line.Writer, line.Live = server, server
 			line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
-			o := &observed{service: service("11"), memory: newMemory()}
+			o := &observed{service: service("11"), memory: newMemory(Budget{})}
 			o.world.Key = client.ObjectKeyFromObject(o.service)
 			var err error
 			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: o.world.Key, Name: "claims"}); err != nil {
@@ -246,7 +246,7 @@ func TestWhoRebuildsALedgerTakesChannelsAsTheyAre(t *testing.T) {
 		"another mux's": {channel(another, 81), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{memory: newMemory()}
+			o := &observed{memory: newMemory(Budget{})}
 			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}, Stuck: map[types.NamespacedName]bool{}}
 			cached := channel(ours, 80)
 			o.channels = map[types.NamespacedName]*corev1.Service{web: cached}

@@ -53,6 +53,7 @@ type cluster struct {
 	unpublished map[types.NamespacedName][]plan.Slot
 	stuck       map[types.NamespacedName]bool
 	contested   time.Time
+	limited     map[string]time.Time
 	blocked     *plan.Blocked
 	frozen      string
 	backends    map[types.NamespacedName]plan.Backing
@@ -77,6 +78,7 @@ func newCluster(t testing.TB) *cluster {
 		inPlace:     map[types.NamespacedName]plan.Fingerprint{},
 		refused:     map[types.NamespacedName]string{},
 		unpublished: map[types.NamespacedName][]plan.Slot{},
+		limited:     map[string]time.Time{},
 		stuck:       map[types.NamespacedName]bool{},
 		backends:    map[types.NamespacedName]plan.Backing{},
 		records:     map[string]types.NamespacedName{},
@@ -156,7 +158,7 @@ func (c *cluster) world() plan.World {
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Records: maps.Clone(c.records),
 		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), Contested: c.contested, InPlace: maps.Clone(c.inPlace),
-		Blocked: c.blocked, Frozen: c.frozen,
+		Blocked: c.blocked, Frozen: c.frozen, Limited: maps.Clone(c.limited),
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()

@@ -16,6 +16,7 @@ func decide(w *World) *pass {
 		p.write(before)
 		p.placeholderLater()
 		p.contest()
+		p.tellChanged()
 		p.tellEdges(p.showAll())
 	}
 	return p

@@ -59,6 +59,7 @@ func (p *pass) ledger() established {
 	p.name()
 	p.recognize(&before)
 	p.keepProvider(&before)
+	p.rebuilt = before.renew
 	if before.broken == "" {
 		p.unrefuse()
 	}

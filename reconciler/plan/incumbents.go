@@ -146,6 +146,9 @@ func (p *pass) yield(c *member) {
 // reconsider gives a channel that has ports what it asks for instead, or more.
 func (p *pass) reconsider(e *edit) {
 	c, j := e.channel, &e.channel.judgement
+	if p.keepOff(c) {
+		return
+	}
 	switch {
 	case len(c.Problems) > 0:
 		j.reason, j.message = problems(c.Problems)
@@ -166,8 +169,12 @@ func (p *pass) reconsider(e *edit) {
 // editOrKeep gives all that is asked for, or nothing. A channel that waits for what somebody else is just letting go
 // keeps what it let go itself, until it can have the one for the other without a gap.
 func (p *pass) editOrKeep(e *edit) {
+	if p.postpone(e.channel) {
+		return
+	}
 	no := e.grant()
 	if no == nil {
+		p.changes(e.channel)
 		p.accept(e.channel)
 		return
 	}

@@ -17,6 +17,11 @@ func textNamespace(mux *ObservedMux, namespace string) string {
 		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
+func textLimited(namespace string, mux types.NamespacedName, until time.Time) string {
+	return fmt.Sprintf("channels of namespace %s change their ports on the mux %s too often: this change is made at %s, and the channel "+
+		"keeps the ports that it has until then", namespace, mux, textUntil(until))
+}
+
 func textRefused(words string) string {
 	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
 }

@@ -84,6 +84,7 @@ func (p *pass) admit(c *member) *grant {
 	case p.w.Refused[c.Key] != "":
 		j.reason, j.message = MuxPatchRefused, textRefused(p.w.Refused[c.Key])
 	case p.refusesDirect(c):
+	case p.postpone(c):
 	default:
 		g := &grant{pass: p, channel: c, adding: len(c.Ports)}
 		for i := range c.Ports {
@@ -138,6 +139,7 @@ func (p *pass) settle(g *grant, no *refusal) {
 		return
 	}
 	g.commit()
+	p.changes(g.channel)
 	p.accept(g.channel)
 	g.channel.attached = true
 }

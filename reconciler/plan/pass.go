@@ -35,6 +35,8 @@ type pass struct {
 	takenBack map[*Claim]bool // claims that the API server refused, and that never were on the mux
 	pushedOut map[Slot]bool   // graces that end with this pass for want of room
 	holdUntil time.Time       // see recognize
+	rebuilt   bool            // the ledger was lost
+	changed   map[string]bool // namespaces, see changes
 
 	// The books, which change as things are decided.
 	claims   []*Claim                          // all of them, in whatever state
@@ -77,6 +79,7 @@ func begin(w *World) *pass {
 		ink:       &inkpad{},
 		leftOff:   map[*Claim]bool{},
 		takenBack: map[*Claim]bool{},
+		changed:   map[string]bool{},
 		has:       map[types.NamespacedName]map[PortID]*Claim{},
 		plan:      &Plan{Mux: w.Key, InPlace: make(map[types.NamespacedName]Fingerprint, n+1)},
 	}

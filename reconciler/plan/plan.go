@@ -39,6 +39,8 @@ type Plan struct {
 	Verdicts []Verdict
 	// Standing are things to say about the mux for as long as they are so, sorted.
 	Standing []Event
+	// Changed are the namespaces of which ports are added or changed on the mux because their owners asked for it, sorted.
+	Changed []string
 	// Usage counts what is held of the mux.
 	Usage Usage
 	// Again is when to look once more though nothing changes; zero if there is no need.

@@ -54,7 +54,7 @@ func (p *pass) port(claim *Claim) corev1.ServicePort {
 	}
 	if p.speaks || port.AppProtocol != nil {
 		if c := p.byKey[claim.Owner.Channel]; c != nil {
-			port.AppProtocol = appProtocol(c, claim)
+			port.AppProtocol = p.protocolOf(c, claim, p.live.bySlot.at(claim.Slot()))
 		}
 	}
 	return port

@@ -33,6 +33,8 @@ const (
 	MuxPortLimitExceeded validation.Reason = "MuxPortLimitExceeded"
 	// QuotaExceeded is a channel that doesn't fit under its namespace's cap.
 	QuotaExceeded validation.Reason = "QuotaExceeded"
+	// PortChangesLimited is a change that waits, because its namespace changed ports on the mux too often.
+	PortChangesLimited validation.Reason = "PortChangesLimited"
 	// NamespaceNotAllowed is a channel in a namespace that may not attach.
 	NamespaceNotAllowed validation.Reason = "NamespaceNotAllowed"
 	// HostnameNotAllowed is a DNS name that isn't gathered; its channel stays.

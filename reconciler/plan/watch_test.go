@@ -445,7 +445,8 @@ func (c *cluster) atRest(p *plan.Plan) error {
 			}
 			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
 			on := live[claim.Slot()] == claim.MuxName
-			leftOff := !on && slices.Contains(c.unpublished[claim.Owner.Channel], claim.Slot())
+			waits := svc != nil && len(svc.Status.LoadBalancer.Ingress) == 0 && c.limited[svc.Namespace].After(c.now)
+			leftOff := !on && (waits || slices.Contains(c.unpublished[claim.Owner.Channel], claim.Slot()))
 			if on != (claim.State == plan.Held && !disabled && !leftOff) && svc != nil {
 				return fmt.Errorf("%s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
 			}

@@ -39,6 +39,8 @@ type World struct {
 	Contested time.Time
 	// Frozen is what froze the mux when it was decided about last; empty if nothing did, or if that isn't known.
 	Frozen string
+	// Limited are namespaces whose channels changed their ports too often, and when they may do so again.
+	Limited map[string]time.Time
 	// InPlace is what this process has seen in place as decided, by channel, and under Key for the mux itself. What
 	// differs now though the decision is the same was changed by somebody else.
 	InPlace map[types.NamespacedName]Fingerprint

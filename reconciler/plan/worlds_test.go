@@ -63,10 +63,12 @@ type worldDoc struct {
 	Unpublished map[string][]string `json:"unpublished"`
 	Stuck       []string            `json:"stuck"` // channels whose address couldn't be taken off
 	// Contested is for how long the mux isn't put right, since somebody keeps changing it back.
-	Contested string            `json:"contested"`
-	Backends  map[string]string `json:"backends"` // backed, unbacked, otherFamily
-	Records   map[string]string `json:"records"`  // port names on the mux, and the channels that our slices carry there
-	Restart   bool              `json:"restart"`  // the process forgets all it knew
+	Contested string `json:"contested"`
+	// Limited is for how long namespaces may not change ports.
+	Limited  map[string]string `json:"limited"`
+	Backends map[string]string `json:"backends"` // backed, unbacked, otherFamily
+	Records  map[string]string `json:"records"`  // port names on the mux, and the channels that our slices carry there
+	Restart  bool              `json:"restart"`  // the process forgets all it knew
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
 }
@@ -152,6 +154,13 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 			t.Fatal(err)
 		}
 		c.contested = c.now.Add(wait)
+	}
+	for namespace, text := range w.Limited {
+		wait, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.limited[namespace] = c.now.Add(wait)
 	}
 	for _, name := range w.Delete {
 		delete(c.services, keyOf(t, name))

@@ -1,0 +1,56 @@
+package mux
+
+import "time"
+
+// Budget is how often the channels of one namespace may change their ports on one mux: so many passes at once, then one each
+// Pace. Without a Pace there is no limit. A pass counts once, however many ports it adds or changes.
+type Budget struct {
+	Burst int
+	Pace  time.Duration
+}
+
+// spending is what the namespaces of one mux have used of their budgets. It is kept in memory: a restart begins with a full
+// burst. It counts as GCRA does: owed is the time at which the whole burst is there again, and each pass adds a Pace to it.
+type spending struct {
+	Budget
+	owed map[string]time.Time
+}
+
+// limited returns the namespaces that have used up their budgets, and when each may change ports again.
+func (s *spending) limited(now time.Time) map[string]time.Time {
+	limited := map[string]time.Time{}
+	for namespace, owed := range s.owed {
+		if latest := now.Add(time.Duration(s.Burst) * s.Pace); owed.After(latest) { // the clock was set back
+			owed = latest
+			s.owed[namespace] = owed
+		}
+		if until := s.next(owed); until.After(now) {
+			limited[namespace] = until
+		}
+	}
+	return limited
+}
+
+// next is when a pass is allowed again, in whole seconds, as people are told.
+func (s *spending) next(owed time.Time) time.Time {
+	at := owed.Add(-time.Duration(s.Burst-1) * s.Pace)
+	if whole := at.Truncate(time.Second); whole.Before(at) {
+		return whole.Add(time.Second)
+	}
+	return at
+}
+
+// spend counts a pass for each of the namespaces whose ports it changes.
+func (s *spending) spend(namespaces []string, now time.Time) {
+	for namespace, owed := range s.owed {
+		if !owed.After(now) {
+			delete(s.owed, namespace)
+		}
+	}
+	if s.Pace <= 0 {
+		return
+	}
+	for _, namespace := range namespaces {
+		s.owed[namespace] = later(s.owed[namespace], now).Add(s.Pace)
+	}
+}

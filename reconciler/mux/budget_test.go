@@ -1,0 +1,74 @@
+package mux
+
+import (
+	"testing"
+	"time"
+)
+
+func TestBudgetAllowsABurstAndThenAPace(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
+	s := spending{Budget: Budget{Burst: 3, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
+	allowed := func(namespace string, at time.Time) bool {
+		_, limited := s.limited(at)[namespace]
+		return !limited
+	}
+	var passes []time.Duration
+	for at := time.Duration(0); at <= time.Minute; at += 500 * time.Millisecond {
+		if now := start.Add(at); allowed("app", now) {
+			s.spend([]string{"app"}, now)
+			passes = append(passes, at)
+		}
+		if !allowed("other", start.Add(at)) {
+			t.Fatalf("another namespace waits after %s", at)
+		}
+	}
+	if len(passes) != 3+6 && len(passes) != 3+5 {
+		t.Errorf("%d passes in a minute, at %v; want a burst of 3, then one each 10 s", len(passes), passes)
+	}
+	if passes[2] != time.Second {
+		t.Errorf("the burst lasts until %s", passes[2])
+	}
+	for i := 4; i < len(passes); i++ {
+		if gap := passes[i] - passes[i-1]; gap < 9*time.Second || gap > 11*time.Second {
+			t.Errorf("pass %d comes %s after the one before", i, gap)
+		}
+	}
+}
+
+func TestBudgetTellsOneTimeInWholeSecondsAndKeepsIt(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
+	s := spending{Budget: Budget{Burst: 1, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
+	s.spend([]string{"app"}, start)
+	want := time.Date(2026, 1, 2, 3, 4, 16, 0, time.UTC)
+	for at := start; at.Before(want); at = at.Add(700 * time.Millisecond) {
+		if got := s.limited(at)["app"]; !got.Equal(want) {
+			t.Fatalf("at %s it is until %s, want %s", at, got, want)
+		}
+	}
+	if got := s.limited(want); len(got) > 0 {
+		t.Errorf("at that time it is limited still: %v", got)
+	}
+	s.spend(nil, want.Add(time.Hour))
+	if len(s.owed) > 0 {
+		t.Errorf("a namespace with a full burst is remembered: %v", s.owed)
+	}
+}
+
+func TestBudgetIsBoundedWhenTheClockIsSetBack(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := spending{Budget: Budget{Burst: 2, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
+	s.spend([]string{"app"}, start.Add(24*time.Hour))
+	if until := s.limited(start)["app"]; until.After(start.Add(10 * time.Second)) {
+		t.Errorf("after the clock was set back by a day, it is until %s", until)
+	}
+}
+
+func TestNoPaceIsNoLimit(t *testing.T) {
+	s := spending{owed: map[string]time.Time{}}
+	for range 100 {
+		s.spend([]string{"app"}, time.Unix(1, 0))
+	}
+	if limited := s.limited(time.Unix(1, 0)); len(limited) > 0 {
+		t.Errorf("%v is limited", limited)
+	}
+}
