@@ -42,7 +42,7 @@ func TestNotes(t *testing.T) {
 		"by default": {"--set=webhook.replicas=2", []string{
 			"kubectl get service mux --namespace infra", "helm test svc-mux --namespace infra", "loadBalancerClass: svc-mux.nowake.ai/mux.infra",
 			"the mux infra/mux", "EndpointSlices", "drain.onDelete=true", "lease infra/svc-mux", "the pod infra/svc-mux-test", "svc-mux-webhook-ca and svc-mux-webhook-tls",
-			`--set 'defaultLoadBalancer.annotations.cloud\.google\.com/l4-rbs=null'`,
+			"--set defaultLoadBalancer.provider=aws",
 			"http://localhost:8080", "kubectl port-forward deployment/svc-mux 8080 --namespace infra",
 		}, []string{"not passed on", "replicaCount is"}, 1},
 		"with the original's values": {originals, []string{
@@ -52,6 +52,7 @@ func TestNotes(t *testing.T) {
 		"without a mux": {"--set=defaultLoadBalancer.create=false", []string{
 			"multiplexer: \"true\"", "kubectl get service edge", "loadBalancerClass: svc-mux.nowake.ai/edge.infra",
 		}, []string{"the mux infra/", "helm test", "svc-mux-test", "l4-rbs"}, 2},
+		"with a provider": {"--set=defaultLoadBalancer.provider=none", nil, []string{"GKE", "defaultLoadBalancer.provider"}, 1},
 		"with a certificate of its own": {"--set=certs.mode=selfManaged", nil, []string{"cert-manager"}, 1},
 		"with an issuer of one's own":   {"--set=certs.certManager.issuerRef.name=ours", []string{"the Secret svc-mux-webhook-tls"}, []string{"-ca"}, 1},
 		"drained":                       {"--set=drain.onDelete=true", []string{"are taken away (drain.onDelete)"}, []string{"drain.onDelete=true"}, 1},

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,40 @@ func TestTheOriginalsMux(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMuxAnnotationsOfAProvider(t *testing.T) {
+	ours := map[string]string{
+		"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099", "svc-mux.nowake.ai/max-ports": "100",
+		"helm.sh/resource-policy": "keep",
+	}
+	const awsType, awsTarget = "service.beta.kubernetes.io/aws-load-balancer-type", "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type"
+	for provider, c := range map[string]struct {
+		values string
+		want   map[string]string
+	}{
+		"null":  {"", map[string]string{"cloud.google.com/l4-rbs": "enabled"}},
+		"gke":   {"annotations=null", map[string]string{"svc-mux.nowake.ai/provider": "gke", "cloud.google.com/l4-rbs": "enabled"}},
+		"aws":   {"", map[string]string{"svc-mux.nowake.ai/provider": "aws", awsType: "external", awsTarget: "instance"}},
+		"azure": {"", map[string]string{"svc-mux.nowake.ai/provider": "azure"}},
+		"none":  {"annotations.example=x", map[string]string{"svc-mux.nowake.ai/provider": "none", "example": "x"}},
+	} {
+		t.Run(provider, func(t *testing.T) {
+			flags := []string{"--set=defaultLoadBalancer.provider=" + provider}
+			if c.values != "" {
+				flags = append(flags, "--set=defaultLoadBalancer."+c.values)
+			}
+			want := maps.Clone(ours)
+			maps.Copy(want, c.want)
+			if diff := cmp.Diff(want, named[*corev1.Service](t, render(t, flags...), "mux").Annotations); diff != "" {
+				t.Errorf("its annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+	target := `--set=defaultLoadBalancer.provider=aws,defaultLoadBalancer.annotations.service\.beta\.kubernetes\.io/aws-load-balancer-nlb-target-type=ip`
+	if got := named[*corev1.Service](t, render(t, target), "mux").Annotations[awsTarget]; got != "ip" {
+		t.Errorf("the values' target type isn't kept: %s", got)
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *show) install(ctx context.Context) error {
 		wait, noPods = "", " \\\n  --set replicaCount=0 --set webhook.nodeSelector.runs-pods=yes"
 	}
 	command := fmt.Sprintf("helm install svc-mux %s --namespace %s --create-namespace%s \\\n"+
-		"  --set images.registry=%s --set defaultLoadBalancer.annotations=null%s", s.options.chart, namespace, wait, product.Registry, noPods)
+		"  --set images.registry=%s --set defaultLoadBalancer.provider=none%s", s.options.chart, namespace, wait, product.Registry, noPods)
 	s.command(command)
 	if _, err := s.shell(ctx, command); err != nil {
 		said, _ := s.shell(ctx, "kubectl get pods --namespace "+namespace)

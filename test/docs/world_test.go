@@ -56,7 +56,7 @@ func (w *world) ready(t *testing.T, bare bool) {
 	}
 	// The mux is no GKE one, so that pages can have TCP and UDP.
 	release := product.Helm{Release: product.Release, Namespace: product.Namespace, Version: version,
-		Values: []string{"defaultLoadBalancer.annotations=null"}}
+		Values: []string{"defaultLoadBalancer.provider=none"}}
 	if _, err := release.Install(t.Context(), w.Cluster); err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,24 @@ Whether the default mux is there, is to have no placeholder, and has none. helm 
 {{- end -}}
 {{- end -}}
 
+{{- /* The default mux's annotations. Ours count most, then those in the values, then those that its provider needs. */ -}}
+{{- define "svc-mux.muxAnnotations" -}}
+{{- $given := .mux.annotations | default dict -}}
+{{- $needs := dict -}}
+{{- with .mux.provider -}}
+{{- $_ := set $.ours (printf "%s/provider" $.prefix) . -}}
+{{- if eq . "gke" -}}
+{{- $needs = dict "cloud.google.com/l4-rbs" "enabled" -}}
+{{- else -}}
+{{- $given = omit $given "cloud.google.com/l4-rbs" -}}
+{{- end -}}
+{{- if eq . "aws" -}}
+{{- $needs = dict "service.beta.kubernetes.io/aws-load-balancer-type" "external" "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type" "instance" -}}
+{{- end -}}
+{{- end -}}
+{{- merge .ours $given $needs | toYaml -}}
+{{- end -}}
+
 {{- /* What `helm test` runs, and its ServiceAccount. */ -}}
 {{- define "svc-mux.test" -}}
 {{ printf "%s-test" (include "svc-mux.fullname" . | trunc 58 | trimSuffix "-") }}

@@ -87,6 +87,10 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- if .Values.backends.legacyEndpoints }}
 - --legacy-endpoints
 {{- end }}
+{{- with .Values.portChanges }}
+- --port-changes-burst={{ .burst }}
+- --port-changes-pace={{ .pace }}
+{{- end }}
 {{- with .Values.debugWeb }}
 {{- if not .enabled }}
 - --console=false
