@@ -188,6 +188,19 @@ fmt: ## Format every Go file
 lint: ## Run the linters, which also hold the import arrows and the purity of the pure packages
 	$(LINT) run --allow-parallel-runners
 
+VULN := go tool -modfile=.tools/govulncheck.mod govulncheck
+VULNDB ?= https://vuln.go.dev
+
+# govulncheck ends with 3 if it found something, and with another code if it couldn't look.
+.PHONY: vuln
+vuln: ## Check the programs for known vulnerabilities, in Go and in modules, by the database VULNDB
+	@status=0; $(VULN) -db $(VULNDB) ./cmd/... || status=$$?; \
+	case $$status in \
+	  0) ;; \
+	  3) echo 'vuln: see above: update the module, or Go (go mod edit -toolchain=…), to the version under "Fixed in"'; exit 1 ;; \
+	  *) echo 'vuln: NOTHING WAS CHECKED: see above. If $(VULNDB) is out of reach, name a copy: make vuln VULNDB=file:///path'; exit 1 ;; \
+	esac
+
 # What is generated is generated anew, and must come out as it stands in the tree. In CI the tree is clean, so that is
 # what was committed; at a desk, edits that aren't committed yet are no failure.
 .PHONY: verify

@@ -4,6 +4,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"debug/elf"
 	"errors"
 	"io/fs"
@@ -32,6 +33,7 @@ func needs(command string) string {
 func TestBuiltBinaries(t *testing.T) {
 	bin := makeBuild(t, "..")
 
+	t.Run("the reconciler has no LDAP client", func(t *testing.T) { hasNoLDAP(t, filepath.Join(bin, "reconciler")) })
 	for _, name := range commands() {
 		t.Run(name+" reports the version that make was given", func(t *testing.T) {
 			var stderr bytes.Buffer
@@ -63,6 +65,25 @@ func TestBuiltBinaries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// hasNoLDAP fails if a program is built of a module that cert-manager's pki package brings along, and that nothing here calls.
+func hasNoLDAP(t *testing.T, program string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(info.Deps) == 0 {
+		t.Fatalf("%s names no modules", program)
+	}
+	for _, module := range info.Deps {
+		for _, part := range []string{"ldap", "ntlm", "asn1-ber"} {
+			if strings.Contains(module.Path, part) {
+				t.Errorf("%s is built of %s", program, module.Path)
+			}
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ var errChanged = errors.New("the configuration has changed meanwhile")
 func (k *Keeper) apply(ctx context.Context, seen seen, decision Decision) error {
 	switch decision.Step {
 	case Forge:
-		pending, err := newAuthority(seen.world.Now, k.options.Policy)
+		pending, err := newAuthority(seen.world.Names, seen.world.Now, k.options.Policy)
 		if err != nil {
 			return fmt.Errorf("making an authority: %w", err)
 		}

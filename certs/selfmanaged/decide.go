@@ -76,10 +76,11 @@ func write(why string, draft Draft) Decision {
 	return Decision{Step: WriteSecret, Why: why, Secret: draft}
 }
 
-// usable is false if there is nothing to go on from: no authority, or one that can't sign, and no leaf either.
+// usable is false if there is nothing to go on from: no authority, or one for other names, or one that can't sign, and no leaf
+// either.
 func (w World) usable() bool {
 	s := w.Secret
-	return s != nil && valid(s.Signing.Cert, w.Now) &&
+	return s != nil && valid(s.Signing.Cert, w.Now) && permits(s.Signing.Cert, w.Names) &&
 		(s.Signing.Key != nil || s.Leaf.good(s.Signing, w.Names, w.Now))
 }
 
@@ -87,10 +88,10 @@ func (w World) usable() bool {
 // another's leaf, for a while before.
 func (w World) begin() Decision {
 	next := w.Pending
-	if w.Secret != nil && w.Secret.Next.signs(w.Now) {
+	if w.Secret != nil && w.Secret.Next.canSign(w.Names, w.Now) {
 		next = &w.Secret.Next
 	}
-	if next == nil || !next.signs(w.Now) {
+	if next == nil || !next.canSign(w.Names, w.Now) {
 		return Decision{Step: Forge, Why: "there is no authority that can sign"}
 	}
 	old := oldest(slices.DeleteFunc(w.readable(), next.Cert.Equal))
@@ -119,7 +120,7 @@ func (w World) readable() []*x509.Certificate {
 func (w World) rotate(s State) Decision {
 	switch {
 	case s.Next.Cert == nil && (s.Signing.Key == nil || !w.Now.Before(renewal(s.Signing.Cert))),
-		s.Next.Cert != nil && !s.Next.signs(w.Now):
+		s.Next.Cert != nil && !s.Next.canSign(w.Names, w.Now):
 		return write("the authority's time is coming: the next one is made", Draft{State: s, NewNext: true})
 	case s.Next.Cert != nil && !w.Now.Before(w.promotion()):
 		s.Old, s.OldSince = oldest(with(s.Old, w.Now, s.Signing.Cert)), w.Now

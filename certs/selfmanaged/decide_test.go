@@ -203,7 +203,7 @@ func withKey(data map[string][]byte, key string) map[string][]byte {
 // strangers is an authority that somebody else made.
 func strangers(t *testing.T, s *sim) *Authority {
 	t.Helper()
-	ours, err := newAuthority(s.now, s.policy)
+	ours, err := newAuthority(names(), s.now, s.policy)
 	s.must(err)
 	template := *ours.Cert
 	template.Subject.CommonName, template.RawSubject, template.RawIssuer = "somebody else", nil, nil
@@ -247,7 +247,7 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 func TestALeafThatIsShorterForItsAuthoritysSake(t *testing.T) {
 	policy := DefaultPolicy()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	by, err := newAuthority(now, policy)
+	by, err := newAuthority(names(), now, policy)
 	if err != nil {
 		t.Fatal(err)
 	}

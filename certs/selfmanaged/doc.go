@@ -3,7 +3,7 @@
 //
 //	read     Secret and configuration -> State                              PURE
 //	decide   State, what is trusted, the time -> the next write, and when to look again   PURE
-//	forge    keys and certificates, by cert-manager's pki package
+//	forge    keys and certificates, by crypto/x509
 //	Keeper   observes, decides, applies one write, and begins anew
 //
 // An API server must trust whatever leaf a pod may serve. It learns of a new bundle within moments, but a pod learns of a

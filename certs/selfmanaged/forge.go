@@ -1,20 +1,21 @@
 package selfmanaged
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"math/big"
 	"time"
-
-	"github.com/cert-manager/cert-manager/pkg/util/pki"
 )
 
 // forge makes what a draft asks for.
 func forge(draft Draft, names []string, now time.Time, policy Policy) (State, error) {
 	s := draft.State
 	if draft.NewNext {
-		next, err := newAuthority(now, policy)
+		next, err := newAuthority(names, now, policy)
 		if err != nil {
 			return State{}, err
 		}
@@ -30,18 +31,22 @@ func forge(draft Draft, names []string, now time.Time, policy Policy) (State, er
 	return s, nil
 }
 
-func newAuthority(now time.Time, policy Policy) (*Authority, error) {
+// newAuthority makes an authority that can sign for these names alone, and for servers alone: a stolen key vouches for nothing
+// else.
+func newAuthority(names []string, now time.Time, policy Policy) (*Authority, error) {
 	template, err := newTemplate(now, policy.Authority)
 	if err != nil {
 		return nil, err
 	}
 	template.Subject = pkix.Name{CommonName: authorityName}
 	template.IsCA, template.MaxPathLenZero, template.KeyUsage = true, true, x509.KeyUsageCertSign
-	key, err := pki.GenerateECPrivateKey(pki.ECCurve256)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.PermittedDNSDomains, template.PermittedDNSDomainsCritical = names, true
+	key, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	_, cert, err := pki.SignCertificate(template, template, key.Public(), key)
+	cert, err := sign(template, template, key.Public(), key)
 	return &Authority{Cert: cert, Key: key}, err
 }
 
@@ -53,12 +58,22 @@ func newLeaf(by Authority, names []string, now time.Time, policy Policy) (Leaf, 
 	template.DNSNames = names
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	key, err := pki.GenerateECPrivateKey(pki.ECCurve256)
+	key, err := newKey()
 	if err != nil {
 		return Leaf{}, err
 	}
-	_, cert, err := pki.SignCertificate(template, by.Cert, key.Public(), by.Key)
+	cert, err := sign(template, by.Cert, key.Public(), by.Key)
 	return Leaf{Cert: cert, Key: key}, err
+}
+
+func newKey() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+func sign(template, by *x509.Certificate, of crypto.PublicKey, with crypto.Signer) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, by, of, with)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
 }
 
 // newTemplate begins a little in the past: clocks differ.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cert-manager/cert-manager/pkg/util/pki"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -53,18 +52,49 @@ func readPair(cert, key []byte) Authority {
 	return Authority{Cert: certs[0], Key: readKey(key, certs[0])}
 }
 
+// readKey returns the first key of the text if it is the certificate's.
 func readKey(text []byte, of *x509.Certificate) crypto.Signer {
-	key, err := pki.DecodePrivateKeyBytes(text)
-	if err != nil {
+	block, _ := pem.Decode(text)
+	if block == nil {
 		return nil
 	}
-	if fits, err := pki.PublicKeyMatchesCertificate(key.Public(), of); err != nil || !fits {
+	key := parseKey(block)
+	if key == nil {
+		return nil
+	}
+	public, comparable := key.Public().(interface {
+		Equal(other crypto.PublicKey) bool
+	})
+	if !comparable || !public.Equal(of.PublicKey) {
 		return nil
 	}
 	return key
 }
 
-// readCertificates takes what is a certificate, and leaves the rest: pki's own reader gives up at the first that isn't.
+// pkcs8 is the type of the blocks that are written. cert-manager, from which a Secret may be taken over, writes all three.
+const pkcs8 = "PRIVATE KEY"
+
+// parseKey returns nil for what is no key that can sign.
+func parseKey(block *pem.Block) crypto.Signer {
+	switch block.Type {
+	case pkcs8:
+		if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+			signer, _ := key.(crypto.Signer)
+			return signer
+		}
+	case "EC PRIVATE KEY":
+		if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+			return key
+		}
+	case "RSA PRIVATE KEY":
+		if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+			return key
+		}
+	}
+	return nil
+}
+
+// readCertificates returns the blocks that are certificates, and skips all others.
 func readCertificates(text []byte) []*x509.Certificate {
 	var certs []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

@@ -81,7 +81,7 @@ func (s *sim) pass() bool {
 		}
 		return false
 	case Forge:
-		pending, err := newAuthority(s.now, s.policy)
+		pending, err := newAuthority(names(), s.now, s.policy)
 		s.must(err)
 		s.keeper.pending = pending
 	case WriteBundle:

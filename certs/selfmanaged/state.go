@@ -5,8 +5,6 @@ import (
 	"crypto/x509"
 	"slices"
 	"time"
-
-	"github.com/cert-manager/cert-manager/pkg/util/pki"
 )
 
 // authorityName is by whom a certificate says that it was issued. By it, what we have put into a bundle is told from what
@@ -54,20 +52,26 @@ type World struct {
 	Policy  Policy
 }
 
-func (a Authority) signs(now time.Time) bool { return a.Key != nil && valid(a.Cert, now) }
+// canSign is true if a leaf for these names, signed by the authority now, is trusted by whoever trusts the authority.
+func (a Authority) canSign(names []string, now time.Time) bool {
+	return a.Key != nil && valid(a.Cert, now) && permits(a.Cert, names)
+}
+
+// permits is true if the authority's name constraints let it sign for these names. An authority without constraints, as older
+// versions made, may sign for any name: it stays until it is rotated.
+func permits(authority *x509.Certificate, names []string) bool {
+	permitted := authority.PermittedDNSDomains
+	return len(permitted) == 0 || !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(permitted, name) })
+}
 
 // valid is true from the first moment on: clocks differ, and whoever signed it in our future is still to be trusted then.
 func valid(cert *x509.Certificate, now time.Time) bool {
 	return cert != nil && !now.After(cert.NotAfter)
 }
 
-// renewal is when two thirds of a certificate's life are over.
+// renewal is when two thirds of a certificate's life are over, in whole seconds, as in the certificate.
 func renewal(cert *x509.Certificate) time.Time {
-	at, err := pki.RenewalTime(cert.NotBefore, cert.NotAfter, nil, nil, nil)
-	if err != nil || at == nil {
-		return cert.NotBefore // it can't be said: at once
-	}
-	return at.Time
+	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3).Truncate(time.Second)
 }
 
 // leafRenewal is when a leaf's life is over but for Policy.Renew.

@@ -6,8 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"time"
-
-	"github.com/cert-manager/cert-manager/pkg/util/pki"
 )
 
 // data is what the Secret holds of a state. What is missing has no key, but for the two that the Secret's type wants.
@@ -44,7 +42,13 @@ func (s State) data() (map[string][]byte, error) {
 	return data, nil
 }
 
-func encodeKey(key crypto.Signer) ([]byte, error) { return pki.EncodePKCS8PrivateKey(key) }
+func encodeKey(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pkcs8, Bytes: der}), nil
+}
 
 // bundle is PEM, one certificate after the other.
 func bundle(certs []*x509.Certificate) []byte {

@@ -74,8 +74,14 @@ func checkChart(t *testing.T, tree, made string) {
 	helm("lint", chart)
 	objects := helm("template", "release", chart, "--namespace", "svc-lb-mux")
 	for _, part := range []string{"webhook", "reconciler"} {
-		if image := "/svc-lb-mux/" + part + ":" + version; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
+		var top struct{ Manifests []descriptor }
+		decode(t, readTar(t, strings.NewReader(read(t, made, "svc-lb-mux-"+part+"-"+version+".oci.tar")))["index.json"], &top)
+		if image := "/svc-lb-mux/" + part + "@" + top.Manifests[0].Digest; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
 			t.Errorf("nothing runs the image %s, which the archive has", image)
+		}
+		bare := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set", "images."+part+".digest=")
+		if image := "/svc-lb-mux/" + part + ":" + version; !strings.Contains(strings.ReplaceAll(bare, `"`, ""), image+"\n") {
+			t.Errorf("with an empty digest nothing runs the image %s", image)
 		}
 	}
 	files := readTar(t, bytes.NewReader(gunzip(t, []byte(read(t, chart)))))

@@ -38,6 +38,12 @@ func TestRefusals(t *testing.T) {
 			with: []string{"VERSION=v0.0.0-dev"}, want: `CHANGELOG.md says nothing under "## [Unreleased]"`},
 		"no history": {
 			before: "rm -rf .git", with: []string{"VERSION=v1.2.3"}, want: "isn't a git checkout"},
+		"an older Go than go.mod's toolchain": {
+			before: "sed -i 's/^toolchain .*/toolchain go1.999.1/' go.mod && git commit -qam newer && git tag -f v1.2.3",
+			want:   "a release takes 1.999.1 or newer (toolchain in go.mod)"},
+		"a go.mod that names no toolchain": {
+			before: "sed -i '/^toolchain /d' go.mod && git commit -qam none && git tag -f v1.2.3",
+			want:   "go.mod has no toolchain line"},
 		"a builder that makes images for one platform": {
 			with: []string{"BUILDER=docker"}, want: "needs buildah or podman"},
 	} {
@@ -46,7 +52,9 @@ func TestRefusals(t *testing.T) {
 			run(t, tree, tc.before)
 			dist := filepath.Join(t.TempDir(), "dist")
 			args := append([]string{"make", "release", "DIST=" + dist, "BUILDER=buildah"}, tc.with...)
-			out, err := command(t, tree, args...).CombinedOutput()
+			release := command(t, tree, args...)
+			release.Env = append(release.Env, "GOTOOLCHAIN=local")
+			out, err := release.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), tc.want) || strings.Contains(string(out), "go build") {
 				t.Errorf("it says %s\nnot %q at once", out, tc.want)
 			}
@@ -89,7 +97,7 @@ func checkout(t *testing.T) string {
 	if err := os.Mkdir(filepath.Join(tree, ".ci"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Makefile", ".ci/release", ".ci/publish"} {
+	for _, name := range []string{"Makefile", ".ci/release", ".ci/publish", "go.mod"} {
 		if err := os.WriteFile(filepath.Join(tree, name), []byte(read(t, "..", "..", name)), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -2,14 +2,14 @@ package certs
 
 import (
 	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"math/big"
 	"testing"
 	"time"
-
-	"github.com/cert-manager/cert-manager/pkg/util/pki"
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 )
@@ -23,38 +23,49 @@ type owner struct {
 
 func newOwner(t *testing.T) *owner {
 	t.Helper()
-	key, err := pki.GenerateECPrivateKey(pki.ECCurve256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := newKey(t)
 	template := template(t, "owner's authority", 24*time.Hour)
 	template.IsCA, template.KeyUsage = true, x509.KeyUsageCertSign
-	text, cert, err := pki.SignCertificate(template, template, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &owner{cert, key, string(text)}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &owner{cert, key, string(block("CERTIFICATE", der))}
 }
 
 // pair is what his Secret holds.
 func (o *owner) pair(t *testing.T, r *release, life time.Duration) map[string][]byte {
 	t.Helper()
-	key, err := pki.GenerateECPrivateKey(pki.ECCurve256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := newKey(t)
 	template := template(t, "", life)
 	template.DNSNames = []string{r.webhook() + "." + namespace + ".svc"}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	cert, _, err := pki.SignCertificate(template, o.cert, key.Public(), o.key)
+	cert, err := x509.CreateCertificate(rand.Reader, template, o.cert, key.Public(), o.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := pki.EncodePKCS8PrivateKey(key)
+	text, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{"tls.crt": cert, "tls.key": text}
+	return map[string][]byte{"tls.crt": block("CERTIFICATE", cert), "tls.key": block("PRIVATE KEY", text)}
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func block(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
 func template(t *testing.T, name string, life time.Duration) *x509.Certificate {
