@@ -46,6 +46,11 @@ func (p Process) showConsole(m manager.Manager, terms *terms, timeline *console.
 		Log: log, Now: p.Now, Name: name, Version: p.Version, DryRun: p.dry(), Token: o.ConsoleToken,
 		Actions: o.ConsoleActions.Yes(), Dial: p.Dial,
 	}
+	if o.ConsoleAuth == authKubernetes {
+		if options.Review, err = newReviewer(p.Config, o); err != nil {
+			return err
+		}
+	}
 	if watching != nil {
 		options.Admission = watching.Status
 	}
@@ -53,7 +58,7 @@ func (p Process) showConsole(m manager.Manager, terms *terms, timeline *console.
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "consoleAddress", listener.Addr().String(), "token", o.ConsoleToken != "", "tls", certificate != nil,
+	log.Info("serving", "consoleAddress", listener.Addr().String(), "auth", o.ConsoleAuth, "token", o.ConsoleToken != "", "tls", certificate != nil,
 		"actions", o.ConsoleActions.Yes())
 	return console.New(options).Add(m, listener, certificate)
 }

@@ -19,6 +19,8 @@ type ConsoleOptions struct {
 	ConsoleAddress string
 	// ConsoleToken is asked for, as a password or a bearer token. It comes from the environment alone: anybody may read flags.
 	ConsoleToken string
+	// ConsoleAuth is token, or kubernetes to have the API server review tokens.
+	ConsoleAuth string
 	// ConsoleActions allows to try connections, which is more than to look.
 	ConsoleActions flags.Switch
 	// ConsoleCert and ConsoleKey are the files of its certificate; without them it is served over plain HTTP.
@@ -35,6 +37,7 @@ func defaultConsoleOptions(getenv func(string) string) ConsoleOptions {
 		Console:        flags.Switch(cmp.Or(getenv("DEBUG_WEB_ENABLED"), "true")),
 		ConsoleAddress: host + ":" + cmp.Or(getenv("DEBUG_WEB_PORT"), "8080"),
 		ConsoleToken:   token,
+		ConsoleAuth:    cmp.Or(getenv("DEBUG_WEB_AUTH"), authToken),
 		ConsoleActions: flags.Switch(getenv("DEBUG_WEB_ACTIONS_ENABLED")),
 	}
 }
@@ -44,6 +47,8 @@ func (o *ConsoleOptions) addFlags(set *flag.FlagSet) {
 	set.Var(&o.Console, "console", "serve the console: true or false (DEBUG_WEB_ENABLED)")
 	text(&o.ConsoleAddress, "console-address",
 		"`host:port` to serve the console on (DEBUG_WEB_PORT); a loopback address unless DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) is set")
+	text(&o.ConsoleAuth, "console-auth", "`how` the console knows who may look (DEBUG_WEB_AUTH): token, by DEBUG_WEB_AUTH_TOKEN; or "+
+		"kubernetes, by what the API server says of a token")
 	set.Var(&o.ConsoleActions, "console-actions", "let the console try connections: true or false (DEBUG_WEB_ACTIONS_ENABLED)")
 	text(&o.ConsoleCert, "console-cert", "`file` with the console's certificate; plain HTTP if empty")
 	text(&o.ConsoleKey, "console-key", "`file` with its key")
@@ -55,7 +60,25 @@ func (o *ConsoleOptions) check() error {
 	if !on || err != nil {
 		return errors.Join(err, actionsErr)
 	}
-	return errors.Join(actionsErr, o.checkAddress(), o.checkFiles())
+	return errors.Join(actionsErr, o.checkAuth(), o.checkAddress(), o.checkFiles())
+}
+
+// How the console knows who may look.
+const (
+	authToken      = "token"
+	authKubernetes = "kubernetes"
+)
+
+func (o *ConsoleOptions) checkAuth() error {
+	const name = "--console-auth (DEBUG_WEB_AUTH)"
+	switch {
+	case o.ConsoleAuth != authToken && o.ConsoleAuth != authKubernetes:
+		return fmt.Errorf("%s %q: write %s or %s", name, o.ConsoleAuth, authToken, authKubernetes)
+	case o.ConsoleAuth == authKubernetes && o.ConsoleToken != "":
+		return fmt.Errorf("%s is %s, and DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) is set, which nobody would be asked for: leave one of "+
+			"them out", name, authKubernetes)
+	}
+	return nil
 }
 
 func (o *ConsoleOptions) checkAddress() error {
@@ -63,7 +86,7 @@ func (o *ConsoleOptions) checkAddress() error {
 	if err := flags.Address(name, o.ConsoleAddress, "8080"); err != nil {
 		return err
 	}
-	if o.ConsoleToken == "" && !isLoopback(o.ConsoleAddress) {
+	if o.ConsoleToken == "" && o.ConsoleAuth != authKubernetes && !isLoopback(o.ConsoleAddress) {
 		return fmt.Errorf("%s %q can be reached by others, and the console has no token: set DEBUG_WEB_AUTH_TOKEN, or write "+
 			"127.0.0.1:8080 and reach it with kubectl port-forward", name, o.ConsoleAddress)
 	}

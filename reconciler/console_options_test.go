@@ -26,6 +26,9 @@ func TestWhereTheConsoleIs(t *testing.T) {
 		"a name that sounds local, without a token": {edit: at("localhost.example.com:8080"), address: "localhost.example.com:8080", wrong: []string{"DEBUG_WEB_AUTH_TOKEN"}},
 		"this machine's newer address":              {edit: at("[::1]:8080"), address: "[::1]:8080"},
 		"this machine by name":                      {edit: at("localhost:8080"), address: "localhost:8080"},
+		"for tokens that the API server reviews":    {env: map[string]string{"DEBUG_WEB_AUTH": "kubernetes"}, edit: at(":8080"), address: ":8080"},
+		"for both kinds of token":                   {env: map[string]string{"DEBUG_WEB_AUTH": "kubernetes", "AUTH_TOKEN": "x"}, address: ":8080", wrong: []string{"--console-auth", "DEBUG_WEB_AUTH_TOKEN"}},
+		"for a kind of token that isn't":            {env: map[string]string{"DEBUG_WEB_AUTH": "oidc"}, address: "127.0.0.1:8080", wrong: []string{"--console-auth", `"oidc"`, "kubernetes"}},
 		"half a certificate":                        {edit: func(o *ConsoleOptions) { o.ConsoleCert = "tls.crt" }, address: "127.0.0.1:8080", wrong: []string{"tls.crt", "give both"}},
 	} {
 		t.Run(name, func(t *testing.T) {

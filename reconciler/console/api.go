@@ -120,7 +120,7 @@ func (s *server) config(w http.ResponseWriter, _ *http.Request) {
 		TestTCP  bool   `json:"testTCP"`
 		Auth     bool   `json:"auth"`
 		Stream   bool   `json:"stream"`
-	}{view.Schema, s.Version, !s.Actions, s.Actions, s.Token != "", true})
+	}{view.Schema, s.Version, !s.Actions, s.Actions, s.Token != "" || s.reviews != nil, true})
 }
 
 // why is one Service's chain, asked for as ?service=namespace/name.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -14,10 +15,11 @@ import (
 // loopbackSuffix ends names that browsers take for this machine whatever a name server says.
 const loopbackSuffix = ".localhost"
 
-// admit lets requests through that may look: with the token, if there is one; without, those that came to this machine
-// itself under a name that nobody else can give it. A page elsewhere whose name is suddenly ours has another one.
+// admit lets requests through that may look: with the token, or with one that the API server knows. Where neither is asked for,
+// it lets requests through that came to this machine itself under a name that nobody else can give it: after DNS rebinding, a
+// foreign page has another name.
 func (s *server) admit(next http.Handler) http.Handler {
-	if s.Token == "" {
+	if s.Token == "" && s.reviews == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !isLoopback(r.Host) {
 				s.metrics.refused.WithLabelValues("host").Inc()
@@ -28,23 +30,53 @@ func (s *server) admit(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	}
-	want := sha256.Sum256([]byte(s.Token))
+	judge := s.judgeToken
+	if s.reviews != nil {
+		judge = s.reviews.judge
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		from := clientOf(r)
+		from := senderOf(clientOf(r))
+		given, offered := tokenOf(r)
+		if offered && s.reviews != nil && s.reviews.isAdmitted(given, acts(r)) {
+			next.ServeHTTP(w, r) // whatever others behind the same address have offered
+			return
+		}
 		if !s.throttle.mayTry(from, s.Now()) {
 			s.metrics.refused.WithLabelValues("throttled").Inc()
 			w.Header().Set("Retry-After", "5")
 			http.Error(w, "too many wrong tokens from your address: wait a few seconds", http.StatusTooManyRequests)
 			return
 		}
-		given, offered := tokenOf(r)
-		got := sha256.Sum256([]byte(given)) // of one length, whatever was given
-		if offered && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
-			next.ServeHTTP(w, r)
+		if !offered {
+			s.refuse(w, r, from, false)
 			return
 		}
-		s.refuse(w, r, from, offered)
+		opinion, err := judge(r.Context(), given, acts(r))
+		switch {
+		case err != nil:
+			s.metrics.refused.WithLabelValues("unreviewed").Inc()
+			s.Log.Error(err, "can't have a token reviewed")
+			w.Header().Set("Retry-After", "2")
+			http.Error(w, "the API server doesn't answer whose token this is: try again", http.StatusServiceUnavailable)
+		case !opinion.Known:
+			s.refuse(w, r, from, true)
+		case !opinion.Allowed:
+			s.metrics.refused.WithLabelValues("forbidden").Inc()
+			http.Error(w, opinion.Why, http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
 	})
+}
+
+// acts is true for a request that does more than look.
+func acts(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
+
+// judgeToken compares with the one token that there is.
+func (s *server) judgeToken(_ context.Context, given string, _ bool) (Opinion, error) {
+	got, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.Token)) // of one length, whatever was given
+	is := subtle.ConstantTimeCompare(got[:], want[:]) == 1
+	return Opinion{Known: is, Allowed: is}, nil
 }
 
 // refuse asks for the token. To have none yet is what every browser begins with, and isn't held against it.
@@ -56,7 +88,11 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, from string, off
 	}
 	w.Header().Add("WWW-Authenticate", `Basic realm="svc-lb-mux console", charset="UTF-8"`)
 	w.Header().Add("WWW-Authenticate", `Bearer realm="svc-lb-mux console"`)
-	http.Error(w, "this console asks for its token: as the password of any user, or as Authorization: Bearer", http.StatusUnauthorized)
+	which := "its token"
+	if s.reviews != nil {
+		which = "a token of this cluster (kubectl create token)"
+	}
+	http.Error(w, "this console asks for "+which+": as the password of any user, or as Authorization: Bearer", http.StatusUnauthorized)
 }
 
 // failurePause is how long the answer to a wrong token takes.

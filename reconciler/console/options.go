@@ -37,6 +37,8 @@ type Options struct {
 	DryRun        bool
 	// Token is asked for; if empty, nobody is asked, and only those who come to a loopback address are let in.
 	Token string
+	// Review asks the API server about tokens, in place of Token; nil if nobody does.
+	Review Reviewer
 	// Actions allows what is more than to look.
 	Actions bool
 	// Dial reaches what is tried out.

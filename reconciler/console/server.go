@@ -35,6 +35,7 @@ type server struct {
 	*Options
 	hub      *hub
 	throttle *throttle
+	reviews  *reviews // nil where Token is compared
 	metrics  metrics
 	tries    chan struct{}
 	// pause delays the answer to a wrong token.
@@ -59,7 +60,7 @@ func New(options Options) *Console {
 		options.Dial = (&net.Dialer{}).DialContext
 	}
 	h := newHub(&options)
-	s := &server{Options: &options, hub: h, throttle: newThrottle(), metrics: m, tries: make(chan struct{}, triesAtOnce), pause: pause}
+	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now), metrics: m, tries: make(chan struct{}, triesAtOnce), pause: pause}
 	return &Console{hub: h, server: s, handler: s.routes()}
 }
 

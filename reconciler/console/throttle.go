@@ -1,14 +1,16 @@
 package console
 
 import (
+	"math"
+	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// throttle slows down who guesses: an address may be wrong a few times in a row, then once in five seconds. Until then it
-// isn't listened to at all, or it could guess as fast as it likes and wait for answers later.
+// throttle bounds how often a sender may offer a wrong token: some times in a row, then once in five seconds. Until then all
+// its requests are refused unread, so that it can't guess in parallel. No other sender is refused for it.
 type throttle struct {
 	mu   sync.Mutex
 	from map[string]*rate.Limiter
@@ -17,7 +19,7 @@ type throttle struct {
 const (
 	wrongInARow  = 10
 	wrongPause   = 5 * time.Second
-	mostThrottle = 1024 // addresses; beyond, all others are taken for one
+	mostThrottle = 1024 // senders that are remembered; beyond, the one that has waited longest is forgotten
 )
 
 func newThrottle() *throttle { return &throttle{from: map[string]*rate.Limiter{}} }
@@ -25,18 +27,17 @@ func newThrottle() *throttle { return &throttle{from: map[string]*rate.Limiter{}
 func (t *throttle) mayTry(from string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	limiter := t.limiter(from)
+	limiter := t.from[from]
 	return limiter == nil || limiter.TokensAt(now) >= 1
 }
 
 func (t *throttle) failed(from string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	limiter := t.limiter(from)
+	limiter := t.from[from]
 	if limiter == nil {
-		t.tidy(now)
 		if len(t.from) >= mostThrottle {
-			from = ""
+			t.forgetOne(now)
 		}
 		limiter = rate.NewLimiter(rate.Every(wrongPause), wrongInARow)
 		t.from[from] = limiter
@@ -44,19 +45,33 @@ func (t *throttle) failed(from string, now time.Time) {
 	limiter.AllowN(now, 1)
 }
 
-// limiter is that of an address, or, if there are too many, the one that all others share; nil if it never failed.
-func (t *throttle) limiter(from string) *rate.Limiter {
-	if limiter := t.from[from]; limiter != nil {
-		return limiter
-	}
-	return t.from[""]
-}
-
-// tidy forgets who hasn't been wrong for long.
-func (t *throttle) tidy(now time.Time) {
+// forgetOne forgets the sender that is closest to being forgiven. Who has more addresses than are remembered may offer some wrong
+// tokens from each; to refuse everybody instead would let them lock the console.
+func (t *throttle) forgetOne(now time.Time) {
+	var best string
+	most := math.Inf(-1)
 	for from, limiter := range t.from {
-		if limiter.TokensAt(now) >= wrongInARow {
-			delete(t.from, from)
+		if tokens := limiter.TokensAt(now); tokens > most {
+			best, most = from, tokens
 		}
 	}
+	delete(t.from, best)
+}
+
+// senderOf is what counts as one sender: an IPv4 address, or an IPv6 network of 64 bits, all addresses of which one machine may
+// have.
+func senderOf(host string) string {
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is4() {
+		return address.String()
+	}
+	network, err := address.Prefix(64)
+	if err != nil {
+		return host
+	}
+	return network.String()
 }
