@@ -18,6 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/follow"
 	"nowake.ai/svc-lb-mux/certs/guard"
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
+	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
 // AdmissionOptions are about the webhook, which this process watches, and whose certificate it may keep.
@@ -105,7 +106,7 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 	}
 	options := guard.Options{
 		Client: api, Dial: p.Dial, Configuration: o.WebhookConfiguration, Namespace: o.Namespace,
-		Certificates: list(o.Certificates), SelfManagedSecret: o.SelfManagedSecret,
+		Certificates: flags.List(o.Certificates), SelfManagedSecret: o.SelfManagedSecret,
 		Leading: leads, Events: events, Metrics: registry, Now: p.Now,
 	}
 	if options.Dial == nil {

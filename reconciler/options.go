@@ -163,21 +163,10 @@ func (o *Options) checkNamespaces() error {
 }
 
 // muxNamespaces is the list; empty for all.
-func (o *Options) muxNamespaces() []string { return list(o.MuxNamespaces) }
+func (o *Options) muxNamespaces() []string { return flags.List(o.MuxNamespaces) }
 
 // name tells this reconciler from others in the cluster: no two of them hold one lease.
 func (o *Options) name() string { return o.Namespace + "/" + o.LeaseName }
-
-// list takes apart what is separated by commas.
-func list(text string) []string {
-	var names []string
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
 
 func (o *Options) level() (zapcore.Level, error) {
 	word, err := flags.Level(o.LogLevel, o.Debug)

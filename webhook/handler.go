@@ -22,15 +22,17 @@ type handler struct {
 	large   *gate
 	// foresight is nil where nothing is to be foreseen.
 	foresight *foresight
+	served    served
 }
 
 // NewHandler answers AdmissionReviews of version v1.
 func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.Registerer) http.Handler {
-	return newHandler(lang, nil, log, registry)
+	return newHandler(lang, nil, nil, log, registry)
 }
 
-func newHandler(lang validation.Language, foresight *foresight, log *zap.Logger, registry prometheus.Registerer) http.Handler {
-	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), large: newGate(), foresight: foresight}
+func newHandler(lang validation.Language, foresight *foresight, served served, log *zap.Logger, registry prometheus.Registerer,
+) http.Handler {
+	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), large: newGate(), foresight: foresight, served: served}
 	return h.recovering(h)
 }
 
@@ -43,7 +45,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, fault)
 		return
 	}
-	answer := review(h.lang, h.foresight, req)
+	answer := review(h.lang, h.foresight, h.served, req)
 	h.write(w, answer)
 	h.metrics.answered(req.Operation, answer, time.Since(start))
 	if !answer.Response.Allowed {

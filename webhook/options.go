@@ -24,6 +24,8 @@ type Options struct {
 	DefaultMuxNamespace string
 	// ExternalDNS are what external-dns's annotations begin with, separated by commas; the usual ones if empty.
 	ExternalDNS string
+	// MuxNamespaces are those in which the release looks after muxes, separated by commas; all if empty.
+	MuxNamespaces string
 	// LogLevel is debug, info, warn or error; empty is info, or debug if Debug is true-like.
 	LogLevel string
 	// Debug is the environment's word; a flag would say LogLevel.
@@ -72,6 +74,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
 		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
 	text(&o.ExternalDNS, "external-dns-prefixes", flags.ExternalDNSUsage)
+	text(&o.MuxNamespaces, "mux-namespaces",
+		"`namespaces` in which the reconciler looks after muxes, separated by commas, to warn of muxes elsewhere; all if empty")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 	text(&o.Address, "address", "`host:port` to serve admission reviews on, over TLS")
 	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
@@ -105,8 +109,15 @@ func (o Options) checkNamespace() error {
 		return errors.New("--default-mux-namespace is empty: name the namespace that muxes live in, there or in " +
 			"DEFAULT_MUX_NAMESPACE or NAMESPACE")
 	}
-	return flags.Namespace("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE)", o.DefaultMuxNamespace)
+	errs := []error{flags.Namespace("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE)", o.DefaultMuxNamespace)}
+	for _, namespace := range o.muxNamespaces() {
+		errs = append(errs, flags.Namespace("--mux-namespaces", namespace))
+	}
+	return errors.Join(errs...)
 }
+
+// muxNamespaces is the list; empty for all.
+func (o Options) muxNamespaces() []string { return flags.List(o.MuxNamespaces) }
 
 func (o Options) level() (zapcore.Level, error) {
 	word, err := flags.Level(o.LogLevel, o.Debug)

@@ -121,7 +121,7 @@ func TestPredictionsBeginOnceServicesAreKnown(t *testing.T) {
 	server := newAPIServer(t, testMux(t, nil, api), api)
 	foresight, logs := following(t, server.kubeconfig(t))
 	eventually(t, "ready", foresight.ready)
-	got := review(testLanguage(t), foresight, request(t, nil, named("team-a", "web", 8080))).Response
+	got := review(testLanguage(t), foresight, nil, request(t, nil, named("team-a", "web", 8080))).Response
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], conflict) {
 		t.Errorf("it says %q", got.Warnings)
 	}
@@ -167,7 +167,7 @@ func TestWithoutAWayToTheAPIServerAdmissionGoesOn(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, kubeconfig := range []string{"", "/does/not/exist"} {
 		foresight, logs := following(t, kubeconfig)
-		if got := review(testLanguage(t), foresight, request(t, nil, channel(nil))).Response; !got.Allowed || got.Warnings != nil {
+		if got := review(testLanguage(t), foresight, nil, request(t, nil, channel(nil))).Response; !got.Allowed || got.Warnings != nil {
 			t.Errorf("it says %v", got)
 		}
 		if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "predictions are off") {

@@ -69,7 +69,7 @@ func TestForeseeingNothingTouchesNothing(t *testing.T) {
 	if foresight != nil || follow != nil {
 		t.Error("there is something to run though nothing was asked for")
 	}
-	if got := review(testLanguage(t), nil, deletionOf(t, testMux(t, nil))).Response; !got.Allowed || got.Warnings != nil {
+	if got := review(testLanguage(t), nil, nil, deletionOf(t, testMux(t, nil))).Response; !got.Allowed || got.Warnings != nil {
 		t.Errorf("it says %v", got)
 	}
 }

@@ -90,7 +90,7 @@ func newSeer(t testing.TB, services ...*corev1.Service) seer {
 
 func (s seer) review(t testing.TB, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	return review(testLanguage(t), s.foresight, req).Response
+	return review(testLanguage(t), s.foresight, nil, req).Response
 }
 
 func deletionOf(t testing.TB, svc *corev1.Service) *admissionv1.AdmissionRequest {

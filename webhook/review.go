@@ -55,11 +55,11 @@ func (a Answer) Decision() Decision {
 //
 // The old object is decoded only if the new one has problems: nothing else depends on it.
 func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer {
-	return review(lang, nil, req)
+	return review(lang, nil, nil, req)
 }
 
 // review asks what is foreseen too, once nothing else is wrong.
-func review(lang validation.Language, foresight *foresight, req *admissionv1.AdmissionRequest) Answer {
+func review(lang validation.Language, foresight *foresight, served served, req *admissionv1.AdmissionRequest) Answer {
 	if deletes(req) {
 		return deletion(foresight, req)
 	}
@@ -84,6 +84,7 @@ func review(lang validation.Language, foresight *foresight, req *admissionv1.Adm
 	var also foreseen
 	if len(verdict.Denied) == 0 {
 		also = foresight.say(foresight.of(req, svc))
+		also.warnings = append(served.warnings(lang, svc), also.warnings...)
 	}
 	return say(req, svc, verdict, also)
 }

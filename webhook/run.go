@@ -68,7 +68,7 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 	foresight, follow := foreseeing(options, lang, version, log, registry)
 	return &process{
 		options: options, log: log, files: files, state: state,
-		admission: server{admissionServer(state.leaving(routes(newHandler(lang, foresight, log, registry))), files, log), admission},
+		admission: server{admissionServer(state.leaving(routes(newHandler(lang, foresight, options.muxNamespaces(), log, registry))), files, log), admission},
 		probes:    server{probeServer(probeRoutes(state, registry), log), probes},
 		follow:    follow,
 		sleep:     time.Sleep,

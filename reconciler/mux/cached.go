@@ -16,6 +16,10 @@ import (
 // cluster: its key isn't one.
 const declared = "(declares the placeholder)"
 
+// elsewhere marks a cached Service that is a mux in a namespace which this process doesn't look after. No such annotation can exist
+// in a cluster, either.
+const elsewhere = "(a mux elsewhere)"
+
 // Trim takes off a Service what is never read here, so that a cluster's thousands of Services cost little, whatever their
 // owners write into them. One that is neither mux nor channel keeps little more than its name: if it becomes one, it is
 // sent again, whole. What is dropped is gone, so a cached Service must never be the base of an update.
@@ -23,16 +27,21 @@ const declared = "(declares the placeholder)"
 // With namespaces, muxes elsewhere are somebody else's to look after: they are cached as if they were none, since whoever reads the
 // cache would ask for more about them than we may.
 func Trim(svc *corev1.Service, language validation.Language, namespaces []string) {
+	unserved := isElsewhere(svc) // an informer may trim one more than once
 	if len(namespaces) > 0 && !slices.Contains(namespaces, svc.Namespace) {
+		unserved = unserved || language.Classify(svc).Mux()
 		delete(svc.Annotations, language.Keys().Multiplexer)
 	}
-	declares := declaresPlaceholder(svc) || plan.DeclaresPlaceholder(svc) // an informer may trim one more than once
+	declares := declaresPlaceholder(svc) || plan.DeclaresPlaceholder(svc)
 	svc.GenerateName, svc.ManagedFields, svc.Labels, svc.OwnerReferences = "", nil, nil, nil
 	svc.Spec.SessionAffinityConfig = nil
 	svc.Annotations = language.Heeded(svc.Annotations)
 	kind := language.Classify(svc)
 	if kind == validation.Stranger {
 		trimStranger(svc, language.Keys())
+		if unserved {
+			mark(svc, elsewhere)
+		}
 		return
 	}
 	if !kind.Mux() {
@@ -45,9 +54,21 @@ func Trim(svc *corev1.Service, language validation.Language, namespaces []string
 		share.Texts(&condition.Status)
 	}
 	if declares {
-		svc.Annotations[declared] = "true"
+		mark(svc, declared)
+	}
+	if unserved {
+		mark(svc, elsewhere)
 	}
 }
+
+func mark(svc *corev1.Service, with string) {
+	if svc.Annotations == nil {
+		svc.Annotations = map[string]string{}
+	}
+	svc.Annotations[with] = "true"
+}
+
+func isElsewhere(svc *corev1.Service) bool { return svc.Annotations[elsewhere] != "" }
 
 // trim makes what was read live, or written, look as in the cache.
 func (l *Line) trim(svc *corev1.Service) { Trim(svc, l.Language, l.Namespaces) }

@@ -17,6 +17,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
+// An unserved mux is in a namespace that isn't among those of this process. Its owner is told by an Event, and nothing is written
+// to it.
+//
 // An unserved channel names a mux in a namespace that isn't among those of this process. If it is another reconciler's, that
 // one tells it what it gets; if it is nobody's, the channel would wait forever and not know for what.
 
@@ -41,9 +44,20 @@ func (l *Line) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(svc)})
 		}
 	}
+	lookForMux := func(q queue, old, now *corev1.Service) {
+		if l.isUnservedMux(now) && (old == nil || !l.isUnservedMux(old)) {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(now)}, othersPatience)
+		}
+	}
 	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) { look(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) { look(q, e.ObjectNew) },
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
+			look(q, e.Object)
+			lookForMux(q, nil, e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
+			look(q, e.ObjectNew)
+			lookForMux(q, e.ObjectOld, e.ObjectNew)
+		},
 	}
 }
 
@@ -51,10 +65,23 @@ func (l *Line) isUnserved(svc *corev1.Service) bool {
 	return l.Language.Classify(svc).Channel() && !l.LooksAfter(l.muxOf(svc))
 }
 
+// isUnservedMux is true for a mux that no reconciler has written to: the one that looks after a mux writes the ledger's generation
+// on it. A mux from whose namespace this reconciler was taken off has a generation, as if another one looked after it, and is
+// told nothing.
+func (l *Line) isUnservedMux(svc *corev1.Service) bool {
+	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[l.Language.Keys().Generation] == ""
+}
+
 func (l *Line) reconcileUnserved(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	svc, err := l.service(ctx, request.NamespacedName)
-	if err != nil || svc == nil || !l.isUnserved(svc) {
+	if err != nil || svc == nil {
 		return reconcile.Result{}, err
+	}
+	if l.isUnservedMux(svc) {
+		l.tell(svc, plan.UnservedMux(request.NamespacedName, l.server()))
+	}
+	if !l.isUnserved(svc) {
+		return reconcile.Result{}, nil
 	}
 	if wait := svc.CreationTimestamp.Add(othersPatience).Sub(l.Now()); wait > 0 && wait <= othersPatience {
 		return reconcile.Result{RequeueAfter: wait}, nil

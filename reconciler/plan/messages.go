@@ -30,6 +30,12 @@ func textUnserved(mux types.NamespacedName, by Server) string {
 		textServer(by), listed(by.Namespaces, ", "), mux, mux.Namespace)
 }
 
+func textUnservedMux(mux types.NamespacedName, by Server) string {
+	return fmt.Sprintf("%sin %s alone, so it gives no ports on this one: make the mux in one of those namespaces, or have that "+
+		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
+}
+
 // textServer begins what a reconciler tells of itself, and tells its words from another's.
 func textServer(by Server) string {
 	return fmt.Sprintf("the reconciler %s looks after muxes ", by.Name)

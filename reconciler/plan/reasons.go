@@ -25,7 +25,7 @@ const (
 
 	// MuxNotFound is a channel that names no mux.
 	MuxNotFound validation.Reason = "MuxNotFound"
-	// MuxNotServed is a channel whose mux is in a namespace that a reconciler doesn't look after, and nobody else seems to.
+	// MuxNotServed is a mux, or a channel of a mux, in a namespace that the reconciler doesn't look after, and no other does.
 	MuxNotServed validation.Reason = "MuxNotServed"
 	// MuxPortConflict is a number that somebody else has.
 	MuxPortConflict validation.Reason = "MuxPortConflict"

@@ -41,6 +41,11 @@ func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName
 	return patch
 }
 
+// UnservedMux tells a mux that the server doesn't look after it.
+func UnservedMux(mux types.NamespacedName, by Server) Event {
+	return Event{Object: mux, Warning: true, Reason: MuxNotServed, Message: textUnservedMux(mux, by)}
+}
+
 // NoLongerUnserved takes back what Unserved told; nil if it told nothing.
 func NoLongerUnserved(keys validation.Keys, c *ObservedChannel, by Server) *ChannelPatch {
 	if said := find(c.Conditions, keys.Accepted); said == nil || !isUnserved(said, by) {

@@ -25,6 +25,11 @@ func TestConsole(t *testing.T) {
 		"with a token in a Secret":             {flags: "debugWeb.auth.existingSecret=ours,debugWeb.auth.token=x", open: true, env: "from ours"},
 		"with the original's word for a token": {flags: "debugWeb.auth.enabled=true", without: []string{"--console"}},
 		"with actions":                         {flags: "debugWeb.actions.enabled=true", args: []string{"--console-actions"}},
+		"by tokens of the cluster": {flags: "debugWeb.auth.mode=kubernetes", open: true, args: []string{
+			"--console-auth=kubernetes", "--console-address=:8080",
+		}},
+		"by tokens of the cluster, on another port": {flags: "debugWeb.auth.mode=kubernetes,env.DEBUG_WEB_PORT=9000", open: true,
+			args: []string{"--console-address=:9000"}},
 		"over TLS": {flags: "debugWeb.tls.secretName=cert", args: []string{
 			"--console-cert=/etc/svc-lb-mux/console/tls.crt", "--console-key=/etc/svc-lb-mux/console/tls.key",
 		}},

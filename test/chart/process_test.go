@@ -20,6 +20,7 @@ func TestProcessesTakeTheirArguments(t *testing.T) {
 		"all at once": append(everything(), "--set=webhook.predictions.strict=true,webhook.predictions.hideHolders=true,webhook.port=10250",
 			"--set=logLevel=debug,rbac.muxNamespaces={infra,team-a}"),
 		"with a certificate of its own": {"--set=certs.mode=selfManaged"},
+		"with a console for users":      {"--set=debugWeb.auth.mode=kubernetes"},
 		"without predictions":           {"--set=webhook.predictions.enabled=false"},
 	} {
 		t.Run(name, func(t *testing.T) {

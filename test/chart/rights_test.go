@@ -30,7 +30,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s is for %v", binding.Name, subject)
 		}
 	}
-	none := render(t, "--set=serviceAccount.create=false")
+	none := render(t, "--set=serviceAccount.create=false,serviceAccount.name=theirs")
 	if accounts := all[*corev1.ServiceAccount](none); len(accounts) != 2 { // the webhook's and the test's
 		t.Errorf("accounts: %v", accounts)
 	}

@@ -66,3 +66,14 @@ func Level(level, debug string) (string, error) {
 	}
 	return "info", nil
 }
+
+// List takes apart what is separated by commas. Blanks and empty parts are left out.
+func List(text string) []string {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -5,6 +5,8 @@ time, so one that includes this is enough.
 {{- define "svc-mux.checks" -}}
 {{- include "svc-mux.checkCertManager" . -}}
 {{- include "svc-mux.checkProvided" . -}}
+{{- include "svc-mux.checkServiceAccount" . -}}
+{{- include "svc-mux.checkConsole" . -}}
 {{- include "svc-mux.checkMuxNamespaces" . -}}
 {{- include "svc-mux.checkMuxName" . -}}
 {{- include "svc-mux.checkPrefix" . -}}
@@ -39,6 +41,21 @@ renders so too, hands the APIs of its cluster in.
 {{- if not (or .provided.caBundle .provided.injectCAFromSecret) -}}
 {{- fail "certs.mode is provided: set certs.provided.caBundle to the CA that signed the certificate, as PEM, or certs.provided.injectCAFromSecret to the Secret that has it as ca.crt" -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Without a name, the rights would go to the account `default`, which every pod of the namespace has that names none. */ -}}
+{{- define "svc-mux.checkServiceAccount" -}}
+{{- if and (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) -}}
+{{- fail (printf "serviceAccount.create is false and serviceAccount.name is empty: the reconciler's rights would go to the account \"default\" of namespace %s, and so to every pod there that names no account. Set serviceAccount.name to the ServiceAccount that is made for the reconciler, or serviceAccount.create=true" .Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc-mux.checkConsole" -}}
+{{- with .Values.debugWeb -}}
+{{- if and .enabled (eq (.auth.mode | default "token") "kubernetes") (or .auth.token .auth.existingSecret) -}}
+{{- fail "debugWeb.auth.mode is kubernetes, and debugWeb.auth.token or debugWeb.auth.existingSecret is set, which nobody would be asked for: leave the token out, or set debugWeb.auth.mode=token" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -76,7 +76,7 @@ Whether the default mux is there, is to have no placeholder, and has none. helm 
 {{- end -}}
 
 {{- define "svc-mux.serviceAccount" -}}
-{{- .Values.serviceAccount.name | default (ternary (include "svc-mux.fullname" .) "default" .Values.serviceAccount.create) -}}
+{{- .Values.serviceAccount.name | default (include "svc-mux.fullname" .) -}}
 {{- end -}}
 
 {{- /* Who the reconciler is to the API server. */ -}}

@@ -34,3 +34,35 @@ spec:
   type: LoadBalancer
   ports: [{name: placeholder, port: 101}]
 {{- end -}}
+
+{{- /*
+The namespaces where muxes are, or will be, as JSON. Nothing where helm knows no cluster, and without rbac.create: who may not list
+Services would have lookup stop the install.
+*/ -}}
+{{- define "svc-mux.muxNamespacesFound" -}}
+{{- $services := list -}}
+{{- if .Values.rbac.create -}}{{- $services = (lookup "v1" "Service" "" "").items | default list -}}{{- end -}}
+{{- if $services -}}
+{{- $found := .Values.defaultLoadBalancer.create | ternary (list .Release.Namespace) list -}}
+{{- $key := printf "%s/multiplexer" .Values.api.prefix -}}
+{{- range $services -}}
+{{- if ne (dig "annotations" $key "false" .metadata) "false" -}}{{- $found = append $found .metadata.namespace -}}{{- end -}}
+{{- end -}}
+{{- $found | uniq | sortAlpha | toJson -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What there is to say about rbac.muxNamespaces in this cluster. */ -}}
+{{- define "svc-mux.muxNamespacesNote" -}}
+{{- $found := include "svc-mux.muxNamespacesFound" . | default "[]" | fromJsonArray -}}
+{{- $left := list -}}
+{{- range $found -}}{{- if not (has . $.Values.rbac.muxNamespaces) -}}{{- $left = append $left . -}}{{- end -}}{{- end -}}
+{{- if and $found (not .Values.rbac.muxNamespaces) }}
+
+The reconciler may write Services and ConfigMaps in every namespace. To let it write where this cluster has muxes alone, upgrade with
+  --set 'rbac.muxNamespaces={ {{- join "," $found -}} }'
+{{- else if $left }}
+
+There are muxes that this release doesn't look after, as rbac.muxNamespaces hasn't their namespaces: {{ join ", " $left }}
+{{- end }}
+{{- end -}}

@@ -91,6 +91,10 @@ httpGet: {path: {{ . }}, port: metrics}
 - --port-changes-burst={{ .burst }}
 - --port-changes-pace={{ .pace }}
 {{- end }}
+{{- if include "svc-mux.consoleReviews" . }}
+- --console-auth=kubernetes
+- --console-address=:{{ include "svc-mux.envValue" (dict "context" . "name" "DEBUG_WEB_PORT") | default "8080" }}
+{{- end }}
 {{- with .Values.debugWeb }}
 {{- if not .enabled }}
 - --console=false
@@ -106,16 +110,26 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- end }}
 {{- end -}}
 
+{{- /* Whether the API server reviews the console's tokens. */ -}}
+{{- define "svc-mux.consoleReviews" -}}
+{{- with .Values.debugWeb }}{{ if and .enabled (eq (.auth.mode | default "token") "kubernetes") }}true{{ end }}{{ end -}}
+{{- end -}}
+
+{{- /* Whether the console has a token of its own. */ -}}
+{{- define "svc-mux.consoleToken" -}}
+{{- with .Values.debugWeb }}{{ if and .enabled (or .auth.token .auth.existingSecret) }}true{{ end }}{{ end -}}
+{{- end -}}
+
 {{- /* Whether others than the pod itself reach the console: it asks for a token then. */ -}}
 {{- define "svc-mux.consoleOpen" -}}
-{{- with .Values.debugWeb }}{{ if and .enabled (or .auth.token .auth.existingSecret) }}true{{ end }}{{ end -}}
+{{- if or (include "svc-mux.consoleToken" .) (include "svc-mux.consoleReviews" .) }}true{{ end -}}
 {{- end -}}
 
 {{- define "svc-mux.reconcilerEnv" -}}
 {{- with include "svc-mux.goMemoryLimit" .Values.resources -}}
 - {name: GOMEMLIMIT, value: {{ . }}}
 {{- end }}
-{{- if include "svc-mux.consoleOpen" . }}
+{{- if include "svc-mux.consoleToken" . }}
 - name: DEBUG_WEB_AUTH_TOKEN
 {{- with .Values.debugWeb.auth }}
 {{- if .existingSecret }}
@@ -135,4 +149,17 @@ httpGet: {path: {{ . }}, port: metrics}
   {{- with .Values.networkPolicy.metricsFrom }}
   from: {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{- /* The way to the API server, by address: neither process looks a name up. */ -}}
+{{- define "svc-mux.apiServerEgress" -}}
+{{- with .Values.networkPolicy.egress -}}
+- ports:
+  {{- range .apiServerPorts }}
+  - {port: {{ . }}, protocol: TCP}
+  {{- end }}
+  {{- with .apiServer }}
+  to: {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
 {{- end -}}

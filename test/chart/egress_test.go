@@ -1,0 +1,119 @@
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// TestEgress renders where each process may connect to. Without the setting, the policies say nothing about it.
+func TestEgress(t *testing.T) {
+	const on = "networkPolicy.egress.enabled=true"
+	apiServer, webhook := "anywhere 443 6443", "app.kubernetes.io/instance=svc-mux,app.kubernetes.io/name=svc-mux-webhook reviews"
+	for name, tc := range map[string]struct {
+		flags               string
+		reconciler, webhook []string
+	}{
+		"off": {"networkPolicy.egress.enabled=false", nil, nil},
+		"on":  {on, []string{apiServer, webhook}, []string{apiServer}},
+		"with the API server's address": {on + ",networkPolicy.egress.apiServer[0].ipBlock.cidr=10.0.0.1/32,networkPolicy.egress.apiServerPorts={8443}",
+			[]string{"10.0.0.1/32 8443", webhook}, []string{"10.0.0.1/32 8443"}},
+		"a webhook that asks for nothing":     {on + ",webhook.predictions.enabled=false", []string{apiServer, webhook}, []string{}},
+		"a console that tries connections":    {on + ",debugWeb.actions.enabled=true", []string{apiServer, webhook, "anywhere 1-65535"}, []string{apiServer}},
+		"a console that is off tries nothing": {on + ",debugWeb.enabled=false,debugWeb.actions.enabled=true", []string{apiServer, webhook}, []string{apiServer}},
+		"with a rule of the cluster's own":    {on + ",networkPolicy.egress.more[0].ports[0].port=53", []string{apiServer, webhook, "anywhere 53"}, []string{apiServer, "anywhere 53"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, "--set="+tc.flags)
+			for policy, want := range map[string][]string{"svc-mux": tc.reconciler, "svc-mux-webhook": tc.webhook} {
+				if diff := cmp.Diff(want, egressOf(named[*networkingv1.NetworkPolicy](t, objects, policy))); diff != "" {
+					t.Errorf("%s may connect to (-want +got):\n%s", policy, diff)
+				}
+			}
+		})
+	}
+}
+
+// egressOf is nil if the policy doesn't judge connections from its pods.
+func egressOf(policy *networkingv1.NetworkPolicy) []string {
+	if len(policy.Spec.PolicyTypes) < 2 {
+		return nil
+	}
+	rules := []string{}
+	for _, rule := range policy.Spec.Egress {
+		var words []string
+		for _, to := range rule.To {
+			switch {
+			case to.IPBlock != nil:
+				words = append(words, to.IPBlock.CIDR)
+			case to.PodSelector != nil:
+				words = append(words, labelsOf(to.PodSelector.MatchLabels))
+			}
+		}
+		if len(rule.To) == 0 {
+			words = append(words, "anywhere")
+		}
+		for _, port := range rule.Ports {
+			text := port.Port.String()
+			if port.EndPort != nil {
+				text += fmt.Sprintf("-%d", *port.EndPort)
+			}
+			words = append(words, text)
+		}
+		rules = append(rules, strings.Join(words, " "))
+	}
+	return rules
+}
+
+func labelsOf(labels map[string]string) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		words = append(words, key+"="+labels[key])
+	}
+	return strings.Join(words, ",")
+}
+
+// TestReviewRightsAreForReviewsAlone: the rights to ask about users come with the console that does, and with no other.
+func TestReviewRightsAreForReviewsAlone(t *testing.T) {
+	asked := func(flags ...string) []string {
+		var resources []string
+		objects := render(t, flags...)
+		for _, role := range all[*rbacv1.ClusterRole](objects) {
+			for _, rule := range role.Rules {
+				resources = append(resources, reviewsOf(rule)...)
+			}
+		}
+		for _, role := range all[*rbacv1.Role](objects) {
+			for _, rule := range role.Rules {
+				resources = append(resources, reviewsOf(rule)...)
+			}
+		}
+		return resources
+	}
+	if got := asked(); got != nil {
+		t.Errorf("by default the reconciler may create %v", got)
+	}
+	if got := asked("--set=debugWeb.auth.mode=kubernetes,debugWeb.enabled=false"); got != nil {
+		t.Errorf("without a console the reconciler may create %v", got)
+	}
+	want := []string{"tokenreviews create", "localsubjectaccessreviews create"}
+	if diff := cmp.Diff(want, asked("--set=debugWeb.auth.mode=kubernetes")); diff != "" {
+		t.Errorf("rights (-want +got):\n%s", diff)
+	}
+}
+
+func reviewsOf(rule rbacv1.PolicyRule) []string {
+	var all []string
+	for _, resource := range rule.Resources {
+		if strings.HasSuffix(resource, "reviews") {
+			all = append(all, resource+" "+strings.Join(rule.Verbs, ","))
+		}
+	}
+	return all
+}
