@@ -34,9 +34,9 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 // world is a cluster, and a user of it.
 type world struct{ *cluster.Cluster }
 
-func start(t *testing.T) *world {
+func start(t *testing.T, options ...cluster.Option) *world {
 	t.Helper()
-	w := &world{cluster.Start(t, cluster.APIServerOnly())}
+	w := &world{cluster.Start(t, append(options, cluster.APIServerOnly())...)}
 	if _, err := provider.Start(t.Context(), w.Client, cluster.PoolIPv4(), netip.Prefix{}); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,9 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	other.stop()
 
 	s.namespace(t, "nowhere")
-	lost := s.channel(t, "app", "lost", s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "nowhere" }))
+	idle := s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "nowhere" })
+	lost := s.channel(t, "app", "lost", idle)
+	s.awaitTold(t, idle, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone", "namespace nowhere", "rbac.muxNamespaces")
 	s.awaitCondition(t, lost, "Accepted", "False MuxNotServed")
 	s.run.stop()
 	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *reconciler.Process) { p.Options.Drain = true })
