@@ -74,7 +74,7 @@ func readKey(text []byte, of *x509.Certificate) crypto.Signer {
 // pkcs8 is the type of the blocks that are written. cert-manager, from which a Secret may be taken over, writes all three.
 const pkcs8 = "PRIVATE KEY"
 
-// parseKey returns nil for what is no key that can sign.
+// parseKey returns nil if the block holds no key that can sign.
 func parseKey(block *pem.Block) crypto.Signer {
 	switch block.Type {
 	case pkcs8:

@@ -11,7 +11,7 @@ import (
 
 // Opinion is what the API server thinks of a token.
 type Opinion struct {
-	// Known is true if the token is somebody's, and Allowed if that user may do what was asked for.
+	// Known is true if the API server knows the token, and Allowed if the token's user has the right.
 	Known, Allowed bool
 	// Why tells that user why not, and who can change it.
 	Why string

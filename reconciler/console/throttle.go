@@ -45,8 +45,8 @@ func (t *throttle) failed(from string, now time.Time) {
 	limiter.AllowN(now, 1)
 }
 
-// forgetOne forgets the sender that is closest to being forgiven. Who has more addresses than are remembered may offer some wrong
-// tokens from each; to refuse everybody instead would let them lock the console.
+// forgetOne forgets the sender that is closest to being forgiven. So a sender with thousands of addresses may offer some wrong tokens
+// from each. To refuse all unknown senders instead would let it lock the console.
 func (t *throttle) forgetOne(now time.Time) {
 	var best string
 	most := math.Inf(-1)

@@ -11,8 +11,8 @@ func from(address string) func(*http.Request) {
 	return func(r *http.Request) { r.RemoteAddr = address }
 }
 
-// TestWrongTokensThrottleTheirSenderAlone has more addresses guess than the throttle remembers. A reader from elsewhere, who has
-// never been wrong, still gets in.
+// TestWrongTokensThrottleTheirSenderAlone has more addresses guess than the throttle remembers. A reader from another
+// address, with the right token, still gets in.
 func TestWrongTokensThrottleTheirSenderAlone(t *testing.T) {
 	k := newKit(t, withToken)
 	for i := range mostThrottle + 1 {

@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestMuxElsewhereIsKnownInTheCache trims muxes as an informer does, twice. One in another namespace is no mux to whoever reads the
-// cache, and is known for one that can be told why nothing happens to it.
+// TestMuxElsewhereIsKnownInTheCache trims muxes as an informer does, twice. In the cache a mux of another namespace
+// is no mux, and has a mark by which the Event about it is sent.
 func TestMuxElsewhereIsKnownInTheCache(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()

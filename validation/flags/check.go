@@ -67,7 +67,7 @@ func Level(level, debug string) (string, error) {
 	return "info", nil
 }
 
-// List takes apart what is separated by commas. Blanks and empty parts are left out.
+// List splits a text at its commas, and leaves blanks and empty parts out.
 func List(text string) []string {
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestNotesNameTheNamespacesOfMuxes has helm look the cluster up, as an install does, and print what it prints then.
+// TestNotesNameTheNamespacesOfMuxes reads the notes of a server-side dry run, in which helm looks the cluster up as an install does.
 func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 	t.Parallel()
 	w := start(t, cluster.Helm())
