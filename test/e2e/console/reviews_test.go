@@ -21,8 +21,11 @@ import (
 // TestTheAPIServerReviewsTokens offers tokens of ServiceAccounts to a console that has the rights of the chart's template alone.
 func TestTheAPIServerReviewsTokens(t *testing.T) {
 	w := start(t, cluster.Helm())
-	w.Apply(t, w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set", "debugWeb.auth.mode=kubernetes",
-		"--show-only", "templates/console-roles.yaml", "--show-only", "templates/reconciler-roles.yaml"))
+	roles := w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set", "debugWeb.auth.mode=kubernetes",
+		"--show-only", "templates/console-roles.yaml", "--show-only", "templates/reconciler-roles.yaml")
+	if _, err := w.TryKubectl(t.Context(), roles, "apply", "--namespace", muxNamespace, "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
 	own := w.token(t, "svc-mux")
 	r := w.reconcile(t, func(p *reconciler.Process) {
 		p.Config = rest.AnonymousClientConfig(p.Config)
