@@ -2,10 +2,13 @@ package webhook
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -18,14 +21,9 @@ const (
 	mediaType  = "application/json"
 )
 
-const (
-	// maxBody leaves room for two objects of 3 MiB, the most that an API server takes in a request (etcd keeps 1.5
-	// MiB), and for what the review says about the request.
-	maxBody = 8 << 20
-	// smallBody is what nearly every review is below. Larger ones wait for their turn, see gate, which also counts in
-	// chunks of that size.
-	smallBody = 64 << 10
-)
+// maxBody leaves room for two objects of 3 MiB, the most that an API server takes in a request (etcd keeps 1.5
+// MiB), and for what the review says about the request.
+const maxBody = 8 << 20
 
 // fault is why a request isn't judged, in HTTP's words: mostly the caller's mistake.
 type fault struct {
@@ -39,19 +37,25 @@ func faultf(code int, format string, args ...any) *fault {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
-// read returns the review's request. Only a v1 AdmissionReview has one. What it takes is given back by the caller.
-func read(w http.ResponseWriter, r *http.Request, taken *loan) (*admissionv1.AdmissionRequest, *fault) {
+// read returns the review's request. Only a v1 AdmissionReview has one. The caller gives the loan back.
+func read(w http.ResponseWriter, r *http.Request, l *loan) (*admissionv1.AdmissionRequest, *fault) {
 	if fault := checkHeader(r); fault != nil {
 		return nil, fault
 	}
-	body, fault := readBody(w, r, taken)
+	if fault := l.take(r.Context(), requestWeight); fault != nil {
+		return nil, fault
+	}
+	body, fault := readBody(w, r, l)
 	if fault != nil {
 		return nil, fault
 	}
-	if len(body) > smallBody {
-		if fault := taken.takePlace(r.Context()); fault != nil {
-			return nil, fault
-		}
+	weight := decodeWeight(body)
+	if weight > maxDecodeWeight {
+		return nil, faultf(http.StatusRequestEntityTooLarge,
+			"the body has too many list elements and fields: decoded they would take more than %d MiB", maxDecodeWeight>>20)
+	}
+	if fault := l.take(r.Context(), weight); fault != nil {
+		return nil, fault
 	}
 	return parse(body)
 }
@@ -74,24 +78,42 @@ func tooLarge() *fault {
 	return faultf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxBody)
 }
 
-// readBody takes memory as the body comes: what is announced is no more than a promise.
-func readBody(w http.ResponseWriter, r *http.Request, taken *loan) ([]byte, *fault) {
-	var body bytes.Buffer
-	more := func() *fault { return taken.takeChunk(r.Context()) }
-	_, err := body.ReadFrom(newMeter(http.MaxBytesReader(w, r.Body, maxBody), more))
-	var tooMany *http.MaxBytesError
+// readBody takes memory as the body arrives: the length that a header announces takes none.
+func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) {
+	l.beginReading(func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) })
+	body, err := readChunks(r.Context(), http.MaxBytesReader(w, r.Body, maxBody), l)
+	if !l.endReading() {
+		return nil, tooMany()
+	}
+	var tooLong *http.MaxBytesError
 	var fault *fault
 	switch {
 	case errors.As(err, &fault):
 		return nil, fault
-	case errors.As(err, &tooMany):
+	case errors.As(err, &tooLong):
 		return nil, tooLarge()
 	case err != nil:
 		return nil, faultf(http.StatusBadRequest, "the body ended early: %s", shorten(err.Error(), maxErrorText))
-	case body.Len() == 0:
+	case len(body) == 0:
 		return nil, faultf(http.StatusBadRequest, "the body is empty: send an AdmissionReview")
 	}
-	return body.Bytes(), nil
+	return body, nil
+}
+
+// readChunks takes the weight of each chunk before it reads the chunk.
+func readChunks(ctx context.Context, from io.Reader, l *loan) ([]byte, error) {
+	var body bytes.Buffer
+	for {
+		if fault := l.take(ctx, chunkWeight); fault != nil {
+			return nil, fault
+		}
+		if n, err := io.CopyN(&body, from, chunkSize); n < chunkSize {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return body.Bytes(), err
+		}
+	}
 }
 
 func parse(body []byte) (*admissionv1.AdmissionRequest, *fault) {

@@ -12,7 +12,8 @@ import (
 // state is what a process says about its readiness.
 type state struct {
 	certificate func() error
-	remark      func() string // on a certificate that is served though something is wrong
+	clients     func() error    // nil where clients need no certificate
+	remarks     []func() string // what is wrong though the process is ready
 	draining    atomic.Bool
 }
 
@@ -20,6 +21,11 @@ type state struct {
 func (s *state) ready() error {
 	if s.draining.Load() {
 		return errors.New("draining: this process is about to end")
+	}
+	if s.clients != nil {
+		if err := s.clients(); err != nil {
+			return err
+		}
 	}
 	return s.certificate()
 }

@@ -19,7 +19,7 @@ type handler struct {
 	lang    validation.Language
 	log     *zap.Logger
 	metrics metrics
-	large   *gate
+	budget  *budget
 	// foresight is nil where nothing is to be foreseen.
 	foresight *foresight
 	served    served
@@ -32,15 +32,15 @@ func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.R
 
 func newHandler(lang validation.Language, foresight *foresight, served served, log *zap.Logger, registry prometheus.Registerer,
 ) http.Handler {
-	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), large: newGate(), foresight: foresight, served: served}
+	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), budget: newBudget(), foresight: foresight, served: served}
 	return h.recovering(h)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	taken := &loan{gate: h.large}
-	defer taken.giveBack()
-	req, fault := read(w, r, taken)
+	l := h.budget.open(senderOf(r.RemoteAddr))
+	defer l.giveBack()
+	req, fault := read(w, r, l)
 	if fault != nil {
 		h.refuse(w, r, fault)
 		return
@@ -78,14 +78,15 @@ func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer) {
 // maxLogged bounds what a caller can have logged; no name in Kubernetes is longer.
 const maxLogged = 253
 
-// refuse answers what isn't judged: what is no review, which no API server sends; a body whose sender went away or was
-// too slow; a large one that found no room. It is counted, and logged only to those who look for it, or anybody could
-// fill the log. But large ones that find no room are changes that an API server refuses, so the first of them is told.
+// refuse answers requests that aren't judged. No API server sends most of them, so the log has them at the level debug: else
+// anybody could fill it. A review that found no memory is a change that the API server refuses, so the first one is a
+// warning.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
 	h.metrics.refused(fault.code)
-	if h.large.isNews(fault) {
-		h.log.Warn("turned a large review away: too many at once (this is said once, until there are none); more replicas "+
-			"share the load, and a NetworkPolicy keeps away who is no API server", zap.String("from", r.RemoteAddr))
+	if h.budget.shouldReport(fault) {
+		h.log.Warn("refused a review: the reviews under way use all memory that is set aside for them (logged once until none is "+
+			"under way); more replicas share the load; client certificates and a NetworkPolicy keep senders away that are no "+
+			"API server", zap.String("from", r.RemoteAddr))
 	}
 	h.log.Debug("refused a request", zap.String("from", r.RemoteAddr), zap.Int("code", fault.code),
 		zap.String("fault", fault.text))

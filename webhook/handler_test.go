@@ -193,7 +193,7 @@ func TestMetrics(t *testing.T) {
 # TYPE svc_lb_mux_admission_denials_total counter
 svc_lb_mux_admission_denials_total{reason="InvalidPortMapping"} 1
 svc_lb_mux_admission_denials_total{reason="SourceRangesNotSupported"} 1
-# HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: what was no review, or came too slowly or not to its end (4xx); reviews that failed (500); large ones turned away because there were too many at once (503).
+# HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: what was no review, or came too slowly or not to its end (4xx); reviews that failed (500); reviews refused because those under way used all memory set aside for them (503).
 # TYPE svc_lb_mux_admission_failed_requests_total counter
 svc_lb_mux_admission_failed_requests_total{code="400"} 1
 # HELP svc_lb_mux_admission_reviews_total Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread where nobody had to look, or nobody could read it) and by decision (allowed, warned, denied).

@@ -31,7 +31,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_failed_requests_total",
 			Help: "Requests without an answer: what was no review, or came too slowly or not to its end (4xx); reviews that " +
-				"failed (500); large ones turned away because there were too many at once (503).",
+				"failed (500); reviews refused because those under way used all memory set aside for them (503).",
 		}, []string{"code"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "svc_lb_mux_admission_review_duration_seconds",

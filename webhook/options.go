@@ -39,6 +39,11 @@ type Options struct {
 	// CertInterval is how often the files are looked at.
 	CertInterval time.Duration
 
+	// ClientCA is the file with the CA that signs the certificates of API servers. Without one, any client is admitted.
+	ClientCA string
+	// ClientNames are the names, one of which such a certificate must have; comma-separated. Empty allows all names.
+	ClientNames string
+
 	// DrainDelay is how long reviews are still taken once the process is told to end: the cluster needs that time to
 	// stop sending them here. DrainTimeout bounds the wait for those still under way after it.
 	DrainDelay, DrainTimeout time.Duration
@@ -83,6 +88,10 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.CertName, "cert-name", "`file` in it with the certificate and what follows it in its chain")
 	text(&o.KeyName, "key-name", "`file` in it with the private key")
 	span(&o.CertInterval, "cert-interval", "`time` between two looks at these files")
+	text(&o.ClientCA, "client-ca",
+		"`file` with the CA that signs the certificates of API servers; if empty, the webhook asks for none")
+	text(&o.ClientNames, "client-names",
+		"comma-separated `names`, one of which such a certificate must have; all if empty")
 	span(&o.DrainDelay, "drain-delay",
 		"`time` for which reviews are still taken after SIGTERM, while the cluster stops sending them")
 	span(&o.DrainTimeout, "drain-timeout", "`time` to wait for reviews that are still under way after that")
@@ -142,10 +151,24 @@ func (o Options) checkFiles() error {
 				file.name, file.value))
 		}
 	}
+	if o.ClientCA == "" && o.ClientNames != "" {
+		errs = append(errs, fmt.Errorf("--client-names %q are of certificates that nothing asks for: set --client-ca too", o.ClientNames))
+	}
 	if o.CertDir == "" {
 		errs = append(errs, errors.New("--cert-dir is empty: name the folder that holds the certificate"))
 	}
 	return errors.Join(errs...)
+}
+
+// clientNames returns the names without blanks.
+func (o Options) clientNames() []string {
+	var names []string
+	for name := range strings.SplitSeq(o.ClientNames, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (o Options) checkTimes() error {

@@ -27,8 +27,10 @@ func probeRoutes(state *state, registry *prometheus.Registry) http.Handler {
 			return
 		}
 		_, _ = io.WriteString(w, "ok\n")
-		if remark := state.remark(); remark != "" {
-			_, _ = io.WriteString(w, remark+"\n")
+		for _, remark := range state.remarks {
+			if text := remark(); text != "" {
+				_, _ = io.WriteString(w, text+"\n")
+			}
 		}
 	})
 	mux.Handle(MetricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

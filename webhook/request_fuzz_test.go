@@ -20,7 +20,7 @@ import (
 )
 
 // FuzzRequest sends any request that net/http can read to all that is served: each is answered; by a review only if it asks for
-// one where, how and as large as reviews may be, and else in the words of HTTP. Nothing of the gate is kept.
+// one where, how and as large as reviews may be, and else in the words of HTTP. Each gives its memory back to the budget.
 //
 // After the body come blanks, so that it can be large. Its length is as announced, or announced otherwise, or not at all: in chunks.
 func FuzzRequest(f *testing.F) {
@@ -29,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 	for _, text := range [][]byte{good, denied, {}, []byte("[["), []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"\ud800"}}`)} {
 		f.Add("POST", Path, "application/json", "Accept: application/json", text, uint32(0), int64(asItIs), false)
 	}
-	f.Add("POST", Path, "application/json; charset=utf-8", "", denied, uint32(smallBody), int64(inChunks), true)
+	f.Add("POST", Path, "application/json; charset=utf-8", "", denied, uint32(chunkSize), int64(inChunks), true)
 	f.Add("POST", Path, "application/json", "Expect: 100-continue", good, uint32(maxBody), int64(inChunks), false)
 	f.Add("POST", Path, "application/json", "", good, uint32(0), int64(len(good)+1), false)
 	f.Add("POST", Path, "application/json", "", good, uint32(0), int64(maxBody+1), false)
@@ -43,7 +43,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add("POST", target, "application/json", "", good, uint32(0), int64(asItIs), false)
 	}
 
-	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), large: newGate()}
+	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), budget: newBudget()}
 	f.Fuzz(func(t *testing.T, method, target, media, header string, text []byte, blanks uint32, announced int64, draining bool) {
 		head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: %s\r\n%s", method, target, media, header)
 		wire := spoken(head, text, int64(min(blanks, maxBody+2)), announced)
@@ -60,8 +60,8 @@ func FuzzRequest(f *testing.F) {
 			h.recovering(h).ServeHTTP(w, r)
 		}))).ServeHTTP(w, r)
 
-		if len(h.large.chunks)+len(h.large.places) > 0 {
-			t.Fatalf("%d chunks and %d places are kept", len(h.large.chunks), len(h.large.places))
+		if h.budget.held != 0 || len(h.budget.senders) > 0 {
+			t.Fatalf("%d bytes of the budget are kept", h.budget.held)
 		}
 		if closes := w.Header().Get("Connection") == "close"; closes != draining && r.RequestURI != "*" {
 			t.Errorf("closes: %t, draining: %t", closes, draining)
@@ -97,8 +97,8 @@ func spoken(head string, text []byte, blanks, announced int64) []byte {
 		wire.WriteString("Content-Length: " + strconv.FormatInt(announced, 10) + "\r\n\r\n")
 	}
 	_, _ = to.Write(text)
-	for ; blanks > 0; blanks -= smallBody {
-		_, _ = to.Write(bytes.Repeat([]byte(" "), int(min(blanks, smallBody))))
+	for ; blanks > 0; blanks -= chunkSize {
+		_, _ = to.Write(bytes.Repeat([]byte(" "), int(min(blanks, chunkSize))))
 	}
 	wire.WriteString(last)
 	return wire.Bytes()

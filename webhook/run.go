@@ -29,6 +29,7 @@ type process struct {
 	options   Options
 	log       *zap.Logger
 	files     *certs.Files
+	clients   *certs.Clients // nil where clients need no certificate
 	state     *state
 	admission server
 	probes    server
@@ -51,7 +52,12 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 		KeyFile:  filepath.Join(options.CertDir, options.KeyName),
 		Interval: options.CertInterval,
 	}, log, registry)
-	state := &state{certificate: files.Ready, remark: files.Remark}
+	state := &state{certificate: files.Ready, remarks: []func() string{files.Remark}}
+	var clients *certs.Clients
+	if options.ClientCA != "" {
+		clients = certs.NewClients(options.ClientCA, options.clientNames(), options.CertInterval, log)
+		state.clients, state.remarks = clients.Ready, append(state.remarks, clients.Remark)
+	}
 
 	admission, err := net.Listen("tcp", options.Address)
 	if err != nil {
@@ -67,11 +73,13 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 		zap.String("defaultMuxNamespace", lang.DefaultMuxNamespace()))
 	foresight, follow := foreseeing(options, lang, version, log, registry)
 	return &process{
-		options: options, log: log, files: files, state: state,
-		admission: server{admissionServer(state.leaving(routes(newHandler(lang, foresight, options.muxNamespaces(), log, registry))), files, log), admission},
-		probes:    server{probeServer(probeRoutes(state, registry), log), probes},
-		follow:    follow,
-		sleep:     time.Sleep,
+		options: options, log: log, files: files, clients: clients, state: state,
+		admission: server{
+			admissionServer(state.leaving(routes(newHandler(lang, foresight, options.muxNamespaces(), log, registry))), files, clients, log),
+			limitConnections(admission, maxConnections)},
+		probes: server{probeServer(probeRoutes(state, registry), log), probes},
+		follow: follow,
+		sleep:  time.Sleep,
 	}, nil
 }
 
@@ -84,6 +92,9 @@ func (p *process) run(ctx context.Context) error {
 
 	failed := make(chan error, 2)
 	running.Go(func() { p.files.Run(following) })
+	if p.clients != nil {
+		running.Go(func() { p.clients.Run(following) })
+	}
 	if p.follow != nil {
 		running.Go(func() { p.follow(following) })
 	}

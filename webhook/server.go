@@ -23,15 +23,17 @@ const (
 	// idleTimeout is more than the 90 s after which API servers close idle connections: were we the first to close
 	// one, a request could be on its way into it.
 	idleTimeout = 3 * time.Minute
-	// maxHeader is plenty: API servers send no tokens here.
-	maxHeader = 64 << 10
+	// maxHeader has room for a bearer token, which an API server may be configured to send.
+	maxHeader = 8 << 10
 
-	// An HTTP/2 connection's window must hold every stream's: else the large bodies that wait at the gate fill it, and
-	// those that should be read, the small ones too, wait for them. net/http takes less than 4 MiB; and a stream's
-	// can't be below the protocol's own 64 KiB, which callers use before they are told ours.
+	// An HTTP/2 connection's window holds the windows of all its streams. With less, bodies that wait for the budget
+	// would fill it, and bodies that could be read would wait behind them. net/http takes less than 4 MiB. A stream's
+	// window can't be below the protocol's own 64 KiB, which callers use before they learn ours.
 	maxStreams       = 60
 	streamWindow     = 64 << 10
 	connectionWindow = maxStreams * streamWindow
+	// maxFrame is the protocol's least: each connection keeps a buffer for its largest frame so far.
+	maxFrame = 16 << 10
 )
 
 // server is one listener and what is served there.
@@ -40,9 +42,15 @@ type server struct {
 	listener net.Listener
 }
 
-func admissionServer(handler http.Handler, files *certs.Files, log *zap.Logger) *http.Server {
+// admissionServer admits any client if clients is nil.
+func admissionServer(handler http.Handler, files *certs.Files, clients *certs.Clients, log *zap.Logger) *http.Server {
 	server := probeServer(handler, log)
-	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.GetCertificate}
+	server.TLSConfig = &tls.Config{
+		MinVersion: tls.VersionTLS12, GetCertificate: files.GetCertificate, NextProtos: []string{"h2", "http/1.1"},
+	}
+	if clients != nil {
+		clients.Require(server.TLSConfig)
+	}
 	return server
 }
 
@@ -55,7 +63,7 @@ func probeServer(handler http.Handler, log *zap.Logger) *http.Server {
 		Handler: handler, ErrorLog: errorLog, MaxHeaderBytes: maxHeader,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamWindow,
-			MaxReceiveBufferPerConnection: connectionWindow,
+			MaxReceiveBufferPerConnection: connectionWindow, MaxReadFrameSize: maxFrame,
 		},
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 	}

@@ -57,16 +57,34 @@ type Pair struct {
 	Cert, Key []byte
 }
 
+// PEM is the authority's certificate as a file holds it.
+func (a *Authority) PEM() []byte { return block("CERTIFICATE", a.cert.Raw) }
+
 // Pair signs a new certificate with a new key for localhost and 127.0.0.1.
 func (a *Authority) Pair(t testing.TB, notAfter time.Time) Pair {
 	t.Helper()
+	return a.sign(t, &x509.Certificate{
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: notAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+}
+
+// Client signs a new certificate for a client, good for an hour.
+func (a *Authority) Client(t testing.TB, commonName string, dnsNames ...string) *Pair {
+	t.Helper()
+	pair := a.sign(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: commonName}, DNSNames: dnsNames, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return &pair
+}
+
+func (a *Authority) sign(t testing.TB, template *x509.Certificate) Pair {
+	t.Helper()
 	a.serial++
 	key := newKey(t)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(a.serial), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: notAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
+	template.SerialNumber, template.NotBefore = big.NewInt(a.serial), time.Now().Add(-time.Hour)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +93,7 @@ func (a *Authority) Pair(t testing.TB, notAfter time.Time) Pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain := append(block("CERTIFICATE", der), block("CERTIFICATE", a.cert.Raw)...)
-	return Pair{Cert: chain, Key: block("PRIVATE KEY", keyDER)}
+	return Pair{Cert: append(block("CERTIFICATE", der), a.PEM()...), Key: block("PRIVATE KEY", keyDER)}
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {

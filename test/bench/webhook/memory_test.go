@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -75,24 +76,29 @@ func BenchmarkManyInFlight(b *testing.B) {
 
 // server is a webhook in a process of its own.
 type server struct {
-	url, memoryURL string
-	clients        []*http.Client
+	address, url, memoryURL string
+	pid                     int
+	pool                    *x509.CertPool
+	clients                 []*http.Client
 }
 
-func newServer(b *testing.B) *server {
+func newServer(b testing.TB, environment ...string) *server {
 	b.Helper()
 	authority, volume := certstest.NewAuthority(b), certstest.NewVolume(b)
 	volume.Put(b, authority.Pair(b, time.Now().Add(time.Hour)))
 	address, probeAddress, memoryAddress := freeAddress(b), freeAddress(b), freeAddress(b)
 	cmd := exec.Command(os.Args[0], address, probeAddress, memoryAddress)
-	cmd.Env = append(os.Environ(), serverEnv+"="+volume.Dir)
+	cmd.Env = append(append(os.Environ(), serverEnv+"="+volume.Dir), environment...)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	awaitReady(b, "http://"+probeAddress+webhook.ReadyPath)
 
-	s := &server{url: "https://" + address + webhook.Path, memoryURL: "http://" + memoryAddress}
+	s := &server{
+		address: address, url: "https://" + address + webhook.Path, memoryURL: "http://" + memoryAddress,
+		pid: cmd.Process.Pid, pool: authority.Pool(),
+	}
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
 	for range 200 { // 50 reviews each
@@ -103,7 +109,7 @@ func newServer(b *testing.B) *server {
 	return s
 }
 
-func freeAddress(b *testing.B) string {
+func freeAddress(b testing.TB) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,7 +119,7 @@ func freeAddress(b *testing.B) string {
 	return listener.Addr().String()
 }
 
-func awaitReady(b *testing.B, url string) {
+func awaitReady(b testing.TB, url string) {
 	b.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		response, err := http.Get(url)
@@ -174,7 +180,7 @@ func (s *server) round(b *testing.B, body []byte, count int) (peak float64) {
 	return peak
 }
 
-func (s *server) send(b *testing.B, client *http.Client, body io.Reader, size int) {
+func (s *server) send(b testing.TB, client *http.Client, body io.Reader, size int) {
 	request, err := http.NewRequest(http.MethodPost, s.url, body)
 	if err != nil {
 		b.Error(err)
