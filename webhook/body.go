@@ -42,7 +42,7 @@ func read(w http.ResponseWriter, r *http.Request, l *loan) (*admissionv1.Admissi
 	if fault := checkHeader(r); fault != nil {
 		return nil, fault
 	}
-	if fault := l.take(r.Context(), requestWeight); fault != nil {
+	if fault := l.take(r.Context(), firstWeight(r.ContentLength)); fault != nil {
 		return nil, fault
 	}
 	body, fault := readBody(w, r, l)
@@ -78,7 +78,15 @@ func tooLarge() *fault {
 	return faultf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxBody)
 }
 
-// readBody takes memory as the body arrives: the length that a header announces takes none.
+// firstWeight is what a request takes before its body is read. A body can't be longer than the header announces; without
+// that, the length is -1.
+func firstWeight(announced int64) int64 {
+	if announced < 0 || announced > chunkSize {
+		announced = chunkSize
+	}
+	return requestWeight + bodyBuffers*announced
+}
+
 func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) {
 	l.beginReading(func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) })
 	body, err := readChunks(r.Context(), http.MaxBytesReader(w, r.Body, maxBody), l)
@@ -100,12 +108,14 @@ func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) 
 	return body, nil
 }
 
-// readChunks takes the weight of each chunk before it reads the chunk.
+// readChunks takes the weight of each chunk after the first before it reads the chunk.
 func readChunks(ctx context.Context, from io.Reader, l *loan) ([]byte, error) {
 	var body bytes.Buffer
 	for {
-		if fault := l.take(ctx, chunkWeight); fault != nil {
-			return nil, fault
+		if body.Len() > 0 {
+			if fault := l.take(ctx, bodyBuffers*chunkSize); fault != nil {
+				return nil, fault
+			}
 		}
 		if n, err := io.CopyN(&body, from, chunkSize); n < chunkSize {
 			if errors.Is(err, io.EOF) {

@@ -16,9 +16,10 @@ const (
 	maxMemory = 56 << 20
 	// requestWeight stands for a request's goroutine, stream and header.
 	requestWeight = 16 << 10
-	// chunkSize is the step in which a body's memory is taken. A chunk counts twice: buffers grow by doubling.
-	chunkSize   = 16 << 10
-	chunkWeight = 2 * chunkSize
+	// chunkSize is the step in which a large body takes memory. A smaller body takes its memory at once: until the webhook
+	// reads it, it fills the connection's buffers. Bytes of a body count twice, because buffers grow by doubling.
+	chunkSize   = streamWindow
+	bodyBuffers = 2
 	// A request for largeWeight or more leaves reserve free, so that reviews of usual size don't wait for a large one to be
 	// decoded.
 	largeWeight = 1 << 20
@@ -28,14 +29,14 @@ const (
 	// A request that waits holds up to streamWindow bytes that the webhook hasn't read, and that no budget counts.
 	// So few wait: maxWaiting in all, maxWaitingOfSender from one address.
 	maxWaiting         = 256
-	maxWaitingOfSender = 32
+	maxWaitingOfSender = 64
 )
 
 // budget bounds the memory of all requests, and divides it between senders. A sender is an IP address: API servers have
 // few of them, and a pod has one.
 //
-//	a request begins      takes requestWeight
-//	its body arrives      takes chunkWeight for each chunkSize
+//	a request begins      takes requestWeight, and what its body takes up to chunkSize
+//	a large body arrives  takes each further chunkSize
 //	it is decoded         takes what decodeWeight says of the body
 //	it is answered        gives all of it back
 //
@@ -121,6 +122,10 @@ func (b *budget) request(l *loan, weight int64) *waiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := &waiter{loan: l, weight: weight, done: make(chan bool, 1)}
+	if len(b.waiters) == 0 && b.held+weight+reserve <= b.size {
+		b.grant(w)
+		return w
+	}
 	b.waiters = append(b.waiters, w)
 	l.sender.waiting++
 	b.serve()
@@ -162,26 +167,40 @@ func (b *budget) remove(w *waiter) {
 // serve gives memory to waiters, to the sender that holds least first. For a waiter that finds none, it cuts requests off.
 // Small waiters overtake a large one.
 func (b *budget) serve() {
-	order := slices.Clone(b.waiters)
-	slices.SortStableFunc(order, func(a, b *waiter) int { return cmp.Compare(a.loan.sender.held, b.loan.sender.held) })
 	largeWaits := false
-	for _, w := range order {
-		isLarge, missing := w.weight >= largeWeight, b.held+w.weight-b.size
-		if isLarge {
+	for {
+		w := b.lightest(!largeWaits)
+		if w == nil {
+			return
+		}
+		missing := b.held + w.weight - b.size
+		if w.isLarge() {
 			missing += reserve
 		}
 		switch {
-		case w.loan.isCut, isLarge && largeWaits:
 		case missing <= 0:
 			b.grant(w)
-		default:
+		case w.isLarge():
 			b.makeRoom(w, missing)
 			largeWaits = true
-			if !isLarge {
-				return
-			}
+		default:
+			b.makeRoom(w, missing)
+			return
 		}
 	}
+}
+
+func (w *waiter) isLarge() bool { return w.weight >= largeWeight }
+
+// lightest returns the first waiter whose sender holds least, large ones only if they count too.
+func (b *budget) lightest(largeToo bool) *waiter {
+	var lightest *waiter
+	for _, w := range b.waiters {
+		if (largeToo || !w.isLarge()) && (lightest == nil || w.loan.sender.held < lightest.loan.sender.held) {
+			lightest = w
+		}
+	}
+	return lightest
 }
 
 func (b *budget) grant(w *waiter) {

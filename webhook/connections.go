@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxConnections is how many connections the webhook keeps. An API server needs one for each 60 reviews under way.
-	maxConnections = 256
+	// maxConnections is how many connections the webhook keeps. An API server needs one for each 20 reviews under way.
+	maxConnections = 128
 	// receiveBuffer bounds the bytes of a connection that wait in the kernel. The pod's memory limit counts them.
 	receiveBuffer = 128 << 10
 )

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 
@@ -13,7 +14,7 @@ type PredictOptions struct {
 	Predict flags.Switch
 	// Strict denies what those Services prove.
 	Strict flags.Switch
-	// HideHolders names channels of one's own namespace only.
+	// HideHolders names channels of the sender's own namespace only.
 	HideHolders flags.Switch
 	// Kubeconfig is the file that says how to reach the API server; empty means from within the cluster.
 	Kubeconfig string
@@ -22,7 +23,7 @@ type PredictOptions struct {
 func defaultPredictOptions(getenv func(string) string) PredictOptions {
 	return PredictOptions{
 		Predict: flags.Switch(getenv("PREDICT")), Strict: flags.Switch(getenv("PREDICT_STRICT")),
-		HideHolders: flags.Switch(getenv("PREDICT_HIDE_HOLDERS")), Kubeconfig: getenv("KUBECONFIG"),
+		HideHolders: flags.Switch(cmp.Or(getenv("PREDICT_HIDE_HOLDERS"), "true")), Kubeconfig: getenv("KUBECONFIG"),
 	}
 }
 
@@ -30,7 +31,7 @@ func (o *PredictOptions) addFlags(set *flag.FlagSet) {
 	set.Var(&o.Predict, "predict", "read Services, and warn of what the reconciler would refuse: true or false (PREDICT)")
 	set.Var(&o.Strict, "predict-strict", "deny it, where Services alone prove it (PREDICT_STRICT)")
 	set.Var(&o.HideHolders, "predict-hide-holders",
-		"name no channels of other namespaces, such as who has a number (PREDICT_HIDE_HOLDERS)")
+		"name channels of the sender's own namespace alone: true, the default, or false (PREDICT_HIDE_HOLDERS)")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"`file` that says how to reach the API server, for --predict (KUBECONFIG); from within the cluster if empty")
 }

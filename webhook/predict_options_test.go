@@ -15,13 +15,14 @@ func TestPredictionsAreOffUnlessAskedFor(t *testing.T) {
 		args        []string
 		want        seen
 	}{
-		"nothing is said":                 {want: seen{}},
-		"a flag that stands alone":        {args: []string{"--predict"}, want: seen{predict: true}},
+		"nothing is said":                 {want: seen{hide: true}},
+		"a flag that stands alone":        {args: []string{"--predict"}, want: seen{predict: true, hide: true}},
 		"the environment says so":         {environment: env{"PREDICT": "yes", "PREDICT_STRICT": "1", "PREDICT_HIDE_HOLDERS": "On"}, want: seen{true, true, true, ""}},
-		"a flag comes before":             {environment: env{"PREDICT": "true"}, args: []string{"--predict=false"}, want: seen{}},
-		"a kubeconfig alone asks nothing": {environment: env{"KUBECONFIG": "/a"}, want: seen{kubeconfig: "/a"}},
+		"a flag comes before":             {environment: env{"PREDICT": "true"}, args: []string{"--predict=false"}, want: seen{hide: true}},
+		"holders may be named":            {args: []string{"--predict-hide-holders=false"}, want: seen{}},
+		"a kubeconfig alone asks nothing": {environment: env{"KUBECONFIG": "/a"}, want: seen{hide: true, kubeconfig: "/a"}},
 		"a kubeconfig by flag": {
-			environment: env{"KUBECONFIG": "/a"}, args: []string{"--predict", "--kubeconfig=/b"}, want: seen{predict: true, kubeconfig: "/b"},
+			environment: env{"KUBECONFIG": "/a"}, args: []string{"--predict", "--kubeconfig=/b"}, want: seen{predict: true, hide: true, kubeconfig: "/b"},
 		},
 	}
 	for name, tc := range tests {

@@ -22,6 +22,7 @@ func TestProcessesTakeTheirArguments(t *testing.T) {
 		"with a certificate of its own": {"--set=certs.mode=selfManaged"},
 		"with a console for users":      {"--set=debugWeb.auth.mode=kubernetes"},
 		"without predictions":           {"--set=webhook.predictions.enabled=false"},
+		"with certificates of clients":  {"--set=webhook.clientCA.configMap=api-servers,webhook.clientCA.names={apiserver,api.example.com}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, pod := range podsOf(render(t, flags...)) {
@@ -78,6 +79,17 @@ func TestMemoryLimitsReachTheRuntime(t *testing.T) {
 				t.Errorf("GOMEMLIMIT %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestWebhookLimitsItsMemory has the values that test/bench/webhook attacks a webhook with.
+func TestWebhookLimitsItsMemory(t *testing.T) {
+	container := named[*appsv1.Deployment](t, render(t), "svc-mux-webhook").Spec.Template.Spec.Containers[0]
+	if limit := container.Resources.Limits.Memory().String(); limit != "256Mi" {
+		t.Errorf("the limit is %s", limit)
+	}
+	if env := container.Env; len(env) != 1 || env[0].Name != "GOMEMLIMIT" || env[0].Value != "131072KiB" {
+		t.Errorf("the environment is %v", env)
 	}
 }
 

@@ -15,6 +15,7 @@ time, so one that includes this is enough.
 {{- include "svc-mux.checkMux" . -}}
 {{- include "svc-mux.checkTimes" . -}}
 {{- include "svc-mux.checkTolerated" . -}}
+{{- include "svc-mux.checkClientCA" . -}}
 {{- if and .Values.webhook.predictions.strict (not .Values.webhook.predictions.enabled) -}}
 {{- fail "webhook.predictions.strict denies what predictions find, and those are off: set webhook.predictions.enabled=true too" -}}
 {{- end -}}
@@ -56,6 +57,17 @@ renders so too, hands the APIs of its cluster in.
 {{- with .Values.debugWeb -}}
 {{- if and .enabled (eq (.auth.mode | default "token") "kubernetes") (or .auth.token .auth.existingSecret) -}}
 {{- fail "debugWeb.auth.mode is kubernetes, and debugWeb.auth.token or debugWeb.auth.existingSecret is set, which nobody would be asked for: leave the token out, or set debugWeb.auth.mode=token" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc-mux.checkClientCA" -}}
+{{- with .Values.webhook.clientCA -}}
+{{- if and .configMap .secret -}}
+{{- fail (printf "webhook.clientCA has the ConfigMap %q and the Secret %q: name one of them" .configMap .secret) -}}
+{{- end -}}
+{{- if and .names (not (or .configMap .secret)) -}}
+{{- fail (printf "webhook.clientCA.names are of certificates that nothing asks for (%s): set webhook.clientCA.configMap or webhook.clientCA.secret too" (join ", " .names)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

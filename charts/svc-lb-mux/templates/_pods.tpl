@@ -8,11 +8,15 @@
 
 {{- /* Nine tenths of a memory limit, as the Go runtime writes it; nothing if there is none that can be told so. */ -}}
 {{- define "svc-mux.goMemoryLimit" -}}
-{{- $limit := dig "limits" "memory" "" (. | default dict) | toString -}}
+{{- include "svc-mux.goMemoryShare" (dict "resources" . "tenths" 9) -}}
+{{- end -}}
+
+{{- define "svc-mux.goMemoryShare" -}}
+{{- $limit := dig "limits" "memory" "" (.resources | default dict) | toString -}}
 {{- if regexMatch "^[0-9]+[KMG]i$" $limit -}}
 {{- $kib := dict "Ki" 1 "Mi" 1024 "Gi" 1048576 -}}
 {{- $unit := trimPrefix (regexFind "^[0-9]+" $limit) $limit -}}
-{{ div (mul (regexFind "^[0-9]+" $limit | int64) (get $kib $unit) 9) 10 }}KiB
+{{ div (mul (regexFind "^[0-9]+" $limit | int64) (get $kib $unit) .tenths) 10 }}KiB
 {{- end -}}
 {{- end -}}
 
@@ -46,6 +50,17 @@
 {{- include "svc-mux.envValue" (dict "context" . "name" "DEFAULT_MUX_NAMESPACE")
     | default (include "svc-mux.envValue" (dict "context" . "name" "NAMESPACE"))
     | default .Release.Namespace -}}
+{{- end -}}
+
+{{- /* The volume with the CA of API servers; empty if the webhook asks for no certificates. */ -}}
+{{- define "svc-mux.clientCA" -}}
+{{- with .Values.webhook.clientCA -}}
+{{- if .configMap -}}
+configMap: {name: {{ .configMap }}, items: [{key: ca.crt, path: ca.crt}]}
+{{- else if .secret -}}
+secret: {secretName: {{ .secret }}, items: [{key: ca.crt, path: ca.crt}]}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "svc-mux.probe" -}}

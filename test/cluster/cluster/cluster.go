@@ -149,6 +149,11 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if c.pki, err = newPKI(filepath.Join(c.Host.Dir, "pki")); err != nil {
 		return err
 	}
+	if c.options.webhook != "" {
+		if err := c.writeWebhookClient(); err != nil {
+			return err
+		}
+	}
 	for _, who := range identities() {
 		if err := c.admit(who); err != nil {
 			return err

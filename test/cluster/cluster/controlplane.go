@@ -67,6 +67,9 @@ func (c *Cluster) apiServer() *Component {
 		args = append(args, "--audit-policy-file="+c.auditPolicy(), "--audit-log-path="+c.auditLog(),
 			"--audit-log-mode=blocking-strict", "--audit-log-maxsize=100000") // all in one file
 	}
+	if c.options.webhook != "" {
+		args = append(args, "--admission-control-config-file="+c.admissionConfig())
+	}
 	return c.component("kube-apiserver", args...)
 }
 

@@ -13,6 +13,7 @@ type options struct {
 	provider  bool
 	certs     bool
 	helm      bool
+	webhook   string
 }
 
 func optionsOf(list []Option) options {
@@ -50,3 +51,7 @@ func CertManager() Option { return func(o *options) { o.certs = true } }
 
 // Helm makes the real helm ready, for Cluster.Helm.
 func Helm() Option { return func(o *options) { o.helm = true } }
+
+// WebhookClient gives the API server a client certificate for the webhook behind a Service, such as web.default.svc. Its common
+// name is WebhookClientName, and the cluster's CA signs it.
+func WebhookClient(service string) Option { return func(o *options) { o.webhook = service } }

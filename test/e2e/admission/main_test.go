@@ -47,8 +47,10 @@ func TestAdmission(t *testing.T) {
 	t.Run("predictions", func(t *testing.T) { testPredictions(t, w) })
 }
 
-func start(t *testing.T) world {
-	w := world{Cluster: cluster.Start(t, cluster.Helm(), cluster.Audit())}
+func start(t *testing.T) world { return startWith(t, cluster.Audit()) }
+
+func startWith(t *testing.T, options ...cluster.Option) world {
+	w := world{Cluster: cluster.Start(t, append(options, cluster.Helm())...)}
 	w.user = w.client(t, "")
 	w.reconciler = w.client(t, reconciler)
 	w.Apply(t, `
