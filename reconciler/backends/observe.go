@@ -32,6 +32,7 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 	}
 	if svc != nil {
 		view.Mux.Key, view.Attached = muxOf(l.Language, svc)
+		view.Ports = svc.Spec.Ports
 	}
 	if view.Attached && !l.LooksAfter(view.Mux.Key) {
 		view.Mux.Key, view.Attached = types.NamespacedName{}, false

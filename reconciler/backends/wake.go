@@ -2,6 +2,8 @@ package backends
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,8 +84,8 @@ func (l *line) isChannel(ctx context.Context, key types.NamespacedName) bool {
 	return attached
 }
 
-// onService wakes a channel that begins or ceases to be one, and all channels of a mux of which something changes that
-// slices depend on. Ports, addresses and annotations are none of that.
+// onService wakes a channel that begins or ceases to be one or whose port names change, and all channels of a mux of which
+// something changes that slices depend on. Addresses and annotations are none of that, nor are a mux's ports.
 func (l *line) onService() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { l.service(ctx, nil, e.Object, q) },
@@ -95,6 +97,7 @@ func (l *line) onService() handler.EventHandler {
 // role is what a Service is to the line.
 type role struct {
 	attached types.NamespacedName // the mux that it names
+	ports    string               // the names and numbers of a channel's ports
 	isMux    bool
 	uid      types.UID
 	deleting bool
@@ -107,7 +110,9 @@ func (l *line) roleOf(object client.Object) role {
 	}
 	svc := object.(*corev1.Service)
 	var r role
-	r.attached, _ = muxOf(l.Language, svc)
+	if mux, attached := muxOf(l.Language, svc); attached {
+		r.attached, r.ports = mux, textPorts(svc.Spec.Ports)
+	}
 	if carrier := l.carrier(svc); carrier.IsMux {
 		r.isMux, r.uid, r.deleting = true, carrier.UID, carrier.Deleting
 		for _, family := range carrier.Families {
@@ -117,6 +122,15 @@ func (l *line) roleOf(object client.Object) role {
 	return r
 }
 
+// textPorts has what tells that a port was renamed.
+func textPorts(ports []corev1.ServicePort) string {
+	var text strings.Builder
+	for i := range ports {
+		_, _ = fmt.Fprintf(&text, "%s %d/%s ", ports[i].Name, ports[i].Port, ports[i].Protocol)
+	}
+	return text.String()
+}
+
 func (l *line) service(ctx context.Context, old, now client.Object, q queue) {
 	before, after := l.roleOf(old), l.roleOf(now)
 	object := now
@@ -124,10 +138,11 @@ func (l *line) service(ctx context.Context, old, now client.Object, q queue) {
 		object = old
 	}
 	key := client.ObjectKeyFromObject(object)
-	if before.attached != after.attached {
+	if before.attached != after.attached || before.ports != after.ports {
 		q.Add(reconcile.Request{NamespacedName: key})
 	}
 	before.attached, after.attached = types.NamespacedName{}, types.NamespacedName{}
+	before.ports, after.ports = "", ""
 	if before == after {
 		return
 	}

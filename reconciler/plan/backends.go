@@ -18,12 +18,13 @@ func Backends(v View) Slices {
 		out.InPlace = v.InPlace
 		return out
 	}
-	wanted := v.wanted()
+	names := v.muxNames()
+	wanted := v.wanted(names)
 	out.write(&v, wanted)
 	out.remove(&v, wanted)
 	sortSteps(out.Steps)
 	if v.Attached {
-		out.Backing = BackingOf(v.Sources, CarriedBy(v.Claims), v.Mux.Families)
+		out.Backing = BackingOf(v.Sources, names.carries, v.Mux.Families)
 	}
 	return out
 }
@@ -36,14 +37,14 @@ type wantedSlice struct {
 }
 
 // wanted returns the slices that shall be there, sorted by source, and each name once.
-func (v *View) wanted() map[types.NamespacedName]wantedSlice {
+func (v *View) wanted(names muxNames) map[types.NamespacedName]wantedSlice {
 	all := map[types.NamespacedName]wantedSlice{}
 	if !v.Attached || !v.Mux.IsMux || len(v.Claims) == 0 {
 		return all
 	}
-	names, basis := namesOf(v.Claims), v.basis()
+	basis := v.basis(names)
 	for _, source := range sortedByName(v.Sources) {
-		if IsOurSlice(v.Keys, source) || !carries(v.Mux.Families, source.AddressType) {
+		if !v.isCarried(source) {
 			continue
 		}
 		ports := carriedPorts(source.Ports, names)

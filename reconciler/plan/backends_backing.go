@@ -12,10 +12,9 @@ import (
 // Carries says if a port of a channel counts, by its name and protocol.
 type Carries func(name string, protocol corev1.Protocol) bool
 
-// CarriedBy counts the ports that are claimed.
-func CarriedBy(claims []Claim) Carries {
-	names := namesOf(claims)
-	return func(name string, protocol corev1.Protocol) bool { return len(names[portKey{name, protocol}]) > 0 }
+// carries counts the ports that have a name on the mux.
+func (names muxNames) carries(name string, protocol corev1.Protocol) bool {
+	return len(names[portKey{name, protocol}]) > 0
 }
 
 // CarriedIn counts the ports that a channel has, for one whose claims aren't decided yet.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // TestEdge holds Edge to what it is for: whoever is woken by edges alone never misses a change of Backing.
@@ -21,7 +22,7 @@ func TestEdge(t *testing.T) {
 		} else if rapid.Bool().Draw(t, "gone") {
 			now = nil
 		}
-		rest, counts := drawSources(t), plan.CarriedBy(drawClaims(t))
+		rest, counts := drawSources(t), plan.CarriedIn(portsOf(drawClaims(t)))
 		families := []corev1.IPFamily{"IPv4"}
 		before, after := rest, rest
 		if old != nil {
@@ -65,4 +66,12 @@ func TestAPodAmongOthersIsNoEdge(t *testing.T) {
 			}
 		})
 	}
+}
+
+func portsOf(claims []plan.Claim) []validation.ChannelPort {
+	ports := make([]validation.ChannelPort, 0, len(claims))
+	for _, claim := range claims {
+		ports = append(ports, validation.ChannelPort{Name: claim.Owner.Name, Protocol: claim.Owner.Protocol})
+	}
+	return ports
 }

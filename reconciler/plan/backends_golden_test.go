@@ -47,11 +47,15 @@ type scene struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 		Detached  bool   `json:"detached"`
+		// Ports are those of its Service, where a scene is about their names.
+		Ports []corev1.ServicePort `json:"ports"`
 	} `json:"channel"`
 	Claims []struct {
 		Port     string          `json:"port"`
 		Protocol corev1.Protocol `json:"protocol"`
 		MuxName  string          `json:"muxName"`
+		// Number is the port's own in the channel's Service.
+		Number int32 `json:"number"`
 	} `json:"claims"`
 	ClaimsUnknown bool                        `json:"claimsUnknown"`
 	Sources       []discoveryv1.EndpointSlice `json:"sources"`
@@ -77,6 +81,7 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice,
 	v := plan.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Attached: !s.Channel.Detached, InPlace: inPlace,
 		Taken: map[string]bool{}}
 	v.Channel = types.NamespacedName{Namespace: or(s.Channel.Namespace, "app"), Name: or(s.Channel.Name, "web")}
+	v.Ports = s.Channel.Ports
 	v.Mux = plan.Carrier{Key: types.NamespacedName{Namespace: "svc-mux", Name: or(s.Mux.Name, "mux")},
 		UID: types.UID(or(string(s.Mux.UID), "mux-uid")), IsMux: !s.Mux.NoMux, Deleting: s.Mux.Deleting,
 		Families: s.Mux.Families}
@@ -84,7 +89,7 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice,
 		v.Mux.Families = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
 	for _, c := range s.Claims {
-		v.Claims = append(v.Claims, plan.Claim{MuxName: c.MuxName, Owner: plan.PortID{Channel: v.Channel, Name: c.Port,
+		v.Claims = append(v.Claims, plan.Claim{MuxName: c.MuxName, Port: c.Number, Owner: plan.PortID{Channel: v.Channel, Name: c.Port,
 			Protocol: corev1.Protocol(or(string(c.Protocol), "TCP"))}})
 	}
 	for i := range s.Sources {

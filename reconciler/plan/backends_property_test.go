@@ -75,10 +75,20 @@ func drawClaims(t *rapid.T) []plan.Claim {
 	for i, port := range []plan.PortID{{Name: "http", Protocol: "TCP"}, {Name: "dns", Protocol: "UDP"}, {Name: "dns", Protocol: "TCP"}} {
 		if rapid.Bool().Draw(t, "claimed") {
 			name := rapid.SampledFrom([]string{"1f0c5fd", "2e1d4c0b7f6a59384756", fmt.Sprintf("name-%d", i)}).Draw(t, "muxName")
-			claims = append(claims, plan.Claim{Owner: port, MuxName: name})
+			claims = append(claims, plan.Claim{Owner: port, MuxName: name, Port: int32(80 + i)})
 		}
 	}
 	return claims
+}
+
+// drawPorts returns ports of the channel's Service, some of them renamed.
+func drawPorts(t *rapid.T) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	for i, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"http", "dns", "other"}), rapid.ID).Draw(t, "names in the spec") {
+		ports = append(ports, corev1.ServicePort{Name: name, Port: int32(80 + i),
+			Protocol: rapid.SampledFrom([]corev1.Protocol{"", "TCP", "UDP"}).Draw(t, "protocol in the spec")})
+	}
+	return ports
 }
 
 func drawView(t *rapid.T, tb testing.TB) plan.View {
@@ -89,7 +99,7 @@ func drawView(t *rapid.T, tb testing.TB) plan.View {
 			IsMux: rapid.IntRange(0, 9).Draw(t, "is mux") > 0, Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
 			Families: rapid.SampledFrom([][]corev1.IPFamily{nil, {"IPv4"}, {"IPv6"}, {"IPv4", "IPv6"}}).Draw(t, "families")},
 		ClaimsKnown: rapid.IntRange(0, 9).Draw(t, "known") > 0,
-		Claims:      drawClaims(t), Sources: drawSources(t), Taken: map[string]bool{}}
+		Claims:      drawClaims(t), Ports: drawPorts(t), Sources: drawSources(t), Taken: map[string]bool{}}
 }
 
 // TestBackendsOfAnything goes from anything to anything.

@@ -81,6 +81,10 @@ type portKey struct {
 	protocol corev1.Protocol
 }
 
+func comparePortKeys(a, b portKey) int {
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.protocol, b.protocol))
+}
+
 // namesOf returns the names on the mux of each claimed port.
 func namesOf(claims []Claim) map[portKey][]string {
 	names := make(map[portKey][]string, len(claims))
@@ -95,7 +99,7 @@ func namesOf(claims []Claim) map[portKey][]string {
 
 // carriedPorts returns the ports that are claimed, under their names on the mux. One without a name can't be told from
 // others, and one without a number means all of a backend's: neither is a claim's.
-func carriedPorts(ports []discoveryv1.EndpointPort, names map[portKey][]string) []discoveryv1.EndpointPort {
+func carriedPorts(ports []discoveryv1.EndpointPort, names muxNames) []discoveryv1.EndpointPort {
 	var carried []discoveryv1.EndpointPort
 	used := map[string]bool{}
 	for _, port := range ports {
@@ -139,11 +143,11 @@ func carriedEndpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 }
 
 // basis is what slices are decided from beside their source.
-func (v *View) basis() string {
+func (v *View) basis(names muxNames) string {
 	hash := sha256.New()
 	_, _ = fmt.Fprintln(hash, v.Mux.Key, v.Mux.UID, v.Mux.Families)
-	for _, claim := range slices.SortedFunc(slices.Values(v.Claims), compareClaims) {
-		_, _ = fmt.Fprintln(hash, claim.Owner.Name, claim.Owner.Protocol, claim.MuxName)
+	for _, key := range slices.SortedFunc(maps.Keys(names), comparePortKeys) {
+		_, _ = fmt.Fprintln(hash, key.name, key.protocol, names[key])
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }

@@ -20,6 +20,8 @@ type View struct {
 	// done: what stands carries on.
 	Claims      []Claim
 	ClaimsKnown bool
+	// Ports are those of the channel's Service.
+	Ports []corev1.ServicePort
 	// Sources are the channel's slices, whoever writes them.
 	Sources []*discoveryv1.EndpointSlice
 	// Slices are ours of that channel, wherever they are.

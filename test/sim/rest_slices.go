@@ -107,7 +107,7 @@ func (s *Sim) slicesAtRest() string {
 func (s *Sim) view(svc *corev1.Service) plan.View {
 	keys := s.language.Keys()
 	channel := client.ObjectKeyFromObject(svc)
-	v := plan.View{Keys: keys, Channel: channel, Sources: s.sources(channel), ClaimsKnown: true}
+	v := plan.View{Keys: keys, Channel: channel, Ports: svc.Spec.Ports, Sources: s.sources(channel), ClaimsKnown: true}
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer && s.language.Classify(svc).Channel() {
 		v.Mux.Key, v.Attached = s.language.ParseClass(*svc.Spec.LoadBalancerClass)
 	}
