@@ -186,12 +186,12 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 	carried := backends.NewMetrics()
 	registry.MustRegister(carried)
 
-	waker := &backends.Waker{}
+	waker, refusals := &backends.Waker{}, &backends.Refusals{}
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: backends.Sources, OnMux: backends.OnMux,
+		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
@@ -201,10 +201,11 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 	if err := line.Setup(ctx, m); err != nil {
 		return nil, err
 	}
+	refusals.Notify(line.BackendsChanged)
 	teller := &teller{cache: m.GetCache(), events: out.events}
 	return line, backends.Setup(ctx, m, backends.Options{
 		Language: language, Claims: board.Known, Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
-		Tell: teller.tell, LooksAfter: line.LooksAfter, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Tell: teller.tell, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
 }

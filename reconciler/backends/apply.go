@@ -17,11 +17,19 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// apply carries out the steps in their order, and says when to look again if not all is done; 0 means when something
-// changes. A slice that can't be written doesn't keep the others from it.
-func (l *line) apply(ctx context.Context, decided *plan.Slices) (time.Duration, error) {
+// applied is what came of a plan.
+type applied struct {
+	// again is when to look again if not all is done; 0 means when something changes.
+	again time.Duration
+	// refused are the slices that the API server doesn't take.
+	refused wordsOfSlices
+}
+
+// apply carries out the steps in their order. A slice that can't be written doesn't keep the others from it.
+func (l *line) apply(ctx context.Context, decided *plan.Slices) (applied, error) {
 	var again time.Duration
 	var failed []error
+	before, refused := l.Refusals.of(decided.Channel), wordsOfSlices{}
 	quarrels := map[types.NamespacedName]*quarrel{}
 	for i := range decided.Steps {
 		step := &decided.Steps[i]
@@ -30,6 +38,9 @@ func (l *line) apply(ctx context.Context, decided *plan.Slices) (time.Duration, 
 			quarrels[key] = l.quarrel(key, step)
 		}
 		q := quarrels[key]
+		if words := before[key]; words != "" {
+			refused[key] = words // until a write of the slice succeeds
+		}
 		if q.wait > 0 {
 			again = sooner(again, q.wait)
 			continue
@@ -38,23 +49,33 @@ func (l *line) apply(ctx context.Context, decided *plan.Slices) (time.Duration, 
 		switch {
 		case err == nil:
 			again = sooner(again, patience)
+			delete(refused, key)
 			l.tellOnce(q, decided.Mux, step)
 			continue
 		case isStale(err):
 			l.written.Forget(key)
 			q.wait = l.stale.When(key)
 			log.FromContext(ctx).V(1).Info("A slice has changed meanwhile", "slice", key, "step", step.Op.String())
-		case apierrors.IsForbidden(err) && step.Op == plan.DeleteSlice && step.Slice.Namespace != decided.Mux.Namespace:
-			// Anybody can put our labels on a slice in a namespace of their own, where we have no rights and no muxes.
-			q.wait = lastRetry
-			log.FromContext(ctx).V(1).Info("A slice elsewhere has our labels", "slice", key, "error", err.Error())
 		default:
 			q.wait = lastRetry // what follows of the same slice would fail, too
+			if isRefusal(err) {
+				refused[key] = wordsOf(err, before[key])
+				l.tellRefused(decided.Channel, step, refused[key], before[key])
+			}
 			failed = append(failed, fmt.Errorf("%s EndpointSlice %s: %w", step.Op, key, err))
 		}
 		again = sooner(again, q.wait)
 	}
-	return again, errors.Join(failed...)
+	return applied{again, refused}, errors.Join(failed...)
+}
+
+// tellRefused tells the mux's owner once of each answer.
+func (l *line) tellRefused(channel types.NamespacedName, step *plan.SliceStep, words, before string) {
+	if words == before {
+		return
+	}
+	l.Tell(plan.Event{Object: plan.MuxOfSlice(l.keys, step.Slice), Warning: true, Reason: plan.BackendsRefused,
+		Message: step.RefusedMessage(channel, words)})
 }
 
 // quarrel is how a slice stands in this pass: how long it has to wait, and whether a correction is news.

@@ -74,7 +74,7 @@ func start(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{scribbler: &scribbler{answers: map[string]error{}}, clock: time.Unix(1_000_000, 0)}
-	b.line = newLine(Options{Language: language, Writer: b.scribbler, Metrics: NewMetrics(), Now: func() time.Time { return b.clock },
+	b.line = newLine(Options{Language: language, Refusals: &Refusals{}, Writer: b.scribbler, Metrics: NewMetrics(), Now: func() time.Time { return b.clock },
 		Tell: func(e plan.Event) { b.told = append(b.told, e) }}, nil)
 	return b
 }
@@ -139,27 +139,13 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 			b.answers["a"] = answer
 			var last time.Duration
 			for range 5 {
-				again, err := b.apply(t.Context(), decided(step(plan.UpdateSlice, "a")))
-				if err != nil || again <= last || again > lastRetry {
-					t.Fatalf("again after %s, then %s, %v", last, again, err)
+				did, err := b.apply(t.Context(), decided(step(plan.UpdateSlice, "a")))
+				if err != nil || did.again <= last || did.again > lastRetry {
+					t.Fatalf("again after %s, then %s, %v", last, did.again, err)
 				}
-				last = again
+				last = did.again
 			}
 		})
-	}
-}
-
-// TestALabelInSomebodysNamespaceIsNoError: only there may we be forbidden to delete.
-func TestALabelInSomebodysNamespaceIsNoError(t *testing.T) {
-	b := start(t)
-	b.answers["a"] = apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "a", errors.New("no rights"))
-	theirs := step(plan.DeleteSlice, "a")
-	theirs.Slice.Namespace = "team-b"
-	if again, err := b.apply(t.Context(), decided(theirs)); err != nil || again != lastRetry {
-		t.Errorf("again after %s, %v", again, err)
-	}
-	if _, err := b.apply(t.Context(), decided(step(plan.DeleteSlice, "a"))); err == nil {
-		t.Error("what we may not delete of the mux's own is no error")
 	}
 }
 
@@ -168,11 +154,11 @@ func TestAQuarrelIsToldOnceAndPaced(t *testing.T) {
 	drift := func() time.Duration {
 		remove, create := step(plan.DeleteSlice, "a"), step(plan.CreateSlice, "a")
 		remove.Drift, create.Drift = true, true
-		again, err := b.apply(t.Context(), decided(remove, create))
+		did, err := b.apply(t.Context(), decided(remove, create))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return again
+		return did.again
 	}
 	if drift(); len(b.asked) != 2 || len(b.told) != 1 || !strings.Contains(b.told[0].Message, "svc-mux/a was changed by somebody else") {
 		t.Fatalf("asked %q, told %+v", b.asked, b.told)
@@ -190,8 +176,8 @@ func TestAStrayHasTimeToBeClaimed(t *testing.T) {
 	b := start(t)
 	stray := step(plan.DeleteSlice, "a")
 	stray.Stray = true
-	if again, err := b.apply(t.Context(), decided(stray)); err != nil || again != strayed || len(b.asked) != 0 {
-		t.Errorf("again after %s, asked %q, %v", again, b.asked, err)
+	if did, err := b.apply(t.Context(), decided(stray)); err != nil || did.again != strayed || len(b.asked) != 0 {
+		t.Errorf("again after %s, asked %q, %v", did.again, b.asked, err)
 	}
 	b.clock = b.clock.Add(strayed)
 	if _, err := b.apply(t.Context(), decided(stray)); err != nil || len(b.asked) != 1 {
@@ -221,5 +207,39 @@ func TestThePatchSaysOnlyWhatDiffers(t *testing.T) {
 				t.Errorf("%s, %v", data, err)
 			}
 		})
+	}
+}
+
+// TestARefusedSliceIsToldOnce: its words stay known until the API server takes it, also while it waits for its turn.
+func TestARefusedSliceIsToldOnce(t *testing.T) {
+	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}
+	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+	pass := func(used string) wordsOfSlices {
+		t.Helper()
+		b.answers["a"] = nil
+		if used != "" {
+			b.answers["a"] = apierrors.NewForbidden(resource, "a", errors.New("exceeded quota: none, used: "+used))
+		}
+		d := decided(step(plan.CreateSlice, "a"))
+		d.Channel = channel
+		did, err := b.apply(t.Context(), d)
+		if (err != nil) != (used != "") {
+			t.Fatalf("used %q: %v", used, err)
+		}
+		b.Refusals.set(channel, d.Mux, did.refused)
+		return did.refused
+	}
+	first := pass("0")
+	if len(first) != 1 || !strings.Contains(b.Refusals.Of(channel), "exceeded quota: none, used: 0") {
+		t.Fatalf("refused: %v", first)
+	}
+	if len(b.told) != 1 || b.told[0].Reason != plan.BackendsRefused || !strings.Contains(b.told[0].Message, "svc-mux/a with the backends of app/web") {
+		t.Fatalf("told %+v", b.told)
+	}
+	if pass("3"); len(b.told) != 1 {
+		t.Errorf("another count of the quota is news: %+v", b.told)
+	}
+	if pass(""); b.Refusals.Of(channel) != "" {
+		t.Errorf("it is still refused: %s", b.Refusals.Of(channel))
 	}
 }

@@ -16,8 +16,8 @@ import (
 // Names of the cache's indexes.
 const (
 	bySource  = "svc-lb-mux/source"  // slices that aren't ours, by the Service they are of
-	byChannel = "svc-lb-mux/channel" // slices of ours, by the channel they carry
-	byCarrier = "svc-lb-mux/carrier" // slices of ours, by the mux they are on
+	byChannel = "svc-lb-mux/channel" // slices of ours, by the channel they carry and the UID of the mux that owns them
+	byCarrier = "svc-lb-mux/carrier" // slices of ours, by the name of the mux they are on
 	byMux     = "svc-lb-mux/mux"     // Services that are channels, by the mux they name
 )
 
@@ -34,13 +34,18 @@ func registerIndexes(ctx context.Context, indexer client.FieldIndexer, language 
 			}
 			return slice.Labels[discoveryv1.LabelServiceName]
 		})},
-		{&discoveryv1.EndpointSlice{}, byChannel, onSlices(func(slice *discoveryv1.EndpointSlice) string {
+		{&discoveryv1.EndpointSlice{}, byChannel, func(object client.Object) []string {
+			slice := object.(*discoveryv1.EndpointSlice)
 			channel, ours := plan.ChannelOfSlice(keys, slice)
 			if !ours {
-				return ""
+				return nil
 			}
-			return channel.String()
-		})},
+			var values []string
+			for _, owner := range plan.OwnersOfSlice(slice) {
+				values = append(values, channelOn(channel, owner))
+			}
+			return values
+		}},
 		{&discoveryv1.EndpointSlice{}, byCarrier, onSlices(func(slice *discoveryv1.EndpointSlice) string {
 			if !plan.IsOurSlice(keys, slice) {
 				return ""
@@ -70,6 +75,12 @@ func onSlices(of func(*discoveryv1.EndpointSlice) string) client.IndexerFunc {
 	}
 }
 
+// channelOn is what slices are indexed by that carry a channel on the mux with that UID. Slices without a live owner never
+// come up in a pass: anybody may put our labels on slices, as many as they like.
+func channelOn(channel types.NamespacedName, mux types.UID) string {
+	return channel.String() + "@" + string(mux)
+}
+
 // muxOf returns the mux that a Service names, if it is a channel.
 func muxOf(language validation.Language, svc *corev1.Service) (types.NamespacedName, bool) {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !language.Classify(svc).Channel() {
@@ -82,6 +93,11 @@ func muxOf(language validation.Language, svc *corev1.Service) (types.NamespacedN
 // cache's own: nobody may change them.
 func Sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return slicesBy(ctx, cache, channel.Namespace, bySource, channel.Name)
+}
+
+// Carried returns our slices of a channel on a mux, as Sources does.
+func Carried(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+	return slicesBy(ctx, cache, mux.Namespace, byChannel, channelOn(channel, mux.UID))
 }
 
 // OnMux returns our slices on a mux, as Sources does.

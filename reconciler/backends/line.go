@@ -63,11 +63,12 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		l.Print(&decided)
 		return reconcile.Result{}, nil
 	}
-	again, err := l.apply(ctx, &decided)
-	l.remember(ctx, &view.View, &decided)
+	applied, err := l.apply(ctx, &decided)
+	l.remember(ctx, &view.View, &decided, applied.refused)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	again := applied.again
 	if view.Attached && view.Mux.IsMux && !view.ClaimsKnown {
 		again = sooner(again, undecided)
 	}
@@ -81,9 +82,14 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 }
 
 // remember keeps what the next decision and the metrics need of this one.
-func (l *line) remember(ctx context.Context, view *plan.View, decided *plan.Slices) {
+func (l *line) remember(ctx context.Context, view *plan.View, decided *plan.Slices, refused wordsOfSlices) {
 	l.inPlace.set(view.Channel, decided.InPlace)
 	l.report(ctx, decided)
+	for _, taken := range decided.Refused {
+		refused[taken.Slice] = taken.String()
+	}
+	l.Refusals.set(view.Channel, view.Mux.Key, refused)
+	l.Metrics.refuse(view.Channel, view.Mux.Key, len(refused))
 	if !view.Attached || !view.Mux.IsMux {
 		l.Metrics.carry(view.Channel, types.NamespacedName{}, 0)
 		return

@@ -17,10 +17,44 @@ type memory struct {
 	mu     sync.Mutex
 	marks  map[types.NamespacedName]marks
 	owners map[types.NamespacedName]types.NamespacedName // the channel of each slice
+	muxes  map[types.NamespacedName]muxID                // the mux that a channel was last on
+}
+
+// muxID tells a mux from one that was made anew under its name.
+type muxID struct {
+	key types.NamespacedName
+	uid types.UID
 }
 
 func newMemory() memory {
-	return memory{marks: map[types.NamespacedName]marks{}, owners: map[types.NamespacedName]types.NamespacedName{}}
+	return memory{marks: map[types.NamespacedName]marks{}, owners: map[types.NamespacedName]types.NamespacedName{},
+		muxes: map[types.NamespacedName]muxID{}}
+}
+
+// channelOf returns the channel that a slice was in place for.
+func (m *memory) channelOf(slice types.NamespacedName) (types.NamespacedName, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	channel, known := m.owners[slice]
+	return channel, known
+}
+
+// lastMux returns the mux that a channel was on when it was last seen on one.
+func (m *memory) lastMux(channel types.NamespacedName) (muxID, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, known := m.muxes[channel]
+	return last, known
+}
+
+// setMux notes the mux that a channel is on; none if it has nothing on a mux any more.
+func (m *memory) setMux(channel types.NamespacedName, mux muxID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.muxes[channel] = mux
+	if mux.uid == "" {
+		delete(m.muxes, channel)
+	}
 }
 
 // of returns a channel's marks. They are never changed.
@@ -59,15 +93,19 @@ func (m *memory) set(channel types.NamespacedName, now marks) {
 type strays struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]time.Time
+	sweep time.Time
 }
 
 // wait says how much longer to wait before such a slice is deleted.
 func (s *strays) wait(slice types.NamespacedName, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for other, since := range s.since {
-		if now.Sub(since) > 2*strayed {
-			delete(s.since, other)
+	if !now.Before(s.sweep) { // not at each call, which would take time in the square of the number of slices
+		s.sweep = now.Add(strayed)
+		for other, since := range s.since {
+			if now.Sub(since) > 2*strayed {
+				delete(s.since, other)
+			}
 		}
 	}
 	if _, known := s.since[slice]; !known {

@@ -3,6 +3,8 @@ package backends
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -69,15 +71,19 @@ func (l *line) carrier(svc *corev1.Service) plan.Carrier {
 	}
 }
 
-// observeSlices finds our slices of the channel: by what they say, and, where somebody took that off them, by name.
+// observeSlices finds our slices of the channel: those that its mux owns and that name the channel, those that this
+// process had in place, whatever somebody did to their labels, and those under the names that its sources' slices get.
 func (l *line) observeSlices(ctx context.Context, view *observation) error {
-	listed, err := slicesBy(ctx, l.cache, "", byChannel, view.Channel.String())
+	listed, err := l.ownedSlices(ctx, view)
 	if err != nil {
 		return err
 	}
 	known := make(map[types.NamespacedName]bool, len(listed))
 	for _, cached := range listed {
 		key := client.ObjectKeyFromObject(cached)
+		if known[key] {
+			continue
+		}
 		known[key] = true
 		if !l.LooksAfter(types.NamespacedName{Namespace: key.Namespace, Name: cached.Labels[discoveryv1.LabelServiceName]}) {
 			continue // rights there aren't ours to use, should we have them for a moment
@@ -98,6 +104,7 @@ func (l *line) observeSlices(ctx context.Context, view *observation) error {
 		if known[key] {
 			continue
 		}
+		known[key] = true
 		slice, cached, err := l.slice(ctx, key)
 		if err != nil {
 			return err
@@ -109,6 +116,48 @@ func (l *line) observeSlices(ctx context.Context, view *observation) error {
 			view.Slices = append(view.Slices, slice)
 		default:
 			view.Taken[key.Name] = true
+		}
+	}
+	return l.observeInPlace(ctx, view, known)
+}
+
+// ownedSlices lists what the channel's mux owns of it, and what the mux owns that it was on before.
+func (l *line) ownedSlices(ctx context.Context, view *observation) ([]*discoveryv1.EndpointSlice, error) {
+	now := muxID{view.Mux.Key, view.Mux.UID}
+	listed, err := l.ownedBy(ctx, now, view.Channel)
+	if err != nil {
+		return nil, err
+	}
+	if last, known := l.inPlace.lastMux(view.Channel); known && last != now {
+		before, err := l.ownedBy(ctx, last, view.Channel)
+		if err != nil || len(before) > 0 {
+			return append(before, listed...), err
+		}
+	}
+	l.inPlace.setMux(view.Channel, now)
+	return listed, nil
+}
+
+func (l *line) ownedBy(ctx context.Context, mux muxID, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	if mux.uid == "" {
+		return nil, nil
+	}
+	return slicesBy(ctx, l.cache, mux.key.Namespace, byChannel, channelOn(channel, mux.uid))
+}
+
+// observeInPlace adds the slices that this process had in place for the channel and that don't tell so any more.
+func (l *line) observeInPlace(ctx context.Context, view *observation, known map[types.NamespacedName]bool) error {
+	for _, key := range slices.SortedFunc(maps.Keys(view.InPlace), plan.CompareKeys) {
+		if known[key] {
+			continue
+		}
+		slice, cached, err := l.slice(ctx, key)
+		if err != nil {
+			return err
+		}
+		view.ahead = view.ahead || slice != cached
+		if slice != nil && plan.IsOurSlice(l.keys, slice) {
+			view.Slices = append(view.Slices, slice)
 		}
 	}
 	return nil

@@ -53,6 +53,8 @@ type Options struct {
 	Live client.Reader
 	// Tell says something to people.
 	Tell func(plan.Event)
+	// Refusals takes the slices that the API server refuses. It may be nil.
+	Refusals *Refusals
 	// Metrics may be nil.
 	Metrics *Metrics
 	// LooksAfter is false for muxes that are another reconciler's: their slices aren't touched. If nil, all are ours.
@@ -74,6 +76,9 @@ func (o *Options) complete() error {
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
+	}
+	if o.Refusals == nil {
+		o.Refusals = &Refusals{}
 	}
 	if o.LooksAfter == nil {
 		o.LooksAfter = func(types.NamespacedName) bool { return true }
@@ -105,6 +110,9 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		if err := setupLegacy(mgr, l); err != nil {
 			return err
 		}
+	}
+	if err := setupSweeper(mgr, l); err != nil {
+		return err
 	}
 	return setupTakeover(mgr, l, options.LegacyEndpoints)
 }

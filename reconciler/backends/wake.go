@@ -3,6 +3,7 @@ package backends
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -52,8 +53,8 @@ func (w *Waker) source() source.Source {
 	})
 }
 
-// onSlice wakes the channel that a slice belongs to: ours by what they say they carry, so that what somebody else does
-// to them is put right at once, others if their Service is a channel. If that Service comes later, it wakes itself.
+// onSlice wakes the channel that a slice belongs to: ours so that what somebody else does to them is put right at once,
+// others if their Service is a channel. If that Service comes later, it wakes itself.
 func (l *line) onSlice() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		slice := object.(*discoveryv1.EndpointSlice)
@@ -62,10 +63,7 @@ func (l *line) onSlice() handler.EventHandler {
 			return []reconcile.Request{{NamespacedName: channel}}
 		}
 		if plan.IsOurSlice(l.keys, slice) {
-			if channel, told := plan.ChannelOfSlice(l.keys, slice); told {
-				return []reconcile.Request{{NamespacedName: channel}}
-			}
-			return nil
+			return l.carriedIn(ctx, slice)
 		}
 		channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		if channel.Name == "" || !l.isChannel(ctx, channel) {
@@ -73,6 +71,38 @@ func (l *line) onSlice() handler.EventHandler {
 		}
 		return []reconcile.Request{{NamespacedName: channel}}
 	})
+}
+
+// carriedIn returns the channel that one of our slices was in place for, and the channel that it names if that one's mux
+// owns the slice. Slices that others gave our labels wake nobody.
+func (l *line) carriedIn(ctx context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
+	var requests []reconcile.Request
+	had, inPlace := l.inPlace.channelOf(client.ObjectKeyFromObject(slice))
+	if inPlace {
+		requests = append(requests, reconcile.Request{NamespacedName: had})
+	}
+	if channel, told := plan.ChannelOfSlice(l.keys, slice); told && channel != had && l.isOwned(ctx, channel, slice) {
+		requests = append(requests, reconcile.Request{NamespacedName: channel})
+	}
+	return requests
+}
+
+// isOwned is true for a slice that is owned by the mux of a channel, or by the one that the channel was on before.
+func (l *line) isOwned(ctx context.Context, channel types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
+	owners := plan.OwnersOfSlice(slice)
+	if last, known := l.inPlace.lastMux(channel); known && slices.Contains(owners, last.uid) {
+		return true
+	}
+	svc, err := l.get(ctx, channel)
+	if err != nil || svc == nil {
+		return false
+	}
+	key, attached := muxOf(l.Language, svc)
+	if !attached || key.Namespace != slice.Namespace {
+		return false
+	}
+	mux, err := l.get(ctx, key)
+	return err == nil && mux != nil && slices.Contains(owners, mux.UID)
 }
 
 func (l *line) isChannel(ctx context.Context, key types.NamespacedName) bool {

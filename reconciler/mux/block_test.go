@@ -100,7 +100,7 @@ func TestALedgerThatMayNotBeReadFreezes(t *testing.T) {
 	line := lineOf(t, answering{})
 	keys := line.Language.Keys()
 	line.Ledgers, line.Board = ledger.NewStore(keys, nothing{}, unread{}, nil), ledger.NewBoard(nil)
-	line.OnMux = noSlices
+	line.OnMux, line.Carried = noSlices, noneCarried
 	o := &observed{memory: newMemory(Budget{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
 	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
@@ -129,6 +129,10 @@ type away struct{ answering }
 
 func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewServiceUnavailable("busy")
+}
+
+func noneCarried(context.Context, client.Reader, types.NamespacedName, *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+	return nil, nil
 }
 
 func noSlices(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {

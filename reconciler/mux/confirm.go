@@ -89,7 +89,7 @@ func (l *Line) takeLive(ctx context.Context, o *observed, changed *unsteady) {
 			o.leaveOut([]types.NamespacedName{key})
 			continue
 		}
-		channel.Backends = l.backing(ctx, &channel, o.world.Mux)
+		channel.Backends = l.backing(ctx, &channel, o.world.Mux, o.service)
 		o.world.Channels[at], o.channels[key] = channel, live
 	}
 }

@@ -36,6 +36,11 @@ type Options struct {
 	Writer client.Client
 	// Sources are the slices of a channel, OnMux ours on a mux.
 	Sources, OnMux Slices
+	// Carried are our slices of a channel on a mux.
+	Carried CarriedSlices
+	// RefusedSlices returns the API server's words about a slice of a channel that it doesn't take; empty if there is none.
+	// It may be nil.
+	RefusedSlices func(channel types.NamespacedName) string
 	// Ledgers keeps claims; Board tells others which are in force.
 	Ledgers *ledger.Store
 	Board   *ledger.Board
@@ -59,6 +64,9 @@ type Options struct {
 // Slices looks slices up in a cache.
 type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 
+// CarriedSlices looks up in a cache what a mux has of a channel.
+type CarriedSlices func(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error)
+
 // Metrics is told what was decided and done.
 type Metrics interface {
 	Decided(p *plan.Plan, took time.Duration)
@@ -75,6 +83,7 @@ type Line struct {
 	services *fresh.Store[*corev1.Service]
 	fights   *fight.Fights[types.NamespacedName]
 	calm     *calm
+	woken    waker
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory

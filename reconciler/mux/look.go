@@ -61,7 +61,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, erro
 	if svc != nil && l.isMux(svc) {
 		s.World.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
 	}
-	if err := l.lookAtChannels(ctx, s); err != nil {
+	if err := l.lookAtChannels(ctx, s, svc); err != nil {
 		return nil, err
 	}
 	if s.World.Mux != nil {
@@ -73,7 +73,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, erro
 	return s, nil
 }
 
-func (l *Line) lookAtChannels(ctx context.Context, s *Sight) error {
+func (l *Line) lookAtChannels(ctx context.Context, s *Sight, mux *corev1.Service) error {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: s.World.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("channels of mux %s: %w", s.World.Key, err)
@@ -89,7 +89,8 @@ func (l *Line) lookAtChannels(ctx context.Context, s *Sight) error {
 			return err
 		}
 		if s.World.Mux != nil {
-			channel.Backends = plan.BackingOf(sources, plan.CarriedIn(channel.Ports), s.World.Mux.Families)
+			channel.Backends = l.backing(ctx, &channel, s.World.Mux, mux)
+			channel.RefusedSlices = l.refusedSlices(channel.Key)
 		}
 		s.Sources[channel.Key] = sources
 		s.World.Channels = append(s.World.Channels, channel)

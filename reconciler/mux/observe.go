@@ -158,7 +158,8 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 			continue // it changed since it was listed
 		}
 		if o.world.Mux != nil {
-			channel.Backends = o.memory.backs(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux) })
+			channel.Backends = o.memory.backs(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
+			channel.RefusedSlices = l.refusedSlices(channel.Key)
 		}
 		o.channels[channel.Key] = svc
 		o.world.Channels = append(o.world.Channels, channel)
@@ -192,13 +193,24 @@ func sameBackends(a, b validation.ChannelPort) bool {
 	return a.Name == b.Name && a.Protocol == b.Protocol
 }
 
-// backing finds out whether a channel has backends that the mux reaches.
-func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.ObservedMux) plan.Backing {
+// backing finds out whether a channel has backends on the mux.
+func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.ObservedMux, svc *corev1.Service) plan.Backing {
 	sources, err := l.Sources(ctx, l.Cache, c.Key)
 	if err != nil {
 		return plan.Unknown
 	}
-	return plan.BackingOf(sources, plan.CarriedIn(c.Ports), mux.Families)
+	carried, err := l.Carried(ctx, l.Cache, c.Key, svc)
+	if err != nil {
+		return plan.Unknown
+	}
+	return plan.CarriedBacking(carried, sources, plan.CarriedIn(c.Ports), mux.Families)
+}
+
+func (l *Line) refusedSlices(channel types.NamespacedName) string {
+	if l.RefusedSlices == nil {
+		return ""
+	}
+	return l.RefusedSlices(channel)
 }
 
 // records says which channels our own slices carry, by the port names that they have on the mux.

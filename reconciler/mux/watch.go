@@ -2,7 +2,9 @@ package mux
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +54,9 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), l.onLedger())); err != nil {
+		return err
+	}
+	if err := line.Watch(l.woken.source()); err != nil {
 		return err
 	}
 	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
@@ -151,6 +156,10 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 	if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
 		return
 	}
+	if plan.IsOurSlice(l.Language.Keys(), slice) {
+		l.onCarried(ctx, q, slice)
+		return
+	}
 	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 	svc, err := l.service(ctx, channel)
 	if err != nil || svc == nil || !l.Language.Classify(svc).Channel() {
@@ -162,6 +171,48 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 		l.memory(mux).edge(channel)
 	}
 	l.wake(q, mux)
+}
+
+// onCarried wakes the mux that owns a slice of ours. Slices that others gave our labels wake nobody.
+func (l *Line) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
+	mux := plan.MuxOfSlice(l.Language.Keys(), slice)
+	svc, err := l.service(ctx, mux)
+	if err != nil || svc == nil || !l.LooksAfter(mux) || !slices.Contains(plan.OwnersOfSlice(slice), svc.UID) {
+		return
+	}
+	if channel, told := plan.ChannelOfSlice(l.Language.Keys(), slice); told {
+		l.memory(mux).edge(channel)
+		l.wake(q, mux)
+	}
+}
+
+// BackendsChanged wakes a mux since the API server takes slices of a channel now that it refused, or refuses them now.
+func (l *Line) BackendsChanged(_, mux types.NamespacedName) {
+	if q := l.woken.get(); q != nil && mux != nowhere {
+		l.wake(q, mux)
+	}
+}
+
+// waker keeps the line's queue for news that no informer brings. Before the line runs there is none: every mux is looked
+// at when the line starts.
+type waker struct {
+	mu    sync.Mutex
+	queue queue
+}
+
+func (w *waker) get() queue {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue
+}
+
+func (w *waker) source() source.Source {
+	return source.Func(func(_ context.Context, q queue) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.queue = q
+		return nil
+	})
 }
 
 // forgetBacking is for a Service that isn't a channel just now: it may have been one, and be one again before any pass.

@@ -227,7 +227,7 @@ func TestALedgerIsAnnouncedBeforeItIsBegun(t *testing.T) {
 // gone, or is another mux's, is left out.
 func TestWhoRebuildsALedgerTakesChannelsAsTheyAre(t *testing.T) {
 	line := lineOf(t, answering{})
-	line.Sources = noSlices
+	line.Sources, line.Carried = noSlices, noneCarried
 	channel := func(class string, port int32) *corev1.Service {
 		svc := service("12")
 		svc.Name, svc.Annotations = "web", nil

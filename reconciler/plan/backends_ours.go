@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,6 +23,18 @@ func IsOurSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 		return false
 	}
 	return slice.Annotations[keys.Managed] == "true"
+}
+
+// OwnersOfSlice returns the UIDs of the Services that own a slice. A slice is ours only if one of them is its mux: an owner
+// has to be in the slice's namespace, so that nobody makes such a slice without rights there.
+func OwnersOfSlice(slice *discoveryv1.EndpointSlice) []types.UID {
+	var owners []types.UID
+	for i := range slice.OwnerReferences {
+		if owner := &slice.OwnerReferences[i]; owner.Kind == "Service" && owner.APIVersion == "v1" {
+			owners = append(owners, owner.UID)
+		}
+	}
+	return owners
 }
 
 // ChannelOfSlice returns the channel that a slice of ours says it carries; false if it says none.
@@ -67,6 +80,20 @@ func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[stri
 		delete(records, name)
 	}
 	return records
+}
+
+// CarriedBacking is BackingOf for a channel of which slices are on the mux: those tell whether it has backends there, and
+// its own slices tell why not.
+func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) Backing {
+	for _, slice := range carried {
+		if len(slice.Ports) > 0 && anyReady(slice.Endpoints) {
+			return Backed
+		}
+	}
+	if backing := BackingOf(sources, counts, families); backing != Backed {
+		return backing
+	}
+	return NotCarried
 }
 
 func sourceOf(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // fewAddresses is how many addresses a line names.
@@ -19,6 +20,8 @@ func (b Backing) String() string {
 		return "backed"
 	case OtherFamily:
 		return "backed by another family"
+	case NotCarried:
+		return "not carried"
 	case Unknown:
 	}
 	return "unknown"
@@ -65,6 +68,12 @@ func (s *SliceStep) DriftMessage() string {
 	}
 	return fmt.Sprintf("EndpointSlice %s was changed by somebody else and is %s: %s. Slices of a mux are written by"+
 		" svc-lb-mux alone; whoever changes them should stop", keyOf(s.Slice), verb, strings.Join(s.Why, "; "))
+}
+
+// RefusedMessage tells the mux's owner that the API server doesn't take a slice.
+func (s *SliceStep) RefusedMessage(channel types.NamespacedName, words string) string {
+	return fmt.Sprintf("the API server refuses to %s EndpointSlice %s with the backends of %s: %s: %s",
+		s.Op, keyOf(s.Slice), channel, words, textMendRefusal(s.Slice.Namespace))
 }
 
 func textPorts(ports []discoveryv1.EndpointPort) string {

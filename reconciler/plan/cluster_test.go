@@ -57,6 +57,7 @@ type cluster struct {
 	blocked     *plan.Blocked
 	frozen      string
 	backends    map[types.NamespacedName]plan.Backing
+	refusedBy   map[types.NamespacedName]string // what the API server says of a channel's slices
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // what the cache doesn't show
 
@@ -81,6 +82,7 @@ func newCluster(t testing.TB) *cluster {
 		limited:     map[string]time.Time{},
 		stuck:       map[types.NamespacedName]bool{},
 		backends:    map[types.NamespacedName]plan.Backing{},
+		refusedBy:   map[types.NamespacedName]string{},
 		records:     map[string]types.NamespacedName{},
 		hidden:      map[types.NamespacedName]bool{},
 
@@ -169,7 +171,7 @@ func (c *cluster) world() plan.World {
 			continue
 		}
 		channel := plan.ReadChannel(c.language, c.services[key].DeepCopy())
-		channel.Backends = c.backends[key]
+		channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
 		w.Channels = append(w.Channels, channel)
 	}
 	if c.lastGood != nil {

@@ -101,6 +101,9 @@ func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool
 	if !j.attached {
 		return metav1.Condition{}, false
 	}
+	if c.RefusedSlices != "" {
+		return condition(kind, false, BackendsRefused, textBackendsRefused(p.w.Key, c.RefusedSlices)), true
+	}
 	switch c.Backends {
 	case Backed:
 		return condition(kind, true, HasBackends, textHasBackends()), true
@@ -108,6 +111,14 @@ func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool
 		return condition(kind, false, NoBackends, textNoBackends()), true
 	case OtherFamily:
 		return condition(kind, false, FamilyMismatch, textFamilyMismatch(p.w.Mux)), true
+	case NotCarried: // mostly for a moment only, after which the condition is True: one that is False stays until then
+		live := find(c.Conditions, kind)
+		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
+			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
+		}
+		if live != nil {
+			return *live, true
+		}
 	case Unknown:
 	}
 	return metav1.Condition{}, false

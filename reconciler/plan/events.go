@@ -85,6 +85,15 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 	return nil
 }
 
+// backingEvents tells a channel that the API server began to refuse its backends on the mux.
+func (p *pass) backingEvents(c *member, patch *ChannelPatch) []Event {
+	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.BackendsReady })
+	if i < 0 || c.RefusedSlices == "" || patch.Drift || patch.Conditions[i].Reason != string(BackendsRefused) {
+		return nil
+	}
+	return []Event{{Object: c.Key, Warning: true, Reason: BackendsRefused, Message: patch.Conditions[i].Message}}
+}
+
 // edges are the channels that got their first backends, and those that lost their last.
 type edges struct {
 	gained, lost []string
@@ -93,9 +102,9 @@ type edges struct {
 
 func (e *edges) note(c *member, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
-	has := c.attached && c.Backends == Backed
+	has := c.attached && c.Backends == Backed && c.RefusedSlices == ""
 	switch {
-	case c.deferred || c.Backends == Unknown:
+	case c.deferred || c.Backends == Unknown || c.Backends == NotCarried && !had:
 		e.others = e.others || had
 	case c.drifted:
 		e.others = e.others || has

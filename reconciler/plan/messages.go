@@ -139,6 +139,20 @@ func textNoBackends() string {
 	return "no backend is ready: look at the pods that the Service selects, and at the names of its ports"
 }
 
+func textBackendsPending(mux types.NamespacedName) string {
+	return fmt.Sprintf("backends are ready, and no EndpointSlice of mux %s has them yet", mux)
+}
+
+func textBackendsRefused(mux types.NamespacedName, words string) string {
+	return fmt.Sprintf("not all backends are on mux %s, because the API server refuses an EndpointSlice there: %s: %s",
+		mux, words, textMendRefusal(mux.Namespace))
+}
+
+func textMendRefusal(namespace string) string {
+	return fmt.Sprintf("in namespace %s, raise the quota of endpointslices or change the policy that refuses them; on OpenShift,"+
+		" set rbac.restrictedEndpoints=true in the chart", namespace)
+}
+
 func textFamilyMismatch(mux *ObservedMux) string {
 	families := make([]string, len(mux.Families))
 	for i, family := range mux.Families {

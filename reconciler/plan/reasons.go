@@ -18,10 +18,14 @@ const (
 	// Waiting is a channel whose mux can't be decided about for now.
 	Waiting validation.Reason = "Waiting"
 
-	// HasBackends, NoBackends and FamilyMismatch are the reasons of the BackendsReady condition.
+	// HasBackends, NoBackends and FamilyMismatch are reasons of the BackendsReady condition.
 	HasBackends    validation.Reason = "HasBackends"
 	NoBackends     validation.Reason = "NoBackends"
 	FamilyMismatch validation.Reason = "FamilyMismatch"
+	// BackendsPending is a channel whose backends are ready, and are no longer on the mux.
+	BackendsPending validation.Reason = "BackendsPending"
+	// BackendsRefused is a channel with an EndpointSlice on the mux that the API server doesn't take.
+	BackendsRefused validation.Reason = "BackendsRefused"
 
 	// MuxNotFound is a channel that names no mux.
 	MuxNotFound validation.Reason = "MuxNotFound"

@@ -126,7 +126,7 @@ func (p *pass) show(c *member, j *judgement) ChannelPatch {
 	if !c.Leftovers.Empty() {
 		patch.Why = append(patch.Why, textLeftovers(c.Leftovers))
 	}
-	patch.Events = p.channelEvents(c, j, &patch)
+	patch.Events = append(p.channelEvents(c, j, &patch), p.backingEvents(c, &patch)...)
 	return patch
 }
 

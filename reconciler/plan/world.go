@@ -86,6 +86,8 @@ type ObservedChannel struct {
 	PortsNote string
 	Leftovers validation.Leftovers
 	Backends  Backing
+	// RefusedSlices are the API server's words about a slice of the channel's backends; empty if it takes them all.
+	RefusedSlices string
 }
 
 // Backing is whether a channel has backends that the mux can reach.
@@ -98,6 +100,8 @@ const (
 	Backed
 	// OtherFamily is a channel all of whose backends have addresses of a family that the mux hasn't.
 	OtherFamily
+	// NotCarried is a channel that has a ready backend, and none on the mux.
+	NotCarried
 )
 
 // Condition is what was found when the ledger was read.

@@ -66,9 +66,11 @@ type worldDoc struct {
 	Contested string `json:"contested"`
 	// Limited is for how long namespaces may not change ports.
 	Limited  map[string]string `json:"limited"`
-	Backends map[string]string `json:"backends"` // backed, unbacked, otherFamily
-	Records  map[string]string `json:"records"`  // port names on the mux, and the channels that our slices carry there
-	Restart  bool              `json:"restart"`  // the process forgets all it knew
+	Backends map[string]string `json:"backends"` // backed, unbacked, otherFamily, notCarried
+	// RefusedSlices are what the API server says of a channel's slices; empty ends it.
+	RefusedSlices map[string]string `json:"refusedSlices"`
+	Records       map[string]string `json:"records"` // port names on the mux, and the channels that our slices carry there
+	Restart       bool              `json:"restart"` // the process forgets all it knew
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
 }
@@ -188,8 +190,11 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	for name, backing := range w.Backends {
 		c.backends[keyOf(t, name)] = map[string]plan.Backing{
-			"backed": plan.Backed, "unbacked": plan.Unbacked, "otherFamily": plan.OtherFamily,
+			"backed": plan.Backed, "unbacked": plan.Unbacked, "otherFamily": plan.OtherFamily, "notCarried": plan.NotCarried,
 		}[backing]
+	}
+	for name, words := range w.RefusedSlices {
+		c.refusedBy[keyOf(t, name)] = words
 	}
 	for name, channel := range w.Records {
 		c.records[name] = keyOf(t, channel)

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,5 +90,25 @@ func TestHelmTestHasLogs(t *testing.T) {
 		if strings.Contains(role.Name, "test") {
 			t.Errorf("rbac.create=false makes %s", role.Name)
 		}
+	}
+}
+
+// TestRestrictedEndpointsAreGrantedOnRequest: OpenShift asks for the right, and others don't know it.
+func TestRestrictedEndpointsAreGrantedOnRequest(t *testing.T) {
+	grants := func(flags ...string) (granted int) {
+		for _, role := range all[*rbacv1.Role](render(t, append(flags, "--set=rbac.muxNamespaces={infra,team-a}")...)) {
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.Resources, "endpointslices/restricted") && slices.Equal(rule.Verbs, []string{"create"}) {
+					granted++
+				}
+			}
+		}
+		return granted
+	}
+	if got := grants(); got != 0 {
+		t.Errorf("by default it is granted in %d namespaces", got)
+	}
+	if got := grants("--set=rbac.restrictedEndpoints=true"); got != 2 {
+		t.Errorf("it is granted in %d namespaces", got)
 	}
 }

@@ -13,7 +13,17 @@ func storiesOfMuxes() map[string]story {
 	const broken = `{job="svc-lb-mux", mux="lb", mux_namespace="infra", reason="PortAllocationStoreInvalid"}`
 	const conflict = `{job="svc-lb-mux", mux="lb", mux_namespace="infra", reason="MuxPortConflict"}`
 	repeated, slices := "svc_lb_mux_repeated_corrections_total"+mux, "svc_lb_mux_backends_repeated_corrections_total"+mux
+	refused := "svc_lb_mux_backends_refused_slices" + mux
 	return map[string]story{
+		"a quota refuses a channel's slice, and is lifted": {
+			about: "SvcLbMuxBackendsRefused", length: 40 * time.Minute,
+			series: []string{refused + " 0x9 1x10 0x20"},
+			want:   []string{"12m critical SvcLbMuxBackendsRefused" + ofMux, "25m no more critical SvcLbMuxBackendsRefused" + ofMux},
+		},
+		"a slice is refused once, and taken the next time": {
+			about: "SvcLbMuxBackendsRefused", length: 20 * time.Minute,
+			series: []string{refused + " 0x9 1 0x10"},
+		},
 		"a ledger breaks, and is mended": {
 			about: "SvcLbMuxFrozen", length: 40 * time.Minute,
 			series: []string{frozen("PortAllocationStoreInvalid", "_x9 1x10 stale")},

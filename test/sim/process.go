@@ -93,10 +93,11 @@ func (p *process) setup() error {
 	s := p.sim
 	m := &runner{process: p}
 	writer := &api.Client{Server: s.server, Do: p.ask}
-	waker := &backends.Waker{}
+	waker, refusals := &backends.Waker{}, &backends.Refusals{}
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.Sources, OnMux: backends.OnMux,
+		Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Parallel: 3, Muxes: 2,
@@ -104,10 +105,11 @@ func (p *process) setup() error {
 	if err := line.Setup(p.ctx, m); err != nil {
 		return err
 	}
+	refusals.Notify(line.BackendsChanged)
 	return backends.Setup(p.ctx, m, backends.Options{
 		Language: s.language, Claims: board.Known, Waker: waker, Writer: writer, Live: writer,
-		Tell:        func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
-		Concurrency: 2, Now: p.now,
+		Tell:     func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
+		Refusals: refusals, Concurrency: 2, Now: p.now,
 	})
 }
 

@@ -138,7 +138,7 @@ func (s *Sim) muxAtRest(key types.NamespacedName) string {
 		}
 		if named, ok := s.language.ParseClass(*channel.Spec.LoadBalancerClass); ok && named == key {
 			seen := plan.ReadChannel(s.language, channel)
-			seen.Backends = plan.BackingOf(s.sources(other), plan.CarriedIn(seen.Ports), w.Mux.Families)
+			seen.Backends = plan.CarriedBacking(s.carried(key, other), s.sources(other), plan.CarriedIn(seen.Ports), w.Mux.Families)
 			w.Channels = append(w.Channels, seen)
 		}
 	}

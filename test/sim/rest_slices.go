@@ -27,6 +27,19 @@ func (s *Sim) sources(channel types.NamespacedName) []*discoveryv1.EndpointSlice
 	return list
 }
 
+// carried are the slices of a channel that a mux owns.
+func (s *Sim) carried(mux, channel types.NamespacedName) []*discoveryv1.EndpointSlice {
+	var list []*discoveryv1.EndpointSlice
+	for _, key := range s.server.Keys(api.EndpointSlices) {
+		slice := s.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
+		of, told := plan.ChannelOfSlice(s.language.Keys(), slice)
+		if told && of == channel && key.Namespace == mux.Namespace && slices.Contains(plan.OwnersOfSlice(slice), s.world.service(mux).UID) {
+			list = append(list, slice)
+		}
+	}
+	return list
+}
+
 // carried is a slice that a mux should have: the endpoints of its source, and the source's numbers, by the ports' names on the mux.
 type carried struct {
 	*discoveryv1.EndpointSlice
@@ -65,6 +78,46 @@ func (s *Sim) wanted() map[types.NamespacedName]carried {
 	return wanted
 }
 
+// keptPorts are the ports of our slice whose claim and source have different names, since the channel's port was renamed
+// in one of them only. No source has the claim's name then, and a source has the number under a name that no claim has.
+func (s *Sim) keptPorts(channel types.NamespacedName, slice *discoveryv1.EndpointSlice) carried {
+	kept := carried{ports: map[string]int32{}}
+	mux := plan.MuxOfSlice(s.language.Keys(), slice)
+	claimed := map[string]bool{}
+	var claims []plan.Claim
+	for _, claim := range s.inForce(mux) {
+		if claim.Owner.Channel == channel {
+			claims, claimed[claim.Owner.Name+"/"+string(claim.Owner.Protocol)] = append(claims, claim), true
+		}
+	}
+	listed := map[string]bool{}
+	for _, source := range s.sources(channel) {
+		for _, port := range source.Ports {
+			listed[*port.Name+"/"+string(*port.Protocol)] = true
+		}
+	}
+	for _, source := range s.sources(channel) {
+		if slice.Name != plan.SliceName(mux, channel, source.Name, source.AddressType) {
+			continue
+		}
+		for _, port := range source.Ports {
+			for i := range claims {
+				claim := &claims[i]
+				if claimed[*port.Name+"/"+string(*port.Protocol)] || *port.Protocol != claim.Owner.Protocol ||
+					listed[claim.Owner.Name+"/"+string(claim.Owner.Protocol)] || !hasPort(slice, claim.MuxName, *port.Port) {
+					continue
+				}
+				kept.EndpointSlice, kept.ports[claim.MuxName] = source, *port.Port
+			}
+		}
+	}
+	return kept
+}
+
+func hasPort(slice *discoveryv1.EndpointSlice, name string, number int32) bool {
+	return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return *p.Name == name && *p.Port == number })
+}
+
 // slicesAtRest: for each source of a channel that has ports on a mux there is one of ours with its endpoints and ports, and no other
 // but those that somebody took our labels off: nobody knows whose they are once their channel has gone.
 func (s *Sim) slicesAtRest() string {
@@ -75,8 +128,13 @@ func (s *Sim) slicesAtRest() string {
 			continue
 		}
 		source, is := wanted[key]
-		if _, told := plan.ChannelOfSlice(s.language.Keys(), slice); !told {
+		channel, told := plan.ChannelOfSlice(s.language.Keys(), slice)
+		if !told {
 			continue
+		}
+		if kept := s.keptPorts(channel, slice); len(kept.ports) > 0 {
+			maps.Copy(kept.ports, source.ports)
+			source, is = kept, true
 		}
 		if len(slice.Ports) > 0 && (!is || !equality.Semantic.DeepEqual(slice.Endpoints, source.Endpoints)) {
 			return fmt.Sprintf("at rest, slices beyond: slice %s has endpoints that its channel hasn't", key)

@@ -40,6 +40,8 @@ func TestBackends(t *testing.T) {
 		{"1,200 endpoints are two slices", twelveHundred},
 		{"a mux has the families that it has", families},
 		{"a claim's new name is one update", renamed},
+		{"a channel's port that is renamed keeps its backends", renamedPort},
+		{"slices that others gave our labels are in no pass", forgedSlices},
 		{"what nobody has decided about stays", undecided},
 		{"a channel that goes takes its slices along", channelGoes},
 		{"a mux that goes and comes back has its backends again", muxComesBack},

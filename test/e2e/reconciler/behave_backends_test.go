@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -183,4 +184,36 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{name: http, port: 8080}]}]
 	s.Kubectl(t, "delete", "endpoints", "--namespace=mirrored", "web")
 	s.awaitCarried(t, mux)
 	s.awaitCondition(t, web, "BackendsReady", "False NoBackends")
+}
+
+// refusedByQuota: a quota of no EndpointSlices in the mux's namespace keeps backends off the mux.
+func (s cases) refusedByQuota(t *testing.T) {
+	s.namespace(t, "quota-muxes")
+	s.Apply(t, `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: none, namespace: quota-muxes}
+spec: {hard: {count/endpointslices.discovery.k8s.io: "0"}}
+`)
+	s.eventually(t, "the quota counts", func() bool {
+		quota, err := s.user.CoreV1().ResourceQuotas("quota-muxes").Get(t.Context(), "none", metav1.GetOptions{})
+		return err == nil && len(quota.Status.Hard) == 1
+	})
+	mux := s.mux(t, "quota", func(svc *corev1.Service) { svc.Namespace = "quota-muxes" })
+	web := s.channel(t, "quota", "web", mux, selectorless, port("http", 80, "TCP"))
+	s.backends(t, web, "web", "http:8080", "192.0.2.1")
+	s.awaitServed(t, web, "http:80->80")
+	s.awaitCondition(t, web, "BackendsReady", "False BackendsRefused")
+	for _, about := range []types.NamespacedName{mux, web} {
+		s.eventually(t, about.String()+" is told of the quota", func() bool {
+			told := strings.Join(s.events(t, about), "\n")
+			if strings.Contains(told, "backends came") {
+				t.Errorf("%s is told %s", about, told)
+			}
+			return strings.Contains(told, "BackendsRefused") && strings.Contains(told, "exceeded quota: none")
+		})
+	}
+	s.Kubectl(t, "delete", "resourcequota", "--namespace=quota-muxes", "none")
+	s.awaitCarried(t, mux, "80/TCP 8080: 192.0.2.1")
+	s.awaitCondition(t, web, "BackendsReady", "True HasBackends")
 }

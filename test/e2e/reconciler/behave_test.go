@@ -60,6 +60,7 @@ func TestBehaviour(t *testing.T) {
 		{"a DNS name that the API server refuses holds no ports up", cases.refusedNames},
 		{"ports that the API server refuses harm nobody else", cases.refusedPorts},
 		{"a channel that can't be told anything holds nobody up", cases.refusedStatus},
+		{"backends that a quota refuses are told, and come once it is lifted", cases.refusedByQuota},
 		{"slices written by hand are carried", cases.handWritten},
 		{"terminating pods are carried as such", cases.terminating},
 		{"a pod's readiness costs one write of a slice", cases.pods},
