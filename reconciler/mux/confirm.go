@@ -89,7 +89,8 @@ func (l *Line) takeLive(ctx context.Context, o *observed, changed *unsteady) {
 			o.leaveOut([]types.NamespacedName{key})
 			continue
 		}
-		channel.Backends = l.backing(ctx, &channel, o.world.Mux, o.service)
+		channel.Backends = o.memory.settleBacking(key, l.backing(ctx, &channel, o.world.Mux, o.service), o.world.Now)
+		channel.RefusedSlices = l.refusedSlices(key)
 		o.world.Channels[at], o.channels[key] = channel, live
 	}
 }

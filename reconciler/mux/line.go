@@ -150,7 +150,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if l.Print != nil && !p.Again.After(l.Now()) {
 		p.Again = time.Time{} // nothing was done, so the same would be decided again, and again
 	}
-	return after(l.Now(), again, p.Again, memory.nextTry(), l.services.Due()), nil
+	return after(l.Now(), again, p.Again, memory.nextTry(), memory.nextUncarried(l.Now()), l.services.Due()), nil
 }
 
 // LooksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched, but for

@@ -35,6 +35,8 @@ type memory struct {
 	spending spending
 	// contested is until when the mux is left as somebody keeps changing it.
 	contested time.Time
+	// uncarried is since when channels have ready backends and none on the mux.
+	uncarried map[types.NamespacedName]time.Time
 	// read are channels as they were read last.
 	read map[types.NamespacedName]reading
 
@@ -81,13 +83,14 @@ type reading struct {
 
 func newMemory(budget Budget) *memory {
 	return &memory{
-		spending: spending{Budget: budget, owed: map[string]time.Time{}},
-		inPlace:  map[types.NamespacedName]plan.Fingerprint{},
-		refused:  map[types.NamespacedName]refusal{},
-		stuck:    map[types.NamespacedName]setback{},
-		failing:  map[types.NamespacedName]setback{},
-		read:     map[types.NamespacedName]reading{},
-		backing:  map[types.NamespacedName]plan.Backing{},
+		spending:  spending{Budget: budget, owed: map[string]time.Time{}},
+		inPlace:   map[types.NamespacedName]plan.Fingerprint{},
+		refused:   map[types.NamespacedName]refusal{},
+		stuck:     map[types.NamespacedName]setback{},
+		failing:   map[types.NamespacedName]setback{},
+		read:      map[types.NamespacedName]reading{},
+		backing:   map[types.NamespacedName]plan.Backing{},
+		uncarried: map[types.NamespacedName]time.Time{},
 	}
 }
 
@@ -114,6 +117,7 @@ func (m *memory) keep(there func(types.NamespacedName) bool) {
 	drop(m.stuck, there)
 	drop(m.failing, there)
 	drop(m.read, there)
+	drop(m.uncarried, there)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	drop(m.backing, there)

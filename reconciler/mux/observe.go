@@ -159,6 +159,7 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 		}
 		if o.world.Mux != nil {
 			channel.Backends = o.memory.backs(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
+			channel.Backends = o.memory.settleBacking(channel.Key, channel.Backends, o.world.Now)
 			channel.RefusedSlices = l.refusedSlices(channel.Key)
 		}
 		o.channels[channel.Key] = svc

@@ -184,7 +184,7 @@ func series(t *testing.T, w world) {
 		}
 		return text
 	}
-	if got := of(); got != "endpoints 10;repeated_corrections_total 00;slice_writes_total 01;" {
+	if got := of(); got != "endpoints 10;refused_slices 00;repeated_corrections_total 00;slice_writes_total 01;" {
 		t.Errorf("its series are %s", got)
 	}
 	w.Kubectl(t, "delete", "service", "--namespace="+muxes, "series")

@@ -121,6 +121,12 @@ func (s cases) rename(t *testing.T) {
 	})
 	s.awaitServed(t, web, "plain:80->20000, tls:443->443")
 	s.awaitClaims(t, mux, "20000/TCP rename/web plain auto", "443/TCP rename/web tls static")
+	// The slice has the new name of one port only. The other one keeps its backends until the slice has that, too.
+	both := []string{"20000/TCP 8080: 10.0.0.1", "443/TCP 8443: 10.0.0.1"}
+	s.awaitCarried(t, mux, both...)
+	s.backends(t, web, "web-1", "plain:8080 tls:8443", "10.0.0.1")
+	s.awaitCarried(t, mux, both...)
+	s.backends(t, web, "web-1", "tls:8443", "10.0.0.1")
 	s.awaitCarried(t, mux, "443/TCP 8443: 10.0.0.1")
 	if got := [...]string{s.portName(t, mux, 20000), s.portName(t, mux, 443)}; got != [...]string{picked, fixed} {
 		t.Errorf("the ports are named %v on the mux, and were %s and %s", got, picked, fixed)
