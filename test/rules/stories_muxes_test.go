@@ -18,7 +18,7 @@ func storiesOfMuxes() map[string]story {
 		"a quota refuses a channel's slice, and is lifted": {
 			about: "SvcLbMuxBackendsRefused", length: 40 * time.Minute,
 			series: []string{refused + " 0x9 1x10 0x20"},
-			want:   []string{"12m critical SvcLbMuxBackendsRefused" + ofMux, "25m no more critical SvcLbMuxBackendsRefused" + ofMux},
+			want:   []string{"12m critical SvcLbMuxBackendsRefused" + ofMux, "26m no more critical SvcLbMuxBackendsRefused" + ofMux},
 		},
 		"a slice is refused once, and taken the next time": {
 			about: "SvcLbMuxBackendsRefused", length: 20 * time.Minute,
