@@ -37,7 +37,7 @@ func testOverTheOriginal(t *testing.T, w *world) {
 	}
 	w.endOriginal(t)
 	w.awaitHolder(t, "")
-	w.Apply(t, channel("first"))
+	w.attach(t, "first")
 	w.served(t, "first")
 	after, err := w.Client.AppsV1().Deployments(namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
 	if err != nil || before.UID != after.UID {
@@ -112,6 +112,6 @@ func testBackToTheOriginal(t *testing.T, w *world) {
 	w.awaitWaiting(t, 2)
 	w.endOriginal(t)
 	w.awaitHolder(t, leader)
-	w.Apply(t, channel("second"))
+	w.attach(t, "second")
 	w.served(t, "second")
 }

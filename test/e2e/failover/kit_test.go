@@ -129,6 +129,15 @@ func channel(name string) string {
 		ports: [{name: http, port: 80, targetPort: 8080}]}}`, name, shop, prefix, prefix)
 }
 
+// attach creates a channel. The webhook has a certificate only after a process leads, so the first tries may be refused.
+func (w *world) attach(t *testing.T, name string) {
+	t.Helper()
+	cluster.Eventually(t, name+" is taken", func(ctx context.Context) error {
+		_, err := w.TryKubectl(ctx, channel(name), "apply", "--filename=-")
+		return err
+	})
+}
+
 // served waits until a channel has an address and a number, and returns where it is reached.
 func (w *world) served(t *testing.T, name string) (address string) {
 	t.Helper()
