@@ -45,7 +45,7 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 		"an account without rights":        {"GET", "/api/config", w.token(t, "stranger"), http.StatusForbidden},
 		"an account that may look":         {"GET", "/api/config", w.token(t, "reader"), http.StatusOK},
 		"an account that may look, acts":   {"POST", "/api/test-tcp", w.token(t, "reader"), http.StatusForbidden},
-		"an account that may act, acts":    {"POST", "/api/test-tcp", w.token(t, "actor"), http.StatusBadRequest}, // with no address
+		"an account that may act, acts":    {"POST", "/api/test-tcp", w.token(t, "actor"), http.StatusBadRequest}, // by what it sent
 		"the reconciler's own token looks": {"GET", "/api/config", own, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 }
 
 func request(ctx context.Context, method, url, token string) (int, error) {
-	ask, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader("{}"))
+	ask, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader("no JSON"))
 	if err != nil {
 		return 0, err
 	}
