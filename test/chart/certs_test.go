@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -101,6 +102,25 @@ func TestTheCAOutlivesWhatItSigns(t *testing.T) {
 	}
 	if ca, leaf := get("svc-mux-webhook-ca", "duration"), get("svc-mux-webhook", "duration"); ca != "87600h" || leaf != "2160h" {
 		t.Errorf("the CA is good for %s, the certificate for %s", ca, leaf)
+	}
+	for name, want := range map[string]any{"svc-mux-webhook-ca": []any{"cert sign", "server auth"}, "svc-mux-webhook": []any{"digital signature", "server auth"}} {
+		if usages, _, _ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec", "usages"); !reflect.DeepEqual(usages, want) {
+			t.Errorf("%s is for %v, want %v", name, usages, want)
+		}
+	}
+	permitted := func(flags ...string) []string {
+		ca := foreign(t, render(t, flags...), "Certificate", "svc-mux-webhook-ca")
+		names, _, err := unstructured.NestedStringSlice(ca, "spec", "nameConstraints", "permitted", "dnsDomains")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	if names := permitted(); !slices.Equal(names, []string{"svc-mux-webhook.infra.svc", "svc-mux-webhook.infra.svc.cluster.local"}) {
+		t.Errorf("the CA may sign for %q", names)
+	}
+	if names := permitted("--set=certs.certManager.nameConstraints=false"); names != nil {
+		t.Errorf("without name constraints the CA may sign for %q", names)
 	}
 	if issuer := get("svc-mux-webhook", "issuerRef", "name"); issuer != "svc-mux-webhook-ca" {
 		t.Errorf("the certificate is of %s", issuer)

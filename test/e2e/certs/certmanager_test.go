@@ -17,6 +17,11 @@ func testCertManager(t *testing.T, w *world) {
 	r.reconcile(t, func(p *reconciler.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
+	t.Run("the CA signs for the webhook alone", func(t *testing.T) {
+		if err := r.constrained(t); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("the leaf changes under load", func(t *testing.T) {
 		begin := time.Now()
 		l := r.underLoad(t)
@@ -61,7 +66,7 @@ func (r *release) losesIssuer(t *testing.T) {
 	r.w.Kubectl(t, "-n", namespace, "delete", "issuer", r.webhook()+"-ca")
 	r.awaitFault(t, "IssuerMissing", before)
 	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", r.webhook(), "--type=json",
-		`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.example.com"}]`)
+		fmt.Sprintf(`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.%s.%s.svc"}]`, r.webhook(), namespace)) // which the CA may sign
 	r.awaitFault(t, "CertificateNotReady", before)
 	r.w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
 	r.awaitFault(t, "SecretMissing", before)

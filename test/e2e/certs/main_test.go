@@ -38,7 +38,7 @@ func TestCertificates(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]func(*testing.T, *world){
-		"cert-manager keeps it": testCertManager, "the reconciler keeps it": testSelfManaged, "its owner provides it": testProvided,
+		"cert-manager keeps it": testCertManager, "an older chart had cert-manager keep it": testOlderCertManager, "the reconciler keeps it": testSelfManaged, "its owner provides it": testProvided,
 		"cert-manager hands it over to the reconciler": testHandover,
 	} {
 		t.Run(name, func(t *testing.T) {
