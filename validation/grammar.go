@@ -117,18 +117,18 @@ func lowered(s string) string {
 // the first place where the text between two stars fits: a later place leaves less for the rest. So the cost grows with
 // the lengths, not with their product.
 func glob(pattern, text string) bool {
-	part, rest, star := strings.Cut(pattern, "*")
-	if !star {
+	last := strings.LastIndexByte(pattern, '*')
+	if last < 0 {
 		return pattern == text
 	}
-	text, ok := strings.CutPrefix(text, part)
-	for ok {
-		part, next, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(text, part)
-		}
-		_, text, ok = strings.Cut(text, part)
-		rest = next
+	text, ok := strings.CutSuffix(text, pattern[last+1:])
+	part, rest, more := strings.Cut(pattern[:last], "*")
+	if ok {
+		text, ok = strings.CutPrefix(text, part)
 	}
-	return false
+	for ok && more {
+		part, rest, more = strings.Cut(rest, "*")
+		_, text, ok = strings.Cut(text, part)
+	}
+	return ok
 }

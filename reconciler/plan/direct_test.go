@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func askingExternalDNS(t *testing.T, names string, ports ...int32) plan.Observed
 		Annotations: map[string]string{"external-dns.alpha.kubernetes.io/hostname": names}}}
 	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
 	for _, number := range ports {
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "p" + string(rune('a'+number%26)), Port: number, Protocol: corev1.ProtocolTCP})
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", number), Port: number, Protocol: corev1.ProtocolTCP})
 	}
 	return plan.ReadChannel(english(t), svc)
 }

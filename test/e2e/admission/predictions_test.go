@@ -227,9 +227,9 @@ func strictly(t *testing.T, w world, as string) {
 // was there before passes.
 func namesForExternalDNS(t *testing.T, w world) {
 	const hostname, newer = "external-dns.alpha.kubernetes.io/hostname", "external-dns.kubernetes.io/internal-hostname"
-	giveMux(t, w, "names", nil, port(team, "old", "http", 80), port(team, "plain", "http", 81))
+	giveMux(t, w, "names", nil, port(team, "old", "http", 80), port(team, "plain", "web", 81))
 	w.Apply(t, manifest(team, "old", "names", "http:80", hostname, "www.bank.example.com"))
-	w.Apply(t, manifest(team, "plain", "names", "http:81"))
+	w.Apply(t, manifest(team, "plain", "names", "web:81"))
 	w.Kubectl(t, "annotate", "service/names", "--namespace="+namespace, prefix+"/allowed-hostnames=*.{namespace}.example.com")
 	denied := func(ctx context.Context, file string) error {
 		out, err := w.TryKubectl(ctx, file, "apply", "-f", "-", dryRunFlag)
@@ -244,7 +244,7 @@ func namesForExternalDNS(t *testing.T, w world) {
 	for about, file := range map[string]string{
 		"a new channel is denied":             manifest(team, "new", "names", "http:8080", hostname, "www.bank.example.com"),
 		"a new channel is denied by any name": manifest(team, "new", "names", "http:8080", newer, "a."+team+".example.com,www.bank.example.com"),
-		"a channel that had no name is":       manifest(team, "plain", "names", "http:81", hostname, "www.bank.example.com"),
+		"a channel that had no name is":       manifest(team, "plain", "names", "web:81", hostname, "www.bank.example.com"),
 	} {
 		cluster.Eventually(t, about, func(ctx context.Context) error { return denied(ctx, file) })
 	}
