@@ -49,7 +49,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, answer)
 	h.metrics.answered(req.Operation, answer, time.Since(start))
 	if !answer.Response.Allowed {
-		h.logDenial(req, answer)
+		h.logDenial(req, answer, r.RemoteAddr)
 	}
 }
 
@@ -67,12 +67,13 @@ func (h *handler) write(w http.ResponseWriter, answer Answer) {
 }
 
 // logDenial is the one line of a request at the level info. An annotation may hold a secret, so values stay out.
-func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer) {
+// The user is who the sender says; from is the sender's address.
+func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, from string) {
 	h.log.Info("denied",
 		zap.String("operation", string(req.Operation)), zap.String("kind", answer.Kind),
 		zap.String("namespace", shorten(answer.Namespace, maxLogged)), zap.String("name", shorten(answer.Name, maxLogged)),
 		zap.String("user", shorten(req.UserInfo.Username, maxLogged)), zap.Strings("reasons", answer.Reasons),
-		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)))
+		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)), zap.String("from", from))
 }
 
 // maxLogged bounds what a caller can have logged; no name in Kubernetes is longer.

@@ -169,7 +169,7 @@ func TestOneLogLinePerDenialAndNoneElse(t *testing.T) {
 	delete(got, "time")
 	want := map[string]any{
 		"level": "info", "msg": "denied", "operation": "CREATE", "kind": "channel", "namespace": "team-a", "name": "web",
-		"user": "ada", "reasons": []any{"InvalidPortMapping"}, "dryRun": true, "uid": "0af3",
+		"user": "ada", "reasons": []any{"InvalidPortMapping"}, "dryRun": true, "uid": "0af3", "from": "192.0.2.1:1234",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

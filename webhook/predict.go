@@ -21,6 +21,9 @@ const (
 	patience = 500 * time.Millisecond
 	// maxTurns is how many predictions are made at once.
 	maxTurns = 2
+	// maxForeseen is how many ports a review's objects may have to be predicted. It bounds what a forged review costs: a
+	// prediction can't be stopped, and no budget counts its memory. Two objects with 10,000 ports each are below it.
+	maxForeseen = 25_000
 )
 
 // foresight tells what a change will come to, by the Services it knows. It is a help, not a guard: where it doesn't
@@ -71,6 +74,10 @@ func (f *foresight) of(req *admissionv1.AdmissionRequest, svc *corev1.Service) [
 		old, err := decode(req.OldObject)
 		if err != nil {
 			old = nil // a creation has none
+		}
+		if portsOf(old)+portsOf(svc) > maxForeseen {
+			f.metrics.skipped(skippedLarge)
+			return nil
 		}
 		return f.foresee(old, svc)
 	})
@@ -127,6 +134,13 @@ func (f *foresight) foresee(old, svc *corev1.Service) []plan.Prediction {
 		said = append(said, f.channel(old, svc, was)...)
 	}
 	return said
+}
+
+func portsOf(svc *corev1.Service) int {
+	if svc == nil {
+		return 0
+	}
+	return len(svc.Spec.Ports)
 }
 
 func (f *foresight) kind(svc *corev1.Service) validation.Kind {

@@ -1,12 +1,14 @@
 package webhook
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -61,6 +63,22 @@ func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	seer.patience = time.Minute
 	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); len(got.Warnings) != 1 {
 		t.Errorf("with time again it says %v", got.Warnings)
+	}
+}
+
+func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
+	for count, want := range map[int]int{maxForeseen: 1, maxForeseen + 1: 0} {
+		seer := newSeer(t) // without a mux, so that the channel is warned
+		svc := named("team-a", "web", 1)
+		for i := range count - 1 {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(i + 2), Protocol: "TCP"})
+		}
+		if got := seer.review(t, request(t, nil, svc)); !got.Allowed || len(got.Warnings) != want {
+			t.Errorf("%d ports: allowed %v, warned of %v", count, got.Allowed, got.Warnings)
+		}
+		if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedLarge)); got != float64(1-want) {
+			t.Errorf("%d ports: counted %v", count, got)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 const (
 	skippedUnready = "unready" // Services aren't known, or can't be read any more
 	skippedBusy    = "busy"    // it would have taken too long
+	skippedLarge   = "large"   // its objects have too many ports
 	skippedBroken  = "broken"  // a panic, which the log has
 )
 
@@ -33,8 +34,8 @@ func newForesightMetrics(registry prometheus.Registerer) foresightMetrics {
 		}, []string{"reason", "decision"}),
 		skips: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_predictions_skipped_total",
-			Help: "Reviews answered without predictions: Services aren't known (unready), it took too long (busy), or a panic " +
-				"(broken).",
+			Help: "Reviews answered without predictions: Services aren't known (unready), it took too long (busy), its " +
+				"objects have too many ports (large), or a panic (broken).",
 		}, []string{"why"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "svc_lb_mux_admission_prediction_duration_seconds",
