@@ -53,7 +53,7 @@ func newTerms(build func() (*term, error)) (*terms, error) {
 // work runs the current term until the context ends, and builds the next one.
 func (t *terms) work(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was told to end before it began
 	}
 	now := t.current.Load()
 	t.leads.Store(true)

@@ -34,7 +34,7 @@ func testDeadNode(t *testing.T, w *world) {
 	askers.Go(func() { asked.keepAsking(ctx, w, address, deleted) })
 	cluster.Eventually(t, deleted+" answers", func(context.Context) error { return asked.answered() })
 
-	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"ip", "link", "set", dead, "down"}}); err != nil {
+	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
 		t.Fatal(err)
 	}
 	died := time.Now()
@@ -46,12 +46,12 @@ func testDeadNode(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, requests, errors, stood := asked.since(died)
+	seen := asked.since(died)
 	t.Logf("the node died; after %s the standby had the lease (transition %d), after %s the last of %d requests went to a pod deleted "+
 		"meanwhile; %d requests failed; the machine stood still for %s", led.Round(time.Millisecond), *lease.Spec.LeaseTransitions,
-		last.Round(time.Millisecond), requests, errors, stood.Round(time.Millisecond))
-	if last > mostBehind+stood {
-		t.Errorf("requests went to the deleted pod for %s, on a machine that stood still for %s", last, stood)
+		seen.last.Round(time.Millisecond), seen.answers, seen.failed, seen.stood.Round(time.Millisecond))
+	if seen.last > mostBehind+seen.stood {
+		t.Errorf("requests went to the deleted pod for %s, on a machine that stood still for %s", seen.last, seen.stood)
 	}
 }
 
@@ -159,24 +159,30 @@ func (a *asked) onlyOthers() error {
 	return nil
 }
 
-// since is when the pod answered last after a time, how often, how many requests failed, and for how long this machine stood still.
-func (a *asked) since(from time.Time) (last time.Duration, answers, failed int, stood time.Duration) {
+// summary is what happened after a point in time.
+type summary struct {
+	last            time.Duration // until the pod's last answer
+	answers, failed int           // of the pod; of all requests
+	stood           time.Duration // for which this machine stood still
+}
+
+func (a *asked) since(from time.Time) (s summary) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, at := range a.by {
 		if at.After(from) {
-			last, answers = at.Sub(from), answers+1
+			s.last, s.answers = at.Sub(from), s.answers+1
 		}
 	}
 	for _, at := range a.failed {
 		if at.After(from) {
-			failed++
+			s.failed++
 		}
 	}
 	for _, g := range a.gaps {
 		if g.at.After(from) {
-			stood += g.long
+			s.stood += g.long
 		}
 	}
-	return last, answers, failed, stood
+	return s
 }
