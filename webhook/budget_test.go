@@ -117,8 +117,8 @@ func TestSenderThatHoldsLeastGetsMemoryFirst(t *testing.T) {
 		t.Errorf("the API server's request was refused: %v", fault)
 	}
 	select {
-	case <-first:
-		t.Error("the pod's request was first")
+	case fault := <-first:
+		t.Errorf("the pod's request was first: %v", fault)
 	default:
 	}
 	awaitWaiting(t, b, 1)

@@ -19,7 +19,7 @@ func testPredictions(t *testing.T, w world) {
 	}
 	as := serviceAccount(t, w)
 	t.Run("off, the API server isn't asked", func(t *testing.T) { predictionsOff(t, w, as) })
-	hook := runWebhook(t, w, "predicting", "--predict", "--kubeconfig="+as)
+	hook := runWebhook(t, w, "predicting", "--predict", "--predict-hide-holders=false", "--kubeconfig="+as)
 	t.Run("without rights admission goes on", func(t *testing.T) { withoutRights(t, w, hook) })
 	w.Apply(t, w.render(t, "webhook-roles.yaml"))
 	awaitPredictions(t, w)
@@ -192,7 +192,7 @@ func readsServicesOnly(t *testing.T, w world) {
 
 func strictly(t *testing.T, w world, as string) {
 	giveMux(t, w, "edge", nil, port("team-v", "api", "http", 8080))
-	hook := runWebhook(t, w, "strict", "--predict", "--predict-strict", "--predict-hide-holders", "--kubeconfig="+as)
+	hook := runWebhook(t, w, "strict", "--predict", "--predict-strict", "--kubeconfig="+as)
 	defer hook.stop(t)
 	awaitPredictions(t, w)
 	const want = `spec.ports: port "http" asks for 8080/TCP, which a channel of another namespace has: ask for another number ` +
