@@ -100,7 +100,7 @@ func (p *process) setup() error {
 		Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now,
-		Quiet: 50 * time.Millisecond, Longest: time.Second, Parallel: 3, Muxes: 2,
+		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
 	})
 	if err := line.Setup(p.ctx, m); err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/validation"
-
+	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/test/sim/api"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Sim is one history.
@@ -27,6 +27,7 @@ type Sim struct {
 	// Telling has the story kept.
 	Telling bool
 
+	budget    mux.Budget // of port changes; none bounds nothing
 	language  validation.Language
 	server    *api.Server
 	rng       *rand.Rand
@@ -67,21 +68,30 @@ func Run(seed uint64, steps []int, telling bool) Outcome {
 	if err != nil {
 		panic(err)
 	}
+	s := newSim(language, seed, steps, telling)
+	s.habits = newHabits(s.rng, seed)
+	broken := s.play()
+	s.killAll()
+	for _, reason := range bounded() {
+		s.points["told: "+reason] += s.told[reason]
+	}
+	return Outcome{Seed: seed, Steps: steps, Broken: broken, Story: s.story, Taken: s.taken, Points: s.points}
+}
+
+func newSim(language validation.Language, seed uint64, steps []int, telling bool) *Sim {
 	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}, told: map[string]int{}, buried: map[string]*process{}}
 	s.server = api.NewServer(time.Now)
 	s.promises = newPromises(s)
 	s.world = newWorld(s)
 	s.admission = &admission{Sim: s}
 	s.draw(-1)
-	s.habits = newHabits(s.rng, seed)
-	broken := s.play()
+	return s
+}
+
+func (s *Sim) killAll() {
 	for len(s.processes) > 0 {
 		s.kill(s.processes[0], nil)
 	}
-	for _, reason := range bounded() {
-		s.points["told: "+reason] += s.told[reason]
-	}
-	return Outcome{Seed: seed, Steps: steps, Broken: broken, Story: s.story, Taken: s.taken, Points: s.points}
 }
 
 // draw begins to draw from the number of a step.
