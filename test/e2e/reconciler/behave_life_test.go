@@ -334,3 +334,22 @@ func (s cases) shutOut(t *testing.T) {
 	s.awaitServed(t, b, ports)
 	s.awaitCondition(t, never, "Programmed", "True Programmed")
 }
+
+// syncedAgain: a sync deletes a mux with its channels and creates it again, first the mux and then the channels, youngest first.
+func (s cases) syncedAgain(t *testing.T) {
+	mux := s.mux(t, "synced")
+	first := s.channel(t, "synced", "first", mux)
+	s.awaitServed(t, first, "http:80->20000")
+	second := s.channel(t, "synced", "second", mux)
+	s.awaitServed(t, second, "http:80->20001")
+	s.delete(t, mux)
+	s.delete(t, first)
+	s.delete(t, second)
+
+	s.mux(t, "synced")
+	s.awaitClaims(t, mux, "20000/TCP synced/first http auto inGrace", "20001/TCP synced/second http auto inGrace")
+	thief := s.channel(t, "synced", "thief", mux, asks("http:20000"))
+	s.awaitRefused(t, thief, "MuxPortConflict")
+	s.awaitServed(t, s.channel(t, "synced", "second", mux), "http:80->20001")
+	s.awaitServed(t, s.channel(t, "synced", "first", mux), "http:80->20000")
+}

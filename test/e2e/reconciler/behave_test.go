@@ -24,6 +24,7 @@ func TestBehaviour(t *testing.T) {
 		{"a channel that asks for another number gets it", cases.moves},
 		{"a channel that is made anew under another class moves", cases.otherMux},
 		{"a mux that is deleted and made again has the ports it had", cases.muxReturns},
+		{"a mux that is synced again before its channels keeps their numbers", cases.syncedAgain},
 		{"a mux that stops being one keeps its ports and loses its channels", cases.noMuxAnyMore},
 		{"a mux that gains a selector freezes", cases.selectorGained},
 		{"a mux with an unnamed port waits for a name", cases.unnamedPort},
