@@ -23,8 +23,8 @@ func NewQueue(share int) func(string, workqueue.TypedRateLimiter[reconcile.Reque
 	}
 }
 
-// queue keeps requests back whose namespace has its share of workers. Such a request isn't done for the queue beneath, which
-// therefore remembers, and doesn't hand out, what is added for it meanwhile.
+// queue keeps requests back whose namespace has its share of workers. For the queue beneath, such a request is still worked
+// on. So that queue keeps what is added for the request meanwhile, and hands it out later.
 //
 //	beneath ──GetWithPriority──▶ room? ──▶ worker ──Done──▶ next of the namespace
 //	                               └ no ─▶ waiting                ▲

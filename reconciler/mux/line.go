@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
@@ -84,6 +85,7 @@ type Line struct {
 	fights   *fight.Fights[types.NamespacedName]
 	calm     *calm
 	woken    waker
+	turns    *fair.Turns
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory
@@ -103,6 +105,7 @@ func New(options Options) *Line {
 		services: fresh.Confirmed[*corev1.Service](patience, options.Now),
 		fights:   fight.New[types.NamespacedName](),
 		calm:     newCalm(options.Quiet, options.Longest),
+		turns:    fair.NewTurns(),
 		memories: map[types.NamespacedName]*memory{},
 		echoes:   map[types.NamespacedName]string{},
 		passes:   map[types.NamespacedName]passed{},
@@ -234,16 +237,22 @@ func (l *Line) carryOut(ctx context.Context, o *observed) (*plan.Plan, time.Time
 // decide makes the plan. Where a channel with claims isn't to be seen, it is looked for live, and decided again.
 func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
 	start := l.Now()
-	p := plan.Mux(o.world)
+	p := l.plan(o)
 	if len(p.Confirm) > 0 {
 		l.lookFor(ctx, o, p.Confirm)
-		p = plan.Mux(o.world)
+		p = l.plan(o)
 	}
 	o.took = l.Now().Sub(start)
 	if !o.trial(p) {
 		l.Metrics.Decided(p, o.took)
 	}
 	return p
+}
+
+// plan decides in a turn of the mux's namespace.
+func (l *Line) plan(o *observed) *plan.Plan {
+	defer l.turns.Take(o.world.Key.Namespace)()
+	return plan.Mux(o.world)
 }
 
 // tidy takes from a pass what the next ones should know, and forgets what is gone.

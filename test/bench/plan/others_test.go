@@ -25,15 +25,21 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // between namespaces, and with four that aren't.
 func BenchmarkOthers(b *testing.B) {
 	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000), atRest(b, world(b, 10))
+	quick.Key.Namespace = "quick"
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]
-	alike := waits(b, priorityqueue.New("plain", func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter() }), 4, slow, quick)
-	shared := waits(b, fair.NewQueue(4)("fair", limiter()), 64, slow, quick)
+	alike := waits(b, priorityqueue.New("plain", func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter() }), 4, plan.Mux, slow, quick)
+	turns := fair.NewTurns()
+	inTurn := func(w plan.World) *plan.Plan {
+		defer turns.Take(w.Key.Namespace)()
+		return plan.Mux(w)
+	}
+	shared := waits(b, fair.NewQueue(4)("fair", limiter()), 64, inTurn, slow, quick)
 	fmt.Printf("plan/another-namespace-waits: the longest of 20 is %s, and %s where workers aren't shared\n", shared, alike)
 	figure.AtMost(os.Stdout, "plan/another-namespace-waits", float64(shared.Microseconds())/1e3, "ms", 100)
 }
 
 // waits returns the longest of 20 waits.
-func waits(b *testing.B, q queue, workers int, slow, quick plan.World) time.Duration {
+func waits(b *testing.B, q queue, workers int, decide func(plan.World) *plan.Plan, slow, quick plan.World) time.Duration {
 	b.Helper()
 	var all sync.WaitGroup
 	decided := make(chan struct{})
@@ -45,10 +51,10 @@ func waits(b *testing.B, q queue, workers int, slow, quick plan.World) time.Dura
 					return
 				}
 				if next.Namespace == "slow" {
-					plan.Mux(slow)
+					decide(slow)
 					q.Add(next)
 				} else {
-					plan.Mux(quick)
+					decide(quick)
 					decided <- struct{}{}
 				}
 				q.Done(next)

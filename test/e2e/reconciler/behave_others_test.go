@@ -77,6 +77,21 @@ func (s cases) hostnameTaken(t *testing.T) {
 	s.awaitAnnotation(t, mux, dnsNames, "mine.taken-a.example.org,www.example.com")
 }
 
+// directNames: external-dns reads names from a channel itself. A new channel with a name that isn't allowed gets no address to
+// publish it for. A channel that had the name before keeps its address and is told.
+func (s cases) directNames(t *testing.T) {
+	mux := s.mux(t, "direct")
+	old := s.channel(t, "direct", "old", mux, annotated(dnsNames, "www.bank.example.com"))
+	s.awaitServed(t, old, "http:80->20000")
+	s.annotate(t, mux, prefix+"/allowed-hostnames", "*.{namespace}.example.com")
+	s.awaitShown(t, old, "http:80->20000", "True HostnameNotAllowed")
+	s.awaitTold(t, old, "Warning HostnameNotAllowed ", "www.bank.example.com")
+	bank := s.channel(t, "direct", "bank", mux, annotated(dnsNames, "www.bank.example.com"))
+	s.awaitRefused(t, bank, "HostnameNotAllowed")
+	s.annotate(t, bank, dnsNames, "www.direct.example.com")
+	s.awaitServed(t, bank, "http:80->20001")
+}
+
 // hugeAnnotations: an owner whose own annotations leave no room gets ports without our notes, and the notes later.
 func (s cases) hugeAnnotations(t *testing.T) {
 	mux := s.mux(t, "huge")

@@ -69,6 +69,7 @@ func TestBehaviour(t *testing.T) {
 		{"mirrored Endpoints are carried", cases.mirrored},
 		{"DNS names are gathered on the mux", cases.hostnames},
 		{"a DNS name stays with the namespace that had it first", cases.hostnameTaken},
+		{"a new channel gives external-dns no name that the mux doesn't allow", cases.directNames},
 		{"the placeholder stays where it is declared", cases.declared},
 		{"what somebody changes is put right", cases.drift},
 		{"a quarrel slows down and is told once", cases.quarrel},
