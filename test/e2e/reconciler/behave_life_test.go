@@ -348,7 +348,7 @@ func (s cases) syncedAgain(t *testing.T) {
 
 	s.mux(t, "synced")
 	s.awaitClaims(t, mux, "20000/TCP synced/first http auto inGrace", "20001/TCP synced/second http auto inGrace")
-	thief := s.channel(t, "synced", "thief", mux, asks("http:20000"))
+	thief := s.channel(t, "synced", "thief", mux, port("https", 20000, "TCP"))
 	s.awaitRefused(t, thief, "MuxPortConflict")
 	s.awaitServed(t, s.channel(t, "synced", "second", mux), "http:80->20001")
 	s.awaitServed(t, s.channel(t, "synced", "first", mux), "http:80->20000")
