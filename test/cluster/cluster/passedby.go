@@ -52,8 +52,8 @@ func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy
 	for _, family := range [...]struct{ name, kind, header, pool string }{
 		{"v4", "ipv4_addr", "ip", poolIPv4}, {"v6", "ipv6_addr", "ip6", poolIPv6},
 	} {
-		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic, timeout; timeout 1h; size 65535; }\n",
-			p.table, family.name, family.kind)
+		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic, timeout; timeout %ds; size 65535; }\n",
+			p.table, family.name, family.kind, kept)
 		fmt.Fprintf(&script, "add rule inet %s forward %s daddr %s tcp dport { %s } ct state new "+
 			"add @%s { %[2]s saddr . tcp sport . tcp dport }\n",
 			p.table, family.header, family.pool, strings.Join(ports, ", "), family.name)
@@ -78,17 +78,20 @@ func (p *PassedBy) Take(ctx context.Context) (Allowances, error) {
 		for _, element := range elements {
 			if key := string(element.Val); !p.seen[key] {
 				p.seen[key] = true
-				passed = append(passed, now.Add(-time.Duration(element.Timeout-element.Expires)*time.Second))
+				passed = append(passed, now.Add(-time.Duration(kept-element.Expires)*time.Second))
 			}
 		}
 	}
 	return passed, nil
 }
 
-// setElement is a connection in nft's set. Timeout less Expires is its age in seconds.
+// kept is for how many seconds a connection stays in nft's set. What is missing from that is its age.
+const kept = 3600
+
+// setElement is a connection in nft's set. Expires counts the seconds down from kept.
 type setElement struct {
-	Val              json.RawMessage
-	Timeout, Expires int
+	Val     json.RawMessage
+	Expires int
 }
 
 func parseElements(said string) ([]setElement, error) {
@@ -103,8 +106,8 @@ func parseElements(said string) ([]setElement, error) {
 	var elements []setElement
 	for _, object := range list.Nftables {
 		for _, element := range object.Set.Elem {
-			if element.Elem.Timeout == 0 {
-				return nil, fmt.Errorf("nft says %q: an element has no timeout", said)
+			if element.Elem.Expires == 0 {
+				return nil, fmt.Errorf("nft says %q: an element doesn't expire", said)
 			}
 			elements = append(elements, element.Elem)
 		}
