@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"nowake.ai/svc-lb-mux/reconciler"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
@@ -151,8 +150,7 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.once(t, drained, func(p *reconciler.Process) {
-			p.Config = rest.CopyConfig(s.Config) // the reconciler itself may not list pods
-			p.Config.Impersonate = rest.ImpersonationConfig{}
+			p.Config = s.unrestrained() // the reconciler itself may not list pods
 			p.Options.LeaseName, p.Options.LeaseDuration = lease, time.Hour
 			if !tc.free {
 				p.Options.Patience = 2 * time.Second

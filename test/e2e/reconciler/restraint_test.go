@@ -38,6 +38,13 @@ func (w *world) impersonating(account string) *rest.Config {
 	return config
 }
 
+// unrestrained is nobody of the chart's: it may do anything, and no policy speaks of it.
+func (w *world) unrestrained() *rest.Config {
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate = rest.ImpersonationConfig{}
+	return config
+}
+
 // render returns the chart's templates as Helm fills them in.
 func (w *world) render(t *testing.T, release string, set []string, templates ...string) string {
 	t.Helper()

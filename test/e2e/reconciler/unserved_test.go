@@ -37,7 +37,9 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.run = s.again(t, narrow("svc-mux,infra"))
 	s.awaitTold(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone")
 
-	other := s.again(t, narrow("edge"), func(p *reconciler.Process) { p.Options.LeaseName = "the-other" })
+	other := s.again(t, narrow("edge"), func(p *reconciler.Process) { // another release's
+		p.Config, p.Options.LeaseName = s.unrestrained(), "the-other"
+	})
 	s.awaitServed(t, theirs, "http:80->20000")
 	late := s.channel(t, "app", "late", edge)
 	s.awaitServed(t, late, "http:80->20001")
