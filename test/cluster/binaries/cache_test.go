@@ -171,7 +171,7 @@ func TestErrorsTellTheWayOut(t *testing.T) {
 	t.Run("a version that isn't known", func(t *testing.T) {
 		t.Setenv("K8S_VERSION", "1.2.3")
 		_, err := KubernetesVersion()
-		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) || !strings.Contains(err.Error(), "1.33.13, 1.34.4, 1.35.4, 1.36.3") {
+		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) || !strings.Contains(err.Error(), "1.33.13, 1.34.4, 1.35.4, 1.36.3, 1.37.2") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 )
 
 // DefaultKubernetes is the version that is built unless K8S_VERSION names another.
-const DefaultKubernetes = "1.36.3"
+const DefaultKubernetes = "1.37.2"
 
 // kubernetesModfiles is every Kubernetes version that can be chosen, and the modfile that pins it. A version is
 // added by adding its modfile and its line.
@@ -15,6 +15,7 @@ var kubernetesModfiles = []struct{ version, modfile string }{
 	{"1.33.13", "v1.33.mod"},
 	{"1.34.4", "v1.34.mod"},
 	{"1.35.4", "v1.35.mod"},
+	{"1.36.3", "v1.36.mod"},
 	{DefaultKubernetes, "go.mod"},
 }
 
