@@ -194,10 +194,15 @@ func (w *world) provider() string {
 	if w.service(key) == nil || w.service(key).Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return ""
 	}
-	ingress := slices.Clone(pick(w.Sim, nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}, []corev1.LoadBalancerIngress{{IP: "203.0.113.20"}},
-		[]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}))
+	ingress := pick(w.Sim, nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}},
+		[]corev1.LoadBalancerIngress{{IP: "203.0.113.20", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP), Ports: []corev1.PortStatus{{Port: 101, Protocol: corev1.ProtocolTCP}}}},
+		[]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "203.0.113.30"}})
 	w.address(key, ingress)
-	return fmt.Sprintf("mux %s has the address %v", key, ingress)
+	text := ""
+	for i := range ingress {
+		text += " " + ingress[i].IP + ingress[i].Hostname
+	}
+	return fmt.Sprintf("mux %s has the address%s", key, text)
 }
 
 // gitops puts a mux back to what is declared.

@@ -1,0 +1,126 @@
+// Package contract checks a cluster at rest against the contract: which ports, addresses, statuses and slices must exist.
+//
+// It derives them from the objects alone, with rules of its own. It imports nothing of the reconciler: a fault there can't
+// excuse itself here. A test checks the imports. Annotations are read with package validation, the language of users.
+package contract
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// World is a cluster in which every request is answered and every change is delivered.
+type World struct {
+	Language   validation.Language
+	Services   map[types.NamespacedName]*corev1.Service
+	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
+	Slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
+	// Now is the time by the reconciler's clock.
+	Now time.Time
+	// Unexplained is true for a port named by us whose claim people destroyed. The contract keeps such a port.
+	Unexplained func(mux types.NamespacedName, port *corev1.ServicePort) bool
+}
+
+// mux is a mux that the reconciler serves, with its ledger and its channels.
+type mux struct {
+	validation.Mux
+	*World
+	service  *corev1.Service
+	ledger   ledger
+	channels map[types.NamespacedName]*channel
+}
+
+// channel is a Service that names a mux.
+type channel struct {
+	validation.Channel
+	service *corev1.Service
+	valid   bool
+	claims  []claim // in force
+}
+
+// AtRest returns the first difference between the cluster and the contract; empty if there is none.
+func (w *World) AtRest() string {
+	served := map[types.NamespacedName]*mux{}
+	for _, key := range keysOf(w.Services) {
+		svc := w.Services[key]
+		if !w.isMux(svc) {
+			continue
+		}
+		m, wrong := w.read(key, svc)
+		if wrong == "" {
+			wrong = m.check()
+		}
+		if wrong != "" {
+			return fmt.Sprintf("%s (mux %s)", wrong, key)
+		}
+		served[key] = m
+	}
+	for _, key := range keysOf(w.Services) {
+		if wrong := w.checkService(key, served); wrong != "" {
+			return fmt.Sprintf("%s (%s)", wrong, key)
+		}
+	}
+	return w.checkSlices(served)
+}
+
+func (m *mux) check() string {
+	return cmp.Or(m.checkLedger(), m.checkPorts(), m.checkRequests())
+}
+
+// isMux is true for a load balancer with the mux annotation that isn't about to be deleted.
+func (w *World) isMux(svc *corev1.Service) bool {
+	kind := w.Language.Classify(svc)
+	return kind.Mux() && !kind.Channel() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.DeletionTimestamp == nil
+}
+
+// muxOf returns the mux that a Service names; false if the Service isn't a channel.
+func (w *World) muxOf(svc *corev1.Service) (types.NamespacedName, bool) {
+	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !w.Language.Classify(svc).Channel() {
+		return types.NamespacedName{}, false
+	}
+	return w.Language.ParseClass(*svc.Spec.LoadBalancerClass)
+}
+
+func (w *World) read(key types.NamespacedName, svc *corev1.Service) (*mux, string) {
+	parsed, found := w.Language.ParseMux(svc)
+	if len(found.Problems) > 0 {
+		return nil, "the mux has problems: " + found.Problems[0].Message
+	}
+	m := &mux{Mux: parsed, World: w, service: svc, channels: map[types.NamespacedName]*channel{}}
+	cm := w.ConfigMaps[types.NamespacedName{Namespace: key.Namespace, Name: parsed.Ledger}]
+	var err error
+	if m.ledger, err = readLedger(cm); err != nil {
+		return nil, fmt.Sprintf("ledger %s: %v", parsed.Ledger, err)
+	}
+	for _, other := range keysOf(w.Services) {
+		if named, is := w.muxOf(w.Services[other]); is && named == key {
+			parsed, found := w.Language.ParseChannel(w.Services[other])
+			m.channels[other] = &channel{Channel: parsed, service: w.Services[other], valid: len(found.Problems) == 0}
+		}
+	}
+	for _, claim := range m.ledger.claims {
+		if c := m.channels[claim.channel]; c != nil && claim.state == held {
+			c.claims = append(c.claims, claim)
+		}
+	}
+	return m, ""
+}
+
+// publishes is true if the claim's port belongs on the mux.
+func (m *mux) publishes(c *claim) bool {
+	owner := m.channels[c.channel]
+	return c.state == held && owner != nil && !owner.Disabled
+}
+
+func keysOf[V any](of map[types.NamespacedName]V) []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(of), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+}

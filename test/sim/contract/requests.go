@@ -1,0 +1,149 @@
+package contract
+
+import (
+	"fmt"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// checkRequests wants every channel to have all that it asks for, or a reason why it can't.
+func (m *mux) checkRequests() string {
+	for _, key := range keysOf(m.channels) {
+		c := m.channels[key]
+		if c.Deleting {
+			continue
+		}
+		lacks := m.lacking(c)
+		if len(lacks) > 0 && m.whyNot(c, lacks) == "" {
+			return fmt.Sprintf("requests: %s lacks %s, and nothing is in the way", key, lacks[0].Name)
+		}
+	}
+	return ""
+}
+
+// lacking returns the ports of a channel that don't have the number asked for.
+func (m *mux) lacking(c *channel) []*validation.ChannelPort {
+	var lacks []*validation.ChannelPort
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if has := c.claimOf(port); has == nil || !m.satisfies(has, port) {
+			lacks = append(lacks, port)
+		}
+	}
+	return lacks
+}
+
+// satisfies is true if the claim is what the port asks for. A picked number stays when the range moves.
+func (m *mux) satisfies(c *claim, port *validation.ChannelPort) bool {
+	if port.Request.Kind == validation.Auto {
+		return c.auto || m.Auto.Contains(c.slot.number)
+	}
+	return c.slot.number == port.Request.Number
+}
+
+// whyNot says why a channel can't get the ports that it lacks; empty if nothing is in the way.
+func (m *mux) whyNot(c *channel, lacks []*validation.ChannelPort) string {
+	switch {
+	case !c.valid:
+		return "its Service has problems"
+	case !m.Namespaces.Allows(c.Key.Namespace):
+		return "its namespace isn't allowed"
+	case c.Disabled && len(c.claims) == 0:
+		return "it is disabled"
+	}
+	adds := 0
+	for _, port := range lacks {
+		if c.claimOf(port) == nil {
+			adds++
+		}
+		if !m.Protocols.Allowed.Has(port.Protocol) {
+			return "its protocol isn't allowed"
+		}
+	}
+	all, own := m.used(c.Key.Namespace)
+	switch {
+	case adds > 0 && all+adds > m.Cap.Ports:
+		return "the mux is full"
+	case adds > 0 && m.CapPerNamespace > 0 && own+adds > m.CapPerNamespace:
+		return "its namespace has all that it may have"
+	}
+	return m.noNumbers(c, lacks)
+}
+
+// used counts the ports that the caps count: claims in force, and ports that aren't ours.
+func (m *mux) used(namespace string) (all, own int) {
+	claimed := map[slot]bool{}
+	for i := range m.ledger.claims {
+		if c := &m.ledger.claims[i]; c.state == held {
+			claimed[c.slot] = true
+			all++
+			if c.channel.Namespace == namespace {
+				own++
+			}
+		}
+	}
+	for i := range m.Ports {
+		if !claimed[slotOf(&m.Ports[i])] && m.blocks(i) {
+			all++
+		}
+	}
+	return all, own
+}
+
+// blocks is false for the placeholder that goes as soon as another port comes.
+func (m *mux) blocks(i int) bool {
+	return !isPlaceholder(&m.Ports[i]) || m.Placeholder == validation.PlaceholderKeep
+}
+
+// noNumbers says which number is taken, or that too few are free to pick from.
+func (m *mux) noNumbers(c *channel, lacks []*validation.ChannelPort) string {
+	taken := m.taken(c, lacks)
+	for _, port := range lacks {
+		if port.Request.Kind == validation.Auto {
+			continue
+		}
+		at := slot{port.Request.Number, port.Protocol}
+		if taken[at] || !m.Explicit.Contains(at.number) {
+			return fmt.Sprintf("%s is taken, or not to be asked for", at)
+		}
+		taken[at] = true
+	}
+	for _, port := range lacks {
+		if port.Request.Kind == validation.Auto && !m.pick(taken, port) {
+			return "no number is left in the range"
+		}
+	}
+	return ""
+}
+
+func (m *mux) pick(taken map[slot]bool, port *validation.ChannelPort) bool {
+	for number := range m.Auto.All() {
+		if at := (slot{number, port.Protocol}); !taken[at] {
+			taken[at] = true
+			return true
+		}
+	}
+	return false
+}
+
+// taken returns the numbers that a channel can't get: those on the mux or in the ledger, but for what the channel gives
+// up for the ports that it lacks, and what is in grace for itself.
+func (m *mux) taken(c *channel, lacks []*validation.ChannelPort) map[slot]bool {
+	taken, mine := map[slot]bool{}, map[slot]bool{}
+	for _, port := range lacks {
+		if has := c.claimOf(port); has != nil {
+			mine[has.slot] = true
+		}
+	}
+	for i := range m.ledger.claims {
+		of := &m.ledger.claims[i]
+		mine[of.slot] = mine[of.slot] || of.channel == c.Key && of.state == inGrace
+		taken[of.slot] = !mine[of.slot]
+	}
+	for i := range m.Ports {
+		if at := slotOf(&m.Ports[i]); m.blocks(i) && !mine[at] {
+			taken[at] = true
+		}
+	}
+	return taken
+}

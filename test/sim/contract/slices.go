@@ -1,0 +1,154 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// carrying is what one source slice must have on a mux.
+type carrying struct {
+	mux, channel types.NamespacedName
+	source       string
+}
+
+// checkSlices compares the slices that data planes follow for a mux with the sources of its channels.
+func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
+	found := map[carrying]types.NamespacedName{}
+	for _, key := range keysOf(w.Slices) {
+		slice := w.Slices[key]
+		of := types.NamespacedName{Namespace: key.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+		m := served[of]
+		if svc := w.Services[of]; m == nil && (svc == nil || !w.Language.Classify(svc).Mux()) {
+			continue // a channel's own
+		}
+		at, wrong := w.checkSlice(m, of, slice)
+		if wrong != "" {
+			return fmt.Sprintf("slices: %s %s", key, wrong)
+		}
+		if twice, is := found[at]; is {
+			return fmt.Sprintf("slices: %s and %s carry the same source", key, twice)
+		}
+		found[at] = key
+	}
+	for _, key := range keysOf(served) {
+		for _, name := range keysOf(served[key].channels) {
+			c := served[key].channels[name]
+			for _, source := range w.sources(name) {
+				_, is := found[carrying{key, name, source.Name}]
+				if !is && len(served[key].carried(c, source)) > 0 {
+					return fmt.Sprintf("slices: nothing on %s carries %s of %s", key, source.Name, name)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// checkSlice compares one slice on a mux with its source.
+func (w *World) checkSlice(m *mux, of types.NamespacedName, slice *discoveryv1.EndpointSlice) (carrying, string) {
+	keys := w.Language.Keys()
+	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace], Name: slice.Labels[keys.ChannelName]}
+	at := carrying{of, name, slice.Labels[keys.Source]}
+	source := w.Slices[types.NamespacedName{Namespace: name.Namespace, Name: at.source}]
+	switch {
+	case m == nil:
+		return at, "is there, and the mux isn't served"
+	case m.channels[name] == nil:
+		return at, fmt.Sprintf("carries %s, which isn't a channel of the mux", name)
+	case source == nil || source.Labels[discoveryv1.LabelServiceName] != name.Name:
+		return at, fmt.Sprintf("carries %q, which isn't a slice of %s", at.source, name)
+	case len(slice.OwnerReferences) != 1 || slice.OwnerReferences[0].UID != m.UID:
+		return at, "isn't owned by the mux"
+	case source.AddressType != slice.AddressType || !equality.Semantic.DeepEqual(source.Endpoints, slice.Endpoints):
+		return at, fmt.Sprintf("has other endpoints than %s", at.source)
+	}
+	ports := map[string]slot{}
+	for _, port := range slice.Ports {
+		ports[*port.Name] = slot{*port.Port, *port.Protocol}
+	}
+	want := m.carried(m.channels[name], source)
+	maps.Copy(want, m.kept(m.channels[name], source, ports))
+	if len(want) == 0 || !maps.Equal(ports, want) {
+		return at, fmt.Sprintf("has ports %v, and must have %v", ports, want)
+	}
+	return at, ""
+}
+
+// sources returns the channel's own slices.
+func (w *World) sources(channel types.NamespacedName) []*discoveryv1.EndpointSlice {
+	var list []*discoveryv1.EndpointSlice
+	for _, key := range keysOf(w.Slices) {
+		if key.Namespace == channel.Namespace && w.Slices[key].Labels[discoveryv1.LabelServiceName] == channel.Name {
+			list = append(list, w.Slices[key])
+		}
+	}
+	return list
+}
+
+// carried returns the source's ports that have a claim on the mux, under the names that they have there.
+func (m *mux) carried(c *channel, source *discoveryv1.EndpointSlice) map[string]slot {
+	ports := map[string]slot{}
+	for i := range c.claims {
+		claim := &c.claims[i]
+		for _, port := range source.Ports {
+			if m.publishes(claim) && *port.Name == claim.port && *port.Protocol == claim.slot.protocol {
+				ports[claim.name] = slot{*port.Port, *port.Protocol}
+			}
+		}
+	}
+	return ports
+}
+
+// kept returns the ports of our slice that a rename leaves: no source has the claim's new name yet, and this source still
+// has the backends' number under a name without a claim.
+func (m *mux) kept(c *channel, source *discoveryv1.EndpointSlice, ours map[string]slot) map[string]slot {
+	kept := map[string]slot{}
+	for i := range c.claims {
+		claim := &c.claims[i]
+		number, is := ours[claim.name]
+		if !is || !m.publishes(claim) || m.isListed(c, claim) {
+			continue
+		}
+		if slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool {
+			return slot{*port.Port, *port.Protocol} == number && number.protocol == claim.slot.protocol && !c.hasClaim(port)
+		}) {
+			kept[claim.name] = number
+		}
+	}
+	return kept
+}
+
+// isListed is true if any source of the channel has the claim's port by name.
+func (m *mux) isListed(c *channel, of *claim) bool {
+	for _, source := range m.sources(c.Key) {
+		if len(m.carried(&channel{claims: []claim{*of}}, source)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hasClaim is true if the source's port has a claim under its own name.
+func (c *channel) hasClaim(port discoveryv1.EndpointPort) bool {
+	return slices.ContainsFunc(c.claims, func(of claim) bool { return of.port == *port.Name && of.slot.protocol == *port.Protocol })
+}
+
+// hasReady is true if a slice on the mux carries a ready endpoint of the channel.
+func (w *World) hasReady(mux, channel types.NamespacedName) bool {
+	keys := w.Language.Keys()
+	for _, slice := range w.Slices {
+		ours := slice.Labels[discoveryv1.LabelServiceName] == mux.Name && slice.Namespace == mux.Namespace &&
+			slice.Labels[keys.ChannelNamespace] == channel.Namespace && slice.Labels[keys.ChannelName] == channel.Name
+		if ours && slices.ContainsFunc(slice.Endpoints, isReady) {
+			return true
+		}
+	}
+	return false
+}
+
+func isReady(e discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }

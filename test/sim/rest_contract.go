@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"fmt"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/sim/api"
+	"nowake.ai/svc-lb-mux/test/sim/contract"
+)
+
+// atRest holds the cluster to the contract, then has a new process lead: it must write nothing.
+func (s *Sim) atRest() string {
+	world := contract.World{
+		Language: s.language, Now: s.processes[0].now(), Unexplained: s.unexplained,
+		Services: objects[*corev1.Service](s, api.Services), ConfigMaps: objects[*corev1.ConfigMap](s, api.ConfigMaps),
+		Slices: objects[*discoveryv1.EndpointSlice](s, api.EndpointSlices),
+	}
+	if wrong := world.AtRest(); wrong != "" {
+		return "at rest, " + wrong
+	}
+	return s.restart()
+}
+
+// objects returns copies of all objects of a kind.
+func objects[T interface {
+	comparable
+	DeepCopy() T
+}](s *Sim, kind api.Kind) map[types.NamespacedName]T {
+	all := map[types.NamespacedName]T{}
+	for _, key := range s.server.Keys(kind) {
+		all[key] = any(s.server.Peek(kind, key)).(T).DeepCopy()
+	}
+	return all
+}
+
+// unexplained is true for a port that has no claim because others destroyed the ledger or changed the mux.
+func (s *Sim) unexplained(mux types.NamespacedName, port *corev1.ServicePort) bool {
+	return s.promises.nobodys(place{mux, plan.Slot{Number: port.Port, Protocol: port.Protocol}, port.Name})
+}
+
+// watched is how long a new leader is watched.
+const watched = 5 * time.Minute
+
+// restart has a new process decide about everything: at rest it writes nothing.
+func (s *Sim) restart() string {
+	skew := s.processes[0].skew
+	s.killAll()
+	p := s.newProcess(0)
+	p.skew = skew
+	p.lead()
+	synctest.Wait()
+	for began := time.Now(); ; {
+		if choices := s.forward(); len(choices) > 0 {
+			s.happen(-1, choices[0].do)
+		} else if next := s.nextDue(); !next.IsZero() && next.Sub(began) < watched {
+			time.Sleep(time.Until(next))
+		} else {
+			return ""
+		}
+		for _, change := range s.server.Changes(s.checked) {
+			if change.By != "" {
+				return fmt.Sprintf("at rest, quiet: a new leader writes %s %s", change.Kind, change.Key)
+			}
+		}
+		if broken := s.check(); broken != "" {
+			return broken
+		}
+	}
+}
