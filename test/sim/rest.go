@@ -27,6 +27,11 @@ const (
 func (s *Sim) settle() string {
 	s.habits = habits{slow: s.habits.slow}
 	s.happen(-1, s.world.mend)
+	return s.calm()
+}
+
+// calm has one process lead, and waits until nothing is written any more.
+func (s *Sim) calm() string {
 	s.happen(-1, s.oneLeads)
 	began, written, refused, enough := time.Now(), 0, s.refused, most
 	if s.policies.stand() {

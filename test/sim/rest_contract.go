@@ -14,17 +14,21 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/contract"
 )
 
-// atRest holds the cluster to the contract, then has a new process lead: it must write nothing.
+// atRest compares the cluster with the contract, then has a new process lead: it must write nothing.
 func (s *Sim) atRest() string {
-	world := contract.World{
+	if wrong := s.observed().AtRest(); wrong != "" {
+		return "at rest, " + wrong
+	}
+	return s.restart()
+}
+
+// observed is the cluster as it is now.
+func (s *Sim) observed() *contract.World {
+	return &contract.World{
 		Language: s.language, Now: s.processes[0].now(), Unexplained: s.unexplained,
 		Services: objects[*corev1.Service](s, api.Services), ConfigMaps: objects[*corev1.ConfigMap](s, api.ConfigMaps),
 		Slices: objects[*discoveryv1.EndpointSlice](s, api.EndpointSlices),
 	}
-	if wrong := world.AtRest(); wrong != "" {
-		return "at rest, " + wrong
-	}
-	return s.restart()
 }
 
 // objects returns copies of all objects of a kind.
@@ -72,4 +76,40 @@ func (s *Sim) restart() string {
 			return broken
 		}
 	}
+}
+
+// freezes is true for one history in four.
+func (s *Sim) freezes() bool { return s.Seed%4 == 1 }
+
+// freeze pauses every mux and lets people, pods and the provider go on. Numbers must stay, addresses and backends must flow.
+func (s *Sim) freeze() string {
+	s.draw(-3)
+	for _, key := range muxes() {
+		if svc := s.world.service(key); svc != nil {
+			annotate(svc, s.language.Keys().Disabled, "true")
+			s.happen(-1, func() string { return fmt.Sprintf("mux %s is paused%s", key, s.world.put(svc, false)) })
+		}
+	}
+	if broken := s.calm(); broken != "" {
+		return broken
+	}
+	before := s.observed()
+	for range 12 {
+		s.happen(-1, pick(s, s.world.people, s.world.backends, s.world.backends, s.world.provider))
+		for range s.rng.IntN(20) {
+			if choices := s.forward(); len(choices) > 0 {
+				s.happen(-1, choices[s.rng.IntN(len(choices))].do)
+			}
+		}
+		if broken := s.check(); broken != "" {
+			return broken
+		}
+	}
+	if broken := s.calm(); broken != "" {
+		return broken
+	}
+	if wrong := s.observed().Frozen(before); wrong != "" {
+		return "at rest, " + wrong
+	}
+	return ""
 }

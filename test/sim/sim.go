@@ -135,7 +135,10 @@ func (s *Sim) play() string {
 			return broken
 		}
 	}
-	return s.atRest()
+	if broken := s.atRest(); broken != "" || !s.freezes() {
+		return broken
+	}
+	return s.freeze()
 }
 
 // step lets one thing happen.

@@ -51,9 +51,8 @@ func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
 
 // checkSlice compares one slice on a mux with its source.
 func (w *World) checkSlice(m *mux, of types.NamespacedName, slice *discoveryv1.EndpointSlice) (carrying, string) {
-	keys := w.Language.Keys()
-	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace], Name: slice.Labels[keys.ChannelName]}
-	at := carrying{of, name, slice.Labels[keys.Source]}
+	name, _ := w.carriedChannel(slice)
+	at := carrying{of, name, slice.Labels[w.Language.Keys().Source]}
 	source := w.Slices[types.NamespacedName{Namespace: name.Namespace, Name: at.source}]
 	switch {
 	case m == nil:
@@ -140,11 +139,10 @@ func (c *channel) hasClaim(port discoveryv1.EndpointPort) bool {
 
 // hasReady is true if a slice on the mux carries a ready endpoint of the channel.
 func (w *World) hasReady(mux, channel types.NamespacedName) bool {
-	keys := w.Language.Keys()
 	for _, slice := range w.Slices {
-		ours := slice.Labels[discoveryv1.LabelServiceName] == mux.Name && slice.Namespace == mux.Namespace &&
-			slice.Labels[keys.ChannelNamespace] == channel.Namespace && slice.Labels[keys.ChannelName] == channel.Name
-		if ours && slices.ContainsFunc(slice.Endpoints, isReady) {
+		of, _ := w.carriedChannel(slice)
+		onMux := slice.Labels[discoveryv1.LabelServiceName] == mux.Name && slice.Namespace == mux.Namespace
+		if onMux && of == channel && slices.ContainsFunc(slice.Endpoints, isReady) {
 			return true
 		}
 	}
