@@ -47,7 +47,7 @@ type channel struct {
 	claims  []claim // in force
 }
 
-// AtRest returns the first difference between the cluster and the contract; empty if there is none.
+// AtRest returns the first difference between the cluster and the contract, or an empty text.
 func (w *World) AtRest() string {
 	served := map[types.NamespacedName]*mux{}
 	for _, key := range keysOf(w.Services) {

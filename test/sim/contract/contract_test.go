@@ -139,7 +139,7 @@ func TestRenameKeepsBackends(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheReconcilerIsImported keeps the check independent of what it checks.
+// TestNothingOfTheReconcilerIsImported keeps the check independent of the reconciler.
 func TestNothingOfTheReconcilerIsImported(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

@@ -126,8 +126,8 @@ func (m *mux) pick(taken map[slot]bool, port *validation.ChannelPort) bool {
 	return false
 }
 
-// taken returns the numbers that a channel can't get: those on the mux or in the ledger, but for what the channel gives
-// up for the ports that it lacks, and what is in grace for itself.
+// taken returns the numbers that a channel can't get: those on the mux or in the ledger. The channel's own numbers don't
+// count if they are in grace, or if the channel asks to replace them.
 func (m *mux) taken(c *channel, lacks []*validation.ChannelPort) map[slot]bool {
 	taken, mine := map[slot]bool{}, map[slot]bool{}
 	for _, port := range lacks {

@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// checkService compares what we write on a Service with what its mux and the ledger say.
+// checkService compares our annotation, conditions and address on a Service with its mux and the ledger.
 func (w *World) checkService(key types.NamespacedName, served map[types.NamespacedName]*mux) string {
 	svc, keys := w.Services[key], w.Language.Keys()
 	conditions := w.conditions(svc)
