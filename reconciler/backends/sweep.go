@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -93,6 +94,7 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	var result reconcile.Result
 	swept := 0
 	for _, slice := range list {
 		if !s.isStray(ctx, mux, slice) {
@@ -102,26 +104,32 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{RequeueAfter: sweepPause}, nil
 		}
 		swept++
-		if err := s.sweep(ctx, slice); err != nil {
+		gone, err := s.sweep(ctx, slice)
+		if err != nil {
 			return reconcile.Result{}, err
 		}
+		if !gone {
+			result.RequeueAfter = sweepPause
+		}
 	}
-	return reconcile.Result{}, nil
+	return result, nil
 }
 
-func (s *sweeper) sweep(ctx context.Context, slice *discoveryv1.EndpointSlice) error {
+// sweep deletes a slice. It returns false after a write conflict: the API server may answer with one though nothing
+// changed, and then no event has the slice looked at again.
+func (s *sweeper) sweep(ctx context.Context, slice *discoveryv1.EndpointSlice) (bool, error) {
 	key := client.ObjectKeyFromObject(slice)
 	gone := &discoveryv1.EndpointSlice{}
 	gone.Namespace, gone.Name = slice.Namespace, slice.Name
 	err := s.Writer.Delete(ctx, gone, client.Preconditions{UID: &slice.UID, ResourceVersion: &slice.ResourceVersion})
-	if err != nil && !isStale(err) { // one that changed meanwhile is looked at again
-		return fmt.Errorf("delete EndpointSlice %s, which no channel of its mux has: %w", key, err)
+	if err != nil && !isStale(err) {
+		return false, fmt.Errorf("delete EndpointSlice %s, which no channel of its mux has: %w", key, err)
 	}
 	if err == nil {
 		s.Metrics.wrote(plan.MuxOfSlice(s.keys, slice), plan.DeleteSlice)
 		log.FromContext(ctx).Info("Deleted a slice that no channel of its mux has", "slice", key)
 	}
-	return nil
+	return err == nil || apierrors.IsNotFound(err), nil
 }
 
 // isSwept is true for a Service that lives, also if it isn't a mux any more: it owns the slices that it had as one.

@@ -95,15 +95,21 @@ func (m *mux) blocks(i int) bool {
 	return !isPlaceholder(&m.Ports[i]) || m.Placeholder == validation.PlaceholderKeep
 }
 
-// noNumbers says which number is taken, or that too few are free to pick from.
+// noNumbers says which number is taken, or that too few are free to pick from. A number that another port of the channel
+// gives up can be asked for, but isn't picked.
 func (m *mux) noNumbers(c *channel, lacks []*validation.ChannelPort) string {
-	taken := m.taken(c, lacks)
+	taken, moves := m.taken(c), map[slot]bool{}
+	for _, port := range lacks {
+		if has := c.claimOf(port); has != nil {
+			moves[has.slot] = true
+		}
+	}
 	for _, port := range lacks {
 		if port.Request.Kind == validation.Auto {
 			continue
 		}
 		at := slot{port.Request.Number, port.Protocol}
-		if taken[at] || !m.Explicit.Contains(at.number) {
+		if taken[at] && !moves[at] || !m.Explicit.Contains(at.number) {
 			return fmt.Sprintf("%s is taken, or not to be asked for", at)
 		}
 		taken[at] = true
@@ -126,23 +132,16 @@ func (m *mux) pick(taken map[slot]bool, port *validation.ChannelPort) bool {
 	return false
 }
 
-// taken returns the numbers that a channel can't get: those on the mux or in the ledger. The channel's own numbers don't
-// count if they are in grace, or if the channel asks to replace them.
-func (m *mux) taken(c *channel, lacks []*validation.ChannelPort) map[slot]bool {
-	taken, mine := map[slot]bool{}, map[slot]bool{}
-	for _, port := range lacks {
-		if has := c.claimOf(port); has != nil {
-			mine[has.slot] = true
-		}
-	}
+// taken returns the numbers that are on the mux or in the ledger. Numbers in grace for this channel aren't taken.
+func (m *mux) taken(c *channel) map[slot]bool {
+	taken := map[slot]bool{}
 	for i := range m.ledger.claims {
 		of := &m.ledger.claims[i]
-		mine[of.slot] = mine[of.slot] || of.channel == c.Key && of.state == inGrace
-		taken[of.slot] = !mine[of.slot]
+		taken[of.slot] = of.channel != c.Key || of.state != inGrace
 	}
 	for i := range m.Ports {
-		if at := slotOf(&m.Ports[i]); m.blocks(i) && !mine[at] {
-			taken[at] = true
+		if m.blocks(i) {
+			taken[slotOf(&m.Ports[i])] = true
 		}
 	}
 	return taken
