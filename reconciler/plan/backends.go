@@ -18,13 +18,14 @@ func Backends(v View) Slices {
 		out.InPlace = v.InPlace
 		return out
 	}
-	names := v.muxNames()
-	wanted := v.wanted(names)
+	wanted := v.wanted()
 	out.write(&v, wanted)
 	out.remove(&v, wanted)
 	sortSteps(out.Steps)
 	if v.Attached {
-		out.Backing = BackingOf(v.Sources, names.carries, v.Mux.Families)
+		out.Backing = backingOf(v.Sources, v.Mux.Families, func(source *discoveryv1.EndpointSlice) bool {
+			return len(carriedPorts(source.Ports, v.muxNames(source))) > 0
+		})
 	}
 	return out
 }
@@ -37,16 +38,16 @@ type wantedSlice struct {
 }
 
 // wanted returns the slices that shall be there, sorted by source, and each name once.
-func (v *View) wanted(names muxNames) map[types.NamespacedName]wantedSlice {
+func (v *View) wanted() map[types.NamespacedName]wantedSlice {
 	all := map[types.NamespacedName]wantedSlice{}
 	if !v.Attached || !v.Mux.IsMux || len(v.Claims) == 0 {
 		return all
 	}
-	basis := v.basis(names)
 	for _, source := range sortedByName(v.Sources) {
 		if !v.isCarried(source) {
 			continue
 		}
+		names := v.muxNames(source)
 		ports := carriedPorts(source.Ports, names)
 		if len(ports) == 0 {
 			continue
@@ -54,7 +55,7 @@ func (v *View) wanted(names muxNames) map[types.NamespacedName]wantedSlice {
 		slice := v.slice(source, ports)
 		if _, twice := all[keyOf(slice)]; !twice {
 			all[keyOf(slice)] = wantedSlice{slice, source.Namespace + "/" + source.Name,
-				Mark{string(source.UID) + "@" + source.ResourceVersion, basis}}
+				Mark{string(source.UID) + "@" + source.ResourceVersion, v.basis(names)}}
 		}
 	}
 	return all

@@ -12,11 +12,6 @@ import (
 // Carries says if a port of a channel counts, by its name and protocol.
 type Carries func(name string, protocol corev1.Protocol) bool
 
-// carries counts the ports that have a name on the mux.
-func (names muxNames) carries(name string, protocol corev1.Protocol) bool {
-	return len(names[portKey{name, protocol}]) > 0
-}
-
 // CarriedIn counts the ports that a channel has, for one whose claims aren't decided yet.
 func CarriedIn(ports []validation.ChannelPort) Carries {
 	return func(name string, protocol corev1.Protocol) bool {
@@ -29,9 +24,13 @@ func CarriedIn(ports []validation.ChannelPort) Carries {
 // BackingOf says whether a channel's slices have backends that a mux with addresses of such families reaches. A backend
 // that isn't ready is none.
 func BackingOf(sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) Backing {
+	return backingOf(sources, families, func(source *discoveryv1.EndpointSlice) bool { return anyCounts(source.Ports, counts) })
+}
+
+func backingOf(sources []*discoveryv1.EndpointSlice, families []corev1.IPFamily, counts func(*discoveryv1.EndpointSlice) bool) Backing {
 	backing := Unbacked
 	for _, source := range sources {
-		if !isIP(source.AddressType) || !anyReady(source.Endpoints) || !anyCounts(source.Ports, counts) {
+		if !isIP(source.AddressType) || !anyReady(source.Endpoints) || !counts(source) {
 			continue
 		}
 		if carries(families, source.AddressType) {

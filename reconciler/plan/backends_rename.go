@@ -16,16 +16,21 @@ import (
 //	claim web  │ source http    the claim changed first: our slice tells which backend port the claim had
 //	claim web  │ source web     after the rename
 
+//
+// Each source slice is judged by itself. Kubernetes writes a channel's slices one after another, and a channel has a slice
+// for each address family and for each hundred pods.
+
 // muxNames are the names on the mux of each source port.
 type muxNames map[portKey][]string
 
-// muxNames returns the mux names of each source port: those of its claims, and those of claims whose port was renamed.
-func (v *View) muxNames() muxNames {
+// muxNames returns the mux names of the ports of one source slice: those of its claims, and those of claims whose port was
+// renamed.
+func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 	names := muxNames(namesOf(v.Claims))
-	numbers := v.sourceNumbers()
+	numbers := numbersOf(source)
 	var renamed []Claim
 	for _, claim := range v.Claims {
-		if numbers[ownerKey(&claim)] == nil {
+		if _, has := numbers[ownerKey(&claim)]; !has {
 			renamed = append(renamed, claim)
 		}
 	}
@@ -36,8 +41,9 @@ func (v *View) muxNames() muxNames {
 		delete(numbers, key) // a port with a claim of its own isn't another claim's renamed port
 	}
 	slices.SortFunc(renamed, compareClaims)
+	carried := v.carriedAs(source)
 	for i := range renamed {
-		for _, key := range v.renamedPorts(&renamed[i], numbers) {
+		for _, key := range v.renamedPorts(&renamed[i], numbers, carried) {
 			names[key] = append(names[key], renamed[i].MuxName)
 		}
 	}
@@ -45,15 +51,15 @@ func (v *View) muxNames() muxNames {
 }
 
 // renamedPorts returns the source ports that can be the claim's port under another name.
-func (v *View) renamedPorts(claim *Claim, numbers map[portKey][]int32) []portKey {
+func (v *View) renamedPorts(claim *Claim, numbers, carried map[portKey]int32) []portKey {
 	key := portKey{v.nameInSpec(claim), claim.Owner.Protocol}
-	if numbers[key] != nil {
+	if _, has := numbers[key]; has {
 		return []portKey{key}
 	}
 	var keys []portKey
-	carried := v.carriedNumbers(claim)
-	for key, has := range numbers {
-		if key.protocol == claim.Owner.Protocol && slices.ContainsFunc(has, func(n int32) bool { return slices.Contains(carried, n) }) {
+	was, told := carried[portKey{claim.MuxName, claim.Owner.Protocol}]
+	for key, number := range numbers {
+		if told && key.protocol == claim.Owner.Protocol && number == was {
 			keys = append(keys, key)
 		}
 	}
@@ -77,35 +83,28 @@ func (v *View) nameInSpec(claim *Claim) string {
 	return name
 }
 
-// sourceNumbers returns the backend port numbers of each named port in the channel's slices.
-func (v *View) sourceNumbers() map[portKey][]int32 {
-	numbers := map[portKey][]int32{}
-	for _, source := range v.Sources {
-		if v.isCarried(source) {
-			for _, port := range source.Ports {
-				if key, named := keyOfPort(port); named && port.Port != nil {
-					numbers[key] = append(numbers[key], *port.Port)
-				}
-			}
-		}
-	}
-	return numbers
-}
-
 // isCarried is true for a slice of the channel that a slice on the mux must carry, if it has a claimed port.
 func (v *View) isCarried(source *discoveryv1.EndpointSlice) bool {
 	return !IsOurSlice(v.Keys, source) && carries(v.Mux.Families, source.AddressType)
 }
 
-// carriedNumbers returns the backend port numbers that our slices have under the claim's name on the mux.
-func (v *View) carriedNumbers(claim *Claim) []int32 {
-	var numbers []int32
+// carriedAs returns the ports of the slice on the mux that carries a source.
+func (v *View) carriedAs(source *discoveryv1.EndpointSlice) map[portKey]int32 {
+	name := SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType)
 	for _, slice := range v.Slices {
-		for _, port := range slice.Ports {
-			key, named := keyOfPort(port)
-			if named && port.Port != nil && key == (portKey{claim.MuxName, claim.Owner.Protocol}) {
-				numbers = append(numbers, *port.Port)
-			}
+		if slice.Namespace == v.Mux.Key.Namespace && slice.Name == name {
+			return numbersOf(slice)
+		}
+	}
+	return nil
+}
+
+// numbersOf returns the backend port number of each named port of a slice.
+func numbersOf(slice *discoveryv1.EndpointSlice) map[portKey]int32 {
+	numbers := map[portKey]int32{}
+	for _, port := range slice.Ports {
+		if key, named := keyOfPort(port); named && port.Port != nil {
+			numbers[key] = *port.Port
 		}
 	}
 	return numbers
