@@ -62,10 +62,12 @@ func testNoneLost(t *testing.T, w *world) {
 		{"3 pods become 10, then 1, then 3", w.scale},
 		{"a node is drained", w.drain},
 		{"fifty channels come and go", w.comeAndGo},
+		{"ports are renamed", w.renamePorts},
+		{"ports are renamed while the mux is paused", w.renameWhilePaused},
 		{"the leader is killed", w.killLeader},
 		{"the webhook is down", w.withoutWebhook},
 		{"the API server restarts", w.restartAPIServer},
-		{"the ledger is broken, and mended", w.breakLedger},
+		{"the ledger is broken, ports are renamed, and it is mended", w.breakLedger},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			story.run(t)
@@ -139,8 +141,10 @@ func (w *world) countPassedBy(t *testing.T, ports ...string) func() cluster.Allo
 }
 
 // both are one number over TCP and UDP.
-func both() []string {
-	return []string{"{name: tcp, port: 80, targetPort: 8080}", "{name: udp, port: 80, targetPort: 8080, protocol: UDP}"}
+func both() []string { return bothNamed("tcp", "udp") }
+
+func bothNamed(tcp, udp string) []string {
+	return []string{fmt.Sprintf("{name: %s, port: 80, targetPort: 8080}", tcp), fmt.Sprintf("{name: %s, port: 80, targetPort: 8080, protocol: UDP}", udp)}
 }
 
 // onNode keeps pods where they aren't drained.
@@ -391,8 +395,10 @@ func (w *world) breakLedger(t *testing.T) {
 		}
 		return nil
 	})
+	w.rename(t, "broken-web", "broken-dns")
 	w.roll(t)
 	w.mend(t, ledger)
+	w.awaitNames(t, "broken-web", "broken-dns")
 	w.answers(t, w.Outside(), packets.HTTP, w.public(t, "patient", "http"), ofApp("still"))
 	w.Kubectl(t, "delete", "service", "patient", "--namespace="+shop)
 	w.alone(t)

@@ -18,8 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// sentry looks at what kube-proxy goes by: whether some of a mux's ports, by their names, were ever without a place on it, or
-// without a backend that is ready.
+// sentry watches the objects that kube-proxy reads. It notes when a port of the mux, by its name, isn't on the mux, or has no ready
+// backend over one of the mux's families.
 type sentry struct {
 	ports []string
 
@@ -122,15 +122,21 @@ func (s *sentry) judge() {
 	s.looks++
 	for _, name := range s.ports {
 		on := slices.ContainsFunc(s.mux.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == name })
-		backed := slices.ContainsFunc(slices.Collect(maps.Values(s.slices)), func(slice *discoveryv1.EndpointSlice) bool {
-			return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return ptr.Deref(p.Name, "") == name }) &&
-				slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) })
-		})
-		if !on || !backed || len(s.mux.Status.LoadBalancer.Ingress) == 0 {
-			s.gaps = append(s.gaps, fmt.Sprintf("%s %s: on the mux %t, backed %t, address %v", time.Now().Format("15:04:05.000"), name, on, backed,
-				s.mux.Status.LoadBalancer.Ingress))
+		unbacked := slices.DeleteFunc(slices.Clone(s.mux.Spec.IPFamilies), func(family corev1.IPFamily) bool { return s.isBacked(name, family) })
+		if !on || len(unbacked) > 0 || len(s.mux.Status.LoadBalancer.Ingress) == 0 {
+			s.gaps = append(s.gaps, fmt.Sprintf("%s %s: on the mux %t, without backends over %v, address %v", time.Now().Format("15:04:05.000"), name, on,
+				unbacked, s.mux.Status.LoadBalancer.Ingress))
 		}
 	}
+}
+
+// isBacked is true if a port of the mux has a ready backend with an address of that family. The mutex is held.
+func (s *sentry) isBacked(port string, family corev1.IPFamily) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.slices)), func(slice *discoveryv1.EndpointSlice) bool {
+		return string(slice.AddressType) == string(family) &&
+			slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return ptr.Deref(p.Name, "") == port }) &&
+			slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) })
+	})
 }
 
 // take returns how often it looked since the last time, and the gaps that it saw.
