@@ -95,7 +95,7 @@ func (m *mux) carried(c *channel, source *discoveryv1.EndpointSlice) map[string]
 	for i := range c.claims {
 		claim := &c.claims[i]
 		for _, port := range source.Ports {
-			if m.publishes(claim) && *port.Name == claim.port && *port.Protocol == claim.slot.protocol {
+			if m.publishes(claim) && isOf(claim, port) {
 				ports[claim.name] = slot{*port.Port, *port.Protocol}
 			}
 		}
@@ -103,14 +103,14 @@ func (m *mux) carried(c *channel, source *discoveryv1.EndpointSlice) map[string]
 	return ports
 }
 
-// kept returns the ports of our slice that a rename leaves: no source has the claim's new name yet, and this source still
-// has the backends' number under a name without a claim.
+// kept returns the ports of our slice that a rename leaves: its source doesn't have the claim's new name yet, and still has the
+// backends' number under a name without a claim.
 func (m *mux) kept(c *channel, source *discoveryv1.EndpointSlice, ours map[string]slot) map[string]slot {
 	kept := map[string]slot{}
 	for i := range c.claims {
 		claim := &c.claims[i]
 		number, is := ours[claim.name]
-		if !is || !m.publishes(claim) || m.isListed(c, claim) {
+		if !is || !m.publishes(claim) || lists(source, claim) {
 			continue
 		}
 		if slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool {
@@ -122,19 +122,19 @@ func (m *mux) kept(c *channel, source *discoveryv1.EndpointSlice, ours map[strin
 	return kept
 }
 
-// isListed is true if any source of the channel has the claim's port by name.
-func (m *mux) isListed(c *channel, of *claim) bool {
-	for _, source := range m.sources(c.Key) {
-		if len(m.carried(&channel{claims: []claim{*of}}, source)) > 0 {
-			return true
-		}
-	}
-	return false
+// lists is true if a source has the claim's port by name.
+func lists(source *discoveryv1.EndpointSlice, claim *claim) bool {
+	return slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool { return isOf(claim, port) })
+}
+
+// isOf is true for the claim's own port in a source.
+func isOf(claim *claim, port discoveryv1.EndpointPort) bool {
+	return claim.port == *port.Name && claim.slot.protocol == *port.Protocol
 }
 
 // hasClaim is true if the source's port has a claim under its own name.
 func (c *channel) hasClaim(port discoveryv1.EndpointPort) bool {
-	return slices.ContainsFunc(c.claims, func(of claim) bool { return of.port == *port.Name && of.slot.protocol == *port.Protocol })
+	return slices.ContainsFunc(c.claims, func(of claim) bool { return isOf(&of, port) })
 }
 
 // hasReady is true if a slice on the mux carries a ready endpoint of the channel.
