@@ -5,19 +5,19 @@ import (
 	"context"
 	"io"
 
-	"nowake.ai/svc-lb-mux/cmd/internal/process"
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/cmd/internal/run"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
-func main() { process.Main(program) }
+func main() { run.Main(program) }
 
-func program(getenv func(string) string) process.Program {
-	options := reconciler.DefaultOptions(getenv)
-	return process.Program{
+func program(getenv func(string) string) run.Program {
+	options := process.DefaultOptions(getenv)
+	return run.Program{
 		Name:    "reconciler",
 		Options: &options,
 		Run: func(ctx context.Context, version string, logs io.Writer) error {
-			return reconciler.Run(ctx, options, version, logs)
+			return process.Run(ctx, options, version, logs)
 		},
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"context"
 	"io"
 
-	"nowake.ai/svc-lb-mux/cmd/internal/process"
+	"nowake.ai/svc-lb-mux/cmd/internal/run"
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-func main() { process.Main(program) }
+func main() { run.Main(program) }
 
-func program(getenv func(string) string) process.Program {
+func program(getenv func(string) string) run.Program {
 	options := webhook.DefaultOptions(getenv)
-	return process.Program{
+	return run.Program{
 		Name:    "webhook",
 		Options: &options,
 		Run: func(ctx context.Context, version string, logs io.Writer) error {

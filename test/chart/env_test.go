@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
 // TestTheChartRefusesWhatTheReconcilerWould has both judge one environment: what the chart takes never ends in pods that
@@ -59,7 +59,7 @@ func TestTheChartRefusesWhatTheReconcilerWould(t *testing.T) {
 
 // judges has a reconciler read its environment and arguments.
 func judges(environment map[string]string, args []string) error {
-	options := reconciler.DefaultOptions(func(name string) string { return environment[name] })
+	options := process.DefaultOptions(func(name string) string { return environment[name] })
 	set := flag.NewFlagSet("reconciler", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	options.AddFlags(set)

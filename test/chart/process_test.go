@@ -9,7 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
@@ -44,7 +44,7 @@ func takes(image string, args []string) error {
 	set.SetOutput(io.Discard)
 	var check func() error
 	if strings.Contains(image, "/reconciler:") {
-		options := reconciler.DefaultOptions(environment)
+		options := process.DefaultOptions(environment)
 		options.AddFlags(set)
 		check = options.Check
 	} else {

@@ -24,7 +24,7 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/webhook"
@@ -40,7 +40,7 @@ const (
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	w.Apply(t, w.render(t, "reconciler-roles.yaml"))
-	options := reconciler.DefaultOptions(func(string) string { return "" })
+	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.LeaseName, options.ProbeAddress = namespace, release, "127.0.0.1:0"
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, agent+"/test"
@@ -48,7 +48,7 @@ func (w *world) reconcile(t *testing.T) {
 	log := &buffer{}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	process := reconciler.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
+	process := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
 	go func() { ended <- process.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()

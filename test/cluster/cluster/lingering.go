@@ -34,7 +34,7 @@ func stacks() []string {
 
 func ofControllers(stack string) bool {
 	for _, from := range []string{
-		"nowake.ai/svc-lb-mux/reconciler", "nowake.ai/svc-lb-mux/certs", "nowake.ai/svc-lb-mux/webhook",
+		"nowake.ai/svc-lb-mux/reconciler/process", "nowake.ai/svc-lb-mux/certs", "nowake.ai/svc-lb-mux/webhook",
 		"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/tools/",
 	} {
 		if strings.Contains(stack, from) {
@@ -47,5 +47,5 @@ func ofControllers(stack string) bool {
 // abandoned is true for what is left of a manager that was told to end while no API server answered: it never returns, so
 // the reconciler doesn't wait for it.
 func abandoned(stack string) bool {
-	return strings.Contains(stack, "manager.(*runnableGroup)") || strings.Contains(stack, "reconciler.(*boss).run")
+	return strings.Contains(stack, "manager.(*runnableGroup)") || strings.Contains(stack, "process.(*boss).run")
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -39,7 +39,7 @@ func (r *release) served(t *testing.T, before time.Time) time.Time {
 func testSelfManaged(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-self", prefix: "self.example.com", port: "9444", set: []string{"certs.mode=selfManaged"}}
 	r.install(t)
-	edit := func(p *reconciler.Process) {
+	edit := func(p *process.Process) {
 		p.Options.SelfManagedSecret = r.secret()
 		p.SelfManaged = shortLives()
 	}
@@ -49,7 +49,7 @@ func testSelfManaged(t *testing.T, w *world) {
 
 	t.Run("leaf and authority change under load", func(t *testing.T) { r.rotatesByItself(t) })
 	stop()
-	stop = r.reconcile(t, func(p *reconciler.Process) { edit(p); p.SelfManaged = longLives() })
+	stop = r.reconcile(t, func(p *process.Process) { edit(p); p.SelfManaged = longLives() })
 	r.awaitOnGuard(t)
 	r.awaitPatience(t)
 	t.Run("a bundle that is blanked is put right", func(t *testing.T) {
@@ -124,7 +124,7 @@ func (r *release) awaitPatience(t *testing.T) { pause(t.Context(), 16*time.Secon
 func testHandover(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-over", prefix: "over.example.com", port: "9446", set: []string{"certs.mode=certManager"}}
 	r.install(t, "certificates.yaml")
-	stop := r.reconcile(t, func(p *reconciler.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
+	stop := r.reconcile(t, func(p *process.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
 
@@ -136,7 +136,7 @@ func testHandover(t *testing.T, w *world) {
 		w.Kubectl(t, "-n", namespace, "delete", kind, "--selector=app.kubernetes.io/instance="+r.name)
 	}
 	stop()
-	r.reconcile(t, func(p *reconciler.Process) { p.Options.SelfManagedSecret, p.SelfManaged = r.secret(), shortLives() })
+	r.reconcile(t, func(p *process.Process) { p.Options.SelfManagedSecret, p.SelfManaged = r.secret(), shortLives() })
 	cluster.Eventually(t, "an authority of the reconciler's own signs what is served", func(context.Context) error {
 		if now := r.bundle(t); r.hook.files.NotAfter().Equal(served) || strings.Contains(now, first) {
 			return fmt.Errorf("what is trusted: %d authorities", strings.Count(now, "BEGIN"))
@@ -155,7 +155,7 @@ func testProvided(t *testing.T, w *world) {
 		"certs.provided.caBundle=" + strings.ReplaceAll(owner.ca, ",", `\,`)}
 	r.provide(t, owner.pair(t, r, time.Hour))
 	r.install(t)
-	r.reconcile(t, func(*reconciler.Process) {})
+	r.reconcile(t, func(*process.Process) {})
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
 	t.Run("the leaf changes under load", func(t *testing.T) {

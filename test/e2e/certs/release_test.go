@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -66,15 +66,15 @@ func (r *release) upgrade(t *testing.T, templates ...string) {
 }
 
 // reconcile runs the reconciler with the chart's rights.
-func (r *release) reconcile(t *testing.T, edit func(*reconciler.Process)) (stop func()) {
+func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop func()) {
 	t.Helper()
-	options := reconciler.DefaultOptions(func(string) string { return "" })
+	options := process.DefaultOptions(func(string) string { return "" })
 	options.APIPrefix, options.Namespace, options.ProbeAddress, options.LeaseName = r.prefix, namespace, "127.0.0.1:0", r.name
 	options.RetryPeriod = 200 * time.Millisecond
 	options.WebhookConfiguration = r.configuration()
 	log := &buffer{}
 	r.log = log
-	p := reconciler.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now, Dial: r.w.Inside().Dial}
+	p := process.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now, Dial: r.w.Inside().Dial}
 	edit(&p)
 	ctx, cancel := detached(t)
 	ended := make(chan error, 1)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
@@ -60,9 +60,9 @@ type running struct {
 }
 
 // reconcile runs a reconciler with a console, and returns once that is served.
-func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *running {
+func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *running {
 	t.Helper()
-	options := reconciler.DefaultOptions(func(string) string { return "" })
+	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = muxNamespace, "127.0.0.1:0", "127.0.0.1:0"
 	options.RetryPeriod = 200 * time.Millisecond // so that a second one soon leads once the first has ended
 	config := rest.CopyConfig(w.Config)
@@ -70,7 +70,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *run
 	r := &running{log: &buffer{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	p := reconciler.Process{Options: options, Config: config, Version: "v1.2.3", Logs: r.log, Now: time.Now}
+	p := process.Process{Options: options, Config: config, Version: "v1.2.3", Logs: r.log, Now: time.Now}
 	for _, edit := range edits {
 		edit(&p)
 	}

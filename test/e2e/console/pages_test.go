@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
 // TestPages looks at every page of one reconciler, on one cluster, in one browser.
@@ -107,7 +107,7 @@ func TestPages(t *testing.T) {
 		if lanes := evaluate[int](b, `document.querySelectorAll('.lane').length`); lanes < 10 {
 			t.Errorf("what was known is gone: %d lanes", lanes)
 		}
-		w.reconcile(t, func(p *reconciler.Process) { p.Options.ConsoleAddress = r.address })
+		w.reconcile(t, func(p *process.Process) { p.Options.ConsoleAddress = r.address })
 		b.live()
 		b.until("no more of it", `document.getElementById('lost').hidden`)
 	})
@@ -173,7 +173,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	w.backs(t, web, 1, 1)
 	w.await(t, web)
 	dialled := make(chan string, 1)
-	r := w.reconcile(t, func(p *reconciler.Process) {
+	r := w.reconcile(t, func(p *process.Process) {
 		p.Options.ConsoleToken, p.Options.ConsoleActions = "open sesame", "true"
 		p.Dial = dialTo(dialled)
 	})

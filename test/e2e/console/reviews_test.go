@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -27,7 +27,7 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := w.token(t, "svc-mux")
-	r := w.reconcile(t, func(p *reconciler.Process) {
+	r := w.reconcile(t, func(p *process.Process) {
 		p.Config = rest.AnonymousClientConfig(p.Config)
 		p.Config.BearerToken = own
 		p.Options.ConsoleAuth, p.Options.ConsoleActions, p.Options.LeaseName = "kubernetes", "true", "svc-mux"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/certs/certstest"
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -19,7 +19,7 @@ func TestTLS(t *testing.T) {
 	w := start(t)
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
-	r := w.reconcile(t, func(p *reconciler.Process) {
+	r := w.reconcile(t, func(p *process.Process) {
 		p.Options.ConsoleCert, p.Options.ConsoleKey = volume.CertFile(), volume.KeyFile()
 	})
 	served := ""

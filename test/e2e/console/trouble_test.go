@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
 // TestTrouble looks at what is shown when something isn't as it should be: admission, an edit, a mux's setting.
@@ -20,7 +20,7 @@ func TestTrouble(t *testing.T) {
 	cart := w.channel(t, "shop", "cart", "edge")
 	w.backs(t, web, 1, 1, "https")
 	w.backs(t, cart, 2, 2)
-	r := w.reconcile(t, func(p *reconciler.Process) { p.Options.WebhookConfiguration = "svc-lb-mux" })
+	r := w.reconcile(t, func(p *process.Process) { p.Options.WebhookConfiguration = "svc-lb-mux" })
 	w.await(t, cart)
 	b := browser(t).open(t, "http://"+r.address)
 	b.live()

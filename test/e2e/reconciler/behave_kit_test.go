@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -45,9 +45,9 @@ func newScene(t *testing.T) *scene {
 }
 
 // again runs a reconciler behind the proxy. It stays the leader however busy the machine is.
-func (s *scene) again(t *testing.T, edits ...func(*reconciler.Process)) *running {
+func (s *scene) again(t *testing.T, edits ...func(*process.Process)) *running {
 	t.Helper()
-	return s.reconcile(t, append([]func(*reconciler.Process){func(p *reconciler.Process) {
+	return s.reconcile(t, append([]func(*process.Process){func(p *process.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Minute, 50*time.Second
 	}}, edits...)...)

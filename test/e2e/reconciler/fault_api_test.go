@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -19,7 +19,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	s.restrain(t)
 	s.proxy = s.through(t)
 	h := s.remember(t)
-	s.reconcile(t, func(p *reconciler.Process) {
+	s.reconcile(t, func(p *process.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // which outlast the outages
 	})

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -21,7 +21,7 @@ type clock struct{ off atomic.Int64 }
 
 func (c *clock) now() time.Time            { return time.Now().Add(time.Duration(c.off.Load())) }
 func (c *clock) jump(by time.Duration)     { c.off.Add(int64(by)) }
-func (c *clock) use(p *reconciler.Process) { p.Now = c.now }
+func (c *clock) use(p *process.Process) { p.Now = c.now }
 
 // TestClockJumps has the clock of the reconciler's machine set forward and back. What is held for who left goes by the
 // time in the ledger.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -48,7 +48,7 @@ type succession struct {
 // alone is a reconciler that goes through the proxy and waits for no lease.
 func (s *scene) alone(t *testing.T) *running {
 	t.Helper()
-	return s.reconcile(t, func(p *reconciler.Process) {
+	return s.reconcile(t, func(p *process.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaderElection = false
 	})

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -69,9 +69,9 @@ type running struct {
 }
 
 // reconcile runs a reconciler until the test ends or it is stopped.
-func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *running {
+func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *running {
 	t.Helper()
-	options := reconciler.DefaultOptions(func(string) string { return "" })
+	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
 	// On a busy machine the leader stays it.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
@@ -79,7 +79,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *run
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "reconciler"
 	log := &buffer{}
-	p := reconciler.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
+	p := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
 	for _, edit := range edits {
 		edit(&p)
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
@@ -40,7 +40,7 @@ func (s *scene) triesInVain(t *testing.T) {
 		expectFailure(t, err, words...)
 	}
 	run.stop()
-	_, err := s.once(t, s.trying("lonely"), func(p *reconciler.Process) { p.Options.Patience = 2 * time.Second })
+	_, err := s.once(t, s.trying("lonely"), func(p *process.Process) { p.Options.Patience = 2 * time.Second })
 	expectFailure(t, err, "isn't programmed after 2s", "is the reconciler running")
 	s.noneLeft(t)
 	s.clear(t, unranged, closed, broken, lonely, plain)
@@ -92,7 +92,7 @@ func (s *scene) drainsOnePiece(t *testing.T) bool {
 	t.Helper()
 	written := func(r faults.Request) bool { return r.IsWrite() && !faults.Leases(r) && anything(r) }
 	rest := s.proxy.Add(faults.Rule{Match: faults.Match{Func: written}, Skip: 1, Do: faults.Drop()})
-	_, err := s.once(t, drained, func(p *reconciler.Process) {
+	_, err := s.once(t, drained, func(p *process.Process) {
 		p.Options.Patience, p.Options.Writes = 2*time.Second, 1
 	})
 	cut := rest.Hits() > 0
@@ -109,7 +109,7 @@ func (s *scene) waitsForTheLease(t *testing.T) {
 	one := s.channel(t, "led", "one", mux)
 	s.awaitServed(t, one, "http:80->22000")
 	before := s.writes(anything)
-	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.Patience = 2 * time.Second })
+	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 2 * time.Second })
 	expectFailure(t, err, "given up after 2s", "the lease svc-mux/svc-lb-mux-reconciler, which", "holds", "scale --replicas=0")
 	if !strings.Contains(said, "waiting for the lease") {
 		t.Errorf("it said %q", said)
@@ -149,7 +149,7 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.once(t, drained, func(p *reconciler.Process) {
+		_, err = s.once(t, drained, func(p *process.Process) {
 			p.Config = s.unrestrained() // the reconciler itself may not list pods
 			p.Options.LeaseName, p.Options.LeaseDuration = lease, time.Hour
 			if !tc.free {
@@ -223,7 +223,7 @@ func (s *scene) drainsAround(t *testing.T) {
 	writes := s.proxy.Add(faults.Rule{
 		Match: faults.Match{Verbs: []string{"patch"}, Resource: "services/status", Namespace: namespace, Name: mute.Name}, Do: faults.Answer(403),
 	})
-	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.Patience = 6 * time.Second })
+	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 6 * time.Second })
 	expectFailure(t, err, "given up after 6s", "around/restless", "around/mute")
 	s.checkBare(t, fine)
 	for _, channel := range []types.NamespacedName{restless, mute} {
@@ -254,7 +254,7 @@ func (s *scene) drainsDry(t *testing.T) {
 	s.awaitCarried(t, mux, "25000/TCP 8080: 10.1.0.1")
 	s.quiet(t, time.Second)
 	before := s.writes(anything)
-	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.DryRun = "true" }) // whoever leads
+	said, err := s.once(t, drained, func(p *process.Process) { p.Options.DryRun = "true" }) // whoever leads
 	expect(t, said, err, "hide dry/one: the address goes", "publish on svc-mux/dry", "delete EndpointSlice svc-mux/")
 	if after := s.writes(anything); after != before {
 		t.Errorf("it wrote %d times", after-before)

@@ -15,7 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -28,7 +28,7 @@ func TestLeaders(t *testing.T) {
 	mux := s.mux(t, "mux")
 	t.Run("who is told to end hands over at once", func(t *testing.T) {
 		// The lease lasts for longer than the test: only by being released it can change hands.
-		long := func(p *reconciler.Process) {
+		long := func(p *process.Process) {
 			p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute
 		}
 		first, _ := s.candidate(t, long)
@@ -46,7 +46,7 @@ func TestLeaders(t *testing.T) {
 			t.Errorf("the lease is %s's still", holder)
 		}
 	})
-	short := func(p *reconciler.Process) {
+	short := func(p *process.Process) {
 		p.Options.LeaseDuration, p.Options.RenewDeadline = 4*time.Second, 3*time.Second
 	}
 	t.Run("who is killed is followed within its lease", func(t *testing.T) {
@@ -113,10 +113,10 @@ func TestLeaders(t *testing.T) {
 }
 
 // candidate is a reconciler that waits to lead, and the proxy that it goes through.
-func (s *scene) candidate(t *testing.T, edits ...func(*reconciler.Process)) (*running, *faults.Proxy) {
+func (s *scene) candidate(t *testing.T, edits ...func(*process.Process)) (*running, *faults.Proxy) {
 	t.Helper()
 	proxy := s.through(t)
-	return s.reconcile(t, append(edits, func(p *reconciler.Process) { p.Config = proxy.Config() })...), proxy
+	return s.reconcile(t, append(edits, func(p *process.Process) { p.Config = proxy.Config() })...), proxy
 }
 
 // build makes the program as it ships.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -30,16 +30,16 @@ func TestRights(t *testing.T) {
 	for name, tc := range map[string]struct {
 		release string
 		set     []string
-		options func(*reconciler.Options)
+		options func(*process.Options)
 	}{
 		"where muxes may be anywhere": {release: "svc-mux-anywhere"},
 		"where muxes are in some namespaces": {
 			release: "svc-mux-somewhere", set: []string{"rbac.muxNamespaces={" + muxNamespace + "}"},
-			options: func(o *reconciler.Options) { o.MuxNamespaces = muxNamespace },
+			options: func(o *process.Options) { o.MuxNamespaces = muxNamespace },
 		},
 		"where muxes have Endpoints too": {
 			release: "svc-mux-legacy", set: []string{"backends.legacyEndpoints=true"},
-			options: func(o *reconciler.Options) { o.LegacyEndpoints = true },
+			options: func(o *process.Options) { o.LegacyEndpoints = true },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestRights(t *testing.T) {
 			granted := s.grant(t, tc.release, tc.set)
 			config := s.withoutStreamedLists(t).ConfigFor(s.token(t, tc.release))
 			s.awaitPolicies(t, s.impersonating(tc.release))
-			run := s.reconcile(t, func(p *reconciler.Process) {
+			run := s.reconcile(t, func(p *process.Process) {
 				p.Config = config
 				p.Options.LeaseName = tc.release
 				p.Options.Predecessors = "app=original"

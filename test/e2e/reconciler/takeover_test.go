@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
@@ -37,7 +37,7 @@ func TestTakeover(t *testing.T) {
 func takeOver(t *testing.T, e *estate) {
 	h := e.remember(t)
 	before := e.portsOf(t)
-	run := e.reconcile(t, func(p *reconciler.Process) { p.Config = e.proxy.Config() })
+	run := e.reconcile(t, func(p *process.Process) { p.Config = e.proxy.Config() })
 	e.awaitOurs(t)
 	run.stop()
 

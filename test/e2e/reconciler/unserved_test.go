@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler"
+	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -30,14 +30,14 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.awaitCondition(t, theirs, "Programmed", "False NotAccepted")
 	s.toldOnce(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux alone", "edge/mux", "rbac.muxNamespaces")
 
-	narrow := func(namespaces string) func(*reconciler.Process) {
-		return func(p *reconciler.Process) { p.Options.MuxNamespaces = namespaces }
+	narrow := func(namespaces string) func(*process.Process) {
+		return func(p *process.Process) { p.Options.MuxNamespaces = namespaces }
 	}
 	s.run.stop()
 	s.run = s.again(t, narrow("svc-mux,infra"))
 	s.awaitTold(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone")
 
-	other := s.again(t, narrow("edge"), func(p *reconciler.Process) { // another release's
+	other := s.again(t, narrow("edge"), func(p *process.Process) { // another release's
 		p.Config, p.Options.LeaseName = s.unrestrained(), "the-other"
 	})
 	s.awaitServed(t, theirs, "http:80->20000")
@@ -57,7 +57,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.awaitTold(t, idle, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone", "namespace nowhere", "rbac.muxNamespaces")
 	s.awaitCondition(t, lost, "Accepted", "False MuxNotServed")
 	s.run.stop()
-	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *reconciler.Process) { p.Options.Drain = true })
+	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *process.Process) { p.Options.Drain = true })
 	err := <-goodbye.ended
 	goodbye.ended <- err
 	if err != nil {
@@ -74,7 +74,7 @@ func nothingRuns(t *testing.T) {
 	cluster.Eventually(t, "all goroutines have ended", func(context.Context) error {
 		stacks := make([]byte, 8<<20)
 		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			for _, of := range []string{"nowake.ai/svc-lb-mux/reconciler", "sigs.k8s.io/controller-runtime"} {
+			for _, of := range []string{"nowake.ai/svc-lb-mux/reconciler/process", "sigs.k8s.io/controller-runtime"} {
 				if strings.Contains(stack, of) {
 					return errors.New("one hasn't:\n" + stack)
 				}
@@ -89,6 +89,6 @@ func newSceneOf(t *testing.T, namespace string) *scene {
 	t.Helper()
 	s := newScene(t)
 	s.run.stop()
-	s.run = s.again(t, func(p *reconciler.Process) { p.Options.MuxNamespaces = namespace })
+	s.run = s.again(t, func(p *process.Process) { p.Options.MuxNamespaces = namespace })
 	return s
 }

@@ -1,0 +1,91 @@
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nowake.ai/svc-lb-mux/certs"
+	"nowake.ai/svc-lb-mux/certs/guard"
+	"nowake.ai/svc-lb-mux/reconciler/console"
+)
+
+// certificateInterval is how often the console's certificate is looked at.
+const certificateInterval = 10 * time.Second
+
+// showConsole adds the console to the manager, if there is to be one. That its address is taken is told, and hinders
+// nothing else: nobody loses a port because nobody could look.
+func (p Process) showConsole(m manager.Manager, terms *terms, timeline *console.Timeline, watching *guard.Guard,
+	registry *prometheus.Registry, log logr.Logger) error {
+	o := &p.Options
+	if !o.Console.Yes() {
+		return nil
+	}
+	log = log.WithName("console")
+	listener, err := net.Listen("tcp", o.ConsoleAddress)
+	if err != nil {
+		log.Error(err, "the console isn't served: give it another --console-address (DEBUG_WEB_PORT), or set --console=false")
+		return nil
+	}
+	language, err := o.language()
+	if err != nil {
+		return err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "reconciler"
+	}
+	options := console.Options{
+		Language: language, Line: terms, Cache: m.GetCache(), Timeline: timeline, Leading: terms.leads.Load, Metrics: registry,
+		Log: log, Now: p.Now, Name: name, Version: p.Version, DryRun: p.dry(), Token: o.ConsoleToken,
+		Actions: o.ConsoleActions.Yes(), Dial: p.Dial,
+	}
+	if o.ConsoleAuth == authKubernetes {
+		if options.Review, err = newReviewer(p.Config, o); err != nil {
+			return err
+		}
+	}
+	if watching != nil {
+		options.Admission = watching.Status
+	}
+	certificate, err := p.consoleCertificate(m)
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "consoleAddress", listener.Addr().String(), "auth", o.ConsoleAuth, "token", o.ConsoleToken != "", "tls", certificate != nil,
+		"actions", o.ConsoleActions.Yes())
+	return console.New(options).Add(m, listener, certificate)
+}
+
+// consoleCertificate follows the files of the console's certificate; nil if there are none. What it is worth is logged, and
+// not measured: the series of that name are the webhook's.
+func (p Process) consoleCertificate(m manager.Manager) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	o := &p.Options
+	if o.ConsoleCert == "" {
+		return nil, nil
+	}
+	level, err := o.level()
+	if err != nil {
+		return nil, err
+	}
+	files := certs.NewFiles(certs.FilesOptions{
+		CertFile: o.ConsoleCert, KeyFile: o.ConsoleKey, Interval: certificateInterval,
+	}, newZap(level, p.Logs).Named("console"), prometheus.NewRegistry())
+	return files.GetCertificate, m.Add(everywhere(func(ctx context.Context) error {
+		files.Run(ctx)
+		return nil
+	}))
+}
+
+// everywhere runs whether this process leads or not.
+type everywhere func(context.Context) error
+
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+
+func (everywhere) NeedLeaderElection() bool { return false }

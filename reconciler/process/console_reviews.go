@@ -1,0 +1,71 @@
+package process
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"nowake.ai/svc-lb-mux/reconciler/console"
+)
+
+// consoles is a resource that no API server has: it is there to grant rights on. Its group is the API prefix, its name the
+// lease's. The verb get allows to look, create to have connections tried.
+const consoles = "consoles"
+
+// newReviewer asks the API server whose a token is, and then whether that user may see this console. It takes the rights to
+// create TokenReviews, and LocalSubjectAccessReviews in this namespace alone.
+func newReviewer(config *rest.Config, o *Options) (console.Reviewer, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	namespace, group, name := o.Namespace, o.APIPrefix, o.LeaseName
+	return func(ctx context.Context, token string, act bool) (console.Opinion, error) {
+		who, err := client.AuthenticationV1().TokenReviews().Create(ctx,
+			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		if err != nil {
+			return console.Opinion{}, fmt.Errorf("a TokenReview: %w", err)
+		}
+		if !who.Status.Authenticated {
+			return console.Opinion{}, nil
+		}
+		verb := "get"
+		if act {
+			verb = "create"
+		}
+		asked := &authorizationv1.LocalSubjectAccessReview{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: who.Status.User.Username, UID: who.Status.User.UID, Groups: who.Status.User.Groups, Extra: extraOf(who.Status.User.Extra),
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: namespace, Group: group, Resource: consoles, Name: name, Verb: verb,
+				},
+			},
+		}
+		may, err := client.AuthorizationV1().LocalSubjectAccessReviews(namespace).Create(ctx, asked, metav1.CreateOptions{})
+		if err != nil {
+			return console.Opinion{}, fmt.Errorf("a LocalSubjectAccessReview in %s: %w", namespace, err)
+		}
+		return console.Opinion{
+			Known: true, Allowed: may.Status.Allowed && !may.Status.Denied,
+			Why: fmt.Sprintf("%s may not %s %s.%s %q in namespace %s: somebody who may grant that binds you to a Role there with "+
+				"apiGroups [%[4]s], resources [%[3]s], verbs [%[2]s]", who.Status.User.Username, verb, consoles, group, name, namespace),
+		}, nil
+	}, nil
+}
+
+func extraOf(extra map[string]authenticationv1.ExtraValue) map[string]authorizationv1.ExtraValue {
+	if extra == nil {
+		return nil
+	}
+	all := make(map[string]authorizationv1.ExtraValue, len(extra))
+	for key, values := range extra {
+		all[key] = authorizationv1.ExtraValue(values)
+	}
+	return all
+}

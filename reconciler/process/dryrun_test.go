@@ -1,0 +1,37 @@
+package process
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestADiaryTellsWhatIsNew: a plan that is made again at another time is the same plan.
+func TestADiaryTellsWhatIsNew(t *testing.T) {
+	var out strings.Builder
+	d := &diary{out: &out, last: map[string]string{}}
+	for _, note := range []struct {
+		about, text string
+		nothing     bool
+	}{
+		{"idle", "nothing to do\n", true},
+		{"a", "held until 2026-01-02T03:04:05Z\n", false},
+		{"b", "held until 2026-01-02T03:04:05Z\n", false},
+		{"a", "held until 2026-01-02T03:04:06.5Z\n", false},
+		{"a", "given\n", false},
+		{"a", "nothing to do\n", true},
+		{"a", "nothing to do\n", true},
+		{"a", "given\n", false},
+	} {
+		d.note(note.about, note.text, note.nothing)
+	}
+	want := []string{
+		"dry run: held until 2026-01-02T03:04:05Z", // of a
+		"dry run: held until 2026-01-02T03:04:05Z", // of b
+		"dry run: given", "dry run: nothing to do", "dry run: given", "",
+	}
+	if diff := cmp.Diff(want, strings.Split(out.String(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

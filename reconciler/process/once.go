@@ -1,0 +1,145 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/drain"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/try"
+)
+
+// tryChannel needs neither cache nor lease: it is a user of the reconciler that runs.
+func (p Process) tryChannel(ctx context.Context) error {
+	language, err := p.Options.language()
+	if err != nil {
+		return err
+	}
+	mapper, err := newMapper(p.Config, nil)
+	if err != nil {
+		return err
+	}
+	user, err := client.New(p.Config, client.Options{Scheme: newScheme(), Mapper: mapper})
+	if err != nil {
+		return err
+	}
+	tried, _ := p.Options.tried()
+	return try.Run(ctx, try.Options{
+		Language: language, Client: user, Mux: tried, Namespace: p.Options.Namespace,
+		Patience: p.Options.Patience, Report: p.Logs,
+	})
+}
+
+// drain says goodbye, as the one that leads.
+func (p Process) drain(ctx context.Context, logger logr.Logger) error {
+	m, err := p.manager(logger, true)
+	if err != nil {
+		return err
+	}
+	language, err := p.Options.language()
+	if err != nil {
+		return err
+	}
+	var print printer
+	if p.dry() {
+		print = newPrinter(p.Logs)
+	}
+	line := mux.New(mux.Options{
+		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
+		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
+		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried,
+		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
+		Board:   ledger.NewBoard(nil), Events: silent{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now), Now: p.Now,
+		Parallel: p.Options.Writes, Print: print.plan,
+	})
+	if err := errors.Join(line.Index(ctx, m), backends.Index(ctx, m, language)); err != nil {
+		return err
+	}
+	return p.asLeader(ctx, m, func(ctx context.Context) error {
+		return drain.Run(ctx, drain.Options{
+			Line: line, Patience: p.Options.Patience, Pause: drainPause, Report: p.Logs, Dry: p.dry(),
+			Carried: backends.Drained{Keys: language.Keys(), Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient()},
+		})
+	})
+}
+
+// drainPause is longer than a cache is usually behind.
+const drainPause = time.Second
+
+// asLeader does one piece of work once nobody else leads, and lets go of the lease.
+func (p Process) asLeader(ctx context.Context, m *boss, work func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	did := make(chan error, 1)
+	err := m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		did <- work(ctx)
+		end(nil)
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	go p.awaitLease(ctx, m, end)
+	if !p.dry() {
+		go p.inherit(ctx, m)
+	}
+	err = m.run(ctx)
+	select {
+	case done := <-did:
+		return errors.Join(done, err)
+	default:
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = errors.Join(err, cause)
+	}
+	return err
+}
+
+// awaitLease gives up on a lease that somebody else holds on to.
+func (p Process) awaitLease(ctx context.Context, m manager.Manager, end context.CancelCauseFunc) {
+	for _, wait := range []time.Duration{min(leaseHint, p.Options.Patience/2), p.Options.Patience} {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.Elected():
+			return
+		case <-time.After(wait):
+		}
+		if wait < p.Options.Patience {
+			fmt.Fprintf(p.Logs, "waiting for %s\n", p.leaseHolder(ctx))
+		}
+	}
+	end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and drain again",
+		p.Options.Patience, p.leaseHolder(ctx)))
+}
+
+// leaseHint is how soon it is said that somebody else has the lease.
+const leaseHint = 3 * time.Second
+
+// leaseHolder says who has the lease.
+func (p Process) leaseHolder(ctx context.Context) string {
+	lease := fmt.Sprintf("the lease %s/%s", p.Options.Namespace, p.Options.LeaseName)
+	set, err := kubernetes.NewForConfig(p.Config)
+	if err != nil {
+		return lease
+	}
+	got, err := set.CoordinationV1().Leases(p.Options.Namespace).Get(ctx, p.Options.LeaseName, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s, which can't be read (%v)", lease, err)
+	case got.Spec.HolderIdentity == nil || *got.Spec.HolderIdentity == "":
+		return lease + ", which nobody holds"
+	}
+	return fmt.Sprintf("%s, which %s holds", lease, *got.Spec.HolderIdentity)
+}

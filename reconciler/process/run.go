@@ -1,0 +1,247 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nowake.ai/svc-lb-mux/certs/selfmanaged"
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/console"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+)
+
+// Run works until the context ends, then lets go of the lease, and returns nil if that was the reason. Its log goes to
+// logs.
+func Run(ctx context.Context, options Options, version string, logs io.Writer) error {
+	if err := options.Check(); err != nil {
+		return err
+	}
+	kube, err := restConfig(options.Kubeconfig, version)
+	if err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(thrift)
+	}
+	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now, alone: true}.Run(ctx)
+}
+
+// thrift is how much garbage there may be, in percent of what is in use. Nearly all of that is the cache, which grows with
+// the cluster and hardly changes: twice its size would be reserved for little.
+const thrift = 50
+
+// Process is one reconciler. Tests make one with a clock, or a client's config, of their own.
+type Process struct {
+	Options Options
+	Config  *rest.Config
+	Version string
+	Logs    io.Writer
+	Now     func() time.Time
+	// Dial reaches the webhook's Service; if nil, as any process does.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// SelfManaged is how long a self-managed certificate lasts; if zero, as long as Options say.
+	SelfManaged selfmanaged.Policy
+
+	// alone is true if there is no other in the same program: client-go's own lines go where its do.
+	alone bool
+}
+
+// Run works until the context ends.
+func (p Process) Run(ctx context.Context) error {
+	level, err := p.Options.level()
+	if err != nil {
+		return err
+	}
+	logger := newLog(level, p.Logs)
+	log.SetLogger(logger) // controller-runtime's own lines go the same way
+	if p.alone {
+		klog.SetLogger(logger)
+	}
+	ctx = logr.NewContext(ctx, logger)
+	switch {
+	case p.Options.TryChannel != "":
+		return p.tryChannel(ctx)
+	case p.Options.Drain:
+		return p.drain(ctx, logger)
+	}
+
+	m, err := p.manager(logger, false)
+	if err != nil {
+		return err
+	}
+	out, err := p.outputs()
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	registry, timeline := newRegistry(p.Version), console.NewTimeline(p.Now)
+	lease := out.events
+	out.events = timeline.Events(out.events)
+	keeper, err := p.certificateKeeper(logger)
+	if err != nil {
+		return err
+	}
+	terms, err := p.newTerms(ctx, m, timeline, out, keeper, logger)
+	if err != nil {
+		return err
+	}
+	watching, err := p.guardAdmission(m, registry, terms.leads.Load, keeper, out.events)
+	if err != nil {
+		return err
+	}
+	earlier, err := p.elect(m, terms, lease, logger)
+	if err != nil {
+		return err
+	}
+	probes, err := net.Listen("tcp", p.Options.ProbeAddress)
+	if err != nil {
+		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
+	}
+	if err := m.Add(probeServer(probes, routes(m, terms, readyOf(watching, earlier, keeper != nil), registry))); err != nil {
+		return err
+	}
+	if err := p.showConsole(m, terms, timeline, watching, registry, logger); err != nil {
+		return err
+	}
+	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
+		"namespace", p.Options.Namespace, "dryRun", p.Options.DryRun)
+	if err := m.run(ctx); err != nil {
+		return fmt.Errorf("reconciler: %w", err)
+	}
+	p.farewell(ctx, logger)
+	logger.Info("ended in order")
+	return nil
+}
+
+func (p Process) dry() bool { return p.Options.DryRun.Yes() }
+
+// newTerms indexes the caches of the process, and builds the first term on them.
+func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeline, out outputs, keeper *selfmanaged.Keeper,
+	logger logr.Logger) (*terms, error) {
+	terms, err := newTerms(func() (*term, error) {
+		run, kept, err := p.termManager(m, logger)
+		if err != nil {
+			return nil, err
+		}
+		t := &term{manager: run, cache: kept, registry: prometheus.NewRegistry()}
+		if keeper != nil {
+			if err := run.Add(keeper); err != nil {
+				return nil, err
+			}
+		}
+		t.line, err = p.setup(ctx, run, t.registry, timeline, out)
+		return t, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	language, err := p.Options.language()
+	if err != nil {
+		return nil, err
+	}
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m, language), p.fill(ctx, m))
+}
+
+// fill has the cache hold what no index asks for, so that a standby's cache is as full as a leader's.
+func (p Process) fill(ctx context.Context, m *boss) error {
+	objects := []client.Object{ledger.Object()}
+	if p.Options.LegacyEndpoints {
+		objects = append(objects, &corev1.Endpoints{}) //nolint:staticcheck // deprecated, and written on request
+	}
+	var errs []error
+	for _, object := range objects {
+		_, err := m.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// setup puts the parts of a term together.
+func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
+	out outputs) (*mux.Line, error) {
+	language, err := p.Options.language()
+	if err != nil {
+		return nil, err
+	}
+	metrics := newMetrics(registry, p.Now)
+	carried := backends.NewMetrics()
+	registry.MustRegister(carried)
+
+	waker, refusals := &backends.Waker{}, &backends.Refusals{}
+	board := ledger.NewBoard(waker.Wake)
+	line := mux.New(mux.Options{
+		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
+		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
+		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
+		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
+		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now,
+		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
+		Budget:   mux.Budget{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace},
+		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: out.print.plan,
+	})
+	if err := line.Setup(ctx, m); err != nil {
+		return nil, err
+	}
+	refusals.Notify(line.BackendsChanged)
+	teller := &teller{cache: m.GetCache(), events: out.events}
+	return line, backends.Setup(ctx, m, backends.Options{
+		Language: language, Claims: board.Known, Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
+		Tell: teller.tell, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Now: p.Now,
+	})
+}
+
+// muxesAtOnce is how many muxes of one namespace are looked after side by side.
+const muxesAtOnce = 4
+
+// outputs are where Events go, and in a dry run everything else too.
+type outputs struct {
+	events record.EventRecorder
+	print  printer
+	close  func()
+}
+
+func (p Process) outputs() (outputs, error) {
+	if p.dry() {
+		return outputs{silent{}, newPrinter(p.Logs), func() {}}, nil
+	}
+	broadcaster, err := newBroadcaster(p.Config)
+	if err != nil {
+		return outputs{}, err
+	}
+	return outputs{broadcaster.NewRecorder(newScheme(), eventSource()), printer{}, broadcaster.Shutdown}, nil
+}
+
+func restConfig(file, version string) (*rest.Config, error) {
+	load := rest.InClusterConfig // clientcmd would do the same, and warn that it might not work
+	if file != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", file) }
+	}
+	kube, err := load()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %q: %w", file, err)
+	}
+	kube.UserAgent = "svc-lb-mux-reconciler/" + version
+	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter
+	kube.WarningHandler = rest.NoWarnings{} // that Endpoints are deprecated is known, and the reason why they are read
+	return kube, nil
+}

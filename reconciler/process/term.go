@@ -1,0 +1,170 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+)
+
+// term is the work of one leadership: the lines with their memory, their metrics, and the controllers that run them.
+// A process that loses its lease drops the term, so the next one begins without stale memory. The caches stay filled.
+type term struct {
+	manager  manager.Manager
+	cache    *termCache
+	line     *mux.Line
+	registry *prometheus.Registry
+}
+
+// terms holds the term of this process: the one that runs, or the one that would run next.
+type terms struct {
+	build   func() (*term, error)
+	current atomic.Pointer[term]
+	leads   atomic.Bool
+}
+
+func newTerms(build func() (*term, error)) (*terms, error) {
+	first, err := build()
+	if err != nil {
+		return nil, err
+	}
+	t := &terms{build: build}
+	t.current.Store(first)
+	return t, nil
+}
+
+// work runs the current term until the context ends, and builds the next one.
+func (t *terms) work(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it was told to end before it began
+	}
+	now := t.current.Load()
+	t.leads.Store(true)
+	err := now.manager.Start(ctx)
+	t.leads.Store(false)
+	now.cache.close()
+	next, failed := t.build()
+	if failed == nil {
+		t.current.Store(next)
+	}
+	return errors.Join(err, failed)
+}
+
+// Gather returns the figures of the current term.
+func (t *terms) Gather() ([]*dto.MetricFamily, error) { return t.current.Load().registry.Gather() }
+
+func (t *terms) line() *mux.Line { return t.current.Load().line }
+
+// The console looks through the line of the current term.
+
+func (t *terms) Look(ctx context.Context, mux types.NamespacedName) (*mux.Sight, error) {
+	return t.line().Look(ctx, mux)
+}
+
+func (t *terms) News(ctx context.Context, informers cache.Cache, changed func(mux types.NamespacedName)) error {
+	return t.line().News(ctx, informers, changed)
+}
+
+func (t *terms) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
+	return t.line().Spoken(ctx)
+}
+
+func (t *terms) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	return t.line().Service(ctx, key)
+}
+
+func (t *terms) MuxOf(svc *corev1.Service) (types.NamespacedName, bool) { return t.line().MuxOf(svc) }
+
+func (t *terms) LooksAfter(mux types.NamespacedName) bool { return t.line().LooksAfter(mux) }
+
+// workPatience is how long a term waits for its workers to stop. It leaves the process time to release its lease.
+const workPatience = stopPatience - releasePatience - time.Second
+
+// termManager makes a manager that runs controllers on the caches of the process.
+func (p Process) termManager(process *boss, logger logr.Logger) (manager.Manager, *termCache, error) {
+	kept := &termCache{Cache: process.GetCache()}
+	unnamed := true
+	m, err := manager.New(p.Config, manager.Options{
+		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger,
+		NewCache:               func(*rest.Config, cache.Options) (cache.Cache, error) { return kept, nil },
+		NewClient:              func(*rest.Config, client.Options) (client.Client, error) { return process.GetClient(), nil },
+		BaseContext:            func() context.Context { return process.base },
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0", GracefulShutdownTimeout: ptr.To(workPatience),
+		Controller: config.Controller{SkipNameValidation: &unnamed}, // each term has controllers of the same names
+	})
+	return m, kept, err
+}
+
+// termCache is the process's cache as the controllers of one term use it. The cache outlives the term, so close removes the
+// event handlers that the term has added.
+type termCache struct {
+	cache.Cache
+
+	mu     sync.Mutex
+	closed bool
+	added  []func()
+}
+
+// Start does nothing: the process runs its cache.
+func (*termCache) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// IndexField does nothing: the process has indexed its cache.
+func (*termCache) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
+	return nil
+}
+
+func (c *termCache) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+	informer, err := c.Cache.GetInformer(ctx, object, options...)
+	return &termInformer{informer, c}, err
+}
+
+func (c *termCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, remove := range c.added {
+		remove()
+	}
+	c.added = nil
+}
+
+// termInformer remembers the event handlers that are added. Controllers add theirs with this one method.
+type termInformer struct {
+	cache.Informer
+	term *termCache
+}
+
+func (i *termInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (
+	toolscache.ResourceEventHandlerRegistration, error) {
+	i.term.mu.Lock()
+	defer i.term.mu.Unlock()
+	if i.term.closed {
+		return nil, errors.New("the term has ended")
+	}
+	added, err := i.Informer.AddEventHandlerWithOptions(handler, options)
+	if err == nil {
+		i.term.added = append(i.term.added, func() { _ = i.Informer.RemoveEventHandler(added) })
+	}
+	return added, err
+}

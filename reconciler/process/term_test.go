@@ -1,0 +1,67 @@
+package process
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestTermRemovesItsEventHandlers: the process's caches outlive a term, so its handlers must go with it.
+func TestTermRemovesItsEventHandlers(t *testing.T) {
+	counted := &countingInformer{}
+	term := &termCache{Cache: oneInformer{informer: counted}}
+	informer, err := term.GetInformer(t.Context(), &corev1.Service{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func() error {
+		_, err := informer.AddEventHandlerWithOptions(toolscache.ResourceEventHandlerFuncs{}, toolscache.HandlerOptions{})
+		return err
+	}
+	for range 2 {
+		if err := add(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if counted.handlers != 2 {
+		t.Errorf("%d handlers while the term runs, want 2", counted.handlers)
+	}
+	term.close()
+	if counted.handlers != 0 {
+		t.Errorf("%d handlers after the term has ended", counted.handlers)
+	}
+	if add() == nil {
+		t.Error("a term that has ended adds a handler")
+	}
+}
+
+// oneInformer is a cache of one informer.
+type oneInformer struct {
+	cache.Cache
+	informer cache.Informer
+}
+
+func (o oneInformer) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return o.informer, nil
+}
+
+// countingInformer counts its handlers.
+type countingInformer struct {
+	cache.Informer
+	handlers int
+}
+
+func (c *countingInformer) AddEventHandlerWithOptions(toolscache.ResourceEventHandler, toolscache.HandlerOptions) (
+	toolscache.ResourceEventHandlerRegistration, error) {
+	c.handlers++
+	return nil, nil
+}
+
+func (c *countingInformer) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error {
+	c.handlers--
+	return nil
+}
