@@ -125,10 +125,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each, or those that match FUZZ
 	  [[ -z $$name ]] || go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$package" </dev/null; \
 	done <<<"$$targets"
 
-KEEP ?= 32
+KEEP ?= 5
 
 .PHONY: fuzz-keep
-fuzz-keep: ## Keep the smallest inputs that fuzzing found, KEEP (32) for each target, as seeds in testdata/fuzz
+fuzz-keep: ## Keep the smallest inputs that fuzzing found, KEEP (5) for each target, as seeds in testdata/fuzz
 	@cache=$$(go env GOCACHE)/fuzz/$$(go list -m); \
 	find "$$cache" -mindepth 1 -type d -name 'Fuzz*' -printf '%P\n' | while read -r target; do \
 	  kept=$$(dirname "$$target")/testdata/fuzz/$${target##*/}; mkdir -p "$$kept"; \

@@ -19,8 +19,8 @@ import (
 // clock is one that somebody sets.
 type clock struct{ off atomic.Int64 }
 
-func (c *clock) now() time.Time            { return time.Now().Add(time.Duration(c.off.Load())) }
-func (c *clock) jump(by time.Duration)     { c.off.Add(int64(by)) }
+func (c *clock) now() time.Time         { return time.Now().Add(time.Duration(c.off.Load())) }
+func (c *clock) jump(by time.Duration)  { c.off.Add(int64(by)) }
 func (c *clock) use(p *process.Process) { p.Now = c.now }
 
 // TestClockJumps has the clock of the reconciler's machine set forward and back. What is held for who left goes by the
