@@ -28,9 +28,13 @@ type muxNames map[portKey][]string
 func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 	names := muxNames(namesOf(v.Claims))
 	numbers := numbersOf(source)
+	claims := map[string]int{} // by their name on the mux
+	for i := range v.Claims {
+		claims[v.Claims[i].MuxName]++
+	}
 	var renamed []Claim
 	for _, claim := range v.Claims {
-		if _, has := numbers[ownerKey(&claim)]; !has {
+		if _, has := numbers[ownerKey(&claim)]; !has && claims[claim.MuxName] == 1 {
 			renamed = append(renamed, claim)
 		}
 	}
