@@ -92,8 +92,11 @@ func (v *View) isCarried(source *discoveryv1.EndpointSlice) bool {
 	return !IsOurSlice(v.Keys, source) && carries(v.Mux.Families, source.AddressType)
 }
 
-// carriedAs returns the ports of the slice on the mux that carries a source.
+// carriedAs returns the ports of the slice on the mux that carries a source, unless that slice must go.
 func (v *View) carriedAs(source *discoveryv1.EndpointSlice) map[portKey]int32 {
+	if !v.Mux.IsMux || !v.isCarried(source) {
+		return nil
+	}
 	name := SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType)
 	for _, slice := range v.Slices {
 		if slice.Namespace == v.Mux.Key.Namespace && slice.Name == name {
