@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxConnections is how many connections the webhook keeps. An API server needs one for each 20 reviews under way.
+	// maxConnections is how many connections the webhook keeps. An API server needs one for each 8 reviews under way.
 	maxConnections = 128
 	// receiveBuffer bounds the bytes of a connection that wait in the kernel. The pod's memory limit counts them.
 	receiveBuffer = 128 << 10

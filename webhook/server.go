@@ -28,9 +28,9 @@ const (
 
 	// An HTTP/2 connection's window holds the windows of all its streams. With less, bodies that wait for the budget
 	// would fill it, and bodies that could be read would wait behind them. A stream's window can't be below the protocol's
-	// own 64 KiB, which callers use before they learn ours. Few streams bound what a connection brings before the budget
-	// counts it; API servers open another connection for more.
-	maxStreams       = 20
+	// own 64 KiB, which callers use before they learn ours. Few streams bound the bytes that a connection brings before the
+	// budget counts them: 64 MiB on all connections together. API servers open another connection for more reviews.
+	maxStreams       = 8
 	streamWindow     = 64 << 10
 	connectionWindow = maxStreams * streamWindow
 	// maxFrame is the protocol's least: each connection keeps a buffer for its largest frame so far.
