@@ -119,6 +119,9 @@ func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool
 		if live != nil {
 			return *live, true
 		}
+		if !j.accepted { // it may last: backends may have only ports that got no number
+			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
+		}
 	case Unknown:
 	}
 	return metav1.Condition{}, false
