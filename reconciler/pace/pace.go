@@ -37,6 +37,7 @@ type write struct {
 	at        time.Time
 	pause     time.Duration // until the next correction; 0 before the first one
 	corrected time.Time
+	before    *write // the write before this one, for Failed
 }
 
 // Turn is the answer to a writer that asks to write.
@@ -52,7 +53,7 @@ type Turn struct {
 // New returns a Pace that knows no object.
 func New[K comparable]() *Pace[K] { return &Pace[K]{last: map[K]write{}} }
 
-// Ask asks to write content to an object. If there is no wait, the write counts as made.
+// Ask asks to write content to an object. If there is no wait, the write counts as made, unless Failed takes that back.
 func (p *Pace[K]) Ask(key K, content Content, now time.Time) Turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +62,14 @@ func (p *Pace[K]) Ask(key K, content Content, now time.Time) Turn {
 	if known && now.Before(last.at) { // the clock was set back
 		last = write{content: last.content, at: now}
 	}
+	before := &last
+	if !known {
+		before = nil
+	} else {
+		before.before = nil
+	}
 	if !known || last.content != content {
-		p.last[key] = write{content: content, at: now}
+		p.last[key] = write{content: content, at: now, before: before}
 		return Turn{}
 	}
 	turn := Turn{Drift: true, Wait: max(last.corrected.Add(last.pause).Sub(now), 0)}
@@ -72,10 +79,33 @@ func (p *Pace[K]) Ask(key K, content Content, now time.Time) Turn {
 	if turn.Wait > 0 {
 		return turn
 	}
-	last.pause = next(last, now)
-	last.at, last.corrected = now, now
-	p.last[key] = last
+	p.last[key] = write{content: content, at: now, pause: next(last, now), corrected: now, before: before}
 	return turn
+}
+
+// Failed takes back the last turn of an object: its write wasn't made. Writing the same content again isn't drift then.
+func (p *Pace[K]) Failed(key K) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, known := p.last[key]
+	switch {
+	case !known:
+	case last.before == nil:
+		delete(p.last, key)
+	default:
+		p.last[key] = *last.before
+	}
+}
+
+// Keep drops the objects that aren't there any more.
+func (p *Pace[K]) Keep(there func(K) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key := range p.last {
+		if !there(key) {
+			delete(p.last, key)
+		}
+	}
 }
 
 // next returns the pause after a correction that is made now.

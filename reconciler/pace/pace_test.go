@@ -67,3 +67,22 @@ func TestAFightSlowsDownToABound(t *testing.T) {
 		t.Errorf("%d corrections in an hour of being changed back each second", corrections)
 	}
 }
+
+func TestAFailedWriteIsNoDrift(t *testing.T) {
+	p, now := New[string](), time.Unix(0, 0)
+	p.Ask("a", 1, now)
+	p.Failed("a")
+	if turn := p.Ask("a", 1, now); turn != (Turn{}) {
+		t.Errorf("the first write, tried again: %+v", turn)
+	}
+	p.Ask("a", 1, now)
+	p.Failed("a")
+	if turn := p.Ask("a", 1, now); !turn.First || turn.Wait > 0 {
+		t.Errorf("the first correction, tried again: %+v", turn)
+	}
+	p.Failed("unknown")
+	p.Keep(func(key string) bool { return false })
+	if turn := p.Ask("a", 1, now); turn != (Turn{}) {
+		t.Errorf("a write of an object that was dropped: %+v", turn)
+	}
+}
