@@ -30,7 +30,7 @@ func (a *allowed) hostname(name, namespace string) bool {
 }
 
 // forbidden are the names that external-dns may not take from the channel itself.
-func (a *allowed) forbidden(c *member) []validation.DirectName {
+func (a *allowed) forbidden(c *channel) []validation.DirectName {
 	if len(c.Direct) == 0 {
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestAMuxWithLongerListsThanAllowedWorks(t *testing.T) {
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
 		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": hostnames.String(), "allowed-namespaces": namespaces.String()})}
 	w.Channels = namesOf(fmt.Sprintf("team-%d", last), fmt.Sprintf("n%d-%%d.example.com", last), 2)
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	if p.Freeze != nil || !p.Verdicts[0].Accepted || p.Verdicts[0].Reason != plan.Accepted {
 		t.Fatalf("freeze %v, verdict %+v", p.Freeze, p.Verdicts[0])
 	}
@@ -83,7 +83,7 @@ func TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas(t *testing.T) {
 	other.Ports[0].Port, other.Ports[0].Request.Number = 92, 92
 	w.Channels = append(w.Channels, had, late, other)
 	w.Ledger.Ledger.Hostnames = []plan.HostnameHolder{{Hostname: "had-0.a.io", Namespace: "a"}}
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	got := p.Publish.Annotations[validation.ExternalDNSHostname]
 	if want := "had-0.a.io,web-0.b.io"; got != want {
 		t.Errorf("gathered %q, want %q", got, want)

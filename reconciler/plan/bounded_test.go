@@ -74,7 +74,7 @@ func TestNoSettingMakesALongMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.channel.world(english(t), mux)
-			p := plan.Mux(w)
+			p := plan.Mux(w, plan.Memory{})
 			if verdict := p.Verdicts[0]; verdict.Reason != c.reason {
 				t.Fatalf("told %s, %.200s", verdict.Reason, verdict.Message)
 			}
@@ -166,7 +166,7 @@ func TestNoSettingMakesALongPrediction(t *testing.T) {
 func TestMoreNotesThanAreTold(t *testing.T) {
 	mux := longestMux(t)
 	told := func(denied int) string {
-		return plan.Mux(asking{namespace: "app", names: denied, source: plan.Auto}.world(english(t), mux)).Verdicts[0].Message
+		return plan.Mux(asking{namespace: "app", names: denied, source: plan.Auto}.world(english(t), mux), plan.Memory{}).Verdicts[0].Message
 	}
 	if text := told(5); strings.Count(text, "isn't gathered") != 5 || strings.HasSuffix(text, "; and more") {
 		t.Errorf("of 5 names: %s", text)

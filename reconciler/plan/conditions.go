@@ -12,34 +12,34 @@ import (
 const maxNotes = 5
 
 // acceptedCondition is what is to be said of a channel's ports; false if nothing is.
-func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, bool) {
+func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	kind := p.w.Keys.Accepted
 	live := find(c.Conditions, kind)
 	switch {
-	case j.carryOn && p.isWaiting(c, j, live):
+	case c.keepsSaid && p.isWaiting(c, live):
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze)), true
-	case j.carryOn && j.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
-		return condition(kind, false, Waiting, j.message), true // an edit that was refused before keeps its refusal
-	case j.carryOn && live != nil && (live.Reason != string(Waiting) || !p.inForce(c)):
+	case c.keepsSaid && c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
+		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
+	case c.keepsSaid && live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
 		return *live, true
-	case j.carryOn && !p.inForce(c):
+	case c.keepsSaid && !c.isHeld():
 		return metav1.Condition{}, false
-	case j.carryOn:
+	case c.keepsSaid:
 		return condition(kind, true, Accepted, p.said.accepted), true
 	}
-	is := condition(kind, j.accepted, j.reason, j.message)
-	if !j.accepted { // what is to be noted besides has time
-		if j.refusal != nil && j.refusal.reason == j.reason && j.refusal.advice != "" {
-			is.Message = advised(live, &is, j.refusal.advice)
+	is := condition(kind, c.accepted, c.reason, c.message)
+	if !c.accepted { // what is to be noted besides has time
+		if c.refusal != nil && c.refusal.reason == c.reason && c.refusal.advice != "" {
+			is.Message = advised(live, &is, c.refusal.advice)
 		}
 		return is, true
 	}
-	if len(j.notes) > 0 {
+	if len(c.notes) > 0 {
 		messages := make([]string, 0, maxNotes+1)
-		for _, note := range j.notes[:min(len(j.notes), maxNotes+1)] {
+		for _, note := range c.notes[:min(len(c.notes), maxNotes+1)] {
 			messages = append(messages, p.textOf(note))
 		}
-		is.Reason, is.Message = string(j.notes[0].reason), someOf(messages)
+		is.Reason, is.Message = string(c.notes[0].reason), someOf(messages)
 	}
 	return is, true
 }
@@ -55,8 +55,8 @@ func someOf(messages []string) string {
 
 // isWaiting is true for a channel of a frozen mux that was refused before: its numbers are claimed by now, and not on the
 // mux yet. Why it was refused is over.
-func (p *pass) isWaiting(c *member, j *judgement, live *metav1.Condition) bool {
-	if j.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
+func (p *pass) isWaiting(c *channel, live *metav1.Condition) bool {
+	if c.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
 	}
 	programmed := find(c.Conditions, p.w.Keys.Programmed)
@@ -73,32 +73,30 @@ func advised(live, now *metav1.Condition, advice string) string {
 	return now.Message + ": " + advice
 }
 
-func (p *pass) programmedCondition(c *member, j *judgement) metav1.Condition {
+func (p *pass) programmedCondition(c *channel) metav1.Condition {
 	kind := p.w.Keys.Programmed
 	live := find(c.Conditions, kind)
 	switch {
-	case j.attached && p.lacks(c) != nil:
-		return condition(kind, false, MuxPatchRefused, textLeftOff(p.lacks(c), p.w.Key, p.w.Refused[c.Key]))
-	case j.attached && p.misses(c):
-		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.w.Contested))
-	case j.attached && len(p.w.Mux.Address) > 0:
+	case c.isHeld() && p.lacks(c):
+		return condition(kind, false, MuxPatchRefused, textRefused(p.m.Refused[c.Key].Words))
+	case c.attached && len(p.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, p.said.programmed)
-	case j.attached:
+	case c.attached:
 		return condition(kind, false, AddressPending, p.said.addressPending)
-	case j.reason == Disabled:
-		return condition(kind, false, Disabled, j.message)
-	case j.carryOn && live != nil && live.Reason == string(Disabled):
+	case c.reason == Disabled:
+		return condition(kind, false, Disabled, c.message)
+	case c.keepsSaid && live != nil && live.Reason == string(Disabled):
 		return *live
-	case j.carryOn:
+	case c.keepsSaid:
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze))
 	}
 	return condition(kind, false, NotAccepted, textNotProgrammed())
 }
 
 // backingCondition is what is to be said of backends; false if nothing is.
-func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool) {
+func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
 	kind := p.w.Keys.BackendsReady
-	if !j.attached {
+	if !c.attached {
 		return metav1.Condition{}, false
 	}
 	if c.RefusedSlices != "" {
@@ -119,7 +117,7 @@ func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool
 		if live != nil {
 			return *live, true
 		}
-		if !j.accepted { // it may last: backends may have only ports that got no number
+		if !c.accepted { // it may last: backends may have only ports that got no number
 			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
 		}
 	case Unknown:
@@ -136,7 +134,7 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 }
 
 // setCondition puts a condition into the patch if it differs from what is there.
-func (p *pass) setCondition(c *member, want *metav1.Condition, patch *ChannelPatch) bool {
+func (p *pass) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
 	live := find(c.Conditions, want.Type)
 	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
 		return false

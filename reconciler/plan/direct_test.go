@@ -30,7 +30,7 @@ func TestAnUpdateIsForetoldOnlyTheNamesThatItBrings(t *testing.T) {
 	before := askingExternalDNS(t, "www.bank.example.com", 80)
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
 		Mux: muxThatSays(t, nil), Channels: []plan.ObservedChannel{before}}
-	ports := plan.Mux(w).Publish.Ports
+	ports := plan.Mux(w, plan.Memory{}).Publish.Ports
 	w.Mux = muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"})
 	w.Mux.Ports = ports
 	outlook := plan.Survey(w)

@@ -29,8 +29,8 @@ type dns struct {
 // gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that had it first, for
 // as long as any of its channels asks for it. One that isn't granted is dropped, and its channel stays.
 func (p *pass) gatherNames() {
-	var asking []*member
-	for _, c := range p.sorted {
+	var asking []*channel
+	for _, c := range p.channels {
 		if c.attached && len(c.Hostnames) > 0 {
 			asking = append(asking, c)
 		}
@@ -67,13 +67,13 @@ type gathering struct {
 
 // askAll asks for all names: first for those that a namespace had, then for the others. What a channel with problems asks
 // for may be no DNS name: it shares names that its namespace has without it.
-func (g *gathering) askAll(asking []*member) {
-	type round func(c *member, name string) bool
-	had := func(c *member, name string) bool { return g.before[name] == c.Key.Namespace }
+func (g *gathering) askAll(asking []*channel) {
+	type round func(c *channel, name string) bool
+	had := func(c *channel, name string) bool { return g.before[name] == c.Key.Namespace }
 	for _, asks := range [...]round{
 		had,
-		func(c *member, name string) bool { return !had(c, name) && len(c.Problems) == 0 },
-		func(c *member, name string) bool {
+		func(c *channel, name string) bool { return !had(c, name) && len(c.Problems) == 0 },
+		func(c *channel, name string) bool {
 			return !had(c, name) && len(c.Problems) > 0 && g.holders[name] == c.Key.Namespace
 		},
 	} {
@@ -99,7 +99,7 @@ func (p *pass) ownersNames() []string {
 	return slices.DeleteFunc(slices.Clone(p.w.Mux.DNS.Hostnames), func(name string) bool { return ours[name] })
 }
 
-func (g *gathering) ask(c *member, name string) {
+func (g *gathering) ask(c *channel, name string) {
 	namespace := c.Key.Namespace
 	had := g.before[name] == namespace
 	g.asked[namespace]++
@@ -124,13 +124,12 @@ func (g *gathering) ask(c *member, name string) {
 	g.dns.of[c.Key] = append(g.dns.of[c.Key], name)
 }
 
-func (g *gathering) deny(c *member, reason validation.Reason, denied denial) {
-	j := &c.judgement
-	j.notes = append(j.notes, note{reason: reason, denied: denied})
+func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
+	c.notes = append(c.notes, note{reason: reason, denied: denied})
 }
 
 // proxied is on if all channels that say anything say so. What the mux's owner set stays, and is said.
-func (p *pass) proxied(asking []*member) {
+func (p *pass) proxied(asking []*channel) {
 	wish := validation.Unset
 	for _, c := range asking {
 		switch {
@@ -145,7 +144,7 @@ func (p *pass) proxied(asking []*member) {
 	if now != validation.Unset && now != ours {
 		p.dns.all.Proxied = now
 		if wish != validation.Unset && wish != now {
-			p.sayOfMux(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
+			p.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
 		}
 		return
 	}

@@ -3,41 +3,45 @@ package plan
 import "slices"
 
 // Drain decides how to say goodbye to a mux: addresses and all else of ours off its channels, then ports and notes off
-// the mux. Claims stay in the ledger as they are, so that whoever comes back gives everybody the same numbers. For that
-// they must be in the ledger: one that was lost is written first, and a mux that is frozen is left as it is.
-func Drain(w World) *Plan {
-	p := begin(&w)
-	if w.Mux == nil || w.Mux.Deleting || p.otherType() {
+// the mux. Claims stay in the ledger as they are, so that a reinstall gives every channel the same numbers. So a ledger that was
+// lost is written first, and a mux that is frozen is left as it is.
+func Drain(w World, m Memory) *Plan {
+	p := newPass(&w, &m)
+	if !p.isServed() {
 		p.bareAll()
 		return p.plan
 	}
-	before := p.ledger()
-	p.register()
-	if p.plan.Freeze = p.standing(&before); p.plan.Freeze != nil {
+	p.readClaims()
+	p.readPorts()
+	if p.plan.Freeze = p.frozenBy(); p.plan.Freeze != nil {
 		return p.plan
 	}
-	p.rememberClaims(&before)
+	p.rememberClaims()
 	p.bareAll()
 	p.bareMux()
 	p.measure()
+	if p.before.renew && !p.w.Confirmed[p.w.Key] {
+		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
+	}
 	return p.plan
 }
 
-// rememberClaims writes the ledger if it doesn't say yet who has what.
-func (p *pass) rememberClaims(before *established) {
-	now := p.ledgerNow(before)
-	now.Hostnames = before.ledger.Hostnames
-	if before.mend == "" && sameClaims(now.Claims, before.ledger.Claims) {
+// rememberClaims writes the ledger if it doesn't say yet which channel has what.
+func (p *pass) rememberClaims() {
+	now := p.ledgerNow()
+	now.Hostnames = p.before.ledger.Hostnames
+	if p.before.mend == "" && sameClaims(now.Claims, p.before.ledger.Claims) {
 		return
 	}
-	p.reserve(now, before)
+	now.Generation = p.nextGeneration()
+	p.plan.Reserve = &LedgerWrite{Ledger: now, Why: p.whyReserve()}
 }
 
-// bareAll takes everything of ours off the channels, whatever is wrong with them. One that didn't let it is for another
-// pass.
+// bareAll takes everything of ours off the channels, whatever is wrong with them. A channel whose status can't be written is left for
+// another pass.
 func (p *pass) bareAll() {
-	for _, c := range p.sorted {
-		if p.w.Stuck[c.Key] {
+	for _, c := range p.channels {
+		if p.m.Stuck[c.Key] {
 			p.plan.Again = p.now
 			continue
 		}
@@ -63,7 +67,7 @@ func (p *pass) bareMux() {
 	for _, claim := range p.claims {
 		switch {
 		case !p.live.has(claim):
-		case p.w.Stuck[claim.Owner.Channel]:
+		case p.m.Stuck[claim.Owner.Channel]:
 			stay = append(stay, claim)
 		default:
 			p.plan.Leaving = append(p.plan.Leaving, *claim)
@@ -76,7 +80,7 @@ func (p *pass) bareMux() {
 		patch.Ports = ports
 		patch.Why = append(patch.Why, change.text()...)
 	}
-	p.gatherNames() // nobody is attached: what is left are the owner's
+	p.gatherNames() // no channel is attached: what is left are the owner's
 	p.annotate(patch, notes{}, 0)
 	if mux.Generation != 0 && len(stay) == 0 {
 		patch.Annotations[p.w.Keys.Generation] = ""

@@ -33,9 +33,8 @@ func TestAGoodbyeTakesAllAndForgetsNothing(t *testing.T) {
 			had := c.heldNumbers()
 			c.drain(t)
 			c.checkGone(t)
-			clear(c.inPlace)
 			c.lastGood = nil
-			if err := c.settle(func(_, _ *plan.Plan) {}); err != nil {
+			if err := c.settle(func(_ []types.NamespacedName, _ *plan.Plan) {}); err != nil {
 				t.Fatal(err)
 			}
 			if now := c.heldNumbers(); !slices.Equal(now, had) {
@@ -49,7 +48,7 @@ func TestAGoodbyeTakesAllAndForgetsNothing(t *testing.T) {
 }
 
 func (c *cluster) isFrozen() bool {
-	return c.isMux() && plan.Mux(c.world()).Freeze != nil
+	return c.isMux() && plan.Mux(c.world(), c.memory()).Freeze != nil
 }
 
 // heldNumbers are what the ledger says, as "20000/TCP app/web http".
@@ -70,7 +69,7 @@ func (c *cluster) heldNumbers() []string {
 func (c *cluster) drain(t *testing.T) {
 	t.Helper()
 	for range 3 {
-		p := plan.Drain(c.world())
+		p := plan.Drain(c.world(), c.memory())
 		if p.Empty() {
 			return
 		}
@@ -80,7 +79,7 @@ func (c *cluster) drain(t *testing.T) {
 			}
 		}
 	}
-	t.Errorf("it comes to no end:\n%s", printed(plan.Drain(c.world())))
+	t.Errorf("it comes to no end:\n%s", printed(plan.Drain(c.world(), c.memory())))
 }
 
 func (c *cluster) checkGone(t *testing.T) {
@@ -128,15 +127,14 @@ func TestAGoodbyeLeavesPortsToWhoShowsTheAddress(t *testing.T) {
 	s.tell(t, c)
 	web := types.NamespacedName{Namespace: "app", Name: "web"}
 	w := c.world()
-	w.Stuck = map[types.NamespacedName]bool{web: true}
-	p := plan.Drain(w)
+	p := plan.Drain(w, plan.Memory{Stuck: map[types.NamespacedName]bool{web: true}})
 	if p.Again.IsZero() || len(p.Hide) > 0 || len(p.Leaving) > 0 {
 		t.Errorf("it would be taken for done:\n%s", printed(p))
 	}
 	if p.Publish != nil && (p.Publish.Ports != nil || hasKey(p.Publish.Annotations, w.Keys.Generation)) {
 		t.Errorf("its port, or what says of which ledger it is, would go:\n%s", printed(p))
 	}
-	if p = plan.Drain(c.world()); p.Publish == nil || p.Publish.Ports == nil || len(p.Leaving) != 1 {
+	if p = plan.Drain(c.world(), c.memory()); p.Publish == nil || p.Publish.Ports == nil || len(p.Leaving) != 1 {
 		t.Errorf("once it lets it, its port doesn't go:\n%s", printed(p))
 	}
 }

@@ -14,12 +14,9 @@ import (
 const maxListed = 8
 
 // muxEvents tells of a patch of the mux.
-func (p *pass) muxEvents(patch *MuxPatch, change *portChange, told bool) []Event {
+func (p *pass) muxEvents(change *portChange, told bool) []Event {
 	normal := func(reason validation.Reason, message string) Event {
 		return Event{Object: p.w.Key, Reason: reason, Message: message}
-	}
-	if patch.Drift {
-		return []Event{normal(MuxDriftCorrected, textPutRight(patch.Why))}
 	}
 	var events []Event
 	if !change.empty() {
@@ -55,12 +52,7 @@ func listed(items []string, separator string) string {
 
 // channelEvents tells of what changed about a channel: that it was refused, and why; that it no longer is; and what is
 // to be said of one that was accepted. To be accepted at once is no news.
-func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Event {
-	if patch.Drift {
-		return []Event{{
-			Object: c.Key, Reason: MuxDriftCorrected, Message: textPutRight(patch.Why),
-		}}
-	}
+func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.Accepted })
 	if i < 0 {
 		return nil
@@ -69,13 +61,13 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 	refused := now.Status == metav1.ConditionFalse
 	switch {
 	case c.Deleting: // its owner knows
-	case refused && j.reason == Disabled:
+	case refused && c.reason == Disabled:
 		return []Event{{Object: c.Key, Reason: Disabled, Message: now.Message}}
 	case refused:
 		return []Event{{Object: c.Key, Warning: true, Reason: validation.Reason(now.Reason), Message: now.Message}}
-	case len(j.notes) > 0:
+	case len(c.notes) > 0:
 		var events []Event
-		for _, note := range j.notes[:min(len(j.notes), maxNotes)] {
+		for _, note := range c.notes[:min(len(c.notes), maxNotes)] {
 			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: p.textOf(note)})
 		}
 		return events
@@ -86,9 +78,9 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 }
 
 // backingEvents tells a channel that the API server began to refuse its backends on the mux.
-func (p *pass) backingEvents(c *member, patch *ChannelPatch) []Event {
+func (p *pass) backingEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.BackendsReady })
-	if i < 0 || c.RefusedSlices == "" || patch.Drift || patch.Conditions[i].Reason != string(BackendsRefused) {
+	if i < 0 || c.RefusedSlices == "" || patch.Conditions[i].Reason != string(BackendsRefused) {
 		return nil
 	}
 	return []Event{{Object: c.Key, Warning: true, Reason: BackendsRefused, Message: patch.Conditions[i].Message}}
@@ -100,14 +92,12 @@ type edges struct {
 	others       bool // some have had backends all the while
 }
 
-func (e *edges) note(c *member, live *metav1.Condition) {
+func (e *edges) note(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.attached && c.Backends == Backed && c.RefusedSlices == ""
 	switch {
 	case c.deferred || c.Backends == Unknown || c.Backends == NotCarried && !had:
 		e.others = e.others || had
-	case c.drifted:
-		e.others = e.others || has
 	case has && !had:
 		e.gained = append(e.gained, c.Key.String())
 	case had && !has:
@@ -127,13 +117,4 @@ func (p *pass) tellEdges(e edges) {
 		reason = MuxEndpointsCreated
 	}
 	p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: reason, Message: textEdges(e.gained, e.lost)})
-}
-
-// problems are what a Service's own mistakes are told as.
-func problems(found []validation.Problem) (validation.Reason, string) {
-	messages := make([]string, 0, len(found))
-	for i := range found {
-		messages = append(messages, found[i].Message)
-	}
-	return found[0].Reason, someOf(messages)
 }

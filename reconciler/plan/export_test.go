@@ -12,33 +12,33 @@ import (
 func DerivedName(id PortID) string { return derivedName(id) }
 
 // Recount counts slots after a decision, and compares with what was counted on the way.
-func Recount(w World) error {
-	p := decide(&w)
+func Recount(w World, m Memory) error {
+	p := decide(&w, &m)
 	held, of, carrying := 0, map[string]int{}, map[corev1.Protocol]int{}
-	for slot := range p.table.foreign {
+	for slot := range p.foreign {
 		held++
 		carrying[slot.Protocol]++
 	}
 	for _, claim := range p.claims {
-		if claim.State == Held || p.published(claim) {
+		if claim.State == Held {
 			held++
 			of[claim.Owner.Channel.Namespace]++
 			carrying[claim.Owner.Protocol]++
 		}
-		if p.table.holders.at(claim.Slot()) != claim {
+		if p.holders.at(claim.Slot()) != claim {
 			return fmt.Errorf("%s of %s isn't in the table", claim.Slot(), claim.Owner.Channel)
 		}
 		if !slices.Contains(p.claimsOf(claim.Owner.Channel), claim) {
 			return fmt.Errorf("%s of %s isn't owned", claim.Slot(), claim.Owner.Channel)
 		}
 	}
-	if p.table.holders.len() != len(p.claims) {
-		return fmt.Errorf("the table has %d claims of %d", p.table.holders.len(), len(p.claims))
+	if p.holders.len() != len(p.claims) {
+		return fmt.Errorf("the table has %d claims of %d", p.holders.len(), len(p.claims))
 	}
 	drop := func(m map[string]int) { maps.DeleteFunc(m, func(_ string, n int) bool { return n == 0 }) }
 	drop(p.heldBy)
 	maps.DeleteFunc(p.carrying, func(_ corev1.Protocol, n int) bool { return n == 0 })
-	if held != p.held || w.Mux != nil && w.Mux.CapPerNamespace > 0 && !maps.Equal(of, p.heldBy) || !maps.Equal(carrying, p.carrying) {
+	if held != p.held || !maps.Equal(of, p.heldBy) || !maps.Equal(carrying, p.carrying) {
 		return fmt.Errorf("counted %d %v %v, and there are %d %v %v", p.held, p.heldBy, p.carrying, held, of, carrying)
 	}
 	return nil
@@ -47,7 +47,7 @@ func Recount(w World) error {
 // HeldNotes is how many bytes of text a pass keeps in mind to tell of channels.
 func HeldNotes(w World) int {
 	held := 0
-	for _, c := range decide(&w).sorted {
+	for _, c := range decide(&w, &Memory{}).channels {
 		for _, note := range c.notes {
 			held += len(note.message) + len(note.denied.name) + len(note.denied.holder)
 		}

@@ -56,13 +56,8 @@ func textEditWaits(mux types.NamespacedName, freeze *Freeze) string {
 		freeze.Message)
 }
 
-func textContested(until time.Time, what []string) string {
-	return fmt.Sprintf("somebody keeps changing it back; managedFields tell who. It is put right again at %s: %s", textUntil(until),
-		listed(what, "; "))
-}
-
-func textMissesPorts(mux types.NamespacedName, until time.Time) string {
-	return fmt.Sprintf("somebody keeps taking ports off the mux %s; they are put back at %s", mux, textUntil(until))
+func textContested(until time.Time) string {
+	return fmt.Sprintf("another writer keeps changing it back; managedFields of the Service name it. Next correction at %s", textUntil(until))
 }
 
 func textBlocked(mux *ObservedMux, blocked *Blocked) string {
@@ -80,10 +75,6 @@ func textUnfrozen(before string) string {
 func textUnexplained(port *corev1.ServicePort) string {
 	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and its number "+
 		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
-}
-
-func textAnnounced(ledger string) string {
-	return "ledger " + ledger + " is begun anew: whoever goes by another one is to read the mux again"
 }
 
 func textRebuilt(read *Reading) string {
@@ -216,4 +207,5 @@ func textEdges(gained, lost []string) string {
 	return strings.Join(parts, "; ")
 }
 
-func textPutRight(what []string) string { return "put right what was changed: " + listed(what, "; ") }
+// TextPutRight tells of drift that was corrected.
+func TextPutRight(what []string) string { return "put right what was changed: " + listed(what, "; ") }

@@ -26,11 +26,6 @@ func textRefused(words string) string {
 	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
 }
 
-func textLeftOff(claim *Claim, mux types.NamespacedName, words string) string {
-	return fmt.Sprintf("%s was taken off the mux %s, and the API server doesn't take it back: %s; the number stays this channel's, and is tried "+
-		"again", claim.Slot(), mux, words)
-}
-
 func textLimit(mux *ObservedMux, adding int) string {
 	which := "max-ports"
 	if mux.Cap.Reason != "" {
@@ -84,6 +79,10 @@ func textForeign(port string, slot Slot, name string) string {
 
 func textLeaving(port string, slot Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which is just being taken off the mux", port, slot)
+}
+
+func textReserved(port string, slot Slot, by *reservation) string {
+	return fmt.Sprintf("port %q asks for %s, and %s (port %q) has it", port, slot, by.by, by.port)
 }
 
 func textConflict(port string, holder *Claim, until time.Time) string {

@@ -25,7 +25,7 @@ func (p *pass) writeNotes(published []*Claim) notes {
 	if len(published) == 0 {
 		return notes{}
 	}
-	keys := p.carried()
+	keys := p.carriedChannels()
 	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), len(published))
 	if names := len(p.dns.holders); names > 0 {
 		summary += fmt.Sprintf(" | %d DNS name(s)", names)
@@ -34,16 +34,16 @@ func (p *pass) writeNotes(published []*Claim) notes {
 }
 
 // carried are the channels that have ports on the mux, sorted. Some of them may not be seen just now.
-func (p *pass) carried() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(p.sorted))
-	for _, c := range p.sorted {
-		if slices.ContainsFunc(c.claims, p.published) {
+func (p *pass) carriedChannels() []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(p.channels))
+	for _, c := range p.channels {
+		if slices.ContainsFunc(c.claims, p.isPublished) {
 			keys = append(keys, c.Key)
 		}
 	}
 	seen := len(keys)
 	for key, claims := range p.absent {
-		if slices.ContainsFunc(claims, p.published) {
+		if slices.ContainsFunc(claims, p.isPublished) {
 			keys = append(keys, key)
 		}
 	}
@@ -57,7 +57,7 @@ func (p *pass) carried() []types.NamespacedName {
 func (p *pass) topology(keys []types.NamespacedName) string {
 	var b strings.Builder
 	for i, key := range keys {
-		claims := slices.DeleteFunc(slices.Clone(p.claimsOf(key)), func(c *Claim) bool { return !p.published(c) })
+		claims := slices.DeleteFunc(slices.Clone(p.claimsOf(key)), func(c *Claim) bool { return !p.isPublished(c) })
 		line := topologyLine(key, claims, p.dns.of[key])
 		if b.Len()+len(line)+1 > maxTopologyBytes {
 			fmt.Fprintf(&b, "and %d more", len(keys)-i)

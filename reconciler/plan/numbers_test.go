@@ -54,9 +54,9 @@ func TestNumbers(t *testing.T) {
 func TestNearest(t *testing.T) {
 	ranges := portRanges(t, "8000-8010,9000-9010")
 	rapid.Check(t, func(r *rapid.T) {
-		table := newTable(0)
+		table := newBook(nil)
 		for _, number := range rapid.SliceOf(rapid.Int32Range(7990, 9020)).Draw(r, "taken") {
-			table.mark(Slot{number, corev1.ProtocolTCP})
+			table.taken[corev1.ProtocolTCP].add(number)
 		}
 		asked := Slot{rapid.Int32Range(1, 65535).Draw(r, "asked"), corev1.ProtocolTCP}
 		var want int32
@@ -78,9 +78,9 @@ func TestNearest(t *testing.T) {
 
 // BenchmarkLastFree finds the only free one of 60,000 numbers.
 func BenchmarkLastFree(b *testing.B) {
-	table := newTable(0)
+	table := newBook(nil)
 	for number := int32(1); number < 60_000; number++ {
-		table.mark(Slot{number, corev1.ProtocolTCP})
+		table.taken[corev1.ProtocolTCP].add(number)
 	}
 	ranges := portRanges(b, "1-60000").Ranges()
 	for b.Loop() {

@@ -17,12 +17,16 @@ func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 	for _, claim := range published {
 		ports = append(ports, p.port(claim))
 	}
-	if p.live.keepsPlaceholder || len(ports) == 0 {
-		port := placeholderPort()
-		if p.live.placeholder != nil {
-			port = p.live.placeholder
-		}
-		ports = slices.Insert(ports, 0, *port)
+	live := p.live.bySlot.at(slotOf(placeholderPort()))
+	there := live != nil && isPlaceholder(live)
+	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return slotOf(&port) == slotOf(placeholderPort()) })
+	switch {
+	case there && !isTaken && p.keepsPlaceholder(): // it lay on the number of a port that goes now
+		ports = slices.Insert(ports, 0, *live)
+	case len(ports) == 0 && there:
+		ports = append(ports, *live)
+	case len(ports) == 0:
+		ports = append(ports, *placeholderPort())
 	}
 	return ports
 }
@@ -31,7 +35,7 @@ func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 func (p *pass) publishedClaims() []*Claim {
 	claims := make([]*Claim, 0, len(p.claims))
 	for _, claim := range p.claims {
-		if p.published(claim) {
+		if p.isPublished(claim) {
 			claims = append(claims, claim)
 		}
 	}
@@ -52,10 +56,8 @@ func (p *pass) port(claim *Claim) corev1.ServicePort {
 			port.TargetPort = live.TargetPort
 		}
 	}
-	if p.speaks || port.AppProtocol != nil {
-		if c := p.byKey[claim.Owner.Channel]; c != nil {
-			port.AppProtocol = p.protocolOf(c, claim, p.live.bySlot.at(claim.Slot()))
-		}
+	if c := p.byKey[claim.Owner.Channel]; c != nil {
+		port.AppProtocol = p.appProtocol(c, claim)
 	}
 	return port
 }
@@ -77,17 +79,31 @@ func (p *pass) predecessor(claim *Claim) *corev1.ServicePort {
 
 // keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
 func (p *pass) keeps(live *corev1.ServicePort) bool {
-	claim := p.table.names[live.Name]
-	return claim != nil && p.published(claim)
+	claim := p.names[live.Name]
+	return claim != nil && p.isPublished(claim)
 }
 
-func appProtocol(c *member, claim *Claim) *string {
+// appProtocol returns the appProtocol of a claim's port on the mux. A change of it is a change of the port.
+func (p *pass) appProtocol(c *channel, claim *Claim) *string {
+	var asked *string
 	for i := range c.Ports {
+		if !c.speaks {
+			break
+		}
 		if port := &c.Ports[i]; port.Name == claim.Owner.Name && port.AppProtocol != "" {
-			return &port.AppProtocol
+			asked = &port.AppProtocol
 		}
 	}
-	return nil
+	live := p.live.bySlot.at(claim.Slot())
+	if live == nil || deref(live.AppProtocol) == deref(asked) {
+		return asked
+	}
+	if until := p.limitedUntil(c.Key.Namespace); !until.IsZero() {
+		p.lookAgain(until)
+		return live.AppProtocol
+	}
+	p.changed[c.Key.Namespace] = true
+	return asked
 }
 
 // portChange is what differs between the ports that a mux has and those that it ought to have.
@@ -140,13 +156,6 @@ func (p *pass) removed(want []corev1.ServicePort) []string {
 		removed = append(removed, slot.String())
 	}
 	return removed
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 func compareSlots(a, b Slot) int {

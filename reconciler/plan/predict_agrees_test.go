@@ -3,7 +3,6 @@ package plan_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,8 +24,7 @@ func TestWhatIsForeseenIsDecided(t *testing.T) {
 			}
 			for range 4 {
 				world := c.world()
-				world.Contested = time.Time{} // who asks doesn't know of quarrels
-				decided := plan.Mux(world)
+				decided := plan.Mux(world, plan.Memory{})
 				if diff := cmp.Diff(decided.Verdicts, plan.Foreseen(c.world())); diff != "" {
 					t.Fatalf("%s, %s (-decided +foreseen):\n%s", file, stage.title, diff)
 				}

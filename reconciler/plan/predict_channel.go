@@ -40,7 +40,7 @@ func asksAlike(a, b *ObservedChannel) bool {
 // outcome is what is decided about one channel.
 type outcome struct {
 	*pass
-	*judgement
+	*verdict
 	refused bool
 }
 
@@ -57,9 +57,9 @@ func (o *Outlook) try(c *ObservedChannel) outcome {
 
 func (o *Outlook) tryAmong(c *ObservedChannel, claims []Claim) outcome {
 	p := o.decided(o.world.Mux, claims, *c)
-	j := &p.byKey[c.Key].judgement
-	refused := !j.accepted && !j.deferred && !j.carryOn && !p.awaitsGuess(j.refusal)
-	return outcome{p, j, refused}
+	v := &p.byKey[c.Key].verdict
+	refused := !v.accepted && !v.deferred && !v.keepsSaid && !p.awaitsGuess(v.refusal)
+	return outcome{p, v, refused}
 }
 
 // awaitsGuess is true if a number is refused only because it was picked for somebody who hasn't got it yet: numbers
@@ -68,7 +68,7 @@ func (p *pass) awaitsGuess(no *refusal) bool {
 	if no == nil || no.slot.Number == 0 {
 		return false
 	}
-	holder := p.table.holders.at(no.slot)
+	holder := p.holders.at(no.slot)
 	return holder != nil && holder.Source == Auto && !p.live.has(holder)
 }
 
@@ -95,7 +95,7 @@ func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool
 	if hide && now.reason == NamespaceNotAllowed {
 		said.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
 	}
-	if no := now.judgement.refusal; no != nil {
+	if no := now.verdict.refusal; no != nil && no.isAboutPorts() {
 		said.Field, said.Port = o.asked(after, no)
 		if no.holder.Name != "" && hide && no.holder.Namespace != after.Key.Namespace {
 			said.Message = textHiddenHolder(said.Port, no.slot)

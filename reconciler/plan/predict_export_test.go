@@ -3,6 +3,8 @@ package plan
 // Foreseen are the verdicts that predictions go by.
 func Foreseen(w World) []Verdict {
 	p := foresee(&w)
-	p.showAll()
+	if len(p.plan.Verdicts) == 0 {
+		p.tell()
+	}
 	return p.plan.Verdicts
 }

@@ -38,7 +38,7 @@ func (o *Outlook) Mux(before, after *ObservedMux, hide bool) []Prediction {
 
 // dropped are channels' ports that the change takes off the mux, or renames.
 func (o *Outlook) dropped(before, after *ObservedMux, hide bool) []Prediction {
-	had, has := readPorts(before.Ports), readPorts(after.Ports)
+	had, has := indexPorts(before.Ports), indexPorts(after.Ports)
 	var keys []types.NamespacedName
 	count := 0
 	for i := range o.onMux {

@@ -12,7 +12,7 @@ import (
 // tried is what would be decided about the channel as it was before; nothing, if it was none or was withdrawn.
 func (o *Outlook) tried(before *ObservedChannel) outcome {
 	if before == nil || before.Disabled {
-		return outcome{judgement: &judgement{}}
+		return outcome{verdict: &verdict{}}
 	}
 	return o.try(before)
 }

@@ -149,7 +149,7 @@ func (q *question) portsFor(t testing.TB) []corev1.ServicePort {
 	p := plan.Mux(plan.World{
 		Keys: english(t).Keys(), Key: muxKey, Mux: q.Mux.observed(t, nil), Ledger: plan.Reading{Condition: plan.Missing},
 		Channels: channelsOf(t, q.Channels, q.Leaving),
-	})
+	}, plan.Memory{})
 	if p.Publish == nil {
 		return nil
 	}

@@ -42,14 +42,6 @@ func (p *pass) fewNumbers(protocol corev1.Protocol) []Prediction {
 	return soon(RangeNearlyUsedUp, textNearlyUsedUp(p.w.Mux, protocol, left))
 }
 
-func (p *pass) freeNumbers(protocol corev1.Protocol) int {
-	free := 0
-	for _, run := range p.w.Mux.Auto.Ranges() {
-		free += countFree(run, p.table.taken[protocol])
-	}
-	return free
-}
-
 // soon is a prediction of what isn't so yet.
 func soon(reason validation.Reason, message string) []Prediction {
 	return []Prediction{{Problem: validation.Problem{Reason: reason, Message: message}}}

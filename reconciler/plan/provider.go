@@ -9,14 +9,15 @@ import (
 // keepProvider keeps the limits of the provider that the ledger recorded, where nothing on the mux tells a provider any more.
 // Its load balancer is still that provider's: a lost annotation mustn't lift a limit. The owner ends this by naming a provider,
 // and a mux that was deleted and created again starts without it.
-func (p *pass) keepProvider(before *established) {
+func (p *pass) keepProvider() {
+	before := &p.before
 	known, mux := before.ledger.MuxUID, p.w.Mux
 	last, recorded := validation.ProviderCalled(before.ledger.Provider)
 	if recorded && !mux.ProviderNamed && (known == "" || known == mux.UID) {
 		kept := *mux
 		kept.Mux = mux.Under(last)
 		p.w.Mux = &kept
-		p.sayOfMux(validation.ProviderPortLimitApplied, textProviderKept(last, p.w.Keys.Provider))
+		p.warn(validation.ProviderPortLimitApplied, textProviderKept(last, p.w.Keys.Provider))
 	}
 	if before.ledger.Provider != p.w.Mux.Provider.Key && before.mend == "" && len(p.claims) > 0 {
 		before.mend = "the ledger names the mux's provider"

@@ -18,7 +18,7 @@ func (p *Plan) Print(w io.Writer) {
 		fmt.Fprintf(w, "frozen: %s: %s\n", p.Freeze.Reason, p.Freeze.Message)
 	}
 	for _, key := range p.Confirm {
-		fmt.Fprintf(w, "confirm that %s is gone\n", key)
+		fmt.Fprintf(w, "confirm %s\n", key)
 	}
 	for _, step := range p.Steps() {
 		step.print(w)
@@ -51,9 +51,6 @@ func (s *Step) print(w io.Writer) {
 // Steps are all intended writes in their order.
 func (p *Plan) Steps() []Step {
 	var steps []Step
-	if p.Announce != nil {
-		steps = append(steps, p.Announce.step("announce on", p))
-	}
 	if p.Reserve != nil {
 		steps = append(steps, p.Reserve.step("reserve in ledger"))
 	}

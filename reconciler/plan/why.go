@@ -8,7 +8,8 @@ import (
 )
 
 // whyReserve says what a ledger write before the mux's patch is for.
-func (p *pass) whyReserve(before *established) []string {
+func (p *pass) whyReserve() []string {
+	before := &p.before
 	var why []string
 	if before.mend != "" {
 		why = append(why, before.mend)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,9 +46,7 @@ type ledgerDoc struct {
 	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
 	Found string `json:"found"`
 	Why   string `json:"why"`
-	// Above is the highest generation of copies.
-	Above int64 `json:"above"`
-	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, lose, or above, which only tells of copies.
+	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, lose.
 	Do string `json:"do"`
 }
 
@@ -59,7 +58,9 @@ type worldDoc struct {
 	Hidden  []string          `json:"hidden"`  // what the cache doesn't show
 	Live    map[string]string `json:"live"`    // what a live read says: gone, or present where it fails
 	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
-	// Unpublished are the ports, as 81/TCP, of which some may be in the ledger already.
+	// Withheld are refused channels whose ports the API server did not put back either.
+	Withheld []string `json:"withheld"`
+	// Unpublished are the numbers that were refused, as 81/TCP.
 	Unpublished map[string][]string `json:"unpublished"`
 	Stuck       []string            `json:"stuck"` // channels whose address couldn't be taken off
 	// Contested is for how long the mux isn't put right, since somebody keeps changing it back.
@@ -175,15 +176,13 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	if w.Refused != nil {
 		clear(c.refused)
-		clear(c.unpublished)
 	}
 	for name, words := range w.Refused {
-		c.refused[keyOf(t, name)] = words
-	}
-	for name, slots := range w.Unpublished {
-		for _, text := range slots {
-			c.unpublished[keyOf(t, name)] = append(c.unpublished[keyOf(t, name)], slotFrom(t, text))
+		no := plan.Refusal{Words: words, Withheld: slices.Contains(w.Withheld, name)}
+		for _, text := range w.Unpublished[name] {
+			no.Slots = append(no.Slots, slotFrom(t, text))
 		}
+		c.refused[keyOf(t, name)] = no
 	}
 	if w.Stuck != nil {
 		c.stuck = keySet(t, w.Stuck)
@@ -206,13 +205,12 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	if w.Restart {
 		c.lastGood, c.frozen = nil, ""
-		clear(c.inPlace)
 	}
 }
 
 func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 	t.Helper()
-	c.why, c.above = l.Why, max(l.Above, c.above)
+	c.why = l.Why
 	switch l.Do {
 	case "save":
 		saved := c.ledger.Clone()
@@ -230,8 +228,6 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 		return
 	case "lose":
 		c.ledger = nil
-		return
-	case "above":
 		return
 	case "unlabel":
 		c.unlabelled = true
@@ -376,11 +372,9 @@ func (s *story) tell(t testing.TB, c *cluster) string {
 		}
 		fmt.Fprintf(&b, "=== %s\n", stage.title)
 		var passes []string
-		err := c.settle(func(asked, p *plan.Plan) {
-			if asked != nil {
-				for _, key := range asked.Confirm {
-					passes = append(passes, fmt.Sprintf("confirm that %s is gone\n", key))
-				}
+		err := c.settle(func(asked []types.NamespacedName, p *plan.Plan) {
+			for _, key := range asked {
+				passes = append(passes, fmt.Sprintf("confirm %s\n", key))
 			}
 			passes = append(passes, printed(p))
 		})
