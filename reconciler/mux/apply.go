@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -16,9 +19,6 @@ import (
 // there. The time returned is when to look again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
 	start := l.Now()
-	if l.Print == nil && p.Publish != nil && p.Publish.Drift {
-		l.takeTurn(o, p, start)
-	}
 	trial := o.trial(p)
 	if !trial {
 		l.tellStanding(o, p)
@@ -29,9 +29,9 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		o.done = true
 		return time.Time{}, nil
 	}
-	if ofLedger, err := l.reserve(ctx, o, p); err != nil {
-		l.giveBackTurn(p)
-		return l.block(ctx, o, ofLedger, err)
+	if err := l.writeLedger(ctx, o, p.Reserve); err != nil {
+		l.giveTurnBack(p)
+		return l.block(ctx, o, true, err)
 	}
 	o.memory.spending.spend(p.Changed, start)
 	if !trial { // else backends go on as they do while the mux is frozen, until it isn't
@@ -39,10 +39,13 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	}
 	stuck, again := l.hide(ctx, o, p)
 	if stuck > 0 {
-		l.giveBackTurn(p)
+		l.giveTurnBack(p)
 		return start, nil // plan again: their ports stay
 	}
 	refused, err := l.publish(ctx, o, p)
+	if err != nil || refused {
+		l.giveTurnBack(p)
+	}
 	if err != nil {
 		return l.block(ctx, o, false, err)
 	}
@@ -54,7 +57,7 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		stays = beside(l.Board.Claims(p.Mux), p.InForce)
 	}
 	l.carry(o, p, stays)
-	if err := l.settle(ctx, o, p); err != nil {
+	if err := l.writeLedger(ctx, o, p.Settle); err != nil {
 		return l.block(ctx, o, true, err)
 	}
 	if len(stays) > 0 || p.Settle != nil {
@@ -72,59 +75,35 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	return again, nil
 }
 
-// takeTurn lets the mux be put right, or has it decided anew without, where somebody keeps changing it back and it isn't its
-// turn.
-func (l *Line) takeTurn(o *observed, p *plan.Plan, now time.Time) {
-	wait, first := l.fights.Allow(p.Mux, now)
-	switch {
-	case wait > 0:
-		o.world.Contested = o.memory.contestedUntil(now.Add(wait))
-		*p = *plan.Mux(o.world)
-	case !first:
-		p.Publish.Events = nil
-		l.Metrics.Repeated(p.Mux)
+// takeTurn slows down the correction of a mux that another writer keeps changing back. While it waits, the mux is frozen.
+func (l *Line) takeTurn(o *observed, p *plan.Plan) *plan.Plan {
+	if p.Publish == nil || l.Print != nil {
+		return p
 	}
+	switch turn := l.paces.Ask(p.Mux, pace.Content(p.Publish.Content), l.Now()); {
+	case turn.Wait > 0:
+		o.known.Contested = o.memory.contestedUntil(l.Now().Add(turn.Wait))
+		return l.plan(o, plan.Mux)
+	case turn.Drift:
+		p.Publish.Events = l.drift(turn, p.Mux, p.Mux, p.Publish.Why)
+	}
+	return p
 }
 
-// giveBackTurn is for a mux that wasn't put right after all: if it would have been for the first time, that is still to be told.
-func (l *Line) giveBackTurn(p *plan.Plan) {
-	if p.Publish != nil && p.Publish.Drift && len(p.Publish.Events) > 0 {
-		l.fights.Forget(p.Mux)
-	}
-}
-
-// reserve returns whether it failed with the ledger, or with the mux.
-func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) (ofLedger bool, err error) {
-	if err := l.confirm(ctx, o, p); err != nil {
-		return true, err
-	}
-	if err := l.announce(ctx, o, p); err != nil {
-		return false, err
-	}
-	return true, l.writeLedger(ctx, o, p.Reserve)
-}
-
-// announce tells on the mux of a ledger that is begun anew. If the API server doesn't take that, it may take the mux's ports: the
-// ledger is begun all the same.
-func (l *Line) announce(ctx context.Context, o *observed, p *plan.Plan) error {
-	if p.Announce == nil {
+// drift is the Event of a correction. Only the first correction is told, or people would read one for each.
+func (l *Line) drift(turn pace.Turn, mux, object types.NamespacedName, why []string) []plan.Event {
+	if !turn.First {
+		l.Metrics.Repeated(mux)
 		return nil
 	}
-	err := l.patchMux(ctx, o, p.Announce)
-	if isRefusal(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+	return []plan.Event{{Object: object, Reason: plan.MuxDriftCorrected, Message: plan.TextPutRight(why)}}
+}
+
+// giveTurnBack is for a mux that wasn't written after all.
+func (l *Line) giveTurnBack(p *plan.Plan) {
 	if p.Publish != nil {
-		p.Publish.ResourceVersion = o.service.ResourceVersion
+		l.paces.Failed(p.Mux)
 	}
-	return nil
-}
-
-func (l *Line) settle(ctx context.Context, o *observed, p *plan.Plan) error {
-	return l.writeLedger(ctx, o, p.Settle)
 }
 
 func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerWrite) error {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -56,23 +57,20 @@ func unlessWaiting(patches []plan.ChannelPatch, setbacks map[types.NamespacedNam
 	return slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return now.Before(setbacks[patch.Channel].until) })
 }
 
-// inTurn leaves out what somebody else keeps changing back, until it is its turn again; it returns when that is.
+// inTurn leaves out channels that another writer keeps changing back, until it is their turn again; it returns when that is.
 func (l *Line) inTurn(mux types.NamespacedName, patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
 	now := l.Now()
 	var again time.Time
 	var due []plan.ChannelPatch
 	for i := range patches {
 		patch := patches[i]
-		if patch.Drift {
-			wait, first := l.fights.Allow(patch.Channel, now)
-			if wait > 0 {
-				again = earlier(again, now.Add(wait))
-				continue
-			}
-			if !first {
-				patch.Events = nil
-				l.Metrics.Repeated(mux)
-			}
+		turn := l.paces.Ask(patch.Channel, pace.Content(patch.Content), now)
+		if turn.Wait > 0 {
+			again = earlier(again, now.Add(turn.Wait))
+			continue
+		}
+		if turn.Drift {
+			patch.Events = l.drift(turn, mux, patch.Channel, patch.Why)
 		}
 		due = append(due, patch)
 	}
@@ -98,10 +96,8 @@ func (l *Line) patchChannels(ctx context.Context, o *observed, patches []plan.Ch
 			failed[patches[i].Channel] = err
 		}
 	})
-	for i := range patches {
-		if patch := &patches[i]; failed[patch.Channel] == nil {
-			o.memory.inPlace[patch.Channel] = patch.Fingerprint
-		}
+	for key := range failed {
+		l.paces.Failed(key)
 	}
 	return failed
 }

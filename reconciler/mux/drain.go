@@ -56,14 +56,16 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 	if err != nil {
 		return nil, err
 	}
+	p, err := l.decide(ctx, o, plan.Drain)
+	if err != nil {
+		return nil, err
+	}
 	if l.Print != nil {
-		p := plan.Drain(o.world)
 		l.Print(p)
 		return p, nil
 	}
 	defer memory.tried()
-	p, err := l.reserveAll(ctx, o)
-	if err != nil {
+	if err := l.writeLedger(ctx, o, p.Reserve); err != nil {
 		return nil, err
 	}
 	if stuck, _ := l.hide(ctx, o, p); stuck > 0 {
@@ -84,34 +86,16 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 	return p, nil
 }
 
-// reserveAll has the ledger say who has what before any port goes. A channel that changes all the time doesn't keep the others of
-// its mux waiting: it keeps its address and its ports, and is for another pass.
-func (l *Line) reserveAll(ctx context.Context, o *observed) (*plan.Plan, error) {
-	for tries := 1; ; tries++ {
-		p := plan.Drain(o.world)
-		_, err := l.reserve(ctx, o, p)
-		var changed *unsteady
-		switch {
-		case !errors.As(err, &changed) || tries > mostTries:
-			return p, err
-		case tries < mostTries:
-			o.passOver(changed.channels...)
-		default:
-			o.passOver(changed.losing...)
-		}
-	}
-}
-
 // passOver has channels be passed over: they keep their address, and with it their ports.
 func (o *observed) passOver(channels ...types.NamespacedName) {
 	for _, channel := range channels {
-		o.world.Stuck[channel] = true
+		o.known.Stuck[channel] = true
 	}
 }
 
 // passedOver says of whom there is something left.
 func (o *observed) passedOver() error {
-	over := slices.SortedFunc(maps.Keys(o.world.Stuck), plan.CompareKeys)
+	over := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
 	over = slices.DeleteFunc(over, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
 	return fmt.Errorf("mux %s: %d channel(s) can't be made bare yet, and keep their ports, such as %s: "+
 		"they change all the time, or their status can't be written", o.world.Key, len(over), over[0])

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
-	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -82,7 +82,7 @@ type Metrics interface {
 type Line struct {
 	Options
 	services *fresh.Store[*corev1.Service]
-	fights   *fight.Fights[types.NamespacedName]
+	paces    *pace.Pace[types.NamespacedName]
 	calm     *calm
 	woken    waker
 	turns    *fair.Turns
@@ -103,7 +103,7 @@ func New(options Options) *Line {
 	return &Line{
 		Options:  options,
 		services: fresh.Confirmed[*corev1.Service](patience, options.Now),
-		fights:   fight.New[types.NamespacedName](),
+		paces:    pace.New[types.NamespacedName](),
 		calm:     newCalm(options.Quiet, options.Longest),
 		turns:    fair.NewTurns(),
 		memories: map[types.NamespacedName]*memory{},
@@ -208,51 +208,18 @@ func (l *Line) memory(mux types.NamespacedName) *memory {
 	return m
 }
 
-// mostTries is how often it is decided anew without the channels that have changed meanwhile, before it is without all that
-// would lose something.
-const mostTries = 3
-
-// carryOut decides, and does it. A channel that changes all the time doesn't keep the others of its mux waiting: it is left as it is,
-// and decided about once it holds still.
+// carryOut decides, and writes.
 func (l *Line) carryOut(ctx context.Context, o *observed) (*plan.Plan, time.Time, error) {
-	for tries := 1; ; tries++ {
-		p := l.decide(ctx, o)
-		again, err := l.apply(ctx, o, p)
-		var changed *unsteady
-		switch {
-		case !errors.As(err, &changed) && len(o.left) > 0:
-			return p, earlier(again, l.Now().Add(behindPause)), err
-		case changed == nil:
-			return p, again, err
-		case tries < mostTries && o.rebuilt():
-			l.takeLive(ctx, o, changed)
-		case tries < mostTries:
-			o.leaveOut(changed.channels)
-		default:
-			o.leaveOut(changed.losing)
-		}
+	p, err := l.decide(ctx, o, plan.Mux)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
-}
-
-// decide makes the plan. Where a channel with claims isn't to be seen, it is looked for live, and decided again.
-func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
-	start := l.Now()
-	p := l.plan(o)
-	if len(p.Confirm) > 0 {
-		l.lookFor(ctx, o, p.Confirm)
-		p = l.plan(o)
-	}
-	o.took = l.Now().Sub(start)
+	p = l.takeTurn(o, p)
 	if !o.trial(p) {
 		l.Metrics.Decided(p, o.took)
 	}
-	return p
-}
-
-// plan decides in a turn of the mux's namespace.
-func (l *Line) plan(o *observed) *plan.Plan {
-	defer l.turns.Take(o.world.Key.Namespace)()
-	return plan.Mux(o.world)
+	again, err := l.apply(ctx, o, p)
+	return p, again, err
 }
 
 // tidy takes from a pass what the next ones should know, and forgets what is gone.
@@ -260,18 +227,12 @@ func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
 	m := o.memory
 	there := make(map[types.NamespacedName]bool, len(o.world.Channels)+1)
 	there[o.world.Key] = true
-	for _, channel := range o.left {
-		there[channel] = true
-	}
 	for i := range o.world.Channels {
 		there[o.world.Channels[i].Key] = true
 	}
 	m.keep(func(key types.NamespacedName) bool { return there[key] })
 	if o.done && p.Freeze == nil {
 		m.tried()
-	}
-	for key, print := range p.InPlace {
-		m.inPlace[key] = print
 	}
 	if o.done || p.Freeze != nil {
 		l.logFrozen(ctx, o, p)
@@ -282,6 +243,7 @@ func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
 		delete(l.passes, o.world.Key)
 		l.mu.Unlock()
 		l.calm.forget(o.world.Key)
+		l.paces.Forget(o.world.Key)
 		l.Ledgers.Forget(o.world.Key)
 		l.Metrics.Forget(o.world.Key)
 	}

@@ -19,6 +19,7 @@ import (
 // them.
 type Sight struct {
 	World plan.World
+	Known plan.Memory
 	Plan  *plan.Plan
 	// Sources are the slices of each channel, and Carried ours on the mux, by the channel that they carry.
 	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
@@ -29,13 +30,9 @@ type Sight struct {
 
 // passed is what a pass leaves behind for those who look. It is replaced, never changed.
 type passed struct {
-	at          time.Time
-	failed      error
-	refused     map[types.NamespacedName]string
-	unpublished map[types.NamespacedName][]plan.Slot
-	stuck       map[types.NamespacedName]bool
-	blocked     *plan.Blocked
-	limited     map[string]time.Time
+	at     time.Time
+	failed error
+	known  plan.Memory
 }
 
 // Look decides about a mux as a pass does, and does nothing about it. It makes no request but for a version of the ledger that
@@ -51,9 +48,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, erro
 	l.mu.Lock()
 	last := l.passes[mux]
 	l.mu.Unlock()
-	s.Passed, s.Failed = last.at, last.failed
-	s.World.Refused, s.World.Unpublished, s.World.Stuck = last.refused, last.unpublished, last.stuck
-	s.World.Blocked, s.World.Limited = last.blocked, last.limited
+	s.Passed, s.Failed, s.Known = last.at, last.failed, last.known
 	svc, err := l.service(ctx, mux)
 	if err != nil {
 		return nil, err
@@ -69,7 +64,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, erro
 			return nil, err
 		}
 	}
-	s.Plan = plan.Mux(s.World)
+	s.Plan = plan.Mux(s.World, s.Known)
 	return s, nil
 }
 
@@ -110,7 +105,7 @@ func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
 		}
 	}
 	s.World.Records = plan.RecordsOf(l.Language.Keys(), onMux)
-	s.World.LastGood = l.Board.LastGood(mux.Key)
+	s.Known.LastGood = l.Board.LastGood(mux.Key)
 	s.World.Ledger, err = l.Ledgers.Peek(ctx, ledger.Ask{
 		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
 	})
@@ -121,10 +116,9 @@ func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
 func (l *Line) note(o *observed, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.passes[o.world.Key] = passed{
-		at: l.Now(), failed: failed, refused: o.world.Refused, unpublished: o.world.Unpublished, stuck: o.world.Stuck,
-		blocked: o.memory.blocked.said, limited: o.world.Limited,
-	}
+	known := o.known
+	known.Blocked, known.Contested, known.Frozen = o.memory.blocked.said, time.Time{}, ""
+	l.passes[o.world.Key] = passed{at: l.Now(), failed: failed, known: known}
 }
 
 // Service is the newest of a Service that this process knows, whatever it is; nil if there is none. It is the cache's own.

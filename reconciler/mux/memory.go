@@ -15,28 +15,26 @@ import (
 
 // memory is what the process remembers of one mux between passes.
 type memory struct {
-	// uid is the mux's; empty if there is none.
-	uid types.UID
-	// inPlace is what was seen in place as decided, or put there: see plan.World.
-	inPlace map[types.NamespacedName]plan.Fingerprint
 	// standing are the Events that were sent about what stands, edges those about backends that came or went: as long as
 	// a channel can't be told, each pass finds them anew.
 	standing, edges sayings
 	// refused are channels whose ports the API server didn't take; stuck those whose address it didn't take off, and
 	// failing those that it didn't let us tell anything.
 	refused map[types.NamespacedName]refusal
-	stuck   map[types.NamespacedName]setback
-	failing map[types.NamespacedName]setback
+	// isolated counts channels that were refused in passes that followed each other.
+	isolated int
+	stuck    map[types.NamespacedName]setback
+	failing  map[types.NamespacedName]setback
 	// blocked is set while the API server doesn't take what is written for the whole mux.
 	blocked block
 	// notes is set while the API server doesn't take what is written for people, and names while it doesn't take DNS names.
 	notes, names setback
 	// spending is how often namespaces changed ports.
 	spending spending
-	// contested is until when the mux is left as somebody keeps changing it.
-	contested time.Time
 	// uncarried is since when channels have ready backends and none on the mux.
 	uncarried map[types.NamespacedName]time.Time
+	// contested is until when the mux isn't corrected, because another writer keeps changing it.
+	contested time.Time
 	// read are channels as they were read last.
 	read map[types.NamespacedName]reading
 
@@ -48,12 +46,11 @@ type memory struct {
 	frozen   string // what froze the mux when it was decided about last
 }
 
-// refusal is what the API server said of a channel's ports, and which ports they were.
+// refusal is what the API server said of a channel's ports, and what the channel asked for then.
 type refusal struct {
 	setback
-	words string
+	plan.Refusal
 	asked uint64
-	slots []plan.Slot // that were refused
 }
 
 // setback is something to try again, later each time.
@@ -84,7 +81,6 @@ type reading struct {
 func newMemory(budget Budget) *memory {
 	return &memory{
 		spending:  spending{Budget: budget, owed: map[string]time.Time{}},
-		inPlace:   map[types.NamespacedName]plan.Fingerprint{},
 		refused:   map[types.NamespacedName]refusal{},
 		stuck:     map[types.NamespacedName]setback{},
 		failing:   map[types.NamespacedName]setback{},
@@ -94,15 +90,7 @@ func newMemory(budget Budget) *memory {
 	}
 }
 
-// onMux forgets what was in place on a mux that is another one now, or none.
-func (m *memory) onMux(key types.NamespacedName, uid types.UID) {
-	if m.uid != uid {
-		m.uid = uid
-		delete(m.inPlace, key)
-	}
-}
-
-// contestedUntil is the same point in time at each pass, so that it is told once.
+// contestedUntil returns the same point in time at each pass, so that it is told once.
 func (m *memory) contestedUntil(until time.Time) time.Time {
 	if until.Sub(m.contested).Abs() >= 100*time.Millisecond {
 		m.contested = until
@@ -112,7 +100,6 @@ func (m *memory) contestedUntil(until time.Time) time.Time {
 
 // keep drops what is remembered of channels that aren't there any more.
 func (m *memory) keep(there func(types.NamespacedName) bool) {
-	drop(m.inPlace, there)
 	drop(m.refused, there)
 	drop(m.stuck, there)
 	drop(m.failing, there)
@@ -167,15 +154,15 @@ func (m *memory) onFamilies(families []corev1.IPFamily) {
 }
 
 // refusals are those that still count: not those of channels that ask for something else now, or that were waited out.
-func (m *memory) refusals(channels []plan.ObservedChannel, now time.Time) (map[types.NamespacedName]string, map[types.NamespacedName][]plan.Slot) {
-	words, slots := map[types.NamespacedName]string{}, map[types.NamespacedName][]plan.Slot{}
+func (m *memory) refusals(channels []plan.ObservedChannel, now time.Time) map[types.NamespacedName]plan.Refusal {
+	refused := map[types.NamespacedName]plan.Refusal{}
 	for i := range channels {
 		c := &channels[i]
 		if no, known := m.refused[c.Key]; known && now.Before(no.until) && no.asked == asks(c) {
-			words[c.Key], slots[c.Key] = no.words, no.slots
+			refused[c.Key] = no.Refusal
 		}
 	}
-	return words, slots
+	return refused
 }
 
 // asks stands for what a channel asks for.
@@ -225,6 +212,7 @@ func (m *memory) begin(now time.Time) {
 
 // tried is for a pass that wrote all that there was to write. It forgets the setbacks that were over when the pass began: what failed again in it has a new one.
 func (m *memory) tried() {
+	m.isolated = 0
 	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return r.due })
 	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return s.due })
 	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return s.due })

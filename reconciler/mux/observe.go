@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +16,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// observed is a world, and the objects it was made from.
+// observed is a world, what the process remembers, and the objects that they were made from.
 type observed struct {
 	world    plan.World
+	known    plan.Memory
 	service  *corev1.Service // the mux's; nil if there is none
 	channels map[types.NamespacedName]*corev1.Service
 	memory   *memory
@@ -29,8 +29,6 @@ type observed struct {
 	done bool
 	// unread is true if a channel that isn't in the cache couldn't be looked for.
 	unread bool
-	// left are channels that change too often to decide about them now.
-	left []types.NamespacedName
 }
 
 // observe gathers all that a decision about a mux needs. Nothing is fetched later.
@@ -38,7 +36,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	now := l.Now()
 	m.begin(now)
 	o := &observed{
-		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, InPlace: m.inPlace},
+		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux},
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}
@@ -48,10 +46,10 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	if err := l.observeChannels(ctx, o); err != nil {
 		return nil, err
 	}
-	o.world.Refused, o.world.Unpublished = m.refusals(o.world.Channels, now)
-	o.world.Stuck = waiting(m.stuck, now)
-	o.world.Limited = m.spending.limited(now)
-	o.world.Blocked, o.world.Frozen = m.blocked.waits(now), m.frozenBy()
+	o.known = plan.Memory{
+		Refused: m.refusals(o.world.Channels, now), Stuck: waiting(m.stuck, now), Limited: m.spending.limited(now),
+		Blocked: m.blocked.waits(now), Frozen: m.frozenBy(),
+	}
 	if o.world.Mux == nil {
 		return o, nil
 	}
@@ -71,7 +69,7 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	if err != nil {
 		return err
 	}
-	o.entry, o.world.Ledger, o.world.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
+	o.entry, o.world.Ledger, o.known.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
 	if entry.Condition != plan.Good || len(entry.Ledger.Claims) == 0 || entry.Ledger.Generation < mux.Generation {
 		o.world.Records, err = l.records(ctx, mux.Key)
 	}
@@ -81,10 +79,8 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 func (l *Line) observeMux(ctx context.Context, o *observed) error {
 	svc, err := l.service(ctx, o.world.Key)
 	if err != nil || svc == nil || !l.isMux(svc) {
-		o.memory.onMux(o.world.Key, "")
 		return err
 	}
-	o.memory.onMux(o.world.Key, svc.UID)
 	o.service = svc
 	o.world.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
 	o.memory.onFamilies(o.world.Mux.Families)
@@ -178,9 +174,6 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 	if known && last.version == svc.ResourceVersion && last.channel.UID == svc.UID {
 		return last.channel, true
 	}
-	if known && last.channel.UID != svc.UID {
-		delete(m.inPlace, key) // it was made anew
-	}
 	channel := plan.ReadChannel(l.Language, svc)
 	if known && !slices.EqualFunc(last.channel.Ports, channel.Ports, sameBackends) {
 		m.edge(key) // what counts as its backends are those of its ports
@@ -221,36 +214,6 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
 	return plan.RecordsOf(l.Language.Keys(), onMux), nil
-}
-
-// lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there, and is looked
-// for again: no informer would tell of it.
-func (l *Line) lookFor(ctx context.Context, o *observed, keys []types.NamespacedName) {
-	live := make(map[types.NamespacedName]plan.Liveness, len(keys))
-	var mu sync.Mutex
-	l.sideBySide(len(keys), func(i int) {
-		found, err := l.look(ctx, o.world.Key, keys[i])
-		mu.Lock()
-		defer mu.Unlock()
-		live[keys[i]] = found
-		o.unread = o.unread || err != nil
-	})
-	o.world.Live = live
-}
-
-func (l *Line) look(ctx context.Context, mux, key types.NamespacedName) (plan.Liveness, error) {
-	var svc corev1.Service
-	switch err := l.Live.Get(ctx, key, &svc); {
-	case apierrors.IsNotFound(err):
-		return plan.Gone, nil
-	case err != nil:
-		return plan.Present, err
-	}
-	named, ok := l.Language.ParseClass(class(&svc))
-	if ok && named == mux && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		return plan.Present, nil
-	}
-	return plan.Gone, nil
 }
 
 func class(svc *corev1.Service) string {

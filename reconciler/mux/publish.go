@@ -34,12 +34,8 @@ func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, er
 	switch {
 	case err == nil:
 		l.tellPublished(o, &patch, whole)
-		if whole {
-			o.memory.inPlace[p.Mux] = patch.Fingerprint
-		}
 		return false, nil
 	case !isRefusal(err):
-		l.giveBackTurn(p)
 		return false, err
 	}
 	return l.publishInParts(ctx, o, p, patch, err)
@@ -54,25 +50,27 @@ func (l *Line) tellPublished(o *observed, patch *plan.MuxPatch, whole bool) {
 	}
 }
 
-func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) error {
+func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch, how ...client.PatchOption) error {
 	body, err := muxBody(patch, o.service.Finalizers)
 	if err != nil {
 		return err
 	}
 	key := o.world.Key
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	err = l.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body))
+	err = l.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body), how...)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("mux %s: %w", key, errBehind)
 	case err != nil:
 		return fmt.Errorf("ports of mux %s: %w", key, err)
 	}
+	if len(how) > 0 { // a dry run
+		return nil
+	}
 	l.Metrics.Wrote("mux")
 	l.calm.wrote(key, l.Now())
 	l.wrote(o.service, svc)
 	o.service = svc
-	delete(o.memory.inPlace, key) // it is another now
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -70,10 +71,13 @@ func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 // patchAside writes a Service that is no part of a mux that is looked after, unless somebody keeps changing it back: then it has to
 // wait for its turn.
 func (l *Line) patchAside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
-	if wait, _ := l.fights.Allow(patch.Channel, l.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+	if turn := l.paces.Ask(patch.Channel, pace.Content(patch.Content), l.Now()); turn.Wait > 0 {
+		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}
 	_, err := l.writeAside(ctx, svc, patch)
+	if err != nil {
+		l.paces.Failed(patch.Channel)
+	}
 	return reconcile.Result{}, err
 }
 
