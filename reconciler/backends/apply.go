@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // applied is what came of a plan.
@@ -26,7 +27,7 @@ type applied struct {
 }
 
 // apply carries out the steps in their order. A slice that can't be written doesn't keep the others from it.
-func (l *line) apply(ctx context.Context, decided *plan.Slices) (applied, error) {
+func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied, error) {
 	var again time.Duration
 	var failed []error
 	before, refused := l.Refusals.of(decided.Channel), wordsOfSlices{}
@@ -70,11 +71,11 @@ func (l *line) apply(ctx context.Context, decided *plan.Slices) (applied, error)
 }
 
 // tellRefused tells the mux's owner once of each answer.
-func (l *line) tellRefused(channel types.NamespacedName, step *plan.SliceStep, words, before string) {
+func (l *line) tellRefused(channel types.NamespacedName, step *muxslices.Step, words, before string) {
 	if words == before {
 		return
 	}
-	l.Tell(plan.Event{Object: plan.MuxOfSlice(l.keys, step.Slice), Warning: true, Reason: plan.BackendsRefused,
+	l.Tell(plan.Event{Object: muxslices.MuxOfSlice(l.keys, step.Slice), Warning: true, Reason: plan.BackendsRefused,
 		Message: step.RefusedMessage(channel, words)})
 }
 
@@ -86,7 +87,7 @@ type quarrel struct {
 	again bool
 }
 
-func (l *line) quarrel(key types.NamespacedName, step *plan.SliceStep) *quarrel {
+func (l *line) quarrel(key types.NamespacedName, step *muxslices.Step) *quarrel {
 	if step.Stray {
 		if wait := l.strays.wait(key, l.Now()); wait > 0 {
 			return &quarrel{wait: wait}
@@ -99,7 +100,7 @@ func (l *line) quarrel(key types.NamespacedName, step *plan.SliceStep) *quarrel 
 	return &quarrel{wait: wait, news: first, again: !first}
 }
 
-func (l *line) tellOnce(q *quarrel, mux types.NamespacedName, step *plan.SliceStep) {
+func (l *line) tellOnce(q *quarrel, mux types.NamespacedName, step *muxslices.Step) {
 	if q.again {
 		q.again = false
 		l.Metrics.again(mux)
@@ -116,16 +117,16 @@ func isStale(err error) bool {
 }
 
 // write carries out one step.
-func (l *line) write(ctx context.Context, decided *plan.Slices, step *plan.SliceStep) error {
+func (l *line) write(ctx context.Context, decided *muxslices.Decision, step *muxslices.Step) error {
 	key := client.ObjectKeyFromObject(step.Slice)
 	switch step.Op {
-	case plan.CreateSlice:
+	case muxslices.Create:
 		slice := step.Slice.DeepCopy() // the answer is read into it, and it shares with the cache
 		if err := l.Writer.Create(ctx, slice); err != nil {
 			return err
 		}
 		l.keep(slice)
-	case plan.UpdateSlice:
+	case muxslices.Update:
 		patch, err := patchOf(step)
 		if err != nil {
 			return err
@@ -135,7 +136,7 @@ func (l *line) write(ctx context.Context, decided *plan.Slices, step *plan.Slice
 			return err
 		}
 		l.keep(slice)
-	case plan.DeleteSlice:
+	case muxslices.Delete:
 		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		err := l.Writer.Delete(ctx, slice, client.Preconditions{UID: &step.UID, ResourceVersion: &step.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -144,7 +145,7 @@ func (l *line) write(ctx context.Context, decided *plan.Slices, step *plan.Slice
 		l.written.Delete(step.Slice)
 	}
 	l.stale.Forget(key)
-	l.Metrics.wrote(plan.MuxOfSlice(l.keys, step.Slice), step.Op)
+	l.Metrics.wrote(muxslices.MuxOfSlice(l.keys, step.Slice), step.Op)
 	log.FromContext(ctx).V(1).Info("Wrote a slice", "step", step.Op.String(), "slice", key, "mux", decided.Mux, "why", step.Why)
 	return nil
 }
@@ -157,7 +158,7 @@ func (l *line) keep(slice *discoveryv1.EndpointSlice) {
 // patchOf says what differs, and from which version that was decided: a conflict is better than undoing what isn't
 // known yet. It is a merge patch, not an update: the cache drops parts of objects, and whatever others put on our
 // slices, known to this version of ours or not, stays as it is.
-func patchOf(step *plan.SliceStep) (client.Patch, error) {
+func patchOf(step *muxslices.Step) (client.Patch, error) {
 	metadata := map[string]any{"resourceVersion": step.ResourceVersion}
 	body := map[string]any{"metadata": metadata}
 	if step.Differs.Labels {

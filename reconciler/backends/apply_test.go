@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -79,10 +80,10 @@ func start(t *testing.T) *bench {
 	return b
 }
 
-func step(op plan.Op, name string) plan.SliceStep {
+func step(op muxslices.Op, name string) muxslices.Step {
 	ready := true
-	return plan.SliceStep{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
-		Differs: plan.Difference{Endpoints: true},
+	return muxslices.Step{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
+		Differs: muxslices.Difference{Endpoints: true},
 		Slice: &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: name, Labels: map[string]string{"a": "b"}},
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
@@ -91,15 +92,15 @@ func step(op plan.Op, name string) plan.SliceStep {
 }
 
 // decided is a plan of steps.
-func decided(steps ...plan.SliceStep) *plan.Slices {
-	return &plan.Slices{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
+func decided(steps ...muxslices.Step) *muxslices.Decision {
+	return &muxslices.Decision{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
 }
 
 // TestWhatWasObservedIsNotChanged: steps share with the cache, and clients read their answers into what they are given.
 func TestWhatWasObservedIsNotChanged(t *testing.T) {
 	b := start(t)
-	d := decided(step(plan.CreateSlice, "a"), step(plan.UpdateSlice, "b"), step(plan.DeleteSlice, "c"))
-	before := decided(step(plan.CreateSlice, "a"), step(plan.UpdateSlice, "b"), step(plan.DeleteSlice, "c"))
+	d := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
+	before := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
 	if _, err := b.apply(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestASliceThatCannotBeWrittenHarmsOnlyItself(t *testing.T) {
 	b := start(t)
 	refusal := errors.New("endpoints[0].addresses: Invalid value")
 	b.answers["bad"] = refusal
-	_, err := b.apply(t.Context(), decided(step(plan.DeleteSlice, "bad"), step(plan.CreateSlice, "bad"), step(plan.CreateSlice, "good")))
+	_, err := b.apply(t.Context(), decided(step(muxslices.Delete, "bad"), step(muxslices.Create, "bad"), step(muxslices.Create, "good")))
 	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "delete EndpointSlice svc-mux/bad") {
 		t.Errorf("the error is %v", err)
 	}
@@ -139,7 +140,7 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 			b.answers["a"] = answer
 			var last time.Duration
 			for range 5 {
-				did, err := b.apply(t.Context(), decided(step(plan.UpdateSlice, "a")))
+				did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a")))
 				if err != nil || did.again <= last || did.again > lastRetry {
 					t.Fatalf("again after %s, then %s, %v", last, did.again, err)
 				}
@@ -152,7 +153,7 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 func TestAQuarrelIsToldOnceAndPaced(t *testing.T) {
 	b := start(t)
 	drift := func() time.Duration {
-		remove, create := step(plan.DeleteSlice, "a"), step(plan.CreateSlice, "a")
+		remove, create := step(muxslices.Delete, "a"), step(muxslices.Create, "a")
 		remove.Drift, create.Drift = true, true
 		did, err := b.apply(t.Context(), decided(remove, create))
 		if err != nil {
@@ -174,7 +175,7 @@ func TestAQuarrelIsToldOnceAndPaced(t *testing.T) {
 
 func TestAStrayHasTimeToBeClaimed(t *testing.T) {
 	b := start(t)
-	stray := step(plan.DeleteSlice, "a")
+	stray := step(muxslices.Delete, "a")
 	stray.Stray = true
 	if did, err := b.apply(t.Context(), decided(stray)); err != nil || did.again != strayed || len(b.asked) != 0 {
 		t.Errorf("again after %s, asked %q, %v", did.again, b.asked, err)
@@ -187,14 +188,14 @@ func TestAStrayHasTimeToBeClaimed(t *testing.T) {
 
 // TestThePatchSaysOnlyWhatDiffers: what others put on our slices isn't ours to write.
 func TestThePatchSaysOnlyWhatDiffers(t *testing.T) {
-	s := step(plan.UpdateSlice, "a")
+	s := step(muxslices.Update, "a")
 	s.Slice.Endpoints = nil
 	for name, test := range map[string]struct {
-		differs plan.Difference
+		differs muxslices.Difference
 		want    string
 	}{
-		"labels":       {plan.Difference{Labels: true}, `{"metadata":{"labels":{"a":"b"},"resourceVersion":"7"}}`},
-		"no endpoints": {plan.Difference{Endpoints: true}, `{"endpoints":[],"metadata":{"resourceVersion":"7"}}`},
+		"labels":       {muxslices.Difference{Labels: true}, `{"metadata":{"labels":{"a":"b"},"resourceVersion":"7"}}`},
+		"no endpoints": {muxslices.Difference{Endpoints: true}, `{"endpoints":[],"metadata":{"resourceVersion":"7"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Differs = test.differs
@@ -220,7 +221,7 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 		if used != "" {
 			b.answers["a"] = apierrors.NewForbidden(resource, "a", errors.New("exceeded quota: none, used: "+used))
 		}
-		d := decided(step(plan.CreateSlice, "a"))
+		d := decided(step(muxslices.Create, "a"))
 		d.Channel = channel
 		did, err := b.apply(t.Context(), d)
 		if (err != nil) != (used != "") {

@@ -4,15 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/share"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Trim takes off a slice what is never read of it, nor carried. It doesn't look at what the slice's Service is: if that
 // becomes a channel later, the slice isn't sent again.
 func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
-	ours := plan.IsOurSlice(keys, slice)
+	ours := muxslices.IsOurSlice(keys, slice)
 	slice.GenerateName, slice.ManagedFields, slice.Finalizers = "", nil, nil
 	slice.Labels = pick(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy,
 		keys.ChannelNamespace, keys.ChannelName, keys.Source)

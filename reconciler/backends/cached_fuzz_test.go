@@ -13,6 +13,7 @@ import (
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -24,13 +25,13 @@ func FuzzTrim(f *testing.F) {
 		f.Fatal(err)
 	}
 	keys := language.Keys()
-	carried := plan.Backends(viewOf(keys, nil)).Steps[0].Slice
+	carried := muxslices.Decide(viewOf(keys, nil)).Steps[0].Slice
 	torn := carried.DeepCopy()
 	torn.Labels, torn.OwnerReferences = nil, append(torn.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x"})
 	taken := carried.DeepCopy()
 	taken.Labels, taken.Annotations, taken.Finalizers = nil, nil, []string{"example.com/keep"}
 	mirrored := carried.DeepCopy()
-	mirrored.Labels[discoveryv1.LabelManagedBy] = plan.MirroringController
+	mirrored.Labels[discoveryv1.LabelManagedBy] = muxslices.MirroringController
 	for _, slice := range []*discoveryv1.EndpointSlice{carried, torn, taken, mirrored, sourceOf("web-2")} {
 		text, err := json.Marshal(slice)
 		if err != nil {
@@ -102,10 +103,10 @@ func sourceOf(name string) *discoveryv1.EndpointSlice {
 
 // viewOf is what is seen of a channel with one slice that is always there, and another one that is whatever it says it is; as
 // observe gathers it.
-func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
+func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.View {
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
-	view := plan.View{
-		Keys: keys, Channel: channel, Attached: true, ClaimsKnown: true, Mux: plan.Carrier{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
+	view := muxslices.View{
+		Keys: keys, Channel: channel, Attached: true, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -115,9 +116,9 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
 	if other == nil {
 		return view
 	}
-	carried, told := plan.ChannelOfSlice(keys, other)
-	ours := plan.IsOurSlice(keys, other)
-	switch byName := other.Name == plan.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
+	carried, told := muxslices.ChannelOfSlice(keys, other)
+	ours := muxslices.IsOurSlice(keys, other)
+	switch byName := other.Name == muxslices.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
 	case told && carried == channel, ours && byName:
 		view.Slices = append(view.Slices, other)
 	case byName:
@@ -131,21 +132,21 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
 // seenAs is all that is decided and said by a slice.
 func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	list := []*discoveryv1.EndpointSlice{slice}
-	channel, told := plan.ChannelOfSlice(keys, slice)
-	ours := plan.IsOurSlice(keys, slice)
-	text := fmt.Sprintf("ours: %t, mirrored: %t, of %s %t, records %v\n", ours, isMirrored(slice), channel, told, plan.RecordsOf(keys, list))
+	channel, told := muxslices.ChannelOfSlice(keys, slice)
+	ours := muxslices.IsOurSlice(keys, slice)
+	text := fmt.Sprintf("ours: %t, mirrored: %t, of %s %t, records %v\n", ours, isMirrored(slice), channel, told, muxslices.RecordsOf(keys, list))
 	if ours {
-		text += fmt.Sprintf("on %s: %s\n", plan.MuxOfSlice(keys, slice), jsonOf(plan.Subsets(list)))
+		text += fmt.Sprintf("on %s: %s\n", muxslices.MuxOfSlice(keys, slice), jsonOf(muxslices.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
 		all := func(string, corev1.Protocol) bool { return true }
-		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, plan.Edge(nil, slice), plan.BackingOf(list, all, nil),
-			plan.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
+		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, muxslices.Edge(nil, slice), muxslices.BackingOf(list, all, nil),
+			muxslices.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
 	}
-	decided := plan.Backends(viewOf(keys, slice))
+	decided := muxslices.Decide(viewOf(keys, slice))
 	text += decided.String()
 	for _, step := range decided.Steps {
 		text += fmt.Sprintf("%q %q %+v %t %t\n", step.UID, step.ResourceVersion, step.Differs, step.Drift, step.Stray)
-		if step.Op != plan.DeleteSlice {
+		if step.Op != muxslices.Delete {
 			text += jsonOf(step.Slice) + "\n"
 		}
 	}

@@ -2,7 +2,7 @@
 // its mux, under the names that its claims have there.
 //
 //	observe  the channel, its claims, its mux, its slices and ours    from the cache
-//	decide   plan.Backends(view)
+//	decide   muxslices.Decide(view)
 //	apply    the steps it names: EndpointSlices, and nothing else
 //
 // It works on one channel at a time, and never writes a Service: a pod that comes or goes costs one write of one slice,

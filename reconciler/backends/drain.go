@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -44,8 +44,8 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	gone := map[types.NamespacedName]int{}
 	for i := range list.Items {
 		slice := &list.Items[i]
-		mux := plan.MuxOfSlice(d.Keys, slice)
-		if !plan.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
+		mux := muxslices.MuxOfSlice(d.Keys, slice)
+		if !muxslices.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
 			continue
 		}
 		if d.Would != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -29,28 +29,28 @@ func registerIndexes(ctx context.Context, indexer client.FieldIndexer, language 
 		of     client.IndexerFunc
 	}{
 		{&discoveryv1.EndpointSlice{}, bySource, onSlices(func(slice *discoveryv1.EndpointSlice) string {
-			if plan.IsOurSlice(keys, slice) {
+			if muxslices.IsOurSlice(keys, slice) {
 				return ""
 			}
 			return slice.Labels[discoveryv1.LabelServiceName]
 		})},
 		{&discoveryv1.EndpointSlice{}, byChannel, func(object client.Object) []string {
 			slice := object.(*discoveryv1.EndpointSlice)
-			channel, ours := plan.ChannelOfSlice(keys, slice)
+			channel, ours := muxslices.ChannelOfSlice(keys, slice)
 			if !ours {
 				return nil
 			}
 			var values []string
-			for _, owner := range plan.OwnersOfSlice(slice) {
+			for _, owner := range muxslices.OwnersOfSlice(slice) {
 				values = append(values, channelOn(channel, owner))
 			}
 			return values
 		}},
 		{&discoveryv1.EndpointSlice{}, byCarrier, onSlices(func(slice *discoveryv1.EndpointSlice) string {
-			if !plan.IsOurSlice(keys, slice) {
+			if !muxslices.IsOurSlice(keys, slice) {
 				return ""
 			}
-			return plan.MuxOfSlice(keys, slice).Name
+			return muxslices.MuxOfSlice(keys, slice).Name
 		})},
 		{&corev1.Service{}, byMux, func(object client.Object) []string {
 			if mux, attached := muxOf(language, object.(*corev1.Service)); attached {

@@ -22,6 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 const (
@@ -53,10 +54,10 @@ func setupLegacy(mgr manager.Manager, l *line) error {
 
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
 	slice := object.(*discoveryv1.EndpointSlice)
-	if !plan.IsOurSlice(e.keys, slice) {
+	if !muxslices.IsOurSlice(e.keys, slice) {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: plan.MuxOfSlice(e.keys, slice)}}
+	return []reconcile.Request{{NamespacedName: muxslices.MuxOfSlice(e.keys, slice)}}
 }
 
 func (e *legacy) isMux(_ context.Context, object client.Object) []reconcile.Request {
@@ -118,7 +119,7 @@ func (e *legacy) object(mux *corev1.Service, slices []*discoveryv1.EndpointSlice
 			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
 		},
-		Subsets: plan.Subsets(slices),
+		Subsets: muxslices.Subsets(slices),
 	}
 }
 

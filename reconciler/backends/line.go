@@ -12,7 +12,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -58,7 +58,7 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decided := plan.Backends(view.View)
+	decided := muxslices.Decide(view.View)
 	if l.Print != nil {
 		l.Print(&decided)
 		return reconcile.Result{}, nil
@@ -82,7 +82,7 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 }
 
 // remember keeps what the next decision and the metrics need of this one.
-func (l *line) remember(ctx context.Context, view *plan.View, decided *plan.Slices, refused wordsOfSlices) {
+func (l *line) remember(ctx context.Context, view *muxslices.View, decided *muxslices.Decision, refused wordsOfSlices) {
 	l.inPlace.set(view.Channel, decided.InPlace)
 	l.report(ctx, decided)
 	for _, taken := range decided.Refused {

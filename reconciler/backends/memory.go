@@ -6,11 +6,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // marks are what was seen in place, by the slice.
-type marks = map[types.NamespacedName]plan.Mark
+type marks = map[types.NamespacedName]muxslices.Mark
 
 // memory is what was seen in place, by channel. A channel that has nothing is forgotten.
 type memory struct {

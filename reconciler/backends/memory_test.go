@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // TestASliceStaysWhose: one that was in place for a channel isn't another's because somebody changed its labels, for as
@@ -21,7 +21,7 @@ func TestASliceStaysWhose(t *testing.T) {
 		}
 	}
 	is(false, false)
-	m.set(web, marks{slice: plan.Mark{Source: "1"}})
+	m.set(web, marks{slice: muxslices.Mark{Source: "1"}})
 	is(false, true)
 	m.set(other, marks{})
 	is(false, true)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // Metrics is a prometheus.Collector for the caller to register. Its series are those of muxes, and go with them: never
@@ -17,7 +17,7 @@ type Metrics struct {
 	mu      sync.Mutex
 	carried map[types.NamespacedName]cargo // by channel
 	refused map[types.NamespacedName]cargo // the same, of slices that the API server refuses
-	written map[types.NamespacedName]map[plan.Op]int
+	written map[types.NamespacedName]map[muxslices.Op]int
 	// repeated counts, for muxes that slices are written for.
 	repeated map[types.NamespacedName]int
 }
@@ -41,7 +41,7 @@ func NewMetrics() *Metrics {
 		refusals: prometheus.NewDesc("svc_lb_mux_backends_refused_slices",
 			"EndpointSlices of the mux that the API server doesn't take now: their backends aren't reached.", mux, nil),
 		carried: map[types.NamespacedName]cargo{}, refused: map[types.NamespacedName]cargo{},
-		written: map[types.NamespacedName]map[plan.Op]int{}, repeated: map[types.NamespacedName]int{},
+		written: map[types.NamespacedName]map[muxslices.Op]int{}, repeated: map[types.NamespacedName]int{},
 	}
 }
 
@@ -98,7 +98,7 @@ func (m *Metrics) refuse(channel, mux types.NamespacedName, slices int) {
 	}
 }
 
-func (m *Metrics) wrote(mux types.NamespacedName, op plan.Op) {
+func (m *Metrics) wrote(mux types.NamespacedName, op muxslices.Op) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if counts := m.written[mux]; counts != nil { // else it is cleaned up after, and has no series any more
@@ -120,7 +120,7 @@ func (m *Metrics) begin(mux types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.written[mux] == nil {
-		m.written[mux] = map[plan.Op]int{}
+		m.written[mux] = map[muxslices.Op]int{}
 	}
 }
 

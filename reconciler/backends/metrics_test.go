@@ -7,19 +7,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // TestAFightIsCounted: not its first correction, which may be all there is, nor what isn't written because it must wait;
 // and not what is no correction.
 func TestAFightIsCounted(t *testing.T) {
 	b := start(t)
-	drifted := step(plan.UpdateSlice, "a")
+	drifted := step(muxslices.Update, "a")
 	drifted.Drift = true
 	b.Metrics.begin(decided().Mux)
 	for _, wait := range []time.Duration{0, time.Second, 0, 2 * time.Second} {
 		b.clock = b.clock.Add(wait)
-		if _, err := b.apply(t.Context(), decided(drifted, step(plan.UpdateSlice, "b"))); err != nil {
+		if _, err := b.apply(t.Context(), decided(drifted, step(muxslices.Update, "b"))); err != nil {
 			t.Fatal(err)
 		}
 	}

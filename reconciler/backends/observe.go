@@ -13,11 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // observation is what a decision about a channel is made from. Nothing of it may be changed.
 type observation struct {
-	plan.View
+	muxslices.View
 	// disputed is true if a slice has this channel's labels, and was another's.
 	disputed bool
 	// ahead is true if what was written counts for more than the cache, which may never show it: somebody may have
@@ -27,7 +28,7 @@ type observation struct {
 
 // observe gathers, and asks nobody but the cache.
 func (l *line) observe(ctx context.Context, channel types.NamespacedName) (observation, error) {
-	view := observation{View: plan.View{Keys: l.keys, Channel: channel, InPlace: l.inPlace.of(channel), Taken: map[string]bool{}}}
+	view := observation{View: muxslices.View{Keys: l.keys, Channel: channel, InPlace: l.inPlace.of(channel), Taken: map[string]bool{}}}
 	svc, err := l.get(ctx, channel)
 	if err != nil {
 		return view, err
@@ -63,8 +64,8 @@ func (l *line) observeMux(ctx context.Context, view *observation) error {
 }
 
 // carrier is a Service as a mux. One with problems is a mux still: whatever it has been decided to carry is carried on.
-func (l *line) carrier(svc *corev1.Service) plan.Carrier {
-	return plan.Carrier{
+func (l *line) carrier(svc *corev1.Service) muxslices.Mux {
+	return muxslices.Mux{
 		Key: client.ObjectKeyFromObject(svc), UID: svc.UID, Families: svc.Spec.IPFamilies,
 		IsMux:    svc.Spec.Type == corev1.ServiceTypeLoadBalancer && l.Language.Classify(svc).Mux(),
 		Deleting: svc.DeletionTimestamp != nil,
@@ -100,7 +101,7 @@ func (l *line) observeSlices(ctx context.Context, view *observation) error {
 	}
 	for _, source := range view.Sources {
 		key := types.NamespacedName{Namespace: view.Mux.Key.Namespace,
-			Name: plan.SliceName(view.Mux.Key, view.Channel, source.Name, source.AddressType)}
+			Name: muxslices.SliceName(view.Mux.Key, view.Channel, source.Name, source.AddressType)}
 		if known[key] {
 			continue
 		}
@@ -112,7 +113,7 @@ func (l *line) observeSlices(ctx context.Context, view *observation) error {
 		view.ahead = view.ahead || slice != cached
 		switch {
 		case slice == nil:
-		case plan.IsOurSlice(l.keys, slice):
+		case muxslices.IsOurSlice(l.keys, slice):
 			view.Slices = append(view.Slices, slice)
 		default:
 			view.Taken[key.Name] = true
@@ -156,7 +157,7 @@ func (l *line) observeInPlace(ctx context.Context, view *observation, known map[
 			return err
 		}
 		view.ahead = view.ahead || slice != cached
-		if slice != nil && plan.IsOurSlice(l.keys, slice) {
+		if slice != nil && muxslices.IsOurSlice(l.keys, slice) {
 			view.Slices = append(view.Slices, slice)
 		}
 	}

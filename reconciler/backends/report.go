@@ -8,10 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // report tells, once, of slices that can't be written because their name is somebody else's.
-func (l *line) report(ctx context.Context, decided *plan.Slices) {
+func (l *line) report(ctx context.Context, decided *muxslices.Decision) {
 	now := make(map[types.NamespacedName]bool, len(decided.Refused))
 	for _, refused := range decided.Refused {
 		now[refused.Slice] = true

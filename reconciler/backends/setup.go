@@ -18,6 +18,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	// Writer writes slices and Endpoints. A dry run gives one that doesn't.
 	Writer client.Writer
 	// Print, if set, gets what is decided about each channel in place of its being carried out.
-	Print func(*plan.Slices)
+	Print func(*muxslices.Decision)
 	// Live reads past the cache: the Endpoints of each mux, once.
 	Live client.Reader
 	// Tell says something to people.

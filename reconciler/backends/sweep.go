@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 const (
@@ -48,10 +48,10 @@ func setupSweeper(mgr manager.Manager, l *line) error {
 func (s *sweeper) onSlice() handler.EventHandler {
 	look := func(ctx context.Context, object client.Object, q queue) {
 		slice := object.(*discoveryv1.EndpointSlice)
-		if !plan.IsOurSlice(s.keys, slice) {
+		if !muxslices.IsOurSlice(s.keys, slice) {
 			return
 		}
-		mux := plan.MuxOfSlice(s.keys, slice)
+		mux := muxslices.MuxOfSlice(s.keys, slice)
 		if svc, err := s.get(ctx, mux); err == nil && s.isSwept(svc) && s.isStray(ctx, svc, slice) {
 			q.AddAfter(reconcile.Request{NamespacedName: mux}, strayed)
 		}
@@ -126,7 +126,7 @@ func (s *sweeper) sweep(ctx context.Context, slice *discoveryv1.EndpointSlice) (
 		return false, fmt.Errorf("delete EndpointSlice %s, which no channel of its mux has: %w", key, err)
 	}
 	if err == nil {
-		s.Metrics.wrote(plan.MuxOfSlice(s.keys, slice), plan.DeleteSlice)
+		s.Metrics.wrote(muxslices.MuxOfSlice(s.keys, slice), muxslices.Delete)
 		log.FromContext(ctx).Info("Deleted a slice that no channel of its mux has", "slice", key)
 	}
 	return err == nil || apierrors.IsNotFound(err), nil
@@ -142,11 +142,11 @@ func (s *sweeper) isStray(ctx context.Context, mux *corev1.Service, slice *disco
 	if _, inPlace := s.inPlace.channelOf(client.ObjectKeyFromObject(slice)); inPlace {
 		return false
 	}
-	key, owned := client.ObjectKeyFromObject(mux), slices.Contains(plan.OwnersOfSlice(slice), mux.UID)
+	key, owned := client.ObjectKeyFromObject(mux), slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
 	if !owned && !s.carrier(mux).IsMux {
 		return false
 	}
-	channel, told := plan.ChannelOfSlice(s.keys, slice)
+	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
 	if !told {
 		return false // nobody knows which channel it was
 	}
@@ -167,6 +167,6 @@ func (s *sweeper) isStray(ctx context.Context, mux *corev1.Service, slice *disco
 func (s *sweeper) isWanted(ctx context.Context, mux, channel types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
 	sources, err := Sources(ctx, s.cache, channel)
 	return err != nil || slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
-		return slice.Name == plan.SliceName(mux, channel, source.Name, source.AddressType)
+		return slice.Name == muxslices.SliceName(mux, channel, source.Name, source.AddressType)
 	})
 }

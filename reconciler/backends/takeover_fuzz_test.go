@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -139,7 +140,7 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 	}
 	if beside&mirrors != 0 {
 		s.slices = append(s.slices, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "mirrored", Labels: map[string]string{
-			discoveryv1.LabelServiceName: key.Name, discoveryv1.LabelManagedBy: plan.MirroringController}}})
+			discoveryv1.LabelServiceName: key.Name, discoveryv1.LabelManagedBy: muxslices.MirroringController}}})
 	}
 	l := newLine(Options{Language: language, Writer: s, Live: s, LooksAfter: func(types.NamespacedName) bool { return true },
 		Claims: func(of, on types.NamespacedName) ([]plan.Claim, bool) {
@@ -162,7 +163,7 @@ func (s *shelf) carryOut(t *testing.T, channel types.NamespacedName) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decided := plan.Backends(view.View)
+	decided := muxslices.Decide(view.View)
 	for _, step := range decided.Steps {
 		s.slices = append(s.slices, step.Slice)
 	}

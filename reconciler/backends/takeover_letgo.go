@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // missing says what keeps our slices from standing in for the original's Endpoints; nothing if they do.
@@ -33,7 +33,7 @@ func (t *takeover) missing(ctx context.Context, mux *corev1.Service, left *corev
 		if err != nil {
 			return "", err
 		}
-		if decided := plan.Backends(view.View); !decided.Empty() || len(decided.Refused) > 0 {
+		if decided := muxslices.Decide(view.View); !decided.Empty() || len(decided.Refused) > 0 {
 			return fmt.Sprintf("the backends of %s aren't in place", channel), nil
 		}
 		for _, claim := range view.Claims {
@@ -87,5 +87,5 @@ func (t *takeover) letGo(ctx context.Context, left *corev1.Endpoints) (bool, err
 }
 
 func isMirrored(slice *discoveryv1.EndpointSlice) bool {
-	return slice.Labels[discoveryv1.LabelManagedBy] == plan.MirroringController
+	return slice.Labels[discoveryv1.LabelManagedBy] == muxslices.MirroringController
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // queue is what a worker takes channels from.
@@ -62,7 +62,7 @@ func (l *line) onSlice() handler.EventHandler {
 		if channel, waits := l.refused.waiting(client.ObjectKeyFromObject(slice)); waits {
 			return []reconcile.Request{{NamespacedName: channel}}
 		}
-		if plan.IsOurSlice(l.keys, slice) {
+		if muxslices.IsOurSlice(l.keys, slice) {
 			return l.carriedIn(ctx, slice)
 		}
 		channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
@@ -81,7 +81,7 @@ func (l *line) carriedIn(ctx context.Context, slice *discoveryv1.EndpointSlice) 
 	if inPlace {
 		requests = append(requests, reconcile.Request{NamespacedName: had})
 	}
-	if channel, told := plan.ChannelOfSlice(l.keys, slice); told && channel != had && l.isOwned(ctx, channel, slice) {
+	if channel, told := muxslices.ChannelOfSlice(l.keys, slice); told && channel != had && l.isOwned(ctx, channel, slice) {
 		requests = append(requests, reconcile.Request{NamespacedName: channel})
 	}
 	return requests
@@ -89,7 +89,7 @@ func (l *line) carriedIn(ctx context.Context, slice *discoveryv1.EndpointSlice) 
 
 // isOwned is true for a slice that is owned by the mux of a channel, or by the one that the channel was on before.
 func (l *line) isOwned(ctx context.Context, channel types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
-	owners := plan.OwnersOfSlice(slice)
+	owners := muxslices.OwnersOfSlice(slice)
 	if last, known := l.inPlace.lastMux(channel); known && slices.Contains(owners, last.uid) {
 		return true
 	}
@@ -197,7 +197,7 @@ func (l *line) carriedBy(ctx context.Context, mux types.NamespacedName) []types.
 		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", mux)
 	}
 	for _, slice := range carried {
-		if channel, told := plan.ChannelOfSlice(l.keys, slice); told {
+		if channel, told := muxslices.ChannelOfSlice(l.keys, slice); told {
 			channels = append(channels, channel)
 		}
 	}

@@ -11,13 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // printer is what a dry run has in place of writing: it prints each plan, once for as long as it stays the same. The
 // zero printer is no dry run.
 type printer struct {
 	plan   func(*plan.Plan)
-	slices func(*plan.Slices)
+	slices func(*muxslices.Decision)
 	out    io.Writer
 }
 
@@ -34,7 +35,7 @@ func newPrinter(out io.Writer) printer {
 			}
 			d.note(about, text.String(), false)
 		},
-		slices: func(s *plan.Slices) {
+		slices: func(s *muxslices.Decision) {
 			d.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Refused) == 0)
 		},
 	}

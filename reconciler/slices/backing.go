@@ -1,4 +1,4 @@
-package plan
+package slices
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -23,25 +24,25 @@ func CarriedIn(ports []validation.ChannelPort) Carries {
 
 // BackingOf says whether a channel's slices have backends that a mux with addresses of such families reaches. A backend
 // that isn't ready is none.
-func BackingOf(sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) Backing {
+func BackingOf(sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) plan.Backing {
 	return backingOf(sources, families, func(source *discoveryv1.EndpointSlice) bool { return anyCounts(source.Ports, counts) })
 }
 
-func backingOf(sources []*discoveryv1.EndpointSlice, families []corev1.IPFamily, counts func(*discoveryv1.EndpointSlice) bool) Backing {
-	backing := Unbacked
+func backingOf(sources []*discoveryv1.EndpointSlice, families []corev1.IPFamily, counts func(*discoveryv1.EndpointSlice) bool) plan.Backing {
+	backing := plan.Unbacked
 	for _, source := range sources {
 		if !isIP(source.AddressType) || !anyReady(source.Endpoints) || !counts(source) {
 			continue
 		}
 		if carries(families, source.AddressType) {
-			return Backed
+			return plan.Backed
 		}
-		backing = OtherFamily
+		backing = plan.OtherFamily
 	}
 	return backing
 }
 
-// Edge is true if a change of a source slice can change its channel's Backing; either may be nil. Whoever needs no more
+// Edge is true if a change of a source slice can change its channel's plan.Backing; either may be nil. Whoever needs no more
 // than that isn't to be woken by each pod.
 func Edge(old, now *discoveryv1.EndpointSlice) bool {
 	before, after := gistOf(old), gistOf(now)
@@ -49,7 +50,7 @@ func Edge(old, now *discoveryv1.EndpointSlice) bool {
 		!slices.Equal(before.ports, after.ports)
 }
 
-// gist is what a slice contributes to a channel's Backing: nothing at all, unless something in it is ready.
+// gist is what a slice contributes to a channel's plan.Backing: nothing at all, unless something in it is ready.
 type gist struct {
 	ready     bool
 	service   string

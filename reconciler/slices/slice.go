@@ -1,4 +1,4 @@
-package plan
+package slices
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -86,7 +87,7 @@ func comparePortKeys(a, b portKey) int {
 }
 
 // namesOf returns the names on the mux of each claimed port.
-func namesOf(claims []Claim) map[portKey][]string {
+func namesOf(claims []plan.Claim) map[portKey][]string {
 	names := make(map[portKey][]string, len(claims))
 	for i := range claims {
 		key := portKey{claims[i].Owner.Name, claims[i].Owner.Protocol}
@@ -187,7 +188,7 @@ func keyOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 }
 
 func sortedKeys[V any](m map[types.NamespacedName]V) []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(m), CompareKeys)
+	return slices.SortedFunc(maps.Keys(m), plan.CompareKeys)
 }
 
 func sortedByName(list []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {

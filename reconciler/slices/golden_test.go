@@ -1,4 +1,4 @@
-package plan_test
+package slices_test
 
 import (
 	"flag"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -76,13 +77,13 @@ func keys(t testing.TB) validation.Keys {
 }
 
 // view turns a scene into what is decided from, with what stands in the mux's namespace.
-func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice, inPlace map[types.NamespacedName]plan.Mark) plan.View {
+func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice, inPlace map[types.NamespacedName]muxslices.Mark) muxslices.View {
 	t.Helper()
-	v := plan.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Attached: !s.Channel.Detached, InPlace: inPlace,
+	v := muxslices.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Attached: !s.Channel.Detached, InPlace: inPlace,
 		Taken: map[string]bool{}}
 	v.Channel = types.NamespacedName{Namespace: or(s.Channel.Namespace, "app"), Name: or(s.Channel.Name, "web")}
 	v.Ports = s.Channel.Ports
-	v.Mux = plan.Carrier{Key: types.NamespacedName{Namespace: "svc-mux", Name: or(s.Mux.Name, "mux")},
+	v.Mux = muxslices.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: or(s.Mux.Name, "mux")},
 		UID: types.UID(or(string(s.Mux.UID), "mux-uid")), IsMux: !s.Mux.NoMux, Deleting: s.Mux.Deleting,
 		Families: s.Mux.Families}
 	if v.Mux.Families == nil {
@@ -102,7 +103,7 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice,
 		v.Sources = append(v.Sources, source)
 	}
 	for _, name := range slices.Sorted(maps.Keys(stands)) {
-		if of, ok := plan.ChannelOfSlice(v.Keys, stands[name]); ok && of == v.Channel || ours(v, stands[name]) {
+		if of, ok := muxslices.ChannelOfSlice(v.Keys, stands[name]); ok && of == v.Channel || ours(v, stands[name]) {
 			v.Slices = append(v.Slices, stands[name])
 		} else {
 			v.Taken[name] = true
@@ -122,10 +123,10 @@ func versionOf(t testing.TB, source *discoveryv1.EndpointSlice) string {
 }
 
 // ours finds a slice of ours that lost its labels, by its name.
-func ours(v plan.View, slice *discoveryv1.EndpointSlice) bool {
+func ours(v muxslices.View, slice *discoveryv1.EndpointSlice) bool {
 	for _, source := range v.Sources {
-		if slice.Name == plan.SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType) {
-			return plan.IsOurSlice(v.Keys, slice)
+		if slice.Name == muxslices.SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType) {
+			return muxslices.IsOurSlice(v.Keys, slice)
 		}
 	}
 	return false
@@ -140,7 +141,7 @@ func or[T comparable](value, otherwise T) T {
 }
 
 func TestBackends(t *testing.T) {
-	files, err := filepath.Glob("testdata/backends/*.yaml")
+	files, err := filepath.Glob("testdata/scenes/*.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d scenes, %v", len(files), err)
 	}

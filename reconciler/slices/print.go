@@ -1,4 +1,4 @@
-package plan
+package slices
 
 import (
 	"fmt"
@@ -7,28 +7,15 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // fewAddresses is how many addresses a line names.
 const fewAddresses = 3
 
-func (b Backing) String() string {
-	switch b {
-	case Unbacked:
-		return "unbacked"
-	case Backed:
-		return "backed"
-	case OtherFamily:
-		return "backed by another family"
-	case NotCarried:
-		return "not carried"
-	case Unknown:
-	}
-	return "unknown"
-}
-
 // String tells the plan to people: what is done, and why.
-func (s *Slices) String() string {
+func (s *Decision) String() string {
 	var b strings.Builder
 	_, _ = fmt.Fprintf(&b, "%s on %s: %s, %d endpoints carried\n", s.Channel, s.Mux, s.Backing, s.Carried)
 	for i := range s.Steps {
@@ -40,7 +27,7 @@ func (s *Slices) String() string {
 	return b.String()
 }
 
-func (s *SliceStep) String() string {
+func (s *Step) String() string {
 	drift := ""
 	if s.Drift {
 		drift = " (somebody else's doing)"
@@ -49,31 +36,31 @@ func (s *SliceStep) String() string {
 		drift += " (once nobody else claims it)"
 	}
 	text := fmt.Sprintf("%s EndpointSlice %s%s: %s", s.Op, keyOf(s.Slice), drift, strings.Join(s.Why, "; "))
-	if s.Op == CreateSlice {
+	if s.Op == Create {
 		text += fmt.Sprintf("; %s, %d endpoints", textPorts(s.Slice.Ports), len(s.Slice.Endpoints))
 	}
 	return text
 }
 
-func (r SliceRefused) String() string {
+func (r NameTaken) String() string {
 	return fmt.Sprintf("EndpointSlice %s is somebody else's, so that the backends in %s can't be carried: delete %[1]s, and it"+
 		" will be written", r.Slice, r.Source)
 }
 
 // DriftMessage tells the mux's owner what was undone.
-func (s *SliceStep) DriftMessage() string {
+func (s *Step) DriftMessage() string {
 	verb := "put back"
-	if s.Op == DeleteSlice {
+	if s.Op == Delete {
 		verb = "taken away"
 	}
-	return fmt.Sprintf("EndpointSlice %s was changed by somebody else and is %s: %s. Slices of a mux are written by"+
+	return fmt.Sprintf("EndpointSlice %s was changed by somebody else and is %s: %s. Decision of a mux are written by"+
 		" svc-lb-mux alone; whoever changes them should stop", keyOf(s.Slice), verb, strings.Join(s.Why, "; "))
 }
 
 // RefusedMessage tells the mux's owner that the API server doesn't take a slice.
-func (s *SliceStep) RefusedMessage(channel types.NamespacedName, words string) string {
+func (s *Step) RefusedMessage(channel types.NamespacedName, words string) string {
 	return fmt.Sprintf("the API server refuses to %s EndpointSlice %s with the backends of %s: %s: %s",
-		s.Op, keyOf(s.Slice), channel, words, textMendRefusal(s.Slice.Namespace))
+		s.Op, keyOf(s.Slice), channel, words, plan.TextMendRefusal(s.Slice.Namespace))
 }
 
 func textPorts(ports []discoveryv1.EndpointPort) string {

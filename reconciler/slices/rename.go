@@ -1,10 +1,13 @@
-package plan
+package slices
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // A rename of a channel's port reaches the slices and the claim at different times. Kubernetes writes the new name into
@@ -32,7 +35,7 @@ func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 	for i := range v.Claims {
 		claims[v.Claims[i].MuxName]++
 	}
-	var renamed []Claim
+	var renamed []plan.Claim
 	for _, claim := range v.Claims {
 		if _, has := numbers[ownerKey(&claim)]; !has && claims[claim.MuxName] == 1 {
 			renamed = append(renamed, claim)
@@ -44,7 +47,7 @@ func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 	for key := range names {
 		delete(numbers, key) // a port with a claim of its own isn't another claim's renamed port
 	}
-	slices.SortFunc(renamed, compareClaims)
+	slices.SortFunc(renamed, byNumber)
 	carried := v.carriedAs(source)
 	for i := range renamed {
 		for _, key := range v.renamedPorts(&renamed[i], numbers, carried) {
@@ -55,7 +58,7 @@ func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 }
 
 // renamedPorts returns the source ports that can be the claim's port under another name.
-func (v *View) renamedPorts(claim *Claim, numbers, carried map[portKey]int32) []portKey {
+func (v *View) renamedPorts(claim *plan.Claim, numbers, carried map[portKey]int32) []portKey {
 	key := portKey{v.nameInSpec(claim), claim.Owner.Protocol}
 	if _, has := numbers[key]; has {
 		return []portKey{key}
@@ -72,7 +75,7 @@ func (v *View) renamedPorts(claim *Claim, numbers, carried map[portKey]int32) []
 
 // nameInSpec returns the name that the channel's Service now gives to the port with the claim's number; empty if the
 // Service has the claim's name still, or no such port.
-func (v *View) nameInSpec(claim *Claim) string {
+func (v *View) nameInSpec(claim *plan.Claim) string {
 	name := ""
 	for i := range v.Ports {
 		port := &v.Ports[i]
@@ -117,7 +120,7 @@ func numbersOf(slice *discoveryv1.EndpointSlice) map[portKey]int32 {
 	return numbers
 }
 
-func ownerKey(claim *Claim) portKey { return portKey{claim.Owner.Name, claim.Owner.Protocol} }
+func ownerKey(claim *plan.Claim) portKey { return portKey{claim.Owner.Name, claim.Owner.Protocol} }
 
 // protocolOf returns TCP where a Service says nothing, as the API server does.
 func protocolOf(port *corev1.ServicePort) corev1.Protocol {
@@ -125,4 +128,8 @@ func protocolOf(port *corev1.ServicePort) corev1.Protocol {
 		return corev1.ProtocolTCP
 	}
 	return port.Protocol
+}
+
+func byNumber(a, b plan.Claim) int {
+	return cmp.Or(cmp.Compare(a.Public, b.Public), cmp.Compare(a.Owner.Protocol, b.Owner.Protocol), cmp.Compare(a.Owner.Name, b.Owner.Name))
 }

@@ -1,4 +1,4 @@
-package plan_test
+package slices_test
 
 import (
 	"maps"
@@ -12,36 +12,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // stage is the mux's namespace, and what was seen there.
 type stage struct {
 	stands  map[string]*discoveryv1.EndpointSlice
-	inPlace map[types.NamespacedName]plan.Mark
+	inPlace map[types.NamespacedName]muxslices.Mark
 	version int
 }
 
 // carryOut does as it is told, as the API server would.
-func (st *stage) carryOut(t testing.TB, s plan.Slices) {
+func (st *stage) carryOut(t testing.TB, s muxslices.Decision) {
 	t.Helper()
 	for _, step := range s.Steps {
 		st.version++
 		name := step.Slice.Name
 		is, there := st.stands[name]
-		if there == (step.Op == plan.CreateSlice) {
+		if there == (step.Op == muxslices.Create) {
 			t.Fatalf("%s, though there is one: %t", step.String(), there)
 		}
 		if there && is.ResourceVersion != step.ResourceVersion {
 			t.Fatalf("%s is about version %s, not %s", step.String(), step.ResourceVersion, is.ResourceVersion)
 		}
 		switch step.Op {
-		case plan.CreateSlice:
+		case muxslices.Create:
 			is = step.Slice.DeepCopy()
 			is.UID = types.UID("uid-" + strconv.Itoa(st.version))
-		case plan.UpdateSlice:
+		case muxslices.Update:
 			is = merged(is, step)
-		case plan.DeleteSlice:
+		case muxslices.Delete:
 			delete(st.stands, name)
 			continue
 		}
@@ -51,7 +51,7 @@ func (st *stage) carryOut(t testing.TB, s plan.Slices) {
 	st.inPlace = s.InPlace
 }
 
-func merged(is *discoveryv1.EndpointSlice, step plan.SliceStep) *discoveryv1.EndpointSlice {
+func merged(is *discoveryv1.EndpointSlice, step muxslices.Step) *discoveryv1.EndpointSlice {
 	is = is.DeepCopy()
 	if step.Differs.Labels {
 		is.Labels = with(is.Labels, step.Slice.Labels)
@@ -112,7 +112,7 @@ func (st *stage) edit(t testing.TB, s *scene) {
 }
 
 // play carries out a scene after those before it, and returns what was decided at last.
-func (st *stage) play(t testing.TB, s *scene) plan.Slices {
+func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
 	t.Helper()
 	if s.Before != nil {
 		st.play(t, s.Before)
@@ -120,7 +120,7 @@ func (st *stage) play(t testing.TB, s *scene) plan.Slices {
 	}
 	st.edit(t, s)
 	v := s.view(t, st.stands, st.inPlace)
-	decided := plan.Backends(v)
+	decided := muxslices.Decide(v)
 	st.carryOut(t, decided)
 	return decided
 }
@@ -128,7 +128,7 @@ func (st *stage) play(t testing.TB, s *scene) plan.Slices {
 // settle decides once more: now there is nothing to do, and all that is in place is known to be.
 func (st *stage) settle(t testing.TB, s *scene) {
 	t.Helper()
-	again := plan.Backends(s.view(t, st.stands, st.inPlace))
+	again := muxslices.Decide(s.view(t, st.stands, st.inPlace))
 	if !again.Empty() {
 		t.Fatalf("it isn't content with what it has done:\n%s", again.String())
 	}

@@ -1,4 +1,4 @@
-package plan_test
+package slices_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // TestEveryFieldOfAnEndpointIsCompared changes one after the other, so that a field that Kubernetes adds isn't forgotten.
@@ -27,13 +27,13 @@ func TestEveryFieldOfAnEndpointIsCompared(t *testing.T) {
 		fill(field)
 		st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
 		v := podView(t, map[string][]int{"web": {1}}, st)
-		st.carryOut(t, plan.Backends(v))
+		st.carryOut(t, muxslices.Decide(v))
 		changed.Addresses = append([]string{"10.0.0.1"}, changed.Addresses...)
 		v.Sources[0].Endpoints[0] = changed
 		for _, slice := range st.stands {
 			v.Slices = append(v.Slices, slice)
 		}
-		if wants := name != "DeprecatedTopology[]"; plan.Backends(v).Steps != nil != wants {
+		if wants := name != "DeprecatedTopology[]"; muxslices.Decide(v).Steps != nil != wants {
 			t.Errorf("%s differs, and is written: %t", name, !wants)
 		}
 	}

@@ -1,4 +1,4 @@
-package plan_test
+package slices_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -22,7 +23,7 @@ func TestEdge(t *testing.T) {
 		} else if rapid.Bool().Draw(t, "gone") {
 			now = nil
 		}
-		rest, counts := drawSources(t), plan.CarriedIn(portsOf(drawClaims(t)))
+		rest, counts := drawSources(t), muxslices.CarriedIn(portsOf(drawClaims(t)))
 		families := []corev1.IPFamily{"IPv4"}
 		before, after := rest, rest
 		if old != nil {
@@ -31,7 +32,7 @@ func TestEdge(t *testing.T) {
 		if now != nil {
 			after = append(slices.Clone(rest), now)
 		}
-		if plan.BackingOf(before, counts, families) != plan.BackingOf(after, counts, families) && !plan.Edge(old, now) {
+		if muxslices.BackingOf(before, counts, families) != muxslices.BackingOf(after, counts, families) && !muxslices.Edge(old, now) {
 			t.Fatal("backing changes without an edge")
 		}
 	})
@@ -61,7 +62,7 @@ func TestAPodAmongOthersIsNoEdge(t *testing.T) {
 		"a slice with a pod disappears": {slice(&yes), nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := plan.Edge(test.old, test.now); got != test.want {
+			if got := muxslices.Edge(test.old, test.now); got != test.want {
 				t.Errorf("an edge: %t", got)
 			}
 		})

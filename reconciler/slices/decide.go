@@ -1,4 +1,4 @@
-package plan
+package slices
 
 import (
 	"cmp"
@@ -6,14 +6,16 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // Empty is true if there is nothing to write.
-func (s *Slices) Empty() bool { return len(s.Steps) == 0 }
+func (s *Decision) Empty() bool { return len(s.Steps) == 0 }
 
 // Backends decides about the backends of one channel.
-func Backends(v View) Slices {
-	out := Slices{Channel: v.Channel, Mux: v.Mux.Key, InPlace: map[types.NamespacedName]Mark{}}
+func Decide(v View) Decision {
+	out := Decision{Channel: v.Channel, Mux: v.Mux.Key, InPlace: map[types.NamespacedName]Mark{}}
 	if v.Attached && v.Mux.IsMux && !v.ClaimsKnown {
 		out.InPlace = v.InPlace
 		return out
@@ -62,7 +64,7 @@ func (v *View) wanted() map[types.NamespacedName]wantedSlice {
 }
 
 // write creates what isn't there and updates what isn't as it shall be.
-func (s *Slices) write(v *View, wanted map[types.NamespacedName]wantedSlice) {
+func (s *Decision) write(v *View, wanted map[types.NamespacedName]wantedSlice) {
 	there := map[types.NamespacedName]*discoveryv1.EndpointSlice{}
 	for _, slice := range v.Slices {
 		there[keyOf(slice)] = slice
@@ -72,7 +74,7 @@ func (s *Slices) write(v *View, wanted map[types.NamespacedName]wantedSlice) {
 		drift := v.InPlace[key] == want.mark
 		switch {
 		case is == nil && v.Taken[key.Name]:
-			s.Refused = append(s.Refused, SliceRefused{key, want.source})
+			s.Refused = append(s.Refused, NameTaken{key, want.source})
 			continue
 		case is == nil && v.Mux.Deleting:
 			continue
@@ -95,7 +97,7 @@ func (s *Slices) write(v *View, wanted map[types.NamespacedName]wantedSlice) {
 }
 
 // remove takes away what nothing asks for any more.
-func (s *Slices) remove(v *View, wanted map[types.NamespacedName]wantedSlice) {
+func (s *Decision) remove(v *View, wanted map[types.NamespacedName]wantedSlice) {
 	for _, slice := range v.Slices {
 		if _, stays := wanted[keyOf(slice)]; !stays && slice.DeletionTimestamp == nil {
 			step := deleteStep(slice, v.whyNot(slice), false)
@@ -105,49 +107,49 @@ func (s *Slices) remove(v *View, wanted map[types.NamespacedName]wantedSlice) {
 	}
 }
 
-func createStep(want wantedSlice, drift bool) SliceStep {
+func createStep(want wantedSlice, drift bool) Step {
 	why := "nothing carries its endpoints yet"
 	if drift {
 		why = "it was deleted"
 	}
-	return SliceStep{Op: CreateSlice, Slice: want.EndpointSlice, Why: []string{why}, Drift: drift}
+	return Step{Op: Create, Slice: want.EndpointSlice, Why: []string{why}, Drift: drift}
 }
 
-func deleteStep(is *discoveryv1.EndpointSlice, why string, drift bool) SliceStep {
-	return SliceStep{Op: DeleteSlice, Slice: is, ResourceVersion: is.ResourceVersion, UID: is.UID,
+func deleteStep(is *discoveryv1.EndpointSlice, why string, drift bool) Step {
+	return Step{Op: Delete, Slice: is, ResourceVersion: is.ResourceVersion, UID: is.UID,
 		Why: []string{why}, Drift: drift}
 }
 
-func updateStep(is *discoveryv1.EndpointSlice, want wantedSlice, drift bool) (SliceStep, bool) {
+func updateStep(is *discoveryv1.EndpointSlice, want wantedSlice, drift bool) (Step, bool) {
 	differs, why := compare(is, want.EndpointSlice)
 	if !differs.Any() {
-		return SliceStep{}, false
+		return Step{}, false
 	}
 	slice := *want.EndpointSlice
 	slice.OwnerReferences = mergeOwners(is.OwnerReferences, slice.OwnerReferences)
-	return SliceStep{Op: UpdateSlice, Slice: &slice, ResourceVersion: is.ResourceVersion, UID: is.UID,
+	return Step{Op: Update, Slice: &slice, ResourceVersion: is.ResourceVersion, UID: is.UID,
 		Differs: differs, Why: why, Drift: drift}, true
 }
 
 // sortSteps puts first what brings backends, then what moves them, then what takes them away; but a slice that has to
 // make room for its successor goes right before it.
-func sortSteps(steps []SliceStep) {
+func sortSteps(steps []Step) {
 	created := map[types.NamespacedName]bool{}
 	for _, step := range steps {
-		if step.Op == CreateSlice {
+		if step.Op == Create {
 			created[keyOf(step.Slice)] = true
 		}
 	}
-	rank := func(s SliceStep) int {
+	rank := func(s Step) int {
 		switch {
-		case created[keyOf(s.Slice)], s.Op == UpdateSlice && !s.Differs.Loses:
+		case created[keyOf(s.Slice)], s.Op == Update && !s.Differs.Loses:
 			return 0
-		case s.Op == UpdateSlice:
+		case s.Op == Update:
 			return 1
 		}
 		return 2
 	}
-	slices.SortStableFunc(steps, func(a, b SliceStep) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), CompareKeys(keyOf(a.Slice), keyOf(b.Slice)))
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), plan.CompareKeys(keyOf(a.Slice), keyOf(b.Slice)))
 	})
 }

@@ -1,4 +1,4 @@
-package plan_test
+package slices_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // FuzzSlices takes any slice for a channel's, and finds any other where ours are to be. Two passes bring all in order; what is
@@ -19,8 +20,8 @@ func FuzzSlices(f *testing.F) {
 	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4","ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
-	view := plan.View{
-		Keys: keys(f), Channel: channel, Attached: true, ClaimsKnown: true, Mux: plan.Carrier{Key: mux, UID: "m", IsMux: true},
+	view := muxslices.View{
+		Keys: keys(f), Channel: channel, Attached: true, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -32,7 +33,7 @@ func FuzzSlices(f *testing.F) {
 		f.Fatal(err)
 	}
 	view.Sources = []*discoveryv1.EndpointSlice{&read}
-	ours, err := json.Marshal(plan.Backends(view).Steps[0].Slice)
+	ours, err := json.Marshal(muxslices.Decide(view).Steps[0].Slice)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func FuzzSlices(f *testing.F) {
 		found.Namespace = mux.Namespace
 		v, st := view, &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
 		v.Sources = []*discoveryv1.EndpointSlice{source}
-		if carried, ours := plan.ChannelOfSlice(v.Keys, found); ours && carried == channel {
+		if carried, ours := muxslices.ChannelOfSlice(v.Keys, found); ours && carried == channel {
 			st.stands[found.Name] = found
 		} else {
 			v.Taken = map[string]bool{found.Name: true}
@@ -61,7 +62,7 @@ func FuzzSlices(f *testing.F) {
 			for _, slice := range st.stands {
 				v.Slices = append(v.Slices, slice)
 			}
-			pass := plan.Backends(v)
+			pass := muxslices.Decide(v)
 			for i := range pass.Steps {
 				checkSlice(t, &v, &pass.Steps[i])
 			}
@@ -71,7 +72,7 @@ func FuzzSlices(f *testing.F) {
 		for _, slice := range st.stands {
 			v.Slices = append(v.Slices, slice)
 		}
-		if last := plan.Backends(v); !last.Empty() {
+		if last := muxslices.Decide(v); !last.Empty() {
 			t.Errorf("there is no end to it: %s", last.String())
 		}
 		if diff := cmp.Diff(before, []*discoveryv1.EndpointSlice{source, found}); diff != "" {
@@ -80,10 +81,10 @@ func FuzzSlices(f *testing.F) {
 	})
 }
 
-func checkSlice(t *testing.T, v *plan.View, step *plan.SliceStep) {
+func checkSlice(t *testing.T, v *muxslices.View, step *muxslices.Step) {
 	t.Helper()
 	slice := step.Slice
-	if step.Op == plan.DeleteSlice {
+	if step.Op == muxslices.Delete {
 		return
 	}
 	wrong := validation.IsDNS1123Subdomain(slice.Name)
@@ -98,10 +99,10 @@ func checkSlice(t *testing.T, v *plan.View, step *plan.SliceStep) {
 		}
 		names[*port.Name] = true
 	}
-	if carried, ours := plan.ChannelOfSlice(v.Keys, slice); len(wrong) > 0 || !ours || carried != v.Channel || plan.MuxOfSlice(v.Keys, slice) != v.Mux.Key {
+	if carried, ours := muxslices.ChannelOfSlice(v.Keys, slice); len(wrong) > 0 || !ours || carried != v.Channel || muxslices.MuxOfSlice(v.Keys, slice) != v.Mux.Key {
 		t.Errorf("%s writes what nobody takes, or knows again: %q: %+v", step.String(), wrong, slice)
 	}
-	for name, owner := range plan.RecordsOf(v.Keys, []*discoveryv1.EndpointSlice{slice}) {
+	for name, owner := range muxslices.RecordsOf(v.Keys, []*discoveryv1.EndpointSlice{slice}) {
 		if !names[name] || owner != v.Channel {
 			t.Errorf("%s is recorded for %s", name, owner)
 		}

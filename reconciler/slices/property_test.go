@@ -1,4 +1,4 @@
-package plan_test
+package slices_test
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 func maybe[T any](t *rapid.T, label string, values ...T) *T {
@@ -91,11 +92,11 @@ func drawPorts(t *rapid.T) []corev1.ServicePort {
 	return ports
 }
 
-func drawView(t *rapid.T, tb testing.TB) plan.View {
+func drawView(t *rapid.T, tb testing.TB) muxslices.View {
 	mux := types.NamespacedName{Namespace: "svc-mux", Name: rapid.SampledFrom([]string{"mux", "edge"}).Draw(t, "mux")}
-	return plan.View{Keys: keys(tb), Channel: types.NamespacedName{Namespace: "app", Name: "web"},
+	return muxslices.View{Keys: keys(tb), Channel: types.NamespacedName{Namespace: "app", Name: "web"},
 		Attached: rapid.IntRange(0, 9).Draw(t, "attached") > 0,
-		Mux: plan.Carrier{Key: mux, UID: types.UID(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "uid")),
+		Mux: muxslices.Mux{Key: mux, UID: types.UID(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "uid")),
 			IsMux: rapid.IntRange(0, 9).Draw(t, "is mux") > 0, Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
 			Families: rapid.SampledFrom([][]corev1.IPFamily{nil, {"IPv4"}, {"IPv6"}, {"IPv4", "IPv6"}}).Draw(t, "families")},
 		ClaimsKnown: rapid.IntRange(0, 9).Draw(t, "known") > 0,
@@ -113,13 +114,13 @@ func TestBackendsOfAnything(t *testing.T) {
 				v.Slices = append(v.Slices, st.stands[name])
 			}
 			before := clone(v)
-			decided := plan.Backends(v)
+			decided := muxslices.Decide(v)
 			if diff := cmp.Diff(before, v); diff != "" {
 				rt.Fatalf("what it was given has changed:\n%s", diff)
 			}
 			shuffled := v
 			shuffled.Sources, shuffled.Slices, shuffled.Claims = backwards(v.Sources), backwards(v.Slices), backwards(v.Claims)
-			if other := plan.Backends(shuffled); other.String() != decided.String() && distinctNames(v.Claims) {
+			if other := muxslices.Decide(shuffled); other.String() != decided.String() && distinctNames(v.Claims) {
 				rt.Fatalf("in another order it decides otherwise:\n%s\n%s", decided.String(), other.String())
 			}
 			st.carryOut(t, decided)
@@ -127,7 +128,7 @@ func TestBackendsOfAnything(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(st.stands)) {
 				v.Slices = append(v.Slices, st.stands[name])
 			}
-			again := plan.Backends(v)
+			again := muxslices.Decide(v)
 			if !again.Empty() || again.Backing != decided.Backing || again.Carried != decided.Carried {
 				rt.Fatalf("it isn't content with what it has done:\n%s", again.String())
 			}
@@ -140,7 +141,7 @@ func TestBackendsOfAnything(t *testing.T) {
 }
 
 // holds checks what stands against the rules, each told anew.
-func holds(t *rapid.T, v plan.View, backing plan.Backing) {
+func holds(t *rapid.T, v muxslices.View, backing plan.Backing) {
 	claimed := map[string]bool{}
 	for _, claim := range v.Claims {
 		claimed[claim.MuxName] = true
@@ -172,7 +173,7 @@ func holds(t *rapid.T, v plan.View, backing plan.Backing) {
 	}
 }
 
-func clone(v plan.View) plan.View {
+func clone(v muxslices.View) muxslices.View {
 	v.Sources, v.Slices = cloneAll(v.Sources), cloneAll(v.Slices)
 	v.Claims, v.InPlace, v.Taken = slices.Clone(v.Claims), maps.Clone(v.InPlace), maps.Clone(v.Taken)
 	return v

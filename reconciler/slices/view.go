@@ -1,24 +1,25 @@
-package plan
+package slices
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// View is all that a decision about one channel's backends is made from. Slices are never changed, and what comes of a
+// View is all that a decision about one channel's backends is made from. Decision are never changed, and what comes of a
 // View may share with them.
 type View struct {
 	Keys    validation.Keys
 	Channel types.NamespacedName
 	// Attached is true if the channel is there and names the mux.
 	Attached bool
-	Mux      Carrier
+	Mux      Mux
 	// Claims are the channel's on the mux, those in force. Unless ClaimsKnown, nobody has decided yet, and nothing is
 	// done: what stands carries on.
-	Claims      []Claim
+	Claims      []plan.Claim
 	ClaimsKnown bool
 	// Ports are those of the channel's Service.
 	Ports []corev1.ServicePort
@@ -33,8 +34,8 @@ type View struct {
 	InPlace map[types.NamespacedName]Mark
 }
 
-// Carrier is a mux, as far as slices go.
-type Carrier struct {
+// Mux is a mux, as far as slices go.
+type Mux struct {
 	Key types.NamespacedName
 	UID types.UID
 	// IsMux is false if there is no such Service, or it isn't a mux.
@@ -45,14 +46,14 @@ type Carrier struct {
 	Families []corev1.IPFamily
 }
 
-// Slices is what is to be done about one channel's backends, in order, and what was decided.
-type Slices struct {
+// Decision is what is to be done about one channel's backends, in order, and what was decided.
+type Decision struct {
 	Channel, Mux types.NamespacedName
 	// Steps bring backends before they take any away: an overlap is harmless, a gap isn't.
-	Steps []SliceStep
+	Steps []Step
 	// Refused are slices that can't be written, sorted by name.
-	Refused []SliceRefused
-	Backing Backing
+	Refused []NameTaken
+	Backing plan.Backing
 	// Carried counts the endpoints that the mux has of the channel once the steps are done, ready or not.
 	Carried int
 	// InPlace is what View.InPlace should hold from now on.
@@ -64,24 +65,24 @@ type Op uint8
 
 // What can be done to a slice.
 const (
-	CreateSlice Op = iota
-	UpdateSlice
-	DeleteSlice
+	Create Op = iota
+	Update
+	Delete
 )
 
 func (o Op) String() string {
 	switch o {
-	case UpdateSlice:
+	case Update:
 		return "update"
-	case DeleteSlice:
+	case Delete:
 		return "delete"
-	case CreateSlice:
+	case Create:
 	}
 	return "create"
 }
 
-// SliceStep is one write.
-type SliceStep struct {
+// Step is one write.
+type Step struct {
 	Op Op
 	// Slice is as it shall be, of ours; if it is deleted, as it is.
 	Slice *discoveryv1.EndpointSlice
@@ -98,8 +99,8 @@ type SliceStep struct {
 	Stray bool
 }
 
-// SliceRefused is a slice that isn't written, because its name is somebody else's.
-type SliceRefused struct {
+// NameTaken is a slice that isn't written, because its name is somebody else's.
+type NameTaken struct {
 	Slice types.NamespacedName
 	// Source is the channel's slice that it would carry.
 	Source string

@@ -1,4 +1,4 @@
-package plan
+package slices
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -84,16 +85,16 @@ func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[stri
 
 // CarriedBacking is BackingOf for a channel of which slices are on the mux: those tell whether it has backends there, and
 // its own slices tell why not.
-func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) Backing {
+func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) plan.Backing {
 	for _, slice := range carried {
 		if len(slice.Ports) > 0 && anyReady(slice.Endpoints) {
-			return Backed
+			return plan.Backed
 		}
 	}
-	if backing := BackingOf(sources, counts, families); backing != Backed {
+	if backing := BackingOf(sources, counts, families); backing != plan.Backed {
 		return backing
 	}
-	return NotCarried
+	return plan.NotCarried
 }
 
 func sourceOf(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
