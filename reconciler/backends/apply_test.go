@@ -2,7 +2,6 @@ package backends
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
@@ -83,7 +83,6 @@ func start(t *testing.T) *bench {
 func step(op muxslices.Op, name string) muxslices.Step {
 	ready := true
 	return muxslices.Step{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
-		Differs: muxslices.Difference{Endpoints: true},
 		Slice: &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: name, Labels: map[string]string{"a": "b"}},
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
@@ -108,7 +107,8 @@ func TestWhatWasObservedIsNotChanged(t *testing.T) {
 		t.Error(diff)
 	}
 	want := []string{"create a",
-		`patch b {"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}}],"metadata":{"resourceVersion":"7"}}`,
+		`patch b {"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}}],` +
+			`"metadata":{"annotations":null,"labels":{"a":"b"},"ownerReferences":null,"resourceVersion":"7"},"ports":null}`,
 		"delete c uid 7"}
 	if diff := cmp.Diff(want, b.asked); diff != "" {
 		t.Error(diff)
@@ -119,11 +119,11 @@ func TestASliceThatCannotBeWrittenHarmsOnlyItself(t *testing.T) {
 	b := start(t)
 	refusal := errors.New("endpoints[0].addresses: Invalid value")
 	b.answers["bad"] = refusal
-	_, err := b.apply(t.Context(), decided(step(muxslices.Delete, "bad"), step(muxslices.Create, "bad"), step(muxslices.Create, "good")))
-	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "delete EndpointSlice svc-mux/bad") {
+	_, err := b.apply(t.Context(), decided(step(muxslices.Create, "bad"), step(muxslices.Create, "good")))
+	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "create EndpointSlice svc-mux/bad") {
 		t.Errorf("the error is %v", err)
 	}
-	if want := []string{"delete bad uid 7", "create good"}; !slices.Equal(b.asked, want) {
+	if want := []string{"create bad", "create good"}; !slices.Equal(b.asked, want) {
 		t.Errorf("it has asked for %q", b.asked)
 	}
 }
@@ -150,64 +150,77 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 	}
 }
 
-func TestAQuarrelIsToldOnceAndPaced(t *testing.T) {
+// TestDriftIsToldOnceAndSlowedDown writes the same content again and again: another writer undoes it in between.
+func TestDriftIsToldOnceAndSlowedDown(t *testing.T) {
 	b := start(t)
-	drift := func() time.Duration {
-		remove, create := step(muxslices.Delete, "a"), step(muxslices.Create, "a")
-		remove.Drift, create.Drift = true, true
-		did, err := b.apply(t.Context(), decided(remove, create))
+	write := func() time.Duration {
+		t.Helper()
+		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return did.again
 	}
-	if drift(); len(b.asked) != 2 || len(b.told) != 1 || !strings.Contains(b.told[0].Message, "svc-mux/a was changed by somebody else") {
-		t.Fatalf("asked %q, told %+v", b.asked, b.told)
+	if write(); len(b.asked) != 1 || len(b.told) != 0 {
+		t.Fatalf("the first write: asked %q, told %+v", b.asked, b.told)
 	}
-	if again := drift(); len(b.asked) != 2 || again != time.Second {
-		t.Errorf("asked %q, again after %s", b.asked, again)
+	if write(); len(b.asked) != 2 || len(b.told) != 1 || b.told[0].Reason != plan.MuxDriftCorrected ||
+		!strings.Contains(b.told[0].Message, "another writer changed EndpointSlice svc-mux/a") {
+		t.Fatalf("the first correction: asked %q, told %+v", b.asked, b.told)
 	}
-	b.clock = b.clock.Add(time.Second)
-	if drift(); len(b.asked) != 4 || len(b.told) != 1 {
-		t.Errorf("asked %q, told %d times", b.asked, len(b.told))
+	if again := write(); len(b.asked) != 2 || again != pace.FirstPause {
+		t.Errorf("the second correction: asked %q, again after %s", b.asked, again)
+	}
+	b.clock = b.clock.Add(pace.FirstPause)
+	if write(); len(b.asked) != 3 || len(b.told) != 1 {
+		t.Errorf("after the pause: asked %q, told %d times", b.asked, len(b.told))
 	}
 }
 
-func TestAStrayHasTimeToBeClaimed(t *testing.T) {
+// TestOtherContentIsNoDrift has a slice come, change, go and come back as it was. Nothing of it is another writer's doing.
+func TestOtherContentIsNoDrift(t *testing.T) {
 	b := start(t)
-	stray := step(muxslices.Delete, "a")
-	stray.Stray = true
-	if did, err := b.apply(t.Context(), decided(stray)); err != nil || did.again != strayed || len(b.asked) != 0 {
-		t.Errorf("again after %s, asked %q, %v", did.again, b.asked, err)
+	other := step(muxslices.Update, "a")
+	other.Slice.Endpoints = nil
+	for _, s := range []muxslices.Step{step(muxslices.Create, "a"), other, step(muxslices.Update, "a"), step(muxslices.Delete, "a"), step(muxslices.Create, "a")} {
+		if did, err := b.apply(t.Context(), decided(s)); err != nil || did.again != patience {
+			t.Fatalf("%s: again after %s, %v", &s, did.again, err)
+		}
 	}
-	b.clock = b.clock.Add(strayed)
-	if _, err := b.apply(t.Context(), decided(stray)); err != nil || len(b.asked) != 1 {
-		t.Errorf("asked %q, %v", b.asked, err)
+	if len(b.asked) != 5 || len(b.told) != 0 {
+		t.Errorf("asked %q, told %+v", b.asked, b.told)
 	}
 }
 
-// TestThePatchSaysOnlyWhatDiffers: what others put on our slices isn't ours to write.
-func TestThePatchSaysOnlyWhatDiffers(t *testing.T) {
-	s := step(muxslices.Update, "a")
-	s.Slice.Endpoints = nil
-	for name, test := range map[string]struct {
-		differs muxslices.Difference
-		want    string
-	}{
-		"labels":       {muxslices.Difference{Labels: true}, `{"metadata":{"labels":{"a":"b"},"resourceVersion":"7"}}`},
-		"no endpoints": {muxslices.Difference{Endpoints: true}, `{"endpoints":[],"metadata":{"resourceVersion":"7"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s.Differs = test.differs
-			patch, err := patchOf(&s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := patch.Data(nil)
-			if err != nil || string(data) != test.want || !json.Valid(data) {
-				t.Errorf("%s, %v", data, err)
-			}
-		})
+// TestAFailedWriteIsNoDrift repeats a write that the API server didn't take.
+func TestAFailedWriteIsNoDrift(t *testing.T) {
+	b := start(t)
+	b.answers["a"] = errors.New("the connection was lost")
+	for range 3 {
+		if _, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"))); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	if len(b.asked) != 3 || len(b.told) != 0 {
+		t.Errorf("asked %q, told %+v", b.asked, b.told)
+	}
+}
+
+// TestATakenNameIsToldOnce tells of a foreign slice, holds its words for the condition, and looks again.
+func TestATakenNameIsToldOnce(t *testing.T) {
+	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}
+	key := types.NamespacedName{Namespace: "svc-mux", Name: "a"}
+	d := decided()
+	d.Channel, d.Taken = channel, []muxslices.TakenName{{Slice: key, Source: "app/web-1"}}
+	for range 2 {
+		did, err := b.apply(t.Context(), d)
+		if err != nil || did.again != nameTaken || did.refused[key] != d.Taken[0].String() {
+			t.Fatalf("again after %s, refused %v, %v", did.again, did.refused, err)
+		}
+		b.Refusals.set(channel, d.Mux, did.refused)
+	}
+	if len(b.told) != 1 || b.told[0].Reason != plan.SliceNameTaken || b.told[0].Object != d.Mux || !b.told[0].Warning {
+		t.Errorf("told %+v", b.told)
 	}
 }
 

@@ -106,7 +106,7 @@ func sourceOf(name string) *discoveryv1.EndpointSlice {
 func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.View {
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
 	view := muxslices.View{
-		Keys: keys, Channel: channel, Attached: true, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
+		Keys: keys, Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -120,7 +120,7 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.Vi
 	ours := muxslices.IsOurSlice(keys, other)
 	switch byName := other.Name == muxslices.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
 	case told && carried == channel, ours && byName:
-		view.Slices = append(view.Slices, other)
+		view.Carried = append(view.Carried, other)
 	case byName:
 		view.Taken[other.Name] = true
 	case !ours && other.Namespace == channel.Namespace && other.Labels[discoveryv1.LabelServiceName] == channel.Name:
@@ -134,23 +134,23 @@ func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	list := []*discoveryv1.EndpointSlice{slice}
 	channel, told := muxslices.ChannelOfSlice(keys, slice)
 	ours := muxslices.IsOurSlice(keys, slice)
-	text := fmt.Sprintf("ours: %t, mirrored: %t, of %s %t, records %v\n", ours, isMirrored(slice), channel, told, muxslices.RecordsOf(keys, list))
+	text := fmt.Sprintf("ours: %t, of %s %t, named so: %t, records %v\n", ours, channel, told, muxslices.HasOwnName(keys, slice), muxslices.RecordsOf(keys, list))
 	if ours {
-		text += fmt.Sprintf("on %s: %s\n", muxslices.MuxOfSlice(keys, slice), jsonOf(muxslices.Subsets(list)))
+		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice), jsonOf(muxslices.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
-		all := func(string, corev1.Protocol) bool { return true }
+		all := []validation.ChannelPort{{Name: "http", Protocol: "TCP"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
 		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, muxslices.Edge(nil, slice), muxslices.BackingOf(list, all, nil),
 			muxslices.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
 	}
 	decided := muxslices.Decide(viewOf(keys, slice))
 	text += decided.String()
 	for _, step := range decided.Steps {
-		text += fmt.Sprintf("%q %q %+v %t %t\n", step.UID, step.ResourceVersion, step.Differs, step.Drift, step.Stray)
+		text += fmt.Sprintf("%q %q %t\n", step.UID, step.ResourceVersion, step.Loses)
 		if step.Op != muxslices.Delete {
 			text += jsonOf(step.Slice) + "\n"
 		}
 	}
-	return text + fmt.Sprint(decided.InPlace)
+	return text
 }
 
 func jsonOf(value any) string {

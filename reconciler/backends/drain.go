@@ -11,16 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-// Index has a manager's cache find slices by what they are for. Setup does it, too.
-func Index(ctx context.Context, mgr manager.Manager, language validation.Language) error {
-	return registerIndexes(ctx, mgr.GetFieldIndexer(), language)
-}
 
 // Drained takes away what carries backends on muxes that have no more ports of ours.
 type Drained struct {

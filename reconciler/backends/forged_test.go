@@ -74,6 +74,13 @@ func (c *indexed) List(_ context.Context, list client.ObjectList, options ...cli
 	var o client.ListOptions
 	o.ApplyOptions(options)
 	by := o.FieldSelector.Requirements()[0]
+	if into, is := list.(*corev1.ServiceList); is {
+		found, err := c.services.ByIndex(by.Field, o.Namespace+"|"+by.Value)
+		for _, svc := range found {
+			into.Items = append(into.Items, *svc.(*corev1.Service))
+		}
+		return err
+	}
 	into := list.(*discoveryv1.EndpointSliceList)
 	found, err := c.slices.ByIndex(by.Field, o.Namespace+"|"+by.Value)
 	for _, slice := range found {

@@ -2,14 +2,13 @@ package backends
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"sync"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -30,88 +29,93 @@ const (
 	component      = "mux-endpoints"
 )
 
-// legacy writes what our slices of a mux say into an Endpoints object as well. The mirroring controller is told to leave
-// it: else every backend would be there twice. An object that isn't ours isn't touched, and one of the original's not
-// before takeover has labelled it.
+// legacy writes our slices of a mux into an Endpoints object as well. Its skip-mirror label keeps Kubernetes from mirroring
+// it: else every backend would be there twice. It takes over the original's object once our slices stand, and leaves
+// foreign objects alone.
 type legacy struct {
 	*line
-	// answers are the API server's to our own writes, which the cache is behind of.
-	answers  *fresh.Store[*corev1.Endpoints] //nolint:staticcheck // as above
-	quarrels *fight.Fights[types.NamespacedName]
+	answers *fresh.Store[*corev1.Endpoints] //nolint:staticcheck // Endpoints are deprecated, and written on request
+	turns   *pace.Pace[types.NamespacedName]
+	last    map[types.NamespacedName]lastWrite
+}
 
-	mu   sync.Mutex
-	last map[types.NamespacedName]written
-	told map[types.NamespacedName]bool
+// lastWrite is what was written last, and the API server's answer, in which subsets have another order.
+type lastWrite struct {
+	content pace.Content
+	answer  *corev1.Endpoints //nolint:staticcheck // as above
+}
+
+func newLegacy(l *line) *legacy {
+	return &legacy{line: l, answers: fresh.New[*corev1.Endpoints](patience, l.Now), //nolint:staticcheck // as above
+		turns: pace.New[types.NamespacedName](), last: map[types.NamespacedName]lastWrite{}}
 }
 
 func setupLegacy(mgr manager.Manager, l *line) error {
 	e := newLegacy(l)
 	return run(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, handler.EnqueueRequestsFromMapFunc(e.isMux)),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, handler.EnqueueRequestsFromMapFunc(e.itself))) //nolint:staticcheck // as above
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, &handler.EnqueueRequestForObject{}),
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, handler.EnqueueRequestsFromMapFunc(e.muxOf))) //nolint:staticcheck // as above
 }
 
+// muxOf returns the mux of a slice of ours, or of an Endpoints object, which has its name.
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
-	slice := object.(*discoveryv1.EndpointSlice)
-	if !muxslices.IsOurSlice(e.keys, slice) {
-		return nil
+	switch object := object.(type) {
+	case *discoveryv1.EndpointSlice:
+		if muxslices.IsOurSlice(e.keys, object) {
+			return []reconcile.Request{request(muxslices.MuxOfSlice(e.keys, object))}
+		}
+	case *corev1.Endpoints: //nolint:staticcheck // as above
+		e.answers.Seen(object)
+		return []reconcile.Request{request(client.ObjectKeyFromObject(object))}
 	}
-	return []reconcile.Request{{NamespacedName: muxslices.MuxOfSlice(e.keys, slice)}}
+	return nil
 }
 
-func (e *legacy) isMux(_ context.Context, object client.Object) []reconcile.Request {
-	if !e.carrier(object.(*corev1.Service)).IsMux {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-}
-
-// Reconcile writes one mux's object if its slices say something else than was written last.
+// Reconcile writes the object of one mux if its slices have changed, or if another writer changed the object.
 func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	mux, err := e.get(ctx, req.NamespacedName)
-	if err != nil || mux == nil || !e.carrier(mux).IsMux || mux.DeletionTimestamp != nil {
-		e.forget(req.NamespacedName)
+	key := req.NamespacedName
+	mux, err := e.get(ctx, key)
+	if err != nil || mux == nil || !e.mux(mux).IsMux || mux.DeletionTimestamp != nil {
+		e.turns.Forget(key)
+		delete(e.last, key)
 		return reconcile.Result{}, err
 	}
-	slices, err := OnMux(ctx, e.cache, req.NamespacedName)
+	carried, err := OnMux(ctx, e.cache, key)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	object := e.object(mux, slices)
-	text, err := json.Marshal(object)
+	object := e.object(mux, carried)
+	content, err := hashOf(object)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	sum := sha256.Sum256(text)
-	drift, err := e.differs(ctx, req.NamespacedName, sum)
-	if err != nil || drift == none {
+	if is, err := e.isWritten(ctx, key, content); err != nil || is {
 		return reconcile.Result{}, err
 	}
-	if drift == changed {
-		wait, first := e.quarrels.Allow(req.NamespacedName, e.Now())
-		if wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, nil
-		}
-		if first {
-			e.Tell(plan.Event{Object: req.NamespacedName, Warning: true, Reason: plan.MuxDriftCorrected,
-				Message: fmt.Sprintf("put right what was changed: Endpoints %s", req.NamespacedName)})
-		}
+	turn := e.turns.Ask(key, content, e.Now())
+	if turn.Wait > 0 {
+		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}
-	answer, err := e.write(ctx, object)
-	if err != nil && isStale(err) || err == nil && answer == nil {
-		return reconcile.Result{RequeueAfter: e.stale.When(req.NamespacedName)}, nil
+	answer, err := e.write(ctx, mux, object)
+	switch {
+	case err != nil && !isStale(err):
+		e.turns.Failed(key)
+		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", key, err)
+	case err != nil || answer == nil:
+		e.turns.Failed(key)
+		return reconcile.Result{RequeueAfter: e.conflicts.When(key)}, nil
 	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", req.NamespacedName, err)
+	e.remember(key, content, answer)
+	if turn.First {
+		e.Tell(plan.Event{Object: key, Warning: true, Reason: plan.MuxDriftCorrected,
+			Message: fmt.Sprintf("another writer changed Endpoints %s, and the change was undone", key)})
 	}
-	e.stale.Forget(req.NamespacedName)
-	e.remember(answer, sum)
 	return reconcile.Result{}, nil
 }
 
-//nolint:staticcheck // deprecated, and asked for by who still reads it
-func (e *legacy) object(mux *corev1.Service, slices []*discoveryv1.EndpointSlice) *corev1.Endpoints {
+//nolint:staticcheck // as above
+func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlice) *corev1.Endpoints {
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: mux.Namespace, Name: mux.Name,
@@ -119,27 +123,25 @@ func (e *legacy) object(mux *corev1.Service, slices []*discoveryv1.EndpointSlice
 			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
 		},
-		Subsets: muxslices.Subsets(slices),
+		Subsets: muxslices.Subsets(carried),
 	}
 }
 
-// write returns the API server's answer; nil if the object is somebody else's for now.
+// write returns the API server's answer. It is nil if the object is foreign, or if our slices don't stand in yet for what
+// Kubernetes mirrors from it.
 //
-//nolint:staticcheck // deprecated, and asked for by who still reads it
-func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (*corev1.Endpoints, error) {
-	key := client.ObjectKeyFromObject(object)
-	is := &corev1.Endpoints{}
-	if err := e.Live.Get(ctx, key, is); err != nil {
-		if apierrors.IsNotFound(err) {
-			return object, e.Writer.Create(ctx, object)
-		}
+//nolint:staticcheck // as above
+func (e *legacy) write(ctx context.Context, mux *corev1.Service, object *corev1.Endpoints) (*corev1.Endpoints, error) {
+	is, err := read(ctx, e.Live, client.ObjectKeyFromObject(object), &corev1.Endpoints{})
+	switch {
+	case err != nil:
 		return nil, err
+	case is == nil:
+		return object, e.Writer.Create(ctx, object)
 	}
-	if is.Labels[originalLabel] != original || is.Labels[discoveryv1.LabelSkipMirror] != "true" {
-		if e.tells(key) {
-			log.FromContext(ctx).Info("Endpoints of the mux are somebody else's still, and left alone", "endpoints", key)
-		}
-		return nil, nil
+	if why, err := e.keepsOff(ctx, mux, is); err != nil || why != "" {
+		log.FromContext(ctx).V(1).Info("Endpoints of the mux are left alone", "endpoints", client.ObjectKeyFromObject(is), "because", why)
+		return nil, err
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": object.Labels,
@@ -152,10 +154,49 @@ func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (*corev1.E
 	return is, e.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
 }
 
-func (e *legacy) tells(mux types.NamespacedName) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	first := !e.told[mux]
-	e.told[mux] = true
-	return first
+// keepsOff returns why an object must stay as it is.
+//
+//nolint:staticcheck // as above
+func (e *legacy) keepsOff(ctx context.Context, mux *corev1.Service, is *corev1.Endpoints) (string, error) {
+	switch {
+	case is.Labels[originalLabel] != original:
+		return "it is foreign", nil
+	case isMirrored(is):
+		return e.missing(ctx, mux, is)
+	}
+	return "", nil
+}
+
+//nolint:staticcheck // as above
+func (e *legacy) remember(mux types.NamespacedName, content pace.Content, answer *corev1.Endpoints) {
+	e.conflicts.Forget(mux)
+	answer.ManagedFields = nil
+	e.answers.Put(answer)
+	e.last[mux] = lastWrite{content, answer}
+}
+
+// isWritten is true if the content was written last, and the object is still as the API server stored it.
+//
+//nolint:staticcheck // as above
+func (e *legacy) isWritten(ctx context.Context, mux types.NamespacedName, content pace.Content) (bool, error) {
+	last, known := e.last[mux]
+	if !known || last.content != content {
+		return false, nil
+	}
+	written := e.answers.Before()
+	cached, err := read(ctx, e.cache, mux, &corev1.Endpoints{})
+	if err != nil {
+		return false, err
+	}
+	is, was := written.Latest(mux, cached), last.answer
+	return is != nil && equality.Semantic.DeepEqual(is.Subsets, was.Subsets) &&
+		equality.Semantic.DeepEqual(is.OwnerReferences, was.OwnerReferences) &&
+		covers(is.Labels, was.Labels) && covers(is.Annotations, was.Annotations), nil
+}
+
+// covers is true if a map has everything of another one.
+func covers(all, some map[string]string) bool {
+	missing := maps.Clone(some)
+	maps.DeleteFunc(missing, func(key, value string) bool { return all[key] == value })
+	return len(missing) == 0
 }

@@ -2,16 +2,14 @@ package backends
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,145 +17,79 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// How the original marks the Endpoints that it writes, beside the managed annotation.
-const (
-	originalLabel = "app.kubernetes.io/managed-by"
-	original      = "svc-lb-mux"
-)
-
-// enough is how often to look whether the mirror images are gone, nearly a minute in all: where nobody mirrors, nobody
-// takes them away either.
-const enough = 10
-
-// takeover lets go of the Endpoints object that the original kept on a mux. Kubernetes mirrors it into slices of its own,
-// which carry backends until ours do.
+// takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors it into slices of its own, which
+// have the backends until ours do.
 //
-//	the original's Endpoints ──▶ wait ──▶ label it skip-mirror ──▶ wait ──▶ delete it
-//	                              │                                 │
-//	                              │                                 until what was mirrored is gone
-//	                              until every port that is published has the backends it shall have in our slices
+//	the original's Endpoints ──▶ wait until our slices stand ──▶ label it skip-mirror ──▶ delete it
 //
-// A mux is asked about once in the life of a process; what is found there is waited for by the cache alone.
+// Each mux is read until that is done, once if it has no such object.
 type takeover struct {
 	*line
-	keep bool // the object is labelled and stays, for the one that writes it from now on
-	pace workqueue.TypedRateLimiter[types.NamespacedName]
-
-	mu   sync.Mutex
-	done map[types.UID]bool
-	left map[types.UID]*corev1.Endpoints //nolint:staticcheck // deprecated, and what the original writes
+	retries workqueue.TypedRateLimiter[types.NamespacedName]
+	done    map[types.NamespacedName]types.UID
 }
 
-func setupTakeover(mgr manager.Manager, l *line, keep bool) error {
-	t := &takeover{line: l, keep: keep,
-		pace: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-		done: map[types.UID]bool{},
-		left: map[types.UID]*corev1.Endpoints{}} //nolint:staticcheck // as above
-	return run(mgr, "backends-takeover", t, 1, source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, t.onService()))
+func newTakeover(l *line) *takeover {
+	return &takeover{line: l, retries: newRetries(), done: map[types.NamespacedName]types.UID{}}
 }
 
-func (t *takeover) onService() handler.EventHandler {
-	wake := func(object client.Object, q queue) {
-		if t.carrier(object.(*corev1.Service)).IsMux && !t.isDone(object.GetUID()) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wake(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { t.forget(e.Object.GetUID()) },
-	}
+func setupTakeover(mgr manager.Manager, l *line) error {
+	return run(mgr, "backends-takeover", newTakeover(l), 1,
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, &handler.EnqueueRequestForObject{}))
 }
 
-// Reconcile brings one mux a step further.
+// Reconcile does the next step for one mux.
 func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	mux, err := t.get(ctx, req.NamespacedName)
-	if err != nil || mux == nil || !t.carrier(mux).IsMux || t.isDone(mux.UID) {
+	if mux == nil {
+		delete(t.done, req.NamespacedName)
 		return reconcile.Result{}, err
 	}
-	left, err := t.leftover(ctx, mux)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if left == nil {
-		t.finish(mux.UID)
+	if !t.mux(mux).IsMux || t.done[req.NamespacedName] == mux.UID {
 		return reconcile.Result{}, nil
 	}
-	missing, err := t.missing(ctx, mux, left)
-	if err != nil {
-		return reconcile.Result{}, err
+	isDone, err := t.letGo(ctx, mux)
+	switch {
+	case err != nil && !isStale(err):
+		return reconcile.Result{}, fmt.Errorf("remove Endpoints %s: %w", req, err)
+	case err != nil || !isDone:
+		return reconcile.Result{RequeueAfter: t.retries.When(req.NamespacedName)}, nil
 	}
-	if missing != "" {
-		log.FromContext(ctx).V(1).Info("The original's Endpoints are needed still", "because", missing)
-		return reconcile.Result{RequeueAfter: t.pace.When(req.NamespacedName)}, nil
-	}
-	gone, err := t.letGo(ctx, left)
-	if t.Print != nil { // nothing was done, so there is nothing to wait for
-		t.finish(mux.UID)
-		return reconcile.Result{}, err
-	}
-	if err != nil || !gone {
-		t.reread(mux.UID)
-		if err == nil || isStale(err) {
-			return reconcile.Result{RequeueAfter: t.pace.When(req.NamespacedName)}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("let go of Endpoints %s: %w", req.NamespacedName, err)
-	}
-	log.FromContext(ctx).Info("The original's Endpoints are let go", "mux", req.NamespacedName)
-	t.pace.Forget(req.NamespacedName)
-	t.finish(mux.UID)
+	t.retries.Forget(req.NamespacedName)
+	t.done[req.NamespacedName] = mux.UID
 	return reconcile.Result{}, nil
 }
 
-// leftover returns the original's object, nil if there is none. It is read once.
+// letGo labels the original's object once our slices stand, and deletes it after that. It returns true if the mux has no such
+// object any more. In a dry run the label is all, because it isn't written.
 //
-//nolint:staticcheck // Endpoints are deprecated, and what the original writes
-func (t *takeover) leftover(ctx context.Context, mux *corev1.Service) (*corev1.Endpoints, error) {
-	t.mu.Lock()
-	left := t.left[mux.UID]
-	t.mu.Unlock()
-	if left != nil {
-		return left, nil
+//nolint:staticcheck // Endpoints are deprecated, and the original writes them
+func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error) {
+	left, err := read(ctx, t.Live, client.ObjectKeyFromObject(mux), &corev1.Endpoints{})
+	if err != nil {
+		return false, err
 	}
-	left = &corev1.Endpoints{}
-	if err := t.Live.Get(ctx, client.ObjectKeyFromObject(mux), left); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
+	if left == nil || left.Labels[originalLabel] != original || left.Annotations[t.keys.Managed] != "true" {
+		return true, nil
+	}
+	missing, err := t.missing(ctx, mux, left)
+	if err != nil {
+		return false, err
+	}
+	if missing != "" {
+		log.FromContext(ctx).V(1).Info("The original's Endpoints are still needed", "because", missing)
+		return false, nil
+	}
+	if isMirrored(left) {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": left.ResourceVersion,
+			"labels":          map[string]string{discoveryv1.LabelSkipMirror: "true"},
+		}})
+		if err != nil {
+			return false, err
 		}
-		return nil, fmt.Errorf("read Endpoints %s/%s: %w", mux.Namespace, mux.Name, err)
+		return t.Print != nil, t.Writer.Patch(ctx, left, client.RawPatch(types.MergePatchType, patch))
 	}
-	if left.Labels[originalLabel] != original || left.Annotations[t.keys.Managed] != "true" ||
-		t.keep && left.Labels[discoveryv1.LabelSkipMirror] == "true" {
-		return nil, nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.left[mux.UID] = left
-	return left, nil
-}
-
-func (t *takeover) isDone(mux types.UID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.done[mux]
-}
-
-func (t *takeover) finish(mux types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.done[mux] = true
-	delete(t.left, mux)
-}
-
-func (t *takeover) forget(mux types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.done, mux)
-	delete(t.left, mux)
-}
-
-func (t *takeover) reread(mux types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.left, mux)
+	log.FromContext(ctx).Info("Deleting the original's Endpoints", "endpoints", client.ObjectKeyFromObject(left))
+	return true, client.IgnoreNotFound(t.Writer.Delete(ctx, left, client.Preconditions{UID: &left.UID}))
 }

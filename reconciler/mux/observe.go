@@ -205,7 +205,7 @@ func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.O
 	if err != nil {
 		return plan.Unknown
 	}
-	return muxslices.CarriedBacking(carried, sources, muxslices.CarriedIn(c.Ports), mux.Families)
+	return muxslices.CarriedBacking(carried, sources, c.Ports, mux.Families)
 }
 
 func (l *Line) refusedSlices(channel types.NamespacedName) string {

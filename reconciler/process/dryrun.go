@@ -36,7 +36,7 @@ func newPrinter(out io.Writer) printer {
 			d.note(about, text.String(), false)
 		},
 		slices: func(s *muxslices.Decision) {
-			d.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Refused) == 0)
+			d.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Taken) == 0)
 		},
 	}
 }

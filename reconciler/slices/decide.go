@@ -2,154 +2,108 @@ package slices
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Empty is true if there is nothing to write.
-func (s *Decision) Empty() bool { return len(s.Steps) == 0 }
-
-// Backends decides about the backends of one channel.
+// Decide returns what to write so that the mux has one slice for each source slice of a channel that has a claimed port.
 func Decide(v View) Decision {
-	out := Decision{Channel: v.Channel, Mux: v.Mux.Key, InPlace: map[types.NamespacedName]Mark{}}
-	if v.Attached && v.Mux.IsMux && !v.ClaimsKnown {
-		out.InPlace = v.InPlace
-		return out
+	d := Decision{Channel: v.Channel, Mux: v.Mux.Key}
+	if v.Mux.IsMux && !v.ClaimsKnown {
+		return d
 	}
 	wanted := v.wanted()
-	out.write(&v, wanted)
-	out.remove(&v, wanted)
-	sortSteps(out.Steps)
-	if v.Attached {
-		out.Backing = backingOf(v.Sources, v.Mux.Families, func(source *discoveryv1.EndpointSlice) bool {
-			return len(carriedPorts(source.Ports, v.muxNames(source))) > 0
-		})
-	}
-	return out
+	d.write(&v, wanted)
+	d.remove(&v, wanted)
+	slices.SortStableFunc(d.Steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), plan.CompareKeys(keyOf(a.Slice), keyOf(b.Slice)))
+	})
+	return d
 }
 
-// wantedSlice is a slice that shall be there.
-type wantedSlice struct {
-	*discoveryv1.EndpointSlice
-	source string
-	mark   Mark
-}
-
-// wanted returns the slices that shall be there, sorted by source, and each name once.
-func (v *View) wanted() map[types.NamespacedName]wantedSlice {
-	all := map[types.NamespacedName]wantedSlice{}
-	if !v.Attached || !v.Mux.IsMux || len(v.Claims) == 0 {
+// wanted returns the slices that the mux must have for the channel, by name.
+func (v *View) wanted() map[string]*discoveryv1.EndpointSlice {
+	all := map[string]*discoveryv1.EndpointSlice{}
+	if !v.Mux.IsMux || len(v.Claims) == 0 {
 		return all
 	}
 	for _, source := range sortedByName(v.Sources) {
-		if !v.isCarried(source) {
+		if IsOurSlice(v.Keys, source) || !carries(v.Mux.Families, source.AddressType) {
 			continue
 		}
-		names := v.muxNames(source)
-		ports := carriedPorts(source.Ports, names)
-		if len(ports) == 0 {
-			continue
-		}
-		slice := v.slice(source, ports)
-		if _, twice := all[keyOf(slice)]; !twice {
-			all[keyOf(slice)] = wantedSlice{slice, source.Namespace + "/" + source.Name,
-				Mark{string(source.UID) + "@" + source.ResourceVersion, v.basis(names)}}
+		name := SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType)
+		ports := carriedPorts(source.Ports, v.muxNames(source))
+		if len(ports) > 0 && all[name] == nil {
+			all[name] = v.slice(name, source, ports)
 		}
 	}
 	return all
 }
 
-// write creates what isn't there and updates what isn't as it shall be.
-func (s *Decision) write(v *View, wanted map[types.NamespacedName]wantedSlice) {
-	there := map[types.NamespacedName]*discoveryv1.EndpointSlice{}
-	for _, slice := range v.Slices {
-		there[keyOf(slice)] = slice
+// write adds the steps that create missing slices and update those that differ. A slice can't change its address type: one
+// with another type is deleted, and the next pass creates it.
+func (d *Decision) write(v *View, wanted map[string]*discoveryv1.EndpointSlice) {
+	there := map[string]*discoveryv1.EndpointSlice{}
+	for _, slice := range v.Carried {
+		there[slice.Name] = slice
 	}
-	for _, key := range sortedKeys(wanted) {
-		want, is := wanted[key], there[key]
-		drift := v.InPlace[key] == want.mark
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		want, is := wanted[name], there[name]
 		switch {
-		case is == nil && v.Taken[key.Name]:
-			s.Refused = append(s.Refused, NameTaken{key, want.source})
+		case is == nil && v.Taken[name]:
+			d.Taken = append(d.Taken, TakenName{keyOf(want), v.Channel.Namespace + "/" + want.Labels[v.Keys.Source]})
 			continue
 		case is == nil && v.Mux.Deleting:
 			continue
 		case is == nil:
-			s.Steps = append(s.Steps, createStep(want, drift))
+			d.Steps = append(d.Steps, Step{Op: Create, Slice: want, Why: []string{"it isn't there"}})
 		case is.AddressType != want.AddressType:
-			s.Steps = append(s.Steps, deleteStep(is, "its addresses are of another type", drift), createStep(want, drift))
+			d.Steps = append(d.Steps, deletion(is, "its addresses are of another type"))
+			continue
 		default:
-			if step, differs := updateStep(is, want, drift); differs {
-				s.Steps = append(s.Steps, step)
-				break
+			if why, loses := compare(is, want); why != nil {
+				d.Steps = append(d.Steps, Step{Op: Update, Slice: want, ResourceVersion: is.ResourceVersion, UID: is.UID, Why: why, Loses: loses})
 			}
-			s.InPlace[key] = want.mark
 		}
-		s.Carried += len(want.Endpoints)
-		if drift {
-			s.InPlace[key] = want.mark // until it is put right, it is still somebody else's doing
-		}
+		d.Carried += len(want.Endpoints)
 	}
 }
 
-// remove takes away what nothing asks for any more.
-func (s *Decision) remove(v *View, wanted map[types.NamespacedName]wantedSlice) {
-	for _, slice := range v.Slices {
-		if _, stays := wanted[keyOf(slice)]; !stays && slice.DeletionTimestamp == nil {
-			step := deleteStep(slice, v.whyNot(slice), false)
-			step.Stray, step.Drift = v.isStray(slice)
-			s.Steps = append(s.Steps, step)
+// remove adds the steps that delete slices which aren't wanted any more.
+func (d *Decision) remove(v *View, wanted map[string]*discoveryv1.EndpointSlice) {
+	for _, slice := range v.Carried {
+		if wanted[slice.Name] == nil && slice.DeletionTimestamp == nil {
+			d.Steps = append(d.Steps, deletion(slice, v.whyNot()))
 		}
 	}
 }
 
-func createStep(want wantedSlice, drift bool) Step {
-	why := "nothing carries its endpoints yet"
-	if drift {
-		why = "it was deleted"
-	}
-	return Step{Op: Create, Slice: want.EndpointSlice, Why: []string{why}, Drift: drift}
+func deletion(is *discoveryv1.EndpointSlice, why string) Step {
+	return Step{Op: Delete, Slice: is, ResourceVersion: is.ResourceVersion, UID: is.UID, Why: []string{why}}
 }
 
-func deleteStep(is *discoveryv1.EndpointSlice, why string, drift bool) Step {
-	return Step{Op: Delete, Slice: is, ResourceVersion: is.ResourceVersion, UID: is.UID,
-		Why: []string{why}, Drift: drift}
-}
-
-func updateStep(is *discoveryv1.EndpointSlice, want wantedSlice, drift bool) (Step, bool) {
-	differs, why := compare(is, want.EndpointSlice)
-	if !differs.Any() {
-		return Step{}, false
-	}
-	slice := *want.EndpointSlice
-	slice.OwnerReferences = mergeOwners(is.OwnerReferences, slice.OwnerReferences)
-	return Step{Op: Update, Slice: &slice, ResourceVersion: is.ResourceVersion, UID: is.UID,
-		Differs: differs, Why: why, Drift: drift}, true
-}
-
-// sortSteps puts first what brings backends, then what moves them, then what takes them away; but a slice that has to
-// make room for its successor goes right before it.
-func sortSteps(steps []Step) {
-	created := map[types.NamespacedName]bool{}
-	for _, step := range steps {
-		if step.Op == Create {
-			created[keyOf(step.Slice)] = true
-		}
-	}
-	rank := func(s Step) int {
-		switch {
-		case created[keyOf(s.Slice)], s.Op == Update && !s.Differs.Loses:
-			return 0
-		case s.Op == Update:
-			return 1
-		}
+// rank is the order of steps: those that add endpoints, those that move them, deletions.
+func (s *Step) rank() int {
+	switch {
+	case s.Op == Delete:
 		return 2
+	case s.Loses:
+		return 1
 	}
-	slices.SortStableFunc(steps, func(a, b Step) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), plan.CompareKeys(keyOf(a.Slice), keyOf(b.Slice)))
-	})
+	return 0
+}
+
+// whyNot returns why a carried slice isn't wanted.
+func (v *View) whyNot() string {
+	switch {
+	case !v.Mux.IsMux:
+		return v.Mux.Key.String() + " isn't a mux"
+	case len(v.Claims) == 0:
+		return v.Channel.String() + " has no ports on the mux"
+	}
+	return "its source is gone, or has no port or address that the mux carries"
 }

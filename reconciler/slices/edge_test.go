@@ -23,7 +23,7 @@ func TestEdge(t *testing.T) {
 		} else if rapid.Bool().Draw(t, "gone") {
 			now = nil
 		}
-		rest, counts := drawSources(t), muxslices.CarriedIn(portsOf(drawClaims(t)))
+		rest, counts := drawSources(t), portsOf(drawClaims(t))
 		families := []corev1.IPFamily{"IPv4"}
 		before, after := rest, rest
 		if old != nil {

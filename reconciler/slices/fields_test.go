@@ -31,7 +31,7 @@ func TestEveryFieldOfAnEndpointIsCompared(t *testing.T) {
 		changed.Addresses = append([]string{"10.0.0.1"}, changed.Addresses...)
 		v.Sources[0].Endpoints[0] = changed
 		for _, slice := range st.stands {
-			v.Slices = append(v.Slices, slice)
+			v.Carried = append(v.Carried, slice)
 		}
 		if wants := name != "DeprecatedTopology[]"; muxslices.Decide(v).Steps != nil != wants {
 			t.Errorf("%s differs, and is written: %t", name, !wants)

@@ -21,7 +21,7 @@ func FuzzSlices(f *testing.F) {
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
 	view := muxslices.View{
-		Keys: keys(f), Channel: channel, Attached: true, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
+		Keys: keys(f), Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -58,9 +58,9 @@ func FuzzSlices(f *testing.F) {
 		}
 		before := cloneAll([]*discoveryv1.EndpointSlice{source, found})
 		for range 2 {
-			v.Slices, v.InPlace = nil, st.inPlace
+			v.Carried = nil
 			for _, slice := range st.stands {
-				v.Slices = append(v.Slices, slice)
+				v.Carried = append(v.Carried, slice)
 			}
 			pass := muxslices.Decide(v)
 			for i := range pass.Steps {
@@ -68,9 +68,9 @@ func FuzzSlices(f *testing.F) {
 			}
 			st.carryOut(t, pass)
 		}
-		v.Slices, v.InPlace = nil, st.inPlace
+		v.Carried = nil
 		for _, slice := range st.stands {
-			v.Slices = append(v.Slices, slice)
+			v.Carried = append(v.Carried, slice)
 		}
 		if last := muxslices.Decide(v); !last.Empty() {
 			t.Errorf("there is no end to it: %s", last.String())

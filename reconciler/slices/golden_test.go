@@ -22,13 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// updating is the package's -update flag, whichever of its tests declares it.
-var updating = func() *flag.Flag {
-	if flag.Lookup("update") == nil {
-		flag.Bool("update", false, "rewrite golden files")
-	}
-	return flag.Lookup("update")
-}()
+var updating = flag.Bool("update", false, "rewrite golden files")
 
 // scene is a view in YAML. What a scene leaves out is as in most: the mux is mux in svc-mux, the channel web in app.
 type scene struct {
@@ -47,7 +41,6 @@ type scene struct {
 	Channel struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
-		Detached  bool   `json:"detached"`
 		// Ports are those of its Service, where a scene is about their names.
 		Ports []corev1.ServicePort `json:"ports"`
 	} `json:"channel"`
@@ -77,10 +70,9 @@ func keys(t testing.TB) validation.Keys {
 }
 
 // view turns a scene into what is decided from, with what stands in the mux's namespace.
-func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice, inPlace map[types.NamespacedName]muxslices.Mark) muxslices.View {
+func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice) muxslices.View {
 	t.Helper()
-	v := muxslices.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Attached: !s.Channel.Detached, InPlace: inPlace,
-		Taken: map[string]bool{}}
+	v := muxslices.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Taken: map[string]bool{}}
 	v.Channel = types.NamespacedName{Namespace: or(s.Channel.Namespace, "app"), Name: or(s.Channel.Name, "web")}
 	v.Ports = s.Channel.Ports
 	v.Mux = muxslices.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: or(s.Mux.Name, "mux")},
@@ -104,7 +96,7 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice,
 	}
 	for _, name := range slices.Sorted(maps.Keys(stands)) {
 		if of, ok := muxslices.ChannelOfSlice(v.Keys, stands[name]); ok && of == v.Channel || ours(v, stands[name]) {
-			v.Slices = append(v.Slices, stands[name])
+			v.Carried = append(v.Carried, stands[name])
 		} else {
 			v.Taken[name] = true
 		}
@@ -140,7 +132,7 @@ func or[T comparable](value, otherwise T) T {
 	return value
 }
 
-func TestBackends(t *testing.T) {
+func TestScenes(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenes/*.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d scenes, %v", len(files), err)
@@ -165,7 +157,7 @@ func TestBackends(t *testing.T) {
 
 func golden(t *testing.T, file, got string) {
 	t.Helper()
-	if updating.Value.String() == "true" {
+	if *updating {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,21 +1,20 @@
 package slices
 
 import (
+	"maps"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// MirroringController is who writes the slices of an Endpoints object.
+// MirroringController is the managed-by label of the slices that Kubernetes makes of an Endpoints object.
 const MirroringController = "endpointslicemirroring-controller.k8s.io"
 
-// IsOurSlice is true for a slice that we wrote, also if somebody took our label off. Those that Kubernetes makes of the
-// original's Endpoints have its annotations, too: they say who wrote them.
+// IsOurSlice is true for a slice that looks like ours, also if another writer removed our label. Kubernetes copies the
+// annotations of the original's Endpoints to the slices that it makes of them: those aren't ours.
 func IsOurSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 	switch slice.Labels[discoveryv1.LabelManagedBy] {
 	case ManagedBy(keys):
@@ -26,8 +25,8 @@ func IsOurSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 	return slice.Annotations[keys.Managed] == "true"
 }
 
-// OwnersOfSlice returns the UIDs of the Services that own a slice. A slice is ours only if one of them is its mux: an owner
-// has to be in the slice's namespace, so that nobody makes such a slice without rights there.
+// OwnersOfSlice returns the UIDs of the Services that own a slice. A slice is ours only if its mux is among them. An owner
+// must be in the slice's namespace, so a tenant without rights there can't forge such a slice.
 func OwnersOfSlice(slice *discoveryv1.EndpointSlice) []types.UID {
 	var owners []types.UID
 	for i := range slice.OwnerReferences {
@@ -38,7 +37,7 @@ func OwnersOfSlice(slice *discoveryv1.EndpointSlice) []types.UID {
 	return owners
 }
 
-// ChannelOfSlice returns the channel that a slice of ours says it carries; false if it says none.
+// ChannelOfSlice returns the channel that a slice of ours names; false if it names none.
 func ChannelOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) (types.NamespacedName, bool) {
 	channel := types.NamespacedName{
 		Namespace: slice.Labels[keys.ChannelNamespace],
@@ -47,8 +46,8 @@ func ChannelOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) (typ
 	return channel, channel.Namespace != "" && channel.Name != "" && IsOurSlice(keys, slice)
 }
 
-// MuxOfSlice returns the mux that a slice of ours belongs to. The label is what data planes go by; where somebody took
-// it off, the annotation tells.
+// MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. The annotation tells where another
+// writer removed the label.
 func MuxOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	if name := slice.Labels[discoveryv1.LabelServiceName]; name != "" {
 		return types.NamespacedName{Namespace: slice.Namespace, Name: name}
@@ -57,46 +56,33 @@ func MuxOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) types.Na
 	return types.NamespacedName{Namespace: slice.Namespace, Name: name}
 }
 
-// RecordsOf returns which channel our slices carry under each port name of a mux: with the ledger lost, that tells
-// whose a port is. A name under which two are carried tells nothing.
+// HasOwnName is true for a slice of ours whose name fits its labels. A slice with another name was copied, or another writer
+// changed its labels: it may be another channel's. If the label has only a part of the source's name, the name can't be
+// checked, and counts as fitting.
+func HasOwnName(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
+	channel, told := ChannelOfSlice(keys, slice)
+	source := slice.Labels[keys.Source]
+	return told && (len(source) == maxLabelValue ||
+		slice.Name == SliceName(MuxOfSlice(keys, slice), channel, source, slice.AddressType))
+}
+
+// RecordsOf returns which channel our slices carry under each port name of a mux. After the loss of a ledger, they tell
+// whose a port is. A name that two channels have tells nothing.
 func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[string]types.NamespacedName {
-	records, torn := map[string]types.NamespacedName{}, map[string]bool{}
+	records := map[string]types.NamespacedName{}
 	for _, slice := range list {
 		channel, ok := ChannelOfSlice(keys, slice)
-		if !ok {
-			continue
-		}
 		for _, port := range slice.Ports {
-			key, named := keyOfPort(port)
-			if !named {
+			if !ok || port.Name == nil || *port.Name == "" {
 				continue
 			}
-			if before, twice := records[key.name]; twice && before != channel {
-				torn[key.name] = true
+			if before, known := records[*port.Name]; known && before != channel {
+				records[*port.Name] = types.NamespacedName{}
+				continue
 			}
-			records[key.name] = channel
+			records[*port.Name] = channel
 		}
 	}
-	for name := range torn {
-		delete(records, name)
-	}
+	maps.DeleteFunc(records, func(_ string, channel types.NamespacedName) bool { return channel.Name == "" })
 	return records
-}
-
-// CarriedBacking is BackingOf for a channel of which slices are on the mux: those tell whether it has backends there, and
-// its own slices tell why not.
-func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, counts Carries, families []corev1.IPFamily) plan.Backing {
-	for _, slice := range carried {
-		if len(slice.Ports) > 0 && anyReady(slice.Endpoints) {
-			return plan.Backed
-		}
-	}
-	if backing := BackingOf(sources, counts, families); backing != plan.Backed {
-		return backing
-	}
-	return plan.NotCarried
-}
-
-func sourceOf(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
-	return slice.Labels[keys.Source]
 }

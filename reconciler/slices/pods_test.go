@@ -45,7 +45,7 @@ func TestPodsThatMoveAreNeverMissing(t *testing.T) {
 }
 
 func podView(t testing.TB, pods map[string][]int, st *stage) muxslices.View {
-	v := muxslices.View{Keys: keys(t), Channel: types.NamespacedName{Namespace: "app", Name: "web"}, Attached: true, ClaimsKnown: true,
+	v := muxslices.View{Keys: keys(t), Channel: types.NamespacedName{Namespace: "app", Name: "web"}, ClaimsKnown: true,
 		Mux:    muxslices.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, UID: "1", IsMux: true},
 		Claims: []plan.Claim{{Owner: plan.PortID{Name: "http", Protocol: "TCP"}, MuxName: "1f0c5fd25a8f8ad2a2cb"}}}
 	name, port := "http", int32(80)
@@ -58,7 +58,7 @@ func podView(t testing.TB, pods map[string][]int, st *stage) muxslices.View {
 		v.Sources = append(v.Sources, slice)
 	}
 	for _, slice := range st.stands {
-		v.Slices = append(v.Slices, slice)
+		v.Carried = append(v.Carried, slice)
 	}
 	return v
 }

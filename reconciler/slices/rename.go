@@ -18,7 +18,6 @@ import (
 //	claim http │ source web     the slices changed first: the Service's ports tell that web was http
 //	claim web  │ source http    the claim changed first: our slice tells which backend port the claim had
 //	claim web  │ source web     after the rename
-
 //
 // Each source slice is judged by itself. Kubernetes writes a channel's slices one after another, and a channel has a slice
 // for each address family and for each hundred pods.
@@ -29,12 +28,15 @@ type muxNames map[portKey][]string
 // muxNames returns the mux names of the ports of one source slice: those of its claims, and those of claims whose port was
 // renamed.
 func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
-	names := muxNames(namesOf(v.Claims))
-	numbers := numbersOf(source)
-	claims := map[string]int{} // by their name on the mux
-	for i := range v.Claims {
-		claims[v.Claims[i].MuxName]++
+	names, claims := muxNames{}, map[string]int{}
+	for _, claim := range v.Claims {
+		key, name := ownerKey(&claim), claim.MuxName
+		claims[name]++
+		if !slices.Contains(names[key], name) {
+			names[key] = append(names[key], name)
+		}
 	}
+	numbers := numbersOf(source)
 	var renamed []plan.Claim
 	for _, claim := range v.Claims {
 		if _, has := numbers[ownerKey(&claim)]; !has && claims[claim.MuxName] == 1 {
@@ -47,7 +49,7 @@ func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 	for key := range names {
 		delete(numbers, key) // a port with a claim of its own isn't another claim's renamed port
 	}
-	slices.SortFunc(renamed, byNumber)
+	slices.SortFunc(renamed, func(a, b plan.Claim) int { return cmp.Compare(a.MuxName, b.MuxName) })
 	carried := v.carriedAs(source)
 	for i := range renamed {
 		for _, key := range v.renamedPorts(&renamed[i], numbers, carried) {
@@ -73,14 +75,14 @@ func (v *View) renamedPorts(claim *plan.Claim, numbers, carried map[portKey]int3
 	return keys
 }
 
-// nameInSpec returns the name that the channel's Service now gives to the port with the claim's number; empty if the
-// Service has the claim's name still, or no such port.
+// nameInSpec returns the name that the channel's Service now gives to the port with the claim's number. It is empty if the
+// Service still has the claim's name, or no such port.
 func (v *View) nameInSpec(claim *plan.Claim) string {
 	name := ""
 	for i := range v.Ports {
 		port := &v.Ports[i]
 		switch {
-		case protocolOf(port) != claim.Owner.Protocol:
+		case cmp.Or(port.Protocol, corev1.ProtocolTCP) != claim.Owner.Protocol:
 		case port.Name == claim.Owner.Name:
 			return ""
 		case port.Port == claim.Port:
@@ -90,19 +92,11 @@ func (v *View) nameInSpec(claim *plan.Claim) string {
 	return name
 }
 
-// isCarried is true for a slice of the channel that a slice on the mux must carry, if it has a claimed port.
-func (v *View) isCarried(source *discoveryv1.EndpointSlice) bool {
-	return !IsOurSlice(v.Keys, source) && carries(v.Mux.Families, source.AddressType)
-}
-
-// carriedAs returns the ports of the slice on the mux that carries a source, unless that slice must go.
+// carriedAs returns the ports of the slice on the mux that carries a source.
 func (v *View) carriedAs(source *discoveryv1.EndpointSlice) map[portKey]int32 {
-	if !v.Mux.IsMux || !v.isCarried(source) {
-		return nil
-	}
 	name := SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType)
-	for _, slice := range v.Slices {
-		if slice.Namespace == v.Mux.Key.Namespace && slice.Name == name {
+	for _, slice := range v.Carried {
+		if slice.Name == name {
 			return numbersOf(slice)
 		}
 	}
@@ -113,7 +107,7 @@ func (v *View) carriedAs(source *discoveryv1.EndpointSlice) map[portKey]int32 {
 func numbersOf(slice *discoveryv1.EndpointSlice) map[portKey]int32 {
 	numbers := map[portKey]int32{}
 	for _, port := range slice.Ports {
-		if key, named := keyOfPort(port); named && port.Port != nil {
+		if key, usable := keyOfPort(port); usable {
 			numbers[key] = *port.Port
 		}
 	}
@@ -121,15 +115,3 @@ func numbersOf(slice *discoveryv1.EndpointSlice) map[portKey]int32 {
 }
 
 func ownerKey(claim *plan.Claim) portKey { return portKey{claim.Owner.Name, claim.Owner.Protocol} }
-
-// protocolOf returns TCP where a Service says nothing, as the API server does.
-func protocolOf(port *corev1.ServicePort) corev1.Protocol {
-	if port.Protocol == "" {
-		return corev1.ProtocolTCP
-	}
-	return port.Protocol
-}
-
-func byNumber(a, b plan.Claim) int {
-	return cmp.Or(cmp.Compare(a.Public, b.Public), cmp.Compare(a.Owner.Protocol, b.Owner.Protocol), cmp.Compare(a.Owner.Name, b.Owner.Name))
-}

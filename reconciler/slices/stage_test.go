@@ -15,10 +15,9 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// stage is the mux's namespace, and what was seen there.
+// stage is the mux's namespace.
 type stage struct {
 	stands  map[string]*discoveryv1.EndpointSlice
-	inPlace map[types.NamespacedName]muxslices.Mark
 	version int
 }
 
@@ -48,26 +47,12 @@ func (st *stage) carryOut(t testing.TB, s muxslices.Decision) {
 		is.ResourceVersion = strconv.Itoa(st.version)
 		st.stands[name] = is
 	}
-	st.inPlace = s.InPlace
 }
 
 func merged(is *discoveryv1.EndpointSlice, step muxslices.Step) *discoveryv1.EndpointSlice {
 	is = is.DeepCopy()
-	if step.Differs.Labels {
-		is.Labels = with(is.Labels, step.Slice.Labels)
-	}
-	if step.Differs.Annotations {
-		is.Annotations = with(is.Annotations, step.Slice.Annotations)
-	}
-	if step.Differs.Owners {
-		is.OwnerReferences = step.Slice.OwnerReferences
-	}
-	if step.Differs.Ports {
-		is.Ports = step.Slice.Ports
-	}
-	if step.Differs.Endpoints {
-		is.Endpoints = step.Slice.Endpoints
-	}
+	is.Labels, is.Annotations = with(is.Labels, step.Slice.Labels), with(is.Annotations, step.Slice.Annotations)
+	is.OwnerReferences, is.Ports, is.Endpoints = step.Slice.OwnerReferences, step.Slice.Ports, step.Slice.Endpoints
 	return is.DeepCopy()
 }
 
@@ -119,20 +104,19 @@ func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
 		st.settle(t, s.Before)
 	}
 	st.edit(t, s)
-	v := s.view(t, st.stands, st.inPlace)
+	v := s.view(t, st.stands)
 	decided := muxslices.Decide(v)
 	st.carryOut(t, decided)
 	return decided
 }
 
-// settle decides once more: now there is nothing to do, and all that is in place is known to be.
+// settle decides once more: now there is nothing to do.
 func (st *stage) settle(t testing.TB, s *scene) {
 	t.Helper()
-	again := muxslices.Decide(s.view(t, st.stands, st.inPlace))
+	again := muxslices.Decide(s.view(t, st.stands))
 	if !again.Empty() {
 		t.Fatalf("it isn't content with what it has done:\n%s", again.String())
 	}
-	st.inPlace = again.InPlace
 }
 
 // String is what stands afterwards.

@@ -8,16 +8,16 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Subsets returns what our slices of a mux say in the words of an Endpoints object, which has a backend ready or not and
-// knows no more. Such an object has no port without a name, and takes the first address of each backend.
+// Subsets returns our slices of a mux as the subsets of an Endpoints object. It has no ports without a name, one address for
+// each endpoint, and no condition beside readiness.
 //
-//nolint:staticcheck // deprecated, and asked for by who still reads it
+//nolint:staticcheck // deprecated, and written on request
 func Subsets(list []*discoveryv1.EndpointSlice) []corev1.EndpointSubset {
 	var subsets []corev1.EndpointSubset
 	for _, slice := range sortedByName(list) {
 		var subset corev1.EndpointSubset
 		for _, port := range slice.Ports {
-			if key, named := keyOfPort(port); named && port.Port != nil {
+			if key, usable := keyOfPort(port); usable {
 				subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: key.name, Port: *port.Port,
 					Protocol: key.protocol, AppProtocol: port.AppProtocol})
 			}

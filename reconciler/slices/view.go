@@ -9,102 +9,81 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// View is all that a decision about one channel's backends is made from. Decision are never changed, and what comes of a
-// View may share with them.
+// View is everything that a decision about one channel is made from. Decide changes nothing of it, and a Decision may
+// share objects with it.
 type View struct {
 	Keys    validation.Keys
 	Channel types.NamespacedName
-	// Attached is true if the channel is there and names the mux.
-	Attached bool
-	Mux      Mux
-	// Claims are the channel's on the mux, those in force. Unless ClaimsKnown, nobody has decided yet, and nothing is
-	// done: what stands carries on.
+	// Mux is the mux that the channel names.
+	Mux Mux
+	// Claims are the channel's claims in force on the mux. ClaimsKnown is false until the mux was decided for the first
+	// time: until then, slices stay as they are.
 	Claims      []plan.Claim
 	ClaimsKnown bool
-	// Ports are those of the channel's Service.
+	// Ports are the ports of the channel's Service.
 	Ports []corev1.ServicePort
-	// Sources are the channel's slices, whoever writes them.
+	// Sources are the EndpointSlices of the channel's Service.
 	Sources []*discoveryv1.EndpointSlice
-	// Slices are ours of that channel, wherever they are.
-	Slices []*discoveryv1.EndpointSlice
-	// Taken are names of slices beside the mux that somebody else has.
+	// Carried are the slices that the mux has for the channel. All of them are in its namespace.
+	Carried []*discoveryv1.EndpointSlice
+	// Taken are the names of foreign slices in the mux's namespace that a carried slice needs.
 	Taken map[string]bool
-	// InPlace is what this process has seen in place as decided, by the slice. What differs now though nothing it was
-	// decided from does, was changed by somebody else.
-	InPlace map[types.NamespacedName]Mark
 }
 
-// Mux is a mux, as far as slices go.
+// Mux is what carried slices need of a mux.
 type Mux struct {
 	Key types.NamespacedName
 	UID types.UID
 	// IsMux is false if there is no such Service, or it isn't a mux.
 	IsMux bool
-	// Deleting is true if it is about to go: nothing new is begun.
+	// Deleting is true while the mux is being deleted: no slice is created any more.
 	Deleting bool
-	// Families are those of its addresses; none means that they aren't known, and all are carried.
+	// Families are the families of the mux's addresses. Without any they aren't known, and every family is carried.
 	Families []corev1.IPFamily
 }
 
-// Decision is what is to be done about one channel's backends, in order, and what was decided.
+// Decision is what to write for one channel.
 type Decision struct {
 	Channel, Mux types.NamespacedName
-	// Steps bring backends before they take any away: an overlap is harmless, a gap isn't.
+	// Steps add endpoints before they remove any: a pod in two slices does no harm, a missing pod does.
 	Steps []Step
-	// Refused are slices that can't be written, sorted by name.
-	Refused []NameTaken
-	Backing plan.Backing
-	// Carried counts the endpoints that the mux has of the channel once the steps are done, ready or not.
+	// Taken are the slices that can't be written because a foreign slice has their name, sorted by name.
+	Taken []TakenName
+	// Carried counts the endpoints that the mux has for the channel after the steps, ready or not.
 	Carried int
-	// InPlace is what View.InPlace should hold from now on.
-	InPlace map[types.NamespacedName]Mark
 }
 
-// Op is what is done to a slice.
+// Empty is true if there is nothing to write.
+func (d *Decision) Empty() bool { return len(d.Steps) == 0 }
+
+// Op is the kind of a step.
 type Op uint8
 
-// What can be done to a slice.
+// The kinds of steps.
 const (
 	Create Op = iota
 	Update
 	Delete
 )
 
-func (o Op) String() string {
-	switch o {
-	case Update:
-		return "update"
-	case Delete:
-		return "delete"
-	case Create:
-	}
-	return "create"
-}
+func (o Op) String() string { return [...]string{"create", "update", "delete"}[o] }
 
-// Step is one write.
+// Step is one write of a slice.
 type Step struct {
 	Op Op
-	// Slice is as it shall be, of ours; if it is deleted, as it is.
+	// Slice is the slice as it must be; for a deletion, as it is.
 	Slice *discoveryv1.EndpointSlice
-	// ResourceVersion is the one that was decided from, UID whose; empty if there is none yet.
+	// ResourceVersion and UID are those of the slice that an update or a deletion was decided from.
 	ResourceVersion string
 	UID             types.UID
-	// Differs says which parts an update is about.
-	Differs Difference
-	Why     []string
-	// Drift is true if somebody else's change is all that it undoes.
-	Drift bool
-	// Stray is true for a slice that may be another channel's, under labels that somebody changed. That channel is to
-	// have the time to say so before it is deleted.
-	Stray bool
+	Why             []string
+	// Loses is true if the slice loses an endpoint or a port.
+	Loses bool
 }
 
-// NameTaken is a slice that isn't written, because its name is somebody else's.
-type NameTaken struct {
+// TakenName is a slice that isn't written, because a foreign slice has its name.
+type TakenName struct {
 	Slice types.NamespacedName
 	// Source is the channel's slice that it would carry.
 	Source string
 }
-
-// Mark stands for what a slice was decided from.
-type Mark struct{ Source, Basis string }

@@ -201,7 +201,7 @@ func (s *story) carry() {
 		if w.Mux == nil {
 			continue
 		}
-		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], muxslices.CarriedIn(c.Ports), w.Mux.Families)
+		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], c.Ports, w.Mux.Families)
 		var claims []plan.Claim
 		for _, claim := range w.Ledger.Ledger.Claims {
 			if claim.Owner.Channel == c.Key && claim.State == plan.Held && !c.Disabled {
@@ -209,7 +209,7 @@ func (s *story) carry() {
 			}
 		}
 		decided := muxslices.Decide(muxslices.View{
-			Keys: w.Keys, Channel: c.Key, Attached: true, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
+			Keys: w.Keys, Channel: c.Key, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
 			Mux: muxslices.Mux{Key: muxKey, IsMux: true, Families: w.Mux.Families},
 		})
 		s.seen.Carried[c.Key] = nil
