@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,10 +28,11 @@ type applied struct {
 func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied, error) {
 	before := l.Refusals.of(decided.Channel)
 	out := applied{refused: wordsOfSlices{}}
-	for _, taken := range decided.Taken {
-		out.refused[taken.Slice] = taken.String()
+	for _, key := range slices.SortedFunc(maps.Keys(decided.Taken), plan.CompareKeys) {
+		words := decided.Taken[key]
+		out.refused[key] = words
 		out.again = sooner(out.again, nameTaken)
-		l.tellRefused(decided.Mux, plan.SliceNameTaken, taken.String(), before[taken.Slice] == taken.String())
+		l.tellRefused(decided.Mux, plan.SliceNameTaken, words, before[key] == words)
 	}
 	var failed []error
 	for i := range decided.Steps {

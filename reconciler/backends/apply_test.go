@@ -211,10 +211,10 @@ func TestATakenNameIsToldOnce(t *testing.T) {
 	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}
 	key := types.NamespacedName{Namespace: "svc-mux", Name: "a"}
 	d := decided()
-	d.Channel, d.Taken = channel, []muxslices.TakenName{{Slice: key, Source: "app/web-1"}}
+	d.Channel, d.Taken = channel, map[types.NamespacedName]string{key: "taken"}
 	for range 2 {
 		did, err := b.apply(t.Context(), d)
-		if err != nil || did.again != nameTaken || did.refused[key] != d.Taken[0].String() {
+		if err != nil || did.again != nameTaken || did.refused[key] != d.Taken[key] {
 			t.Fatalf("again after %s, refused %v, %v", did.again, did.refused, err)
 		}
 		b.Refusals.set(channel, d.Mux, did.refused)

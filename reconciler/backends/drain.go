@@ -2,7 +2,6 @@ package backends
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,20 +63,17 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 //
 //nolint:staticcheck // Endpoints are deprecated, and what is there
 func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {
-	is := &corev1.Endpoints{}
-	if err := d.Live.Get(ctx, mux, is); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" || len(is.Subsets) == 0 {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": is.ResourceVersion}, "subsets": []any{},
-	})
+	is, err := read(ctx, d.Live, mux, &corev1.Endpoints{})
 	if err != nil {
 		return err
 	}
-	if err := d.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+	if is == nil || is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" || len(is.Subsets) == 0 {
+		return nil
+	}
+	err = merge(ctx, d.Writer, is, map[string]any{
+		"metadata": map[string]any{"resourceVersion": is.ResourceVersion}, "subsets": []any{},
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("empty Endpoints %s: %w", mux, err)
 	}
 	return nil

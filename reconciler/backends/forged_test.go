@@ -32,7 +32,7 @@ func newIndexed(tb testing.TB, language validation.Language) *indexed {
 	tb.Helper()
 	key := toolscache.DeletionHandlingMetaNamespaceKeyFunc
 	c := &indexed{slices: toolscache.NewIndexer(key, toolscache.Indexers{}), services: toolscache.NewIndexer(key, toolscache.Indexers{})}
-	if err := registerIndexes(tb.Context(), c, language); err != nil {
+	if err := Index(tb.Context(), c, language); err != nil {
 		tb.Fatal(err)
 	}
 	return c

@@ -8,7 +8,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
@@ -23,11 +22,7 @@ const (
 )
 
 // Index adds the indexes to a manager's cache. Setup does it, too.
-func Index(ctx context.Context, mgr manager.Manager, language validation.Language) error {
-	return registerIndexes(ctx, mgr.GetFieldIndexer(), language)
-}
-
-func registerIndexes(ctx context.Context, indexer client.FieldIndexer, language validation.Language) error {
+func Index(ctx context.Context, indexer client.FieldIndexer, language validation.Language) error {
 	keys := language.Keys()
 	for _, index := range []struct {
 		object client.Object

@@ -2,13 +2,11 @@ package backends
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
@@ -34,20 +31,11 @@ const (
 // foreign objects alone.
 type legacy struct {
 	*line
-	answers *fresh.Store[*corev1.Endpoints] //nolint:staticcheck // Endpoints are deprecated, and written on request
-	turns   *pace.Pace[types.NamespacedName]
-	last    map[types.NamespacedName]lastWrite
-}
-
-// lastWrite is what was written last, and the API server's answer, in which subsets have another order.
-type lastWrite struct {
-	content pace.Content
-	answer  *corev1.Endpoints //nolint:staticcheck // as above
+	pace *pace.Pace[types.NamespacedName] // of Endpoints, by mux
 }
 
 func newLegacy(l *line) *legacy {
-	return &legacy{line: l, answers: fresh.New[*corev1.Endpoints](patience, l.Now), //nolint:staticcheck // as above
-		turns: pace.New[types.NamespacedName](), last: map[types.NamespacedName]lastWrite{}}
+	return &legacy{line: l, pace: pace.New[types.NamespacedName]()}
 }
 
 func setupLegacy(mgr manager.Manager, l *line) error {
@@ -55,63 +43,94 @@ func setupLegacy(mgr manager.Manager, l *line) error {
 	return run(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, &handler.EnqueueRequestForObject{}),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, handler.EnqueueRequestsFromMapFunc(e.muxOf))) //nolint:staticcheck // as above
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, &handler.EnqueueRequestForObject{})) //nolint:staticcheck // Endpoints are deprecated, and written on request
 }
 
-// muxOf returns the mux of a slice of ours, or of an Endpoints object, which has its name.
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
-	switch object := object.(type) {
-	case *discoveryv1.EndpointSlice:
-		if muxslices.IsOurSlice(e.keys, object) {
-			return []reconcile.Request{request(muxslices.MuxOfSlice(e.keys, object))}
-		}
-	case *corev1.Endpoints: //nolint:staticcheck // as above
-		e.answers.Seen(object)
-		return []reconcile.Request{request(client.ObjectKeyFromObject(object))}
+	slice := object.(*discoveryv1.EndpointSlice)
+	if !muxslices.IsOurSlice(e.keys, slice) {
+		return nil
 	}
-	return nil
+	return []reconcile.Request{request(muxslices.MuxOfSlice(e.keys, slice))}
 }
 
-// Reconcile writes the object of one mux if its slices have changed, or if another writer changed the object.
+// Reconcile writes the object of one mux unless it says what it must. The cache may be stale: a live read decides.
 func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	key := req.NamespacedName
-	mux, err := e.get(ctx, key)
+	mux, err := e.get(ctx, req.NamespacedName)
 	if err != nil || mux == nil || !e.mux(mux).IsMux || mux.DeletionTimestamp != nil {
-		e.turns.Forget(key)
-		delete(e.last, key)
+		e.pace.Forget(req.NamespacedName)
 		return reconcile.Result{}, err
 	}
-	carried, err := OnMux(ctx, e.cache, key)
+	carried, err := OnMux(ctx, e.cache, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	object := e.object(mux, carried)
-	content, err := hashOf(object)
+	want, is := e.object(mux, carried), (*corev1.Endpoints)(nil) //nolint:staticcheck // as above
+	for _, from := range [...]client.Reader{e.cache, e.Live} {
+		if is, err = read(ctx, from, req.NamespacedName, &corev1.Endpoints{}); err != nil || is != nil && saysAll(is, want) { //nolint:staticcheck // as above
+			return reconcile.Result{}, err
+		}
+	}
+	why, err := e.keepsOff(ctx, mux, is)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if is, err := e.isWritten(ctx, key, content); err != nil || is {
+	if why != "" {
+		log.FromContext(ctx).V(1).Info("Endpoints of the mux are left alone", "endpoints", req.NamespacedName, "because", why)
+		return reconcile.Result{RequeueAfter: e.retries.When(req.NamespacedName)}, nil
+	}
+	return e.correct(ctx, want, is)
+}
+
+// correct writes the object, unless the correction of a drift must wait.
+//
+//nolint:staticcheck // as above
+func (e *legacy) correct(ctx context.Context, want, is *corev1.Endpoints) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(want)
+	content, err := hashOf(want)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	turn := e.turns.Ask(key, content, e.Now())
+	turn := e.pace.Ask(key, content, e.Now())
 	if turn.Wait > 0 {
 		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}
-	answer, err := e.write(ctx, mux, object)
-	switch {
-	case err != nil && !isStale(err):
-		e.turns.Failed(key)
-		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", key, err)
-	case err != nil || answer == nil:
-		e.turns.Failed(key)
-		return reconcile.Result{RequeueAfter: e.conflicts.When(key)}, nil
+	if is == nil {
+		err = e.Writer.Create(ctx, want)
+	} else {
+		err = merge(ctx, e.Writer, is, map[string]any{
+			"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": want.Labels,
+				"annotations": want.Annotations, "ownerReferences": want.OwnerReferences},
+			"subsets": append([]corev1.EndpointSubset{}, want.Subsets...),
+		})
 	}
-	e.remember(key, content, answer)
-	if turn.First {
+	switch {
+	case err != nil && isStale(err):
+		e.pace.Failed(key)
+		return reconcile.Result{RequeueAfter: e.retries.When(key)}, nil
+	case err != nil:
+		e.pace.Failed(key)
+		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", key, err)
+	case turn.First:
 		e.Tell(plan.Event{Object: key, Warning: true, Reason: plan.MuxDriftCorrected,
 			Message: fmt.Sprintf("another writer changed Endpoints %s, and the change was undone", key)})
 	}
+	e.retries.Forget(key)
 	return reconcile.Result{}, nil
+}
+
+// keepsOff returns why an object must stay as it is.
+//
+//nolint:staticcheck // as above
+func (e *legacy) keepsOff(ctx context.Context, mux *corev1.Service, is *corev1.Endpoints) (string, error) {
+	switch {
+	case is == nil:
+	case is.Labels[originalLabel] != original:
+		return "they are foreign", nil
+	case isMirrored(is):
+		return e.missing(ctx, mux, is)
+	}
+	return "", nil
 }
 
 //nolint:staticcheck // as above
@@ -127,71 +146,34 @@ func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlic
 	}
 }
 
-// write returns the API server's answer. It is nil if the object is foreign, or if our slices don't stand in yet for what
-// Kubernetes mirrors from it.
+// saysAll is true if an object has the wanted subsets and everything else that is wanted.
 //
 //nolint:staticcheck // as above
-func (e *legacy) write(ctx context.Context, mux *corev1.Service, object *corev1.Endpoints) (*corev1.Endpoints, error) {
-	is, err := read(ctx, e.Live, client.ObjectKeyFromObject(object), &corev1.Endpoints{})
-	switch {
-	case err != nil:
-		return nil, err
-	case is == nil:
-		return object, e.Writer.Create(ctx, object)
-	}
-	if why, err := e.keepsOff(ctx, mux, is); err != nil || why != "" {
-		log.FromContext(ctx).V(1).Info("Endpoints of the mux are left alone", "endpoints", client.ObjectKeyFromObject(is), "because", why)
-		return nil, err
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": object.Labels,
-			"annotations": object.Annotations, "ownerReferences": object.OwnerReferences},
-		"subsets": append([]corev1.EndpointSubset{}, object.Subsets...),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return is, e.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
+func saysAll(is, want *corev1.Endpoints) bool {
+	return maps.Equal(readiness(is.Subsets), readiness(want.Subsets)) && covers(is.Labels, want.Labels) &&
+		covers(is.Annotations, want.Annotations) && len(is.OwnerReferences) == 1 && is.OwnerReferences[0].UID == want.OwnerReferences[0].UID
 }
 
-// keepsOff returns why an object must stay as it is.
+// readiness returns whether each address of each port is ready. The API server stores subsets in an order of its own, and an
+// address that is ready and not ready as one that is not.
 //
 //nolint:staticcheck // as above
-func (e *legacy) keepsOff(ctx context.Context, mux *corev1.Service, is *corev1.Endpoints) (string, error) {
-	switch {
-	case is.Labels[originalLabel] != original:
-		return "it is foreign", nil
-	case isMirrored(is):
-		return e.missing(ctx, mux, is)
+func readiness(subsets []corev1.EndpointSubset) map[string]bool {
+	ready := map[string]bool{}
+	note := func(port *corev1.EndpointPort, addresses []corev1.EndpointAddress, isReady bool) {
+		for i := range addresses {
+			key := fmt.Sprint(port.Name, port.Port, port.Protocol, port.AppProtocol != nil, addresses[i].IP)
+			was, known := ready[key]
+			ready[key] = isReady && (was || !known)
+		}
 	}
-	return "", nil
-}
-
-//nolint:staticcheck // as above
-func (e *legacy) remember(mux types.NamespacedName, content pace.Content, answer *corev1.Endpoints) {
-	e.conflicts.Forget(mux)
-	answer.ManagedFields = nil
-	e.answers.Put(answer)
-	e.last[mux] = lastWrite{content, answer}
-}
-
-// isWritten is true if the content was written last, and the object is still as the API server stored it.
-//
-//nolint:staticcheck // as above
-func (e *legacy) isWritten(ctx context.Context, mux types.NamespacedName, content pace.Content) (bool, error) {
-	last, known := e.last[mux]
-	if !known || last.content != content {
-		return false, nil
+	for i := range subsets {
+		for j := range subsets[i].Ports {
+			note(&subsets[i].Ports[j], subsets[i].Addresses, true)
+			note(&subsets[i].Ports[j], subsets[i].NotReadyAddresses, false)
+		}
 	}
-	written := e.answers.Before()
-	cached, err := read(ctx, e.cache, mux, &corev1.Endpoints{})
-	if err != nil {
-		return false, err
-	}
-	is, was := written.Latest(mux, cached), last.answer
-	return is != nil && equality.Semantic.DeepEqual(is.Subsets, was.Subsets) &&
-		equality.Semantic.DeepEqual(is.OwnerReferences, was.OwnerReferences) &&
-		covers(is.Labels, was.Labels) && covers(is.Annotations, was.Annotations), nil
+	return ready
 }
 
 // covers is true if a map has everything of another one.

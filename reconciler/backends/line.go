@@ -33,21 +33,17 @@ type line struct {
 
 	written *fresh.Store[*discoveryv1.EndpointSlice]
 	pace    *pace.Pace[types.NamespacedName]
-	// conflicts delays the next write of a slice after a write conflict.
-	conflicts workqueue.TypedRateLimiter[types.NamespacedName]
+	// retries delays the next write of an object after a write conflict.
+	retries workqueue.TypedRateLimiter[types.NamespacedName]
 }
 
 func newLine(options Options, cache client.Reader) *line {
 	return &line{
 		Options: options, keys: options.Language.Keys(), cache: cache,
-		written:   fresh.New[*discoveryv1.EndpointSlice](patience, options.Now),
-		pace:      pace.New[types.NamespacedName](),
-		conflicts: newRetries(),
+		written: fresh.New[*discoveryv1.EndpointSlice](patience, options.Now),
+		pace:    pace.New[types.NamespacedName](),
+		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 	}
-}
-
-func newRetries() workqueue.TypedRateLimiter[types.NamespacedName] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)
 }
 
 // Reconcile observes a channel, decides about its slices on the mux, and writes them.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,17 +93,8 @@ func wordsOf(err error, before string) string {
 	if len(text) > maxWords {
 		text = strings.ToValidUTF8(text[:maxWords], "") + "..."
 	}
-	if before != "" && withoutDigits(text) == withoutDigits(before) {
+	if slices.Equal(strings.FieldsFunc(text, unicode.IsDigit), strings.FieldsFunc(before, unicode.IsDigit)) {
 		return before
 	}
 	return text
-}
-
-func withoutDigits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -89,7 +89,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
 	}
-	if err := registerIndexes(ctx, mgr.GetFieldIndexer(), options.Language); err != nil {
+	if err := Index(ctx, mgr.GetFieldIndexer(), options.Language); err != nil {
 		return err
 	}
 	l := newLine(options, mgr.GetCache())

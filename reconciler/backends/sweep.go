@@ -65,17 +65,18 @@ func (s *sweeper) onSlice() handler.EventHandler {
 
 // onService sweeps the slices on a mux when the mux comes, and a channel's slices when the channel leaves its mux.
 func (s *sweeper) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
-	before, after := s.roleOf(old), s.roleOf(now)
+	before, was := muxOf(s.Language, old)
+	after, _ := muxOf(s.Language, now)
 	var list []*discoveryv1.EndpointSlice
 	var err error
 	delay := time.Duration(0)
 	switch {
-	case old == nil && after.mux != "":
+	case old == nil && s.asMux(now) != "":
 		list, err = OnMux(ctx, s.cache, key)
 		delay = sweepDelay
-	case before.on != after.on && before.on.Name != "":
+	case was && before != after:
 		var mux *corev1.Service
-		if mux, err = s.get(ctx, before.on); mux != nil {
+		if mux, err = s.get(ctx, before); mux != nil {
 			list, err = Carried(ctx, s.cache, key, mux)
 		}
 	}
@@ -95,7 +96,7 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	if slice == nil {
 		s.pace.Forget(req.NamespacedName)
-		s.conflicts.Forget(req.NamespacedName)
+		s.retries.Forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	if s.Print != nil || !s.isStray(ctx, slice) {

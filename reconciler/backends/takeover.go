@@ -2,19 +2,21 @@ package backends
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors it into slices of its own, which
@@ -25,12 +27,11 @@ import (
 // Each mux is read until that is done, once if it has no such object.
 type takeover struct {
 	*line
-	retries workqueue.TypedRateLimiter[types.NamespacedName]
-	done    map[types.NamespacedName]types.UID
+	done map[types.NamespacedName]types.UID
 }
 
 func newTakeover(l *line) *takeover {
-	return &takeover{line: l, retries: newRetries(), done: map[types.NamespacedName]types.UID{}}
+	return &takeover{line: l, done: map[types.NamespacedName]types.UID{}}
 }
 
 func setupTakeover(mgr manager.Manager, l *line) error {
@@ -81,15 +82,71 @@ func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error)
 		return false, nil
 	}
 	if isMirrored(left) {
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		return t.Print != nil, merge(ctx, t.Writer, left, map[string]any{"metadata": map[string]any{
 			"resourceVersion": left.ResourceVersion,
 			"labels":          map[string]string{discoveryv1.LabelSkipMirror: "true"},
 		}})
-		if err != nil {
-			return false, err
-		}
-		return t.Print != nil, t.Writer.Patch(ctx, left, client.RawPatch(types.MergePatchType, patch))
 	}
 	log.FromContext(ctx).Info("Deleting the original's Endpoints", "endpoints", client.ObjectKeyFromObject(left))
 	return true, client.IgnoreNotFound(t.Writer.Delete(ctx, left, client.Preconditions{UID: &left.UID}))
+}
+
+// The label of the Endpoints that the original writes, beside the managed annotation. Ours have it, too.
+const (
+	originalLabel = "app.kubernetes.io/managed-by"
+	original      = "svc-lb-mux"
+)
+
+// OursAmongEndpoints selects the Endpoints that the cache must have.
+func OursAmongEndpoints() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{originalLabel: original})
+}
+
+// isMirrored is true for Endpoints that Kubernetes mirrors into slices of its own.
+//
+//nolint:staticcheck // Endpoints are deprecated, and the original writes them
+func isMirrored(endpoints *corev1.Endpoints) bool {
+	return endpoints.Labels[discoveryv1.LabelSkipMirror] != "true"
+}
+
+// missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns nothing if our
+// slices stand in for them: then those may go without a gap.
+//
+//nolint:staticcheck // as above
+func (l *line) missing(ctx context.Context, mux *corev1.Service, endpoints *corev1.Endpoints) (string, error) {
+	key := client.ObjectKeyFromObject(mux)
+	if _, known := l.Claims(types.NamespacedName{}, key); !known {
+		return "the mux isn't decided yet", nil
+	}
+	channels, err := channelsOf(ctx, l.cache, key)
+	if err != nil {
+		return "", err
+	}
+	claimed := map[string]bool{}
+	for _, channel := range channels {
+		seen, err := l.observe(ctx, channel)
+		if err != nil {
+			return "", err
+		}
+		if decided := muxslices.Decide(seen.View); !decided.Empty() || len(decided.Taken) > 0 {
+			return fmt.Sprintf("the backends of %s aren't in place", channel), nil
+		}
+		for _, claim := range seen.Claims {
+			claimed[claim.MuxName] = true
+		}
+	}
+	for _, port := range mux.Spec.Ports {
+		if !claimed[port.Name] && hasReady(endpoints, port.Name) {
+			return fmt.Sprintf("no channel has claimed port %s, %d/%s", port.Name, port.Port, port.Protocol), nil
+		}
+	}
+	return "", nil
+}
+
+//nolint:staticcheck // as above
+func hasReady(endpoints *corev1.Endpoints, port string) bool {
+	return slices.ContainsFunc(endpoints.Subsets, func(subset corev1.EndpointSubset) bool {
+		return len(subset.Addresses) > 0 &&
+			slices.ContainsFunc(subset.Ports, func(p corev1.EndpointPort) bool { return p.Name == port })
+	})
 }

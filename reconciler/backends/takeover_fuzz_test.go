@@ -117,7 +117,7 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 	mux.Namespace, mux.Name, mux.UID = key.Namespace, key.Name, "m"
 	left.Namespace, left.Name = key.Namespace, key.Name
 	s := &shelf{services: []*corev1.Service{mux}, left: left, indexes: map[string]client.IndexerFunc{}}
-	if err := registerIndexes(t.Context(), s, language); err != nil {
+	if err := Index(t.Context(), s, language); err != nil {
 		t.Fatal(err)
 	}
 	source := sourceOf("web-1")

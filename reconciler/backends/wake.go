@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,13 +37,11 @@ type Waker struct {
 // Wake adds channels to the queue.
 func (w *Waker) Wake(channels []types.NamespacedName) {
 	w.mu.Lock()
-	queue := w.queue
-	w.mu.Unlock()
-	if queue == nil {
-		return
-	}
+	defer w.mu.Unlock()
 	for _, channel := range channels {
-		queue.Add(request(channel))
+		if w.queue != nil {
+			w.queue.Add(request(channel))
+		}
 	}
 }
 
@@ -66,11 +65,8 @@ func (l *line) onSlice() handler.EventHandler {
 			channel = types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		}
 		svc, err := l.get(ctx, channel)
-		if err != nil || svc == nil {
-			return nil
-		}
 		mux, attached := muxOf(l.Language, svc)
-		if !attached || isCarried && !l.owns(ctx, mux, slice) {
+		if err != nil || !attached || isCarried && !l.owns(ctx, mux, slice) {
 			return nil
 		}
 		return []reconcile.Request{request(channel)}
@@ -82,17 +78,19 @@ func (l *line) owns(ctx context.Context, mux types.NamespacedName, slice *discov
 	return err == nil && svc != nil && mux.Namespace == slice.Namespace && slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID)
 }
 
-// onService wakes a channel whose mux or ports change, and all channels of a mux that changes. Addresses, annotations and a
-// mux's ports change no slice.
+// onService wakes a channel, and all channels of a mux if something changes that slices depend on. A mux's ports, address and
+// annotations change no slice.
 func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
-	before, after := l.roleOf(old), l.roleOf(now)
-	if before.on != after.on || before.ports != after.ports {
+	_, was := muxOf(l.Language, old)
+	_, is := muxOf(l.Language, now)
+	if was || is {
 		q.Add(request(key))
 	}
-	if before.mux == after.mux {
+	before, after := l.asMux(old), l.asMux(now)
+	if before == after {
 		return
 	}
-	l.Metrics.set(key, after.mux != "")
+	l.Metrics.set(key, after != "")
 	channels, err := channelsOf(ctx, l.cache, key)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", key)
@@ -102,29 +100,12 @@ func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now
 	}
 }
 
-// role is everything of a Service that slices depend on.
-type role struct {
-	on    types.NamespacedName // the mux that a channel names
-	ports string               // of a channel
-	mux   string               // of a mux; empty if it isn't one
-}
-
-func (l *line) roleOf(svc *corev1.Service) role {
-	var r role
-	if svc == nil {
-		return r
+// asMux returns everything of a mux that slices depend on; empty if a Service isn't a mux.
+func (l *line) asMux(svc *corev1.Service) string {
+	if svc == nil || !l.mux(svc).IsMux {
+		return ""
 	}
-	if mux, attached := muxOf(l.Language, svc); attached {
-		r.on = mux
-		for i := range svc.Spec.Ports {
-			port := &svc.Spec.Ports[i]
-			r.ports += fmt.Sprintf("%s %d/%s ", port.Name, port.Port, port.Protocol)
-		}
-	}
-	if mux := l.mux(svc); mux.IsMux {
-		r.mux = fmt.Sprint(mux.UID, mux.Deleting, mux.Families)
-	}
-	return r
+	return fmt.Sprint(l.mux(svc))
 }
 
 // onServices calls changed for each event of a Service. The old state is nil for a new Service, the new one for a Service
@@ -133,11 +114,7 @@ func onServices(changed func(ctx context.Context, key types.NamespacedName, old,
 	call := func(ctx context.Context, old, now client.Object, q queue) {
 		before, _ := old.(*corev1.Service)
 		after, _ := now.(*corev1.Service)
-		object := now
-		if object == nil {
-			object = old
-		}
-		changed(ctx, client.ObjectKeyFromObject(object), before, after, q)
+		changed(ctx, client.ObjectKeyFromObject(cmp.Or(after, before)), before, after, q)
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { call(ctx, nil, e.Object, q) },

@@ -22,7 +22,11 @@ import (
 // a write that is patience: the cache may never show the write.
 func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *muxslices.Step) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(step.Slice)
-	content, err := contentOf(step)
+	var wanted any // deletions are all alike
+	if step.Op != muxslices.Delete {
+		wanted = step.Slice
+	}
+	content, err := hashOf(wanted)
 	if err != nil {
 		return 0, err
 	}
@@ -37,9 +41,9 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 		}
 		l.written.Forget(key)
 		log.FromContext(ctx).V(1).Info("The cache is stale: a slice has changed", "slice", key, "step", step.Op.String())
-		return l.conflicts.When(key), nil
+		return l.retries.When(key), nil
 	}
-	l.conflicts.Forget(key)
+	l.retries.Forget(key)
 	l.Metrics.wrote(mux, step.Op, turn.Drift && !turn.First)
 	if turn.First {
 		l.Tell(plan.Event{Object: mux, Warning: true, Reason: plan.MuxDriftCorrected, Message: step.DriftMessage()})
@@ -48,14 +52,7 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 	return patience, nil
 }
 
-// contentOf identifies what a step writes. Deletions are all alike.
-func contentOf(step *muxslices.Step) (pace.Content, error) {
-	if step.Op == muxslices.Delete {
-		return 0, nil
-	}
-	return hashOf(step.Slice)
-}
-
+// hashOf identifies what is written to an object.
 func hashOf(object any) (pace.Content, error) {
 	text, err := json.Marshal(object)
 	hash := fnv.New64a()
@@ -70,26 +67,21 @@ func isStale(err error) bool {
 
 func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: step.Slice.Namespace, Name: step.Slice.Name}}
+	var err error
 	switch step.Op {
 	case muxslices.Create:
 		slice = step.Slice.DeepCopy() // the client reads the answer into it, and the step shares endpoints with the cache
-		if err := l.Writer.Create(ctx, slice); err != nil {
-			return err
-		}
+		err = l.Writer.Create(ctx, slice)
 	case muxslices.Update:
-		patch, err := patchOf(step)
-		if err != nil {
-			return err
-		}
-		if err := l.Writer.Patch(ctx, slice, patch); err != nil {
-			return err
-		}
+		err = merge(ctx, l.Writer, slice, bodyOf(step))
 	case muxslices.Delete:
-		err := l.Writer.Delete(ctx, slice, client.Preconditions{UID: &step.UID, ResourceVersion: &step.ResourceVersion})
-		if err == nil || apierrors.IsNotFound(err) {
+		err = l.Writer.Delete(ctx, slice, client.Preconditions{UID: &step.UID, ResourceVersion: &step.ResourceVersion})
+		if client.IgnoreNotFound(err) == nil {
 			l.written.Delete(step.Slice)
 			return nil
 		}
+	}
+	if err != nil {
 		return err
 	}
 	slice.ManagedFields = nil
@@ -97,11 +89,11 @@ func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 	return nil
 }
 
-// patchOf returns a merge patch of everything that is ours. It has the resource version that was decided from, so a stale
+// bodyOf returns a merge patch of everything that is ours. It has the resource version that was decided from, so a stale
 // cache gets a conflict and undoes nothing. It isn't an update: the cache drops parts of objects, and what other writers put
 // on our slices stays.
-func patchOf(step *muxslices.Step) (client.Patch, error) {
-	data, err := json.Marshal(map[string]any{
+func bodyOf(step *muxslices.Step) map[string]any {
+	return map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": step.ResourceVersion,
 			"labels":          step.Slice.Labels,
@@ -110,6 +102,14 @@ func patchOf(step *muxslices.Step) (client.Patch, error) {
 		},
 		"ports":     step.Slice.Ports,
 		"endpoints": append([]discoveryv1.Endpoint{}, step.Slice.Endpoints...), // null would be no list
-	})
-	return client.RawPatch(types.MergePatchType, data), err
+	}
+}
+
+// merge sends a merge patch. The client reads the answer into the object.
+func merge(ctx context.Context, writer client.Writer, object client.Object, body map[string]any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return writer.Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
 }

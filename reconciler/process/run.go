@@ -158,7 +158,7 @@ func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeli
 	if err != nil {
 		return nil, err
 	}
-	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m, language), p.fill(ctx, m))
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language), p.fill(ctx, m))
 }
 
 // fill has the cache hold what no index asks for, so that a standby's cache is as full as a leader's.

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // Decide returns what to write so that the mux has one slice for each source slice of a channel that has a claimed port.
 func Decide(v View) Decision {
-	d := Decision{Channel: v.Channel, Mux: v.Mux.Key}
+	d := Decision{Channel: v.Channel, Mux: v.Mux.Key, Taken: map[types.NamespacedName]string{}}
 	if v.Mux.IsMux && !v.ClaimsKnown {
 		return d
 	}
@@ -55,7 +56,7 @@ func (d *Decision) write(v *View, wanted map[string]*discoveryv1.EndpointSlice) 
 		want, is := wanted[name], there[name]
 		switch {
 		case is == nil && v.Taken[name]:
-			d.Taken = append(d.Taken, TakenName{keyOf(want), v.Channel.Namespace + "/" + want.Labels[v.Keys.Source]})
+			d.Taken[keyOf(want)] = textTaken(keyOf(want), v.Channel.Namespace+"/"+want.Labels[v.Keys.Source])
 			continue
 		case is == nil && v.Mux.Deleting:
 			continue
@@ -77,7 +78,7 @@ func (d *Decision) write(v *View, wanted map[string]*discoveryv1.EndpointSlice) 
 func (d *Decision) remove(v *View, wanted map[string]*discoveryv1.EndpointSlice) {
 	for _, slice := range v.Carried {
 		if wanted[slice.Name] == nil && slice.DeletionTimestamp == nil {
-			d.Steps = append(d.Steps, deletion(slice, v.whyNot()))
+			d.Steps = append(d.Steps, deletion(slice, "no source of the channel needs it"))
 		}
 	}
 }
@@ -95,15 +96,4 @@ func (s *Step) rank() int {
 		return 1
 	}
 	return 0
-}
-
-// whyNot returns why a carried slice isn't wanted.
-func (v *View) whyNot() string {
-	switch {
-	case !v.Mux.IsMux:
-		return v.Mux.Key.String() + " isn't a mux"
-	case len(v.Claims) == 0:
-		return v.Channel.String() + " has no ports on the mux"
-	}
-	return "its source is gone, or has no port or address that the mux carries"
 }

@@ -1,9 +1,11 @@
 package slices
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -57,12 +59,50 @@ func sameConditions(a, b discoveryv1.EndpointConditions) bool {
 
 // sameHints treats empty hints and no hints as equal, because the API server stores them alike.
 func sameHints(a, b *discoveryv1.EndpointHints) bool {
-	var none discoveryv1.EndpointHints
-	if a == nil {
-		a = &none
-	}
-	if b == nil {
-		b = &none
-	}
+	a, b = cmp.Or(a, &discoveryv1.EndpointHints{}), cmp.Or(b, &discoveryv1.EndpointHints{})
 	return slices.Equal(a.ForZones, b.ForZones) && slices.Equal(a.ForNodes, b.ForNodes)
+}
+
+// fewAddresses is how many addresses a message names.
+const fewAddresses = 3
+
+// compareEndpoints returns how two lists of endpoints differ, and whether an endpoint left. Their first address identifies
+// endpoints.
+func compareEndpoints(is, want []discoveryv1.Endpoint) (text string, loses bool) {
+	before := make(map[string]*discoveryv1.Endpoint, len(is))
+	for i := range is {
+		before[firstAddress(&is[i])] = &is[i]
+	}
+	var came, changed []string
+	for i := range want {
+		address := firstAddress(&want[i])
+		old := before[address]
+		delete(before, address)
+		switch {
+		case old == nil:
+			came = append(came, address)
+		case !sameEndpoint(*old, want[i]):
+			changed = append(changed, address)
+		}
+	}
+	left := slices.Sorted(maps.Keys(before))
+	parts := slices.Concat(few(came, "came"), few(left, "left"), few(changed, "changed"))
+	return cmp.Or(strings.Join(parts, ", "), "endpoints are in another order"), len(left) > 0
+}
+
+func few(list []string, verb string) []string {
+	switch more := len(list) - fewAddresses; {
+	case len(list) == 0:
+		return nil
+	case more > 0:
+		return []string{fmt.Sprintf("%s and %d more %s", strings.Join(list[:fewAddresses], " "), more, verb)}
+	}
+	return []string{strings.Join(list, " ") + " " + verb}
+}
+
+func firstAddress(e *discoveryv1.Endpoint) string {
+	if len(e.Addresses) == 0 {
+		return ""
+	}
+	return e.Addresses[0]
 }

@@ -2,6 +2,8 @@ package slices
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,8 +19,8 @@ func (d *Decision) String() string {
 	for i := range d.Steps {
 		_, _ = fmt.Fprintln(&b, &d.Steps[i])
 	}
-	for _, taken := range d.Taken {
-		_, _ = fmt.Fprintf(&b, "refused: %s\n", taken)
+	for _, key := range slices.SortedFunc(maps.Keys(d.Taken), plan.CompareKeys) {
+		_, _ = fmt.Fprintf(&b, "refused: %s\n", d.Taken[key])
 	}
 	return b.String()
 }
@@ -31,9 +33,9 @@ func (s *Step) String() string {
 	return text
 }
 
-func (t TakenName) String() string {
+func textTaken(slice types.NamespacedName, source string) string {
 	return fmt.Sprintf("a foreign EndpointSlice has the name %s, so the backends in %s can't be carried: delete it, and"+
-		" svc-lb-mux will write its own", t.Slice, t.Source)
+		" svc-lb-mux will write its own", slice, source)
 }
 
 // DriftMessage tells the mux's owner that a step undoes the change of another writer.

@@ -47,8 +47,8 @@ type Decision struct {
 	Channel, Mux types.NamespacedName
 	// Steps add endpoints before they remove any: a pod in two slices does no harm, a missing pod does.
 	Steps []Step
-	// Taken are the slices that can't be written because a foreign slice has their name, sorted by name.
-	Taken []TakenName
+	// Taken are the slices that can't be written because a foreign slice has their name, with the message for people.
+	Taken map[types.NamespacedName]string
 	// Carried counts the endpoints that the mux has for the channel after the steps, ready or not.
 	Carried int
 }
@@ -79,11 +79,4 @@ type Step struct {
 	Why             []string
 	// Loses is true if the slice loses an endpoint or a port.
 	Loses bool
-}
-
-// TakenName is a slice that isn't written, because a foreign slice has its name.
-type TakenName struct {
-	Slice types.NamespacedName
-	// Source is the channel's slice that it would carry.
-	Source string
 }
