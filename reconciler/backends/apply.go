@@ -13,7 +13,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // applied is the result of a decision.
@@ -28,11 +27,15 @@ type applied struct {
 func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied, error) {
 	before := l.Refusals.of(decided.Channel)
 	out := applied{refused: wordsOfSlices{}}
+	refuse := func(key types.NamespacedName, words string, e plan.Event) {
+		if out.refused[key] = words; words != before[key] {
+			e.Object, e.Warning = decided.Mux, true
+			l.Tell(e)
+		}
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(decided.Taken), plan.CompareKeys) {
-		words := decided.Taken[key]
-		out.refused[key] = words
+		refuse(key, decided.Taken[key], plan.Event{Reason: plan.SliceNameTaken, Message: decided.Taken[key]})
 		out.again = sooner(out.again, nameTaken)
-		l.tellRefused(decided.Mux, plan.SliceNameTaken, words, before[key] == words)
 	}
 	var failed []error
 	for i := range decided.Steps {
@@ -46,8 +49,7 @@ func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied,
 		switch {
 		case err != nil && isRefusal(err):
 			words := wordsOf(err, before[key])
-			out.refused[key] = words
-			l.tellRefused(decided.Mux, plan.BackendsRefused, step.RefusedMessage(decided.Channel, words), words == before[key])
+			refuse(key, words, plan.Event{Reason: plan.BackendsRefused, Message: step.RefusedMessage(decided.Channel, words)})
 			fallthrough
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s EndpointSlice %s: %w", step.Op, key, err))
@@ -56,11 +58,4 @@ func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied,
 		}
 	}
 	return out, errors.Join(failed...)
-}
-
-// tellRefused tells the mux's owner that a slice can't be written, unless that is known.
-func (l *line) tellRefused(mux types.NamespacedName, reason validation.Reason, message string, known bool) {
-	if !known {
-		l.Tell(plan.Event{Object: mux, Warning: true, Reason: reason, Message: message})
-	}
 }

@@ -15,20 +15,20 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Drained takes away what carries backends on muxes that have no more ports of ours.
+// Drained removes slices and legacy Endpoints from muxes that have no ports of ours any more.
 type Drained struct {
 	Keys   validation.Keys
 	Cache  client.Reader
 	Live   client.Reader
 	Writer client.Writer
-	// Ready is true for muxes whose ports are gone. Ours is false for what is no mux of ours to look after: who has
-	// labels of ours on a slice somewhere else may keep it if we may not delete it.
+	// Ready is true for muxes whose ports are gone. Ours is false for a Service that isn't a mux of ours: if we may not
+	// delete a slice with our labels there, it stays.
 	Ready, Ours func(mux types.NamespacedName) bool
-	// Would, if set, is told what would be deleted, and nothing is.
+	// Would makes a dry run: it gets the slices that would be deleted. It may be nil.
 	Would func(*discoveryv1.EndpointSlice)
 }
 
-// Slices deletes our slices on muxes that are ready, and says how many there were on each.
+// Slices deletes our slices on muxes that are ready. It returns how many it deleted on each.
 func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, error) {
 	var list discoveryv1.EndpointSliceList
 	if err := d.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -50,7 +50,7 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 		switch {
 		case err == nil:
 			gone[mux]++
-		case isStale(err): // it went before the cache heard of it
+		case isStale(err): // it is gone, and the cache is stale
 		case apierrors.IsForbidden(err) && !d.Ours(mux):
 		default:
 			return gone, fmt.Errorf("delete EndpointSlice %s: %w", client.ObjectKeyFromObject(slice), err)
@@ -59,9 +59,9 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	return gone, nil
 }
 
-// Endpoints empties the object that was written on a mux on request, or by the original. It goes with the mux.
+// Endpoints empties the legacy or the original's object of a mux. The mux owns it, so it is deleted with the mux.
 //
-//nolint:staticcheck // Endpoints are deprecated, and what is there
+//nolint:staticcheck // Endpoints are deprecated, and written on request
 func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {
 	is, err := read(ctx, d.Live, mux, &corev1.Endpoints{})
 	if err != nil {

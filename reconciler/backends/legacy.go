@@ -21,11 +21,6 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-const (
-	componentLabel = "app.kubernetes.io/component"
-	component      = "mux-endpoints"
-)
-
 // legacy writes our slices of a mux into an Endpoints object as well. Its skip-mirror label keeps Kubernetes from mirroring
 // it: else every backend would be there twice. It takes over the original's object once our slices stand, and leaves
 // foreign objects alone.
@@ -54,7 +49,7 @@ func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Requ
 	return []reconcile.Request{request(muxslices.MuxOfSlice(e.keys, slice))}
 }
 
-// Reconcile writes the object of one mux unless it says what it must. The cache may be stale: a live read decides.
+// Reconcile writes the object of one mux if its content isn't as wanted. The cache may be stale: a live read decides.
 func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	mux, err := e.get(ctx, req.NamespacedName)
 	if err != nil || mux == nil || !e.mux(mux).IsMux || mux.DeletionTimestamp != nil {
@@ -127,7 +122,7 @@ func (e *legacy) keepsOff(ctx context.Context, mux *corev1.Service, is *corev1.E
 	case is == nil:
 	case is.Labels[originalLabel] != original:
 		return "they are foreign", nil
-	case isMirrored(is):
+	case is.Labels[discoveryv1.LabelSkipMirror] != "true":
 		return e.missing(ctx, mux, is)
 	}
 	return "", nil
@@ -138,7 +133,7 @@ func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlic
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: mux.Namespace, Name: mux.Name,
-			Labels:          map[string]string{originalLabel: original, componentLabel: component, discoveryv1.LabelSkipMirror: "true"},
+			Labels:          map[string]string{originalLabel: original, "app.kubernetes.io/component": "mux-endpoints", discoveryv1.LabelSkipMirror: "true"},
 			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
 		},

@@ -9,8 +9,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// Metrics is a prometheus.Collector for the caller to register. Each series is about a mux and goes with it. There is none
-// for each channel.
+// Metrics is a prometheus.Collector for the caller to register. Each series is about a mux and goes with it.
 type Metrics struct {
 	endpoints, writes, repeats, refusals *prometheus.Desc
 
@@ -18,14 +17,14 @@ type Metrics struct {
 	muxes map[types.NamespacedName]*tally
 }
 
-// tally is what is counted of a mux.
+// tally holds the counts of a mux.
 type tally struct {
 	channels map[types.NamespacedName]load
 	writes   map[muxslices.Op]int
 	repeats  int
 }
 
-// load is what a mux has of a channel.
+// load holds the counts of a channel on its mux.
 type load struct{ endpoints, refused int }
 
 // NewMetrics returns metrics without series.

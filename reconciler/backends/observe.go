@@ -73,7 +73,7 @@ func (l *line) observeCarried(ctx context.Context, o *observation, listed []*dis
 			continue
 		}
 		known[key.Name] = true
-		cached, err := l.slice(ctx, key)
+		cached, err := read(ctx, l.cache, key, &discoveryv1.EndpointSlice{})
 		if err != nil {
 			return err
 		}
@@ -95,17 +95,12 @@ func (l *line) add(o *observation, key types.NamespacedName, cached *discoveryv1
 	}
 }
 
-// get returns a Service from the cache, nil if there is none.
+// get reads a Service from the cache. The result is nil if it doesn't exist.
 func (l *line) get(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	return read(ctx, l.cache, key, &corev1.Service{})
 }
 
-// slice returns a slice from the cache, nil if there is none.
-func (l *line) slice(ctx context.Context, key types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
-	return read(ctx, l.cache, key, &discoveryv1.EndpointSlice{})
-}
-
-// read returns an object that must not be changed, nil if there is none.
+// read reads an object, which must not be changed. The result is nil if the object doesn't exist.
 func read[T any, P interface {
 	*T
 	client.Object

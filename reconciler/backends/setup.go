@@ -23,15 +23,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// DefaultConcurrency is how many channels of one namespace are reconciled at once.
-const DefaultConcurrency = 8
-
-// namespacesAtOnce is how many namespaces can have that many workers before another namespace waits.
-const namespacesAtOnce = 4
-
-// The shortest and the longest pause before a retry. There is no limit over all retries: one bad object must not slow down
-// the others.
 const (
+	// DefaultConcurrency is how many channels of one namespace are reconciled at once.
+	DefaultConcurrency = 8
+	// namespacesAtOnce is how many namespaces can have that many workers before another namespace waits.
+	namespacesAtOnce = 4
+	// The shortest and the longest pause before a retry. There is no limit over all retries: one bad object must not slow
+	// down the others.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
 )
@@ -44,8 +42,7 @@ type Claims func(channel, mux types.NamespacedName) (claims []plan.Claim, known 
 type Options struct {
 	Language validation.Language
 	Claims   Claims
-	// Waker hears of channels whose claims have changed.
-	Waker *Waker
+	Waker    *Waker
 	// Writer writes slices and Endpoints. In a dry run it writes nothing.
 	Writer client.Writer
 	// Print makes a dry run: it gets each decision, and nothing is applied. It may be nil.

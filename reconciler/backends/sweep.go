@@ -90,7 +90,7 @@ func (s *sweeper) onService(ctx context.Context, key types.NamespacedName, old, 
 
 // Reconcile deletes a slice if it is stray, and forgets a slice that is gone.
 func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	slice, err := s.slice(ctx, req.NamespacedName)
+	slice, err := read(ctx, s.cache, req.NamespacedName, &discoveryv1.EndpointSlice{})
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -81,7 +81,7 @@ func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error)
 		log.FromContext(ctx).V(1).Info("The original's Endpoints are still needed", "because", missing)
 		return false, nil
 	}
-	if isMirrored(left) {
+	if left.Labels[discoveryv1.LabelSkipMirror] != "true" {
 		return t.Print != nil, merge(ctx, t.Writer, left, map[string]any{"metadata": map[string]any{
 			"resourceVersion": left.ResourceVersion,
 			"labels":          map[string]string{discoveryv1.LabelSkipMirror: "true"},
@@ -100,13 +100,6 @@ const (
 // OursAmongEndpoints selects the Endpoints that the cache must have.
 func OursAmongEndpoints() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{originalLabel: original})
-}
-
-// isMirrored is true for Endpoints that Kubernetes mirrors into slices of its own.
-//
-//nolint:staticcheck // Endpoints are deprecated, and the original writes them
-func isMirrored(endpoints *corev1.Endpoints) bool {
-	return endpoints.Labels[discoveryv1.LabelSkipMirror] != "true"
 }
 
 // missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns nothing if our

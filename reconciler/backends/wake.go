@@ -65,17 +65,18 @@ func (l *line) onSlice() handler.EventHandler {
 			channel = types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		}
 		svc, err := l.get(ctx, channel)
-		mux, attached := muxOf(l.Language, svc)
-		if err != nil || !attached || isCarried && !l.owns(ctx, mux, slice) {
+		key, attached := muxOf(l.Language, svc)
+		if err != nil || !attached {
 			return nil
+		}
+		if isCarried {
+			mux, err := l.get(ctx, key)
+			if err != nil || mux == nil || key.Namespace != slice.Namespace || !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID) {
+				return nil
+			}
 		}
 		return []reconcile.Request{request(channel)}
 	})
-}
-
-func (l *line) owns(ctx context.Context, mux types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
-	svc, err := l.get(ctx, mux)
-	return err == nil && svc != nil && mux.Namespace == slice.Namespace && slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID)
 }
 
 // onService wakes a channel, and all channels of a mux if something changes that slices depend on. A mux's ports, address and

@@ -52,7 +52,7 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 	return patience, nil
 }
 
-// hashOf identifies what is written to an object.
+// hashOf returns a hash of an object as it is written.
 func hashOf(object any) (pace.Content, error) {
 	text, err := json.Marshal(object)
 	hash := fnv.New64a()

@@ -11,7 +11,7 @@ import (
 )
 
 // BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these
-// families can reach it. It goes by ports and not by claims, which may not be decided yet.
+// families can reach it. Ports count, not claims: those may not be decided yet.
 func BackingOf(sources []*discoveryv1.EndpointSlice, ports []validation.ChannelPort, families []corev1.IPFamily) plan.Backing {
 	backing := plan.Unbacked
 	for _, source := range sources {

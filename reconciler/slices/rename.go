@@ -50,7 +50,12 @@ func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 		delete(numbers, key) // a port with a claim of its own isn't another claim's renamed port
 	}
 	slices.SortFunc(renamed, func(a, b plan.Claim) int { return cmp.Compare(a.MuxName, b.MuxName) })
-	carried := v.carriedAs(source)
+	carried := map[portKey]int32{}
+	for _, slice := range v.Carried {
+		if slice.Name == SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType) {
+			carried = numbersOf(slice)
+		}
+	}
 	for i := range renamed {
 		for _, key := range v.renamedPorts(&renamed[i], numbers, carried) {
 			names[key] = append(names[key], renamed[i].MuxName)
@@ -90,17 +95,6 @@ func (v *View) nameInSpec(claim *plan.Claim) string {
 		}
 	}
 	return name
-}
-
-// carriedAs returns the ports of the slice on the mux that carries a source.
-func (v *View) carriedAs(source *discoveryv1.EndpointSlice) map[portKey]int32 {
-	name := SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType)
-	for _, slice := range v.Carried {
-		if slice.Name == name {
-			return numbersOf(slice)
-		}
-	}
-	return nil
 }
 
 // numbersOf returns the backend port number of each named port of a slice.

@@ -1,11 +1,13 @@
 package slices
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // slice returns the slice that carries a source on the mux. It shares endpoints with the source.
@@ -30,6 +32,16 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 		Ports:       ports,
 		Endpoints:   carriedEndpoints(source.Endpoints),
 	}
+}
+
+func keyOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Name}
+}
+
+func sortedByName(list []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	return slices.SortedFunc(slices.Values(list), func(a, b *discoveryv1.EndpointSlice) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 }
 
 // portKey identifies a port of a channel in a claim and in a slice.
