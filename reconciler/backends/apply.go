@@ -18,8 +18,7 @@ import (
 // applied is the result of a decision.
 type applied struct {
 	// again is the pause until the next pass; 0 if the next change wakes it.
-	again time.Duration
-	// refused are the slices that can't be written.
+	again   time.Duration
 	refused wordsOfSlices
 }
 

@@ -192,6 +192,24 @@ func TestOtherContentIsNoDrift(t *testing.T) {
 	}
 }
 
+// TestASliceThatIsGoneAlreadyIsNoDrift deletes a slice that a stale cache still shows.
+func TestASliceThatIsGoneAlreadyIsNoDrift(t *testing.T) {
+	b := start(t)
+	for _, answer := range []error{nil, apierrors.NewNotFound(schema.GroupResource{Resource: "endpointslices"}, "a")} {
+		b.answers["a"] = answer
+		gone := step(muxslices.Delete, "a")
+		if did, err := b.apply(t.Context(), decided(gone)); err != nil || did.again != patience {
+			t.Errorf("again after %s, %v", did.again, err)
+		}
+		if b.written.Latest(client.ObjectKeyFromObject(gone.Slice), gone.Slice) != nil {
+			t.Error("the stale cache is believed")
+		}
+	}
+	if len(b.asked) != 2 || len(b.told) != 0 {
+		t.Errorf("asked %q, told %+v", b.asked, b.told)
+	}
+}
+
 // TestAFailedWriteIsNoDrift repeats a write that the API server didn't take.
 func TestAFailedWriteIsNoDrift(t *testing.T) {
 	b := start(t)

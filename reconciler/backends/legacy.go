@@ -29,12 +29,8 @@ type legacy struct {
 	pace *pace.Pace[types.NamespacedName] // of Endpoints, by mux
 }
 
-func newLegacy(l *line) *legacy {
-	return &legacy{line: l, pace: pace.New[types.NamespacedName]()}
-}
-
 func setupLegacy(mgr manager.Manager, l *line) error {
-	e := newLegacy(l)
+	e := &legacy{l, pace.New[types.NamespacedName]()}
 	return run(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, &handler.EnqueueRequestForObject{}),

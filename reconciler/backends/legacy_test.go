@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -38,7 +39,7 @@ func newDesk(t *testing.T) *desk {
 	s.Writer, s.Live, s.cache = d, liveDesk{d}, deskCache{c, d}
 	s.Tell = func(e plan.Event) { d.told = append(d.told, e) }
 	s.Now = func() time.Time { return d.clock }
-	d.legacy = newLegacy(s.line)
+	d.legacy = &legacy{s.line, pace.New[types.NamespacedName]()}
 	return d
 }
 

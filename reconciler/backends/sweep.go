@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -102,8 +103,7 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if s.Print != nil || !s.isStray(ctx, slice) {
 		return reconcile.Result{}, nil
 	}
-	gone := &discoveryv1.EndpointSlice{}
-	gone.Namespace, gone.Name = slice.Namespace, slice.Name
+	gone := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: slice.Namespace, Name: slice.Name}}
 	err = s.Writer.Delete(ctx, gone, client.Preconditions{UID: &slice.UID, ResourceVersion: &slice.ResourceVersion})
 	switch {
 	case err != nil && isStale(err):

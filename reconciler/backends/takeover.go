@@ -30,12 +30,8 @@ type takeover struct {
 	done map[types.NamespacedName]types.UID
 }
 
-func newTakeover(l *line) *takeover {
-	return &takeover{line: l, done: map[types.NamespacedName]types.UID{}}
-}
-
 func setupTakeover(mgr manager.Manager, l *line) error {
-	return run(mgr, "backends-takeover", newTakeover(l), 1,
+	return run(mgr, "backends-takeover", &takeover{l, map[types.NamespacedName]types.UID{}}, 1,
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, &handler.EnqueueRequestForObject{}))
 }
 

@@ -143,7 +143,7 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 			}
 			return claims, beside&decides != 0
 		}}, s)
-	s.takeover = newTakeover(l)
+	s.takeover = &takeover{l, map[types.NamespacedName]types.UID{}}
 	if beside&stands != 0 {
 		s.carryOut(t, channel)
 	}

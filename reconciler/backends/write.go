@@ -36,7 +36,10 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 	}
 	if err := l.write(ctx, step); err != nil {
 		l.pace.Failed(key)
-		if !isStale(err) {
+		switch {
+		case apierrors.IsNotFound(err) && step.Op == muxslices.Delete: // it is gone, and the cache is stale
+			return patience, nil
+		case !isStale(err):
 			return 0, err
 		}
 		l.written.Forget(key)
@@ -78,8 +81,8 @@ func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 		err = l.Writer.Delete(ctx, slice, client.Preconditions{UID: &step.UID, ResourceVersion: &step.ResourceVersion})
 		if client.IgnoreNotFound(err) == nil {
 			l.written.Delete(step.Slice)
-			return nil
 		}
+		return err
 	}
 	if err != nil {
 		return err
