@@ -77,8 +77,8 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 
 // sooner returns the shorter of two waits. 0 means no wait at all.
 func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
-	return a
+	return min(a, b)
 }

@@ -29,7 +29,7 @@ func Decide(v View) Decision {
 // wanted returns the slices that the mux must have for the channel, by name.
 func (v *View) wanted() map[string]*discoveryv1.EndpointSlice {
 	all := map[string]*discoveryv1.EndpointSlice{}
-	if !v.Mux.IsMux || len(v.Claims) == 0 {
+	if !v.Mux.IsMux {
 		return all
 	}
 	for _, source := range sortedByName(v.Sources) {

@@ -45,6 +45,16 @@ func TestASliceThatIsBeingDeletedIsNotDeletedAgain(t *testing.T) {
 	}
 }
 
+func TestAServiceThatIsNoMuxKeepsNoSlice(t *testing.T) {
+	v := carriedOut(t)
+	v.Mux.IsMux = false
+	for _, v.ClaimsKnown = range []bool{true, false} {
+		if decided := muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete || decided.Carried != 0 {
+			t.Errorf("claims known: %t: %s", v.ClaimsKnown, decided.String())
+		}
+	}
+}
+
 func TestAnOwnerBesideTheMuxIsNoDifference(t *testing.T) {
 	v := carriedOut(t)
 	other := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "mux", UID: "2"}
