@@ -224,6 +224,23 @@ func TestAFailedWriteIsNoDrift(t *testing.T) {
 	}
 }
 
+// TestARefusedSliceStaysRefusedWhileItsCorrectionWaits: no write of it has succeeded.
+func TestARefusedSliceStaysRefusedWhileItsCorrectionWaits(t *testing.T) {
+	b := start(t)
+	var last wordsOfSlices
+	for range 3 {
+		b.Refusals.set(types.NamespacedName{}, decided().Mux, wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"})
+		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"), step(muxslices.Delete, "b")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = did.refused
+	}
+	if diff := cmp.Diff(wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"}, last); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestATakenNameIsToldOnce tells of a foreign slice, holds its words for the condition, and looks again.
 func TestATakenNameIsToldOnce(t *testing.T) {
 	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}

@@ -53,14 +53,14 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 
 // pick returns the labels or annotations that are read. An empty result is nil.
 func pick(all map[string]string, read ...string) map[string]string {
-	var picked map[string]string
+	picked := make(map[string]string, len(read))
 	for _, key := range read {
 		if value, set := all[key]; set && len(value) <= longestPart {
-			if picked == nil {
-				picked = make(map[string]string, len(read))
-			}
 			picked[key] = value
 		}
+	}
+	if len(picked) == 0 {
+		return nil
 	}
 	return picked
 }

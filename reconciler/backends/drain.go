@@ -21,8 +21,7 @@ type Drained struct {
 	Cache  client.Reader
 	Live   client.Reader
 	Writer client.Writer
-	// Ready is true for muxes whose ports are gone. Ours is false for a Service that isn't a mux of ours: if we may not
-	// delete a slice with our labels there, it stays.
+	// Ready is true for muxes whose ports are gone. On a Service that isn't Ours, slices that we may not delete stay.
 	Ready, Ours func(mux types.NamespacedName) bool
 	// Would makes a dry run: it gets the slices that would be deleted. It may be nil.
 	Would func(*discoveryv1.EndpointSlice)

@@ -19,10 +19,8 @@ import (
 const (
 	// patience is how long an own write counts for more than a cache that doesn't show it.
 	patience = time.Minute
-	// undecided is the pause until the next pass over a channel whose mux isn't decided yet.
-	undecided = time.Second
-	// nameTaken is the pause until the next pass over a channel that needs the name of a foreign slice.
-	nameTaken = 10 * time.Second
+	// The pauses until the next pass over a channel whose mux isn't decided, or that needs the name of a foreign slice.
+	undecided, nameTaken = time.Second, 10*time.Second
 )
 
 // line reconciles one channel at a time.

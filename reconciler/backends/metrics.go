@@ -103,10 +103,9 @@ func (m *Metrics) wrote(mux types.NamespacedName, op muxslices.Op, repeats bool)
 func (m *Metrics) set(mux types.NamespacedName, isMux bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case !isMux:
+	if !isMux {
 		delete(m.muxes, mux)
-	case m.muxes[mux] == nil:
+	} else if m.muxes[mux] == nil {
 		m.muxes[mux] = &tally{channels: map[types.NamespacedName]load{}, writes: map[muxslices.Op]int{}}
 	}
 }

@@ -51,10 +51,9 @@ type Options struct {
 	Live client.Reader
 	// Tell emits an Event.
 	Tell func(plan.Event)
-	// Refusals takes the slices that the API server refuses. It may be nil.
+	// Refusals takes the slices that can't be written. Both may be nil.
 	Refusals *Refusals
-	// Metrics may be nil.
-	Metrics *Metrics
+	Metrics  *Metrics
 	// LooksAfter is false for muxes of another reconciler: their slices aren't touched. If nil, all muxes are ours.
 	LooksAfter func(mux types.NamespacedName) bool
 	// Concurrency is how many channels of one namespace are reconciled at once; DefaultConcurrency if 0.

@@ -85,7 +85,9 @@ func (s *sweeper) onService(ctx context.Context, key types.NamespacedName, old, 
 		log.FromContext(ctx).Error(err, "Some stray slices may stay until they change")
 	}
 	for _, slice := range list {
-		q.AddAfter(request(client.ObjectKeyFromObject(slice)), delay)
+		if s.isStray(ctx, slice) {
+			q.AddAfter(request(client.ObjectKeyFromObject(slice)), delay)
+		}
 	}
 }
 
@@ -118,7 +120,7 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 }
 
 // isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices that
-// it had.
+// it had. A slice that has the name that a source needs is taken over by the channel's pass.
 func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice) bool {
 	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
 	if !told {
@@ -137,13 +139,11 @@ func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice)
 	if on, attached := muxOf(s.Language, svc); !attached || on != key {
 		return true
 	}
-	return !(isOwned && muxslices.HasOwnName(s.keys, slice)) && !s.isNeeded(ctx, key, channel, slice)
-}
-
-// isNeeded is true for a slice that has the name that a source of its channel needs.
-func (s *sweeper) isNeeded(ctx context.Context, mux, channel types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
+	if isOwned && muxslices.HasOwnName(s.keys, slice) {
+		return false
+	}
 	sources, err := Sources(ctx, s.cache, channel)
-	return err != nil || slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
-		return slice.Name == muxslices.SliceName(mux, channel, source.Name, source.AddressType)
+	return err == nil && !slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
+		return slice.Name == muxslices.SliceName(key, channel, source.Name, source.AddressType)
 	})
 }

@@ -1,12 +1,15 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
@@ -226,26 +230,23 @@ func TestWhatIsSwept(t *testing.T) {
 	copied, foreign := slice.DeepCopy(), slice.DeepCopy()
 	copied.Name, foreign.Name = "copy", "foreign"
 	foreign.Labels, foreign.Annotations = nil, nil
-	changed := web.DeepCopy()
-	changed.Labels = map[string]string{"a": "b"}
 	for what, test := range map[string]struct {
 		event any
 		want  map[string]time.Duration
 	}{
-		"a slice that a pass sees":   {event.CreateEvent{Object: slice}, nil},
-		"a copy":                     {event.CreateEvent{Object: copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a slice becomes a copy":     {event.UpdateEvent{ObjectOld: slice, ObjectNew: copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a slice is gone":            {event.DeleteEvent{Object: slice}, map[string]time.Duration{name: 10 * time.Minute}},
-		"a foreign slice is gone":    {event.DeleteEvent{Object: foreign}, nil},
-		"a mux comes":                {[2]*corev1.Service{nil, mux}, map[string]time.Duration{name: sweepDelay}},
-		"a channel comes":            {[2]*corev1.Service{nil, web}, nil},
-		"a channel changes":          {[2]*corev1.Service{web, changed}, nil},
-		"a channel leaves":           {[2]*corev1.Service{web, {}}, map[string]time.Duration{name: 0}},
-		"a channel is gone":          {[2]*corev1.Service{web, nil}, map[string]time.Duration{name: 0}},
-		"a mux changes":              {[2]*corev1.Service{mux, mux}, nil},
-		"a Service becomes channel":  {[2]*corev1.Service{{}, web}, nil},
-		"a mux is gone":              {[2]*corev1.Service{mux, nil}, nil},
-		"a Service is no mux either": {[2]*corev1.Service{nil, {}}, nil},
+		"a slice that a pass sees": {event.CreateEvent{Object: slice}, nil},
+		"a copy":                   {event.CreateEvent{Object: copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a slice becomes a copy":   {event.UpdateEvent{ObjectOld: slice, ObjectNew: copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a slice is gone":          {event.DeleteEvent{Object: slice}, map[string]time.Duration{name: pace.Calm}},
+		"a foreign slice is gone":  {event.DeleteEvent{Object: foreign}, nil},
+		"a channel comes":          {[2]*corev1.Service{nil, web}, nil},
+		"a channel changes":        {[2]*corev1.Service{web, web}, nil},
+		"a channel leaves":         {[2]*corev1.Service{web, {ObjectMeta: web.ObjectMeta}}, map[string]time.Duration{name: 0}},
+		"a channel is gone":        {[2]*corev1.Service{web, nil}, map[string]time.Duration{name: 0}},
+		"a mux comes":              {[2]*corev1.Service{nil, mux}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a mux changes":            {[2]*corev1.Service{mux, mux}, nil},
+		"a mux is gone":            {[2]*corev1.Service{mux, nil}, nil},
+		"no mux comes":             {[2]*corev1.Service{nil, {ObjectMeta: mux.ObjectMeta}}, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			q := newRecorder()
@@ -257,20 +258,22 @@ func TestWhatIsSwept(t *testing.T) {
 			case event.DeleteEvent:
 				s.onSlice().Delete(t.Context(), e, q)
 			case [2]*corev1.Service:
-				key := types.NamespacedName{Namespace: "app", Name: "web"}
-				s.onService(t.Context(), key, e[0], e[1], q)
-				if slices.Contains(e[:], mux) {
-					q = newRecorder()
-					s.onService(t.Context(), client.ObjectKeyFromObject(mux), e[0], e[1], q)
+				c.set(t, copied)
+				defer c.remove(t, copied)
+				for _, svc := range e { // the cache has the new state
+					if svc != nil {
+						defer c.set(t, c.service(t, client.ObjectKeyFromObject(svc).String()))
+						c.set(t, svc)
+					}
 				}
-			}
-			if len(q.added) != len(test.want) {
-				t.Fatalf("added %v", q.added)
-			}
-			for key, delay := range test.want {
-				if got, is := q.added[key]; !is || got != delay {
-					t.Errorf("added %v", q.added)
+				if e[1] == nil {
+					c.remove(t, e[0])
 				}
+				s.onService(t.Context(), client.ObjectKeyFromObject(cmp.Or(e[0], e[1])), e[0], e[1], q)
+			}
+			delete(q.added, map[bool]string{true: "svc-mux/copy"}[strings.HasPrefix(what, "a channel")])
+			if diff := gocmp.Diff(test.want, q.added, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

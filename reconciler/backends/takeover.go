@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,8 +22,6 @@ import (
 // have the backends until ours do.
 //
 //	the original's Endpoints ──▶ wait until our slices stand ──▶ label it skip-mirror ──▶ delete it
-//
-// Each mux is read until that is done, once if it has no such object.
 type takeover struct {
 	*line
 	done map[types.NamespacedName]types.UID
@@ -32,7 +29,7 @@ type takeover struct {
 
 func setupTakeover(mgr manager.Manager, l *line) error {
 	return run(mgr, "backends-takeover", &takeover{l, map[types.NamespacedName]types.UID{}}, 1,
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, &handler.EnqueueRequestForObject{}))
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onMuxes()))
 }
 
 // Reconcile does the next step for one mux.
@@ -57,8 +54,8 @@ func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// letGo labels the original's object once our slices stand, and deletes it after that. It returns true if the mux has no such
-// object any more. In a dry run the label is all, because it isn't written.
+// letGo labels the original's object once our slices stand, and then deletes it. It returns true after the last step. A dry
+// run ends with the label, because that isn't written.
 //
 //nolint:staticcheck // Endpoints are deprecated, and the original writes them
 func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error) {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,12 +80,12 @@ func (l *line) onSlice() handler.EventHandler {
 	})
 }
 
-// onService wakes a channel, and all channels of a mux if something changes that slices depend on. A mux's ports, address and
-// annotations change no slice.
+// onService wakes a channel, and all channels of a mux, if something changes that slices depend on. A mux's ports, addresses
+// and annotations change no slice.
 func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
 	_, was := muxOf(l.Language, old)
 	_, is := muxOf(l.Language, now)
-	if was || is {
+	if was != is || was && !equality.Semantic.DeepEqual(old.Spec, now.Spec) {
 		q.Add(request(key))
 	}
 	before, after := l.asMux(old), l.asMux(now)
@@ -107,6 +108,16 @@ func (l *line) asMux(svc *corev1.Service) string {
 		return ""
 	}
 	return fmt.Sprint(l.mux(svc))
+}
+
+// onMuxes wakes a mux for each event of it.
+func (l *line) onMuxes() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		if l.asMux(object.(*corev1.Service)) == "" {
+			return nil
+		}
+		return []reconcile.Request{request(client.ObjectKeyFromObject(object))}
+	})
 }
 
 // onServices calls changed for each event of a Service. The old state is nil for a new Service, the new one for a Service

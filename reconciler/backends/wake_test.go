@@ -70,7 +70,9 @@ func TestServicesThatWakeChannels(t *testing.T) {
 		want     bool
 	}{
 		"a channel comes":            {nil, web, true},
-		"a channel changes":          {web, web, true},
+		"a channel's status changes": {web, edit(web, func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }), false},
+		"a channel's ports change":   {web, edit(web, func(s *corev1.Service) { s.Spec.Ports = []corev1.ServicePort{{Name: "a"}} }), true},
+		"a channel changes its mux":  {web, edit(web, func(s *corev1.Service) { s.Spec.LoadBalancerClass = new(*web.Spec.LoadBalancerClass + "2") }), true},
 		"a channel goes":             {web, nil, true},
 		"a Service becomes channel":  {edit(web, func(s *corev1.Service) { s.Spec.LoadBalancerClass = nil }), web, true},
 		"a channel becomes Service":  {web, edit(web, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }), true},
@@ -113,6 +115,16 @@ func TestSeriesBeginAndEndWithTheMux(t *testing.T) {
 	}
 	if s.line.onService(t.Context(), key, mux, other, newRecorder()); len(seriesOf(t, s.Metrics)) != 0 {
 		t.Error("series are left")
+	}
+}
+
+func TestMuxesThatWakeTheirEndpoints(t *testing.T) {
+	s, _, c, _ := swept(t)
+	for key, want := range map[string]int{"svc-mux/mux": 1, "app/web": 0} {
+		q := newRecorder()
+		if s.onMuxes().Create(t.Context(), event.CreateEvent{Object: c.service(t, key)}, q); len(q.added) != want {
+			t.Errorf("%s wakes %v", key, q.added)
+		}
 	}
 }
 

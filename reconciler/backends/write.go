@@ -92,19 +92,16 @@ func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 	return nil
 }
 
-// bodyOf returns a merge patch of everything that is ours. It has the resource version that was decided from, so a stale
-// cache gets a conflict and undoes nothing. It isn't an update: the cache drops parts of objects, and what other writers put
-// on our slices stays.
+// bodyOf returns a merge patch of everything that is ours. With the resource version that was decided from, a stale cache gets
+// a conflict and undoes nothing. It isn't an update: the cache drops parts of objects, and what other writers put on our
+// slices stays.
 func bodyOf(step *muxslices.Step) map[string]any {
+	slice := step.Slice
 	return map[string]any{
-		"metadata": map[string]any{
-			"resourceVersion": step.ResourceVersion,
-			"labels":          step.Slice.Labels,
-			"annotations":     step.Slice.Annotations,
-			"ownerReferences": step.Slice.OwnerReferences,
-		},
-		"ports":     step.Slice.Ports,
-		"endpoints": append([]discoveryv1.Endpoint{}, step.Slice.Endpoints...), // null would be no list
+		"metadata": map[string]any{"resourceVersion": step.ResourceVersion, "labels": slice.Labels,
+			"annotations": slice.Annotations, "ownerReferences": slice.OwnerReferences},
+		"ports":     slice.Ports,
+		"endpoints": append([]discoveryv1.Endpoint{}, slice.Endpoints...), // null would be no list
 	}
 }
 

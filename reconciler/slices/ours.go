@@ -85,11 +85,10 @@ func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[stri
 			if !ok || port.Name == nil || *port.Name == "" {
 				continue
 			}
-			if before, known := records[*port.Name]; known && before != channel {
+			before, known := records[*port.Name]
+			if records[*port.Name] = channel; known && before != channel {
 				records[*port.Name] = types.NamespacedName{}
-				continue
 			}
-			records[*port.Name] = channel
 		}
 	}
 	maps.DeleteFunc(records, func(_ string, channel types.NamespacedName) bool { return channel.Name == "" })
