@@ -22,8 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// scribbler writes down what it is asked for, answers as it is told, and reads its answer into whatever it is given, as
-// a real client does.
+// scribbler records requests and answers them as configured. Like a real client it reads the answer into the given object.
 type scribbler struct {
 	client.Writer
 	asked   []string
@@ -95,8 +94,8 @@ func decided(steps ...muxslices.Step) *muxslices.Decision {
 	return &muxslices.Decision{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
 }
 
-// TestWhatWasObservedIsNotChanged: steps share with the cache, and clients read their answers into what they are given.
-func TestWhatWasObservedIsNotChanged(t *testing.T) {
+// TestCachedObjectsAreNotChanged: steps share objects with the cache, and clients read their answers into objects.
+func TestCachedObjectsAreNotChanged(t *testing.T) {
 	b := start(t)
 	d := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
 	before := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))

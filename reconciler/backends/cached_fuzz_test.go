@@ -17,8 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim takes off any slice what is never read of it: all that is decided and said by it stays the same, and a second time
-// takes off nothing.
+// FuzzTrim trims any slice. Decisions from the trimmed slice are the same, and trimming it again changes nothing.
 func FuzzTrim(f *testing.F) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
@@ -66,8 +65,8 @@ func FuzzTrim(f *testing.F) {
 	})
 }
 
-// canBe is false for a slice that no API server has, or of which more is taken off than isn't read: names that are too long to be any.
-// What is never carried it takes off itself.
+// canBe is false for a slice that no API server stores, and for names that are too long: Trim drops them. It removes the fields that
+// are never carried from the slice.
 func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 	for _, value := range slice.Labels {
 		if len(kube.IsValidLabelValue(value)) > 0 {
@@ -101,8 +100,8 @@ func sourceOf(name string) *discoveryv1.EndpointSlice {
 	}
 }
 
-// viewOf is what is seen of a channel with one slice that is always there, and another one that is whatever it says it is; as
-// observe gathers it.
+// viewOf returns the view of a channel with one fixed source. The other slice is a source, a carried slice or a foreign slice,
+// as observe would find it.
 func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.View {
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
 	view := muxslices.View{

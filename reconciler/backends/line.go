@@ -20,7 +20,7 @@ const (
 	// patience is how long an own write counts for more than a cache that doesn't show it.
 	patience = time.Minute
 	// The pauses until the next pass over a channel whose mux isn't decided, or that needs the name of a foreign slice.
-	undecided, nameTaken = time.Second, 10*time.Second
+	undecided, nameTaken = time.Second, 10 * time.Second
 )
 
 // line reconciles one channel at a time.

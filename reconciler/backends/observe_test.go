@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestWhatAPassSees changes a carried slice, its channel or its mux.
-func TestWhatAPassSees(t *testing.T) {
+// TestObservation changes a carried slice, its channel or its mux, and observes.
+func TestObservation(t *testing.T) {
 	for name, test := range map[string]struct {
 		change         func(t *testing.T, s *sweeper, c *indexed, slice *discoveryv1.EndpointSlice)
 		carried, taken int

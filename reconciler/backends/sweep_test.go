@@ -42,7 +42,7 @@ func (d *deleter) Delete(_ context.Context, object client.Object, options ...cli
 	return d.err
 }
 
-// recorder is a queue that records what is added, and after which delay.
+// recorder is a queue that records requests and their delays.
 type recorder struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	added map[string]time.Duration
@@ -223,7 +223,7 @@ func TestASweptSliceMayComeBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsSwept(t *testing.T) {
+func TestEventsThatWakeTheSweeper(t *testing.T) {
 	s, _, c, slice := swept(t)
 	web, mux := c.service(t, "app/web"), c.service(t, "svc-mux/mux")
 	name := client.ObjectKeyFromObject(slice).String()

@@ -23,7 +23,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Bits of what there is beside the mux and the Endpoints.
+// Bits for the objects beside the mux and the Endpoints.
 const (
 	decides  = 1 << iota // claims are known
 	attaches             // there is a channel, which has the claims
@@ -99,7 +99,7 @@ func FuzzTakeover(f *testing.F) {
 
 func muxOnShelf() types.NamespacedName { return types.NamespacedName{Namespace: "infra", Name: "mux"} }
 
-// shelf is a cluster: what the cache shows, what is read live, and what is written.
+// shelf is a cluster: a cache, a live reader and a writer.
 type shelf struct {
 	*takeover
 	client.Writer
@@ -165,7 +165,7 @@ func (s *shelf) labelled() bool {
 	return s.left.Labels["endpointslice.kubernetes.io/skip-mirror"] == "true"
 }
 
-// mayLetGo says what is to become of the Endpoints, and if they are waited for at all.
+// mayLetGo returns whether the Endpoints must be removed, and whether the takeover waits for them.
 func (s *shelf) mayLetGo(beside uint8, claimed string) (may, waits bool) {
 	mux := s.services[0]
 	if !s.mux(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" || s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" {

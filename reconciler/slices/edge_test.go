@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestEdge holds Edge to what it is for: whoever is woken by edges alone never misses a change of Backing.
+// TestEdge checks that every change of Backing is an edge: the mux line wakes up for edges alone.
 func TestEdge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, now := drawSource(t, "web-0"), drawSource(t, "web-0")

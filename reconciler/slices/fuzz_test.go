@@ -14,8 +14,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// FuzzSlices takes any slice for a channel's, and finds any other where ours are to be. Two passes bring all in order; what is
-// written has names that the API server takes, and says itself whose it is.
+// FuzzSlices decides from any source slice and any slice in the mux's namespace. After two passes nothing is left to do. Written
+// slices have valid names and labels, and name their channel and their mux.
 func FuzzSlices(f *testing.F) {
 	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4","ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`

@@ -24,11 +24,11 @@ import (
 
 var updating = flag.Bool("update", false, "rewrite golden files")
 
-// scene is a view in YAML. What a scene leaves out is as in most: the mux is mux in svc-mux, the channel web in app.
+// scene is a view in YAML. By default the mux is svc-mux/mux, and the channel is app/web.
 type scene struct {
-	// Note says what is to be seen here.
+	// Note describes the behaviour that the scene shows.
 	Note string `json:"note"`
-	// Before is a scene that was carried out before this one; what was written then is there.
+	// Before is a scene that was carried out before this one. Its slices are there.
 	Before *scene `json:"before"`
 
 	Mux struct {
@@ -53,8 +53,8 @@ type scene struct {
 	} `json:"claims"`
 	ClaimsUnknown bool                        `json:"claimsUnknown"`
 	Sources       []discoveryv1.EndpointSlice `json:"sources"`
-	// Slices are in the mux's namespace beside those that were written before: ours by their labels, or not. One of
-	// the same name is merged into what was written, as a person would edit it.
+	// Slices are in the mux's namespace beside those of earlier scenes, with our labels or without. A slice with the name of
+	// an earlier one is merged into it, as a person would edit it.
 	Slices []map[string]any `json:"slices"`
 	// Removed are slices that somebody deleted, by their source.
 	Removed []string `json:"removed"`
@@ -69,7 +69,7 @@ func keys(t testing.TB) validation.Keys {
 	return language.Keys()
 }
 
-// view turns a scene into what is decided from, with what stands in the mux's namespace.
+// view turns a scene and the slices in the mux's namespace into a view.
 func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice) muxslices.View {
 	t.Helper()
 	v := muxslices.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Taken: map[string]bool{}}
@@ -104,7 +104,7 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice)
 	return v
 }
 
-// versionOf differs if what a source says does.
+// versionOf returns a resource version that changes with the content of a source.
 func versionOf(t testing.TB, source *discoveryv1.EndpointSlice) string {
 	t.Helper()
 	text, err := yaml.Marshal(source)

@@ -137,7 +137,7 @@ func TestDecisionsOfAnyViews(t *testing.T) {
 	})
 }
 
-// holds checks what stands against the rules, each told anew.
+// holds checks the carried slices against the rules, independently of Decide.
 func holds(t *rapid.T, v muxslices.View) {
 	claimed := map[string]bool{}
 	for _, claim := range v.Claims {

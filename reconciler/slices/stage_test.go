@@ -64,7 +64,7 @@ func with(is, ours map[string]string) map[string]string {
 	return is
 }
 
-// edit is what people do to the mux's namespace.
+// edit changes the mux's namespace as other writers do.
 func (st *stage) edit(t testing.TB, s *scene) {
 	t.Helper()
 	for _, source := range s.Removed {
@@ -96,7 +96,7 @@ func (st *stage) edit(t testing.TB, s *scene) {
 	}
 }
 
-// play carries out a scene after those before it, and returns what was decided at last.
+// play carries out the earlier scenes and this one. It returns the last decision.
 func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
 	t.Helper()
 	if s.Before != nil {
@@ -119,7 +119,7 @@ func (st *stage) settle(t testing.TB, s *scene) {
 	}
 }
 
-// String is what stands afterwards.
+// String returns the slices in the mux's namespace.
 func (st *stage) String(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
