@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestTrimKeepsCarriedFields, and all else isn't, however much of it there is.
+// TestTrimKeepsCarriedFields trims a slice with long values in all other fields.
 func TestTrimKeepsCarriedFields(t *testing.T) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {

@@ -71,8 +71,8 @@ func (l *line) onSlice() handler.EventHandler {
 			return nil
 		}
 		if isCarried {
-			mux, err := l.get(ctx, key)
-			if err != nil || mux == nil || key.Namespace != slice.Namespace || !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID) {
+			mux, _ := l.get(ctx, key)
+			if mux == nil || key.Namespace != slice.Namespace || !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID) {
 				return nil
 			}
 		}
