@@ -69,6 +69,35 @@ func TestAPodAmongOthersIsNoEdge(t *testing.T) {
 	}
 }
 
+func TestAnEdgeOfAReadySlice(t *testing.T) {
+	name, port, other := "http", int32(80), int32(81)
+	slice := func() *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{AddressType: "IPv4", Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}}
+		s.Labels = map[string]string{discoveryv1.LabelServiceName: "web"}
+		return s
+	}
+	for what, test := range map[string]struct {
+		change func(*discoveryv1.EndpointSlice)
+		want   bool
+	}{
+		"nothing":       {func(*discoveryv1.EndpointSlice) {}, false},
+		"a label":       {func(s *discoveryv1.EndpointSlice) { s.Labels["team"] = "a" }, false},
+		"the Service":   {func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "api" }, true},
+		"a port":        {func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = &other }, true},
+		"no ports":      {func(s *discoveryv1.EndpointSlice) { s.Ports = nil }, true},
+		"the family":    {func(s *discoveryv1.EndpointSlice) { s.AddressType = "IPv6" }, true},
+		"to host names": {func(s *discoveryv1.EndpointSlice) { s.AddressType = "FQDN" }, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			now := slice()
+			if test.change(now); muxslices.Edge(slice(), now) != test.want {
+				t.Errorf("an edge: %t", !test.want)
+			}
+		})
+	}
+}
+
 func portsOf(claims []plan.Claim) []validation.ChannelPort {
 	ports := make([]validation.ChannelPort, 0, len(claims))
 	for _, claim := range claims {
