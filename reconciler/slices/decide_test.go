@@ -1,6 +1,7 @@
 package slices_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -138,5 +139,17 @@ func TestCarriedBacking(t *testing.T) {
 				t.Errorf("backing: %s", got)
 			}
 		})
+	}
+}
+
+// TestALongSourceName has the longest name that fits into a label, and one that is longer by one.
+func TestALongSourceName(t *testing.T) {
+	for length, want := range map[int]int{62: 62, 63: 63, 64: 63} {
+		source := strings.Repeat("a", length)
+		decided := muxslices.Decide(podView(t, map[string][]int{source: {1}}, &stage{}))
+		label := decided.Steps[0].Slice.Labels[keys(t).Source]
+		if len(label) != want || (label == source) != (length <= 63) {
+			t.Errorf("a name of %d: label %q", length, label)
+		}
 	}
 }
