@@ -152,16 +152,20 @@ properties: ## Look at CHECKS (10000) cases of each property, histories of decis
 LONG_CHANNELS ?= 100
 LONG_CYCLES ?= 5
 LONG_REPEATS ?= 50
+LONG_LEASE ?= 1h
 # Stories about packets depend most on how busy the machine is.
 LONG_STORIES ?= TestPackets/.*/(a_pod.s_readiness|a_deleted_channel|no_request_is_lost)$$
 
+.PHONY: lease
+lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default lease stays the leader
+	LEASE_WATCH=$(LONG_LEASE) go test -count=1 -timeout 0 ./test/e2e/failover -run 'TestLeaderStaysLeader$$' -v
+
 # Each part has a short form in `make test`. CONTRIBUTING.md says how long each takes.
 .PHONY: long
-long: deps ## Play the long forms of tests, for hours: upgrades, histories, properties, stories about packets
+long: deps ## Play the long forms of tests, for hours: upgrades, histories, properties, the lease, stories about packets
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
-	$(MAKE) sim
-	$(MAKE) properties
+	$(MAKE) -j3 sim properties lease # side by side: the lease is watched on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 
 .PHONY: sim-mutants
