@@ -23,7 +23,7 @@ func FuzzPair(f *testing.F) {
 			t.Fatal("a pair without a certificate is taken")
 		}
 		rest := cert[:len(cert)-min(len(cert), int(cut))]
-		if whole(rest) {
+		if hasWholeBlocks(rest) {
 			return // what is cut is beside the blocks, or all of a block
 		}
 		if _, err := (content{rest, key}).pair(); err == nil {

@@ -176,7 +176,7 @@ func TestSlipsAgreeWithAPlainDistance(t *testing.T) {
 	words := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := words.Draw(t, "a"), words.Draw(t, "b")
-		if got, want := slips(a, b), min(plainSlips(a, b), 3); got != want {
+		if got, want := editDistance(a, b), min(plainSlips(a, b), 3); got != want {
 			t.Fatalf("got %d, want %d", got, want)
 		}
 	})
@@ -194,7 +194,7 @@ func TestSlipsInLongNames(t *testing.T) {
 		inName := func(s string) string {
 			return strings.Repeat("ab", maxLabel)[:head] + s + strings.Repeat("cab", maxLabel)[:tail]
 		}
-		if got, want := slips(inName(a), inName(b)), min(plainSlips(a, b), far); got != want {
+		if got, want := editDistance(inName(a), inName(b)), min(plainSlips(a, b), tooFar); got != want {
 			t.Fatalf("%s and %s: got %d, want %d", inName(a), inName(b), got, want)
 		}
 	})

@@ -24,7 +24,7 @@ func TestProblemsThatReadAlikeAreToldOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append([]Problem(nil), c.found...)
-			if diff := cmp.Diff(c.want, told(c.found)); diff != "" {
+			if diff := cmp.Diff(c.want, mergeAlike(c.found)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, c.found); diff != "" {

@@ -59,7 +59,7 @@ func TestNothingIsNewsWhileSpecAndAnnotationsStay(t *testing.T) {
 		if got := seer.review(t, request(t, svc, other)); !got.Allowed {
 			t.Errorf("%s is denied: %v", keyOf(svc), got.Result)
 		}
-		if told := seer.foresee(svc, other); len(told) > 0 {
+		if told := seer.predictions(svc, other); len(told) > 0 {
 			t.Errorf("of %s it is foreseen: %v", keyOf(svc), told)
 		}
 	}

@@ -33,7 +33,7 @@ func FuzzAdmissionReview(f *testing.F) {
 
 	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), budget: newBudget()}
 	seer := newSeer(f, mux, api)
-	h.foresight = seer.foresight
+	h.predictor = seer.predictor
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(data))
 		r.Header.Set("Content-Type", "application/json")

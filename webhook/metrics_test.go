@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")
 func TestWhichMetricsThereAre(t *testing.T) {
 	registry := newRegistry("v0-test")
 	newMetrics(registry)
-	newForesightMetrics(registry)
+	newPredictionMetrics(registry)
 	certs.NewFiles(certs.FilesOptions{}, zap.NewNop(), registry)
 	got := strings.Join(described(registry), "")
 	file := filepath.Join("testdata", "metrics.txt")

@@ -26,7 +26,7 @@ func crowd(t testing.TB, channels int) (*corev1.Service, []*corev1.Service) {
 func BenchmarkReview10000Channels(b *testing.B) {
 	mux, channels := crowd(b, 10_000)
 	seer := newSeer(b, append(channels, mux)...)
-	seer.book.holds = holds
+	seer.index.holdFactor = holdFactor
 	fresh := request(b, nil, named("team-a", "web", 8080))
 	taken := request(b, nil, named("team-a", "web", 20000))
 	label := request(b, channels[0], channels[0])
@@ -52,10 +52,10 @@ func BenchmarkReview10000Channels(b *testing.B) {
 		})
 	}
 	b.Run("right after a change", func(b *testing.B) {
-		seer.book.holds = 0
-		defer func() { seer.book.holds = holds }()
+		seer.index.holdFactor = 0
+		defer func() { seer.index.holdFactor = holdFactor }()
 		for i := 0; b.Loop(); i++ {
-			_ = seer.book.Update(named("team-x", "comes", int32(1+i%1000)))
+			_ = seer.index.Update(named("team-x", "comes", int32(1+i%1000)))
 			seer.review(b, fresh)
 		}
 	})
@@ -64,7 +64,7 @@ func BenchmarkReview10000Channels(b *testing.B) {
 			var all sync.WaitGroup
 			for i := range 100 {
 				all.Go(func() {
-					_ = seer.book.Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
+					_ = seer.index.Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
 					seer.review(b, fresh)
 				})
 			}

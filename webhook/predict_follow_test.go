@@ -85,11 +85,11 @@ func (s *apiServer) kubeconfig(t *testing.T) string {
 }
 
 // following is a foresight that follows an API server.
-func following(t *testing.T, kubeconfig string) (*foresight, *safeBuffer) {
+func following(t *testing.T, kubeconfig string) (*predictor, *safeBuffer) {
 	t.Helper()
 	logs := &safeBuffer{}
 	options := Options{PredictOptions: PredictOptions{Predict: "true", Kubeconfig: kubeconfig}}
-	foresight, follow := foreseeing(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
+	foresight, follow := newPredictor(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -125,8 +125,8 @@ func TestPredictionsBeginOnceServicesAreKnown(t *testing.T) {
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], conflict) {
 		t.Errorf("it says %q", got.Warnings)
 	}
-	if testutil.ToFloat64(foresight.metrics.known) != 1 || strings.Count(logs.String(), "\n") != 1 {
-		t.Errorf("known: %v, log: %s", testutil.ToFloat64(foresight.metrics.known), logs)
+	if testutil.ToFloat64(foresight.metrics.readyGauge) != 1 || strings.Count(logs.String(), "\n") != 1 {
+		t.Errorf("known: %v, log: %s", testutil.ToFloat64(foresight.metrics.readyGauge), logs)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestWithoutRightsItIsSaidOnceAndTriedAgain(t *testing.T) {
 	server.refuses.Store(true)
 	foresight, logs := following(t, server.kubeconfig(t))
 	eventually(t, "asked several times", func() bool { return server.asked.Load() > 4 })
-	if foresight.ready() || testutil.ToFloat64(foresight.metrics.known) != 0 {
+	if foresight.ready() || testutil.ToFloat64(foresight.metrics.readyGauge) != 0 {
 		t.Error("ready without knowing anything")
 	}
 	if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "no predictions are made") ||

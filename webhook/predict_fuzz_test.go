@@ -41,7 +41,7 @@ func FuzzTrim(f *testing.F) {
 		if key := once.Annotations[corev1.LastAppliedConfigAnnotation]; key != "" || once.Labels != nil || once.ManagedFields != nil {
 			t.Errorf("it keeps %+v", once)
 		}
-		if _, known := svc.Annotations[declared]; !known && declaresPlaceholder(once) != plan.DeclaresPlaceholder(svc) {
+		if _, known := svc.Annotations[declaresMark]; !known && declaresPlaceholder(once) != plan.DeclaresPlaceholder(svc) {
 			t.Error("the answer to who declares the placeholder is another")
 		}
 	})

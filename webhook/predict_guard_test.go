@@ -26,13 +26,13 @@ func TestNothingIsForeseenUntilServicesAreKnown(t *testing.T) {
 
 func TestAReviewIsAnsweredThoughItsPredictionPanics(t *testing.T) {
 	seer := newSeer(t)
-	seer.book = nil
-	for range 2 * maxTurns { // each gives its turn back
+	seer.index = nil
+	for range 2 * maxConcurrent { // each gives its turn back
 		if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
 			t.Fatalf("it says %v", got)
 		}
 	}
-	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedBroken)); got != 2*maxTurns {
+	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedBroken)); got != 2*maxConcurrent {
 		t.Errorf("counted %v", got)
 	}
 	if log := seer.logs.String(); !strings.Contains(log, "nil pointer") || !strings.Contains(log, `"stack":`) {
@@ -42,10 +42,10 @@ func TestAReviewIsAnsweredThoughItsPredictionPanics(t *testing.T) {
 
 func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	seer := newSeer(t)
-	seer.patience = 20 * time.Millisecond
-	blocked, begun := make(chan struct{}), make(chan struct{}, maxTurns)
-	for range maxTurns {
-		go seer.inTime(func() []plan.Prediction {
+	seer.timeout = 20 * time.Millisecond
+	blocked, begun := make(chan struct{}), make(chan struct{}, maxConcurrent)
+	for range maxConcurrent {
+		go seer.withTimeout(func() []plan.Prediction {
 			begun <- struct{}{}
 			<-blocked
 			return nil
@@ -60,7 +60,7 @@ func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	close(blocked)
-	seer.patience = time.Minute
+	seer.timeout = time.Minute
 	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); len(got.Warnings) != 1 {
 		t.Errorf("with time again it says %v", got.Warnings)
 	}
@@ -68,7 +68,7 @@ func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 
 // TestReviewOfVeryManyPortsIsNotPredicted with a channel from before the limit of ports: it is warned of that, and not refused.
 func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
-	for count, skips := range map[int]float64{maxForeseen / 2: 0, maxForeseen/2 + 1: 1} { // of the old object, and of the new one
+	for count, skips := range map[int]float64{maxPredictedPorts / 2: 0, maxPredictedPorts/2 + 1: 1} { // of the old object, and of the new one
 		seer := newSeer(t)
 		svc := named("team-a", "web", 1)
 		for i := range count - 1 {
@@ -86,7 +86,7 @@ func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
 }
 
 func TestForeseeingNothingTouchesNothing(t *testing.T) {
-	foresight, follow := foreseeing(Options{}, testLanguage(t), "", zap.NewNop(), nil)
+	foresight, follow := newPredictor(Options{}, testLanguage(t), "", zap.NewNop(), nil)
 	if foresight != nil || follow != nil {
 		t.Error("there is something to run though nothing was asked for")
 	}

@@ -84,7 +84,7 @@ func TestADenialIsCountedAndHasItsField(t *testing.T) {
 	if diff := cmp.Diff(want, got.Result.Details.Causes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := testutil.ToFloat64(seer.metrics.spoken.WithLabelValues("MuxPortConflict", "denied")); got != 1 {
+	if got := testutil.ToFloat64(seer.metrics.predictions.WithLabelValues("MuxPortConflict", "denied")); got != 1 {
 		t.Errorf("counted %v", got)
 	}
 }

@@ -65,7 +65,7 @@ func disabled(svc *corev1.Service) *corev1.Service {
 
 // seer is a foresight with its log and metrics, that knows some Services.
 type seer struct {
-	*foresight
+	*predictor
 	logs     *bytes.Buffer
 	registry *prometheus.Registry
 }
@@ -74,9 +74,9 @@ func newSeer(t testing.TB, services ...*corev1.Service) seer {
 	t.Helper()
 	s := seer{logs: &bytes.Buffer{}, registry: prometheus.NewRegistry()}
 	book := newTestBook(t)
-	s.foresight = &foresight{
-		lang: testLanguage(t), book: book, ready: func() bool { return true }, log: newLog(zapcore.InfoLevel, s.logs),
-		metrics: newForesightMetrics(s.registry), turns: make(chan struct{}, maxTurns), patience: time.Minute,
+	s.predictor = &predictor{
+		lang: testLanguage(t), index: book, ready: func() bool { return true }, log: newLog(zapcore.InfoLevel, s.logs),
+		metrics: newPredictionMetrics(s.registry), slots: make(chan struct{}, maxConcurrent), timeout: time.Minute,
 	}
 	list := make([]any, len(services))
 	for i, svc := range services {
@@ -90,7 +90,7 @@ func newSeer(t testing.TB, services ...*corev1.Service) seer {
 
 func (s seer) review(t testing.TB, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	return review(testLanguage(t), s.foresight, nil, req).Response
+	return review(testLanguage(t), s.predictor, nil, req).Response
 }
 
 func deletionOf(t testing.TB, svc *corev1.Service) *admissionv1.AdmissionRequest {

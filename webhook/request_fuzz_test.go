@@ -55,7 +55,7 @@ func FuzzRequest(f *testing.F) {
 		state := &state{}
 		state.draining.Store(draining)
 		w := httptest.NewRecorder()
-		state.leaving(routes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		state.closeIfDraining(routes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			reached = true
 			h.recovering(h).ServeHTTP(w, r)
 		}))).ServeHTTP(w, r)

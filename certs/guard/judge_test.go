@@ -144,7 +144,7 @@ func TestWhereNobodyIsNamedNobodyIsAsked(t *testing.T) {
 		t.Errorf("%s is asked", address)
 		return nil, errors.New("no")
 	}}}
-	if shook := g.shake(t.Context(), target{}); shook.err == nil {
+	if shook := g.tryHandshake(t.Context(), target{}); shook.err == nil {
 		t.Error("somebody answers")
 	}
 }

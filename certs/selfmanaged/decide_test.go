@@ -129,7 +129,7 @@ func TestStories(t *testing.T) {
 		"of too many authorities, strangers aren't trusted on": {
 			do: func(t *testing.T, s *sim) {
 				many := readCertificates(s.bundles[0])
-				for i := range mostOld + 4 {
+				for i := range maxOld + 4 {
 					s.now = s.now.Add(-time.Duration(i) * time.Minute) // they are older
 					many = append(many, strangers(t, s).Cert)
 					s.now = s.now.Add(time.Duration(i) * time.Minute)
@@ -139,7 +139,7 @@ func TestStories(t *testing.T) {
 				s.rest()
 				s.check()
 			},
-			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: mostOld + 1,
+			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: maxOld + 1,
 		},
 		"an authority whose end is near is followed in a hurry": {
 			do: func(_ *testing.T, s *sim) {

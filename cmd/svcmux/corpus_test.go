@@ -29,7 +29,7 @@ func TestCorpus(t *testing.T) {
 			if err := os.WriteFile(path, []byte(write(t, cases)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			rep := look(lang, options{files: []string{path}, namespace: "default"}, nil)
+			rep := judgeFiles(lang, options{files: []string{path}, namespace: "default"}, nil)
 			if len(rep.Unreadable) > 0 || rep.Muxes+rep.Channels+rep.Others != len(cases) {
 				t.Errorf("%d Services of %d, unreadable: %+v", rep.Muxes+rep.Channels+rep.Others, len(cases), rep.Unreadable)
 			}

@@ -61,23 +61,23 @@ func TestWhatOnlyFilesShow(t *testing.T) {
 		"a field twice": {
 			head + "metadata:\n  name: a\n  labels: {x: a, x: b}\n  name: b",
 			[]string{
-				"RepeatedField 5: metadata.labels[x]: is there twice, and only the last one counts: keep one",
-				"RepeatedField 6: metadata.name: is there twice, and only the last one counts: keep one",
+				"RepeatedField 5: metadata.labels[x]: is set twice, and only the last one counts: keep one",
+				"RepeatedField 6: metadata.name: is set twice, and only the last one counts: keep one",
 			},
 		},
 		"a field twice in JSON": {
 			`{"apiVersion": "v1", "kind": "Service", "spec": {"type": "NodePort",` + "\n" + `"type": "LoadBalancer"}}`,
-			[]string{"RepeatedField 2: spec.type: is there twice, and only the last one counts: keep one"},
+			[]string{"RepeatedField 2: spec.type: is set twice, and only the last one counts: keep one"},
 		},
 		"a field more than twice": {
 			head + "metadata:\n  name: a\n  name: b\n  name: c\n",
-			[]string{"RepeatedField 6: metadata.name: is there 3 times, and only the last one counts: keep one"},
+			[]string{"RepeatedField 6: metadata.name: is set 3 times, and only the last one counts: keep one"},
 		},
 		"what is below one that doesn't count": {
 			head + "metadata: {name: a, name: a}\nmetadata: {name: b, name: c}\n",
 			[]string{
-				"RepeatedField 4: metadata: is there twice, and only the last one counts: keep one",
-				"RepeatedField 4: metadata.name: is there twice, and only the last one counts: keep one",
+				"RepeatedField 4: metadata: is set twice, and only the last one counts: keep one",
+				"RepeatedField 4: metadata.name: is set twice, and only the last one counts: keep one",
 			},
 		},
 		"names that would break a terminal": {
@@ -161,8 +161,8 @@ func TestThousandsOfSlipsAreToldUpToAPoint(t *testing.T) {
 	for i := range 5000 {
 		b.WriteString("  a" + itoa(i) + ": 1\n  twice" + itoa(i) + ": 2\n  twice" + itoa(i) + ": 2\n")
 	}
-	if n := len(judged(t, b.String()).Findings); n != 3*maxSlips {
-		t.Errorf("%d slips are told, want %d of each sort", n, maxSlips)
+	if n := len(judged(t, b.String()).Findings); n != 3*maxMistakes {
+		t.Errorf("%d slips are told, want %d of each sort", n, maxMistakes)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestAKeyThatIsRepeatedWithoutEndIsToldOnce(t *testing.T) {
 			got = append(got, f.Message)
 		}
 	}
-	want := []string{"metadata.annotations[a].b: is there 190000 times, and only the last one counts: keep one"}
+	want := []string{"metadata.annotations[a].b: is set 190000 times, and only the last one counts: keep one"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

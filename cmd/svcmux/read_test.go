@@ -27,8 +27,8 @@ func where(t *testing.T, text string) []string {
 			meta, _ := o.fields["metadata"].(map[string]any)
 			got = append(got, fmt.Sprintf("%v in line %d", meta["name"], o.at.at("metadata.name").line))
 		}
-		for _, o := range found.oddities {
-			got = append(got, fmt.Sprintf("odd %s in line %d", o.slip.Field, o.at.at(o.slip.Field).line))
+		for _, o := range found.nearServices {
+			got = append(got, fmt.Sprintf("odd %s in line %d", o.mistake.Field, o.at.at(o.mistake.Field).line))
 		}
 		for _, err := range errs {
 			var at errAt
@@ -118,7 +118,7 @@ func TestReading(t *testing.T) {
 		"only a scalar":                          {"Service", nil},
 		"nothing":                                {"", nil},
 		"UTF-16":                                 {"\xFF\xFEa\x00", []string{"error: is UTF-16: save it as UTF-8 (PowerShell: Out-File -Encoding utf8)"}},
-		"a program":                              {"\x7fELF\x00\x01", []string{"error: is not text: it has zero bytes in it"}},
+		"a program":                              {"\x7fELF\x00\x01", []string{"error: is not text: it contains zero bytes"}},
 		"Latin-1":                                {"a: b\nc: \xe9t\xe9\n", []string{"error: is not UTF-8: line 2 has the byte 0xe9"}},
 		"a control character":                    {"a: \x01\n", []string{"error in line 1"}},
 		"an anchor within itself":                {"kind: Service\na: &a [*a]", []string{"error in line 1"}},

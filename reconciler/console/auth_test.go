@@ -84,10 +84,10 @@ func TestWhoGuessesIsSlowedDown(t *testing.T) {
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != 200 {
 		t.Errorf("after a while it is still held up: %d", got.Code)
 	}
-	for i := range 2 * mostThrottle {
+	for i := range 2 * maxSenders {
 		k.server.throttle.failed(string(rune('a'+i)), k.now())
 	}
-	if n := len(k.server.throttle.from); n > mostThrottle+1 {
+	if n := len(k.server.throttle.from); n > maxSenders+1 {
 		t.Errorf("it remembers %d addresses", n)
 	}
 }

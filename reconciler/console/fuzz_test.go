@@ -111,7 +111,7 @@ func (p *played) destinations(t *testing.T) []string {
 		all = append(all, net.JoinHostPort(address, strconv.Itoa(int(port))))
 	}
 	for _, mux := range topology.Muxes {
-		for _, track := range mux.Tracks {
+		for _, track := range mux.Ports {
 			for _, address := range mux.Addresses {
 				at(address, track.Number)
 			}

@@ -81,9 +81,9 @@ func TestReviewsAreKeptForAMoment(t *testing.T) {
 		t.Errorf("%d reviews of one token, want 1", a.asked)
 	}
 	a.looks["reader"] = false
-	k.pass(reviewKept)
+	k.pass(reviewTTL)
 	if got := k.ask("GET", "/", bearer("reader")); got.Code != http.StatusForbidden {
-		t.Errorf("%s after the right was taken away: %d", reviewKept, got.Code)
+		t.Errorf("%s after the right was taken away: %d", reviewTTL, got.Code)
 	}
 }
 
@@ -108,16 +108,16 @@ func TestAdmittedUserIsNotThrottledForOthers(t *testing.T) {
 
 func TestReviewsAreBounded(t *testing.T) {
 	a := &api{looks: map[string]bool{}}
-	for i := range 2 * mostReviews {
+	for i := range 2 * maxCachedReviews {
 		a.looks[fmt.Sprint(i)] = true
 	}
 	v := newReviews(a.review, func() time.Time { return time.Unix(0, 0) })
-	for i := range 2 * mostReviews {
+	for i := range 2 * maxCachedReviews {
 		if opinion, err := v.judge(t.Context(), fmt.Sprint(i), false); err != nil || !opinion.Allowed {
 			t.Fatalf("%v, %v", opinion, err)
 		}
 	}
-	if n := len(v.kept); n > mostReviews {
+	if n := len(v.answers); n > maxCachedReviews {
 		t.Errorf("%d answers are kept", n)
 	}
 	slow := newReviews(func(ctx context.Context, _ string, _ bool) (Opinion, error) {
@@ -126,16 +126,16 @@ func TestReviewsAreBounded(t *testing.T) {
 	}, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
-	for i := range reviewsAtOnce {
+	for i := range maxConcurrentReviews {
 		waiting.Go(func() { _, _ = slow.judge(ctx, fmt.Sprint(i), false) })
 	}
-	for len(slow.turns) < reviewsAtOnce {
+	for len(slow.slots) < maxConcurrentReviews {
 		time.Sleep(time.Millisecond)
 	}
 	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer end()
 	if _, err := slow.judge(short, "one more", false); err == nil {
-		t.Errorf("more than %d reviews are under way", reviewsAtOnce)
+		t.Errorf("more than %d reviews are under way", maxConcurrentReviews)
 	}
 	cancel()
 	waiting.Wait()

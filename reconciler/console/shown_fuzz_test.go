@@ -98,7 +98,7 @@ func FuzzShown(f *testing.F) {
 				p.services[key] = was
 			}
 		}()
-		p.pass(stale)
+		p.pass(maxAge)
 		for _, path := range []string{"/api/state", "/api/topology", "/api/stream", "/api/why?service=" + url.QueryEscape(key.String())} {
 			w := p.serve(t, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 			switch {

@@ -117,7 +117,7 @@ func TestNothingIsLookedAtWhileNobodyLooks(t *testing.T) {
 	events := listen(t, server)
 	await(t, events, "ready")
 	server.CloseClientConnections()
-	for k.hub.heard() {
+	for k.hub.hasListeners() {
 		time.Sleep(time.Millisecond)
 	}
 	before := k.looked()
@@ -167,7 +167,7 @@ func TestWhatDoesNotChangeIsLookedAtOnce(t *testing.T) {
 	if k.looked() != 1 {
 		t.Errorf("it looked %d times", k.looked())
 	}
-	k.pass(stale)
+	k.pass(maxAge)
 	k.ask("GET", "/api/state")
 	if k.looked() != 2 {
 		t.Error("times pass, and nobody looks anew")
@@ -176,8 +176,8 @@ func TestWhatDoesNotChangeIsLookedAtOnce(t *testing.T) {
 
 func TestAPageTooMany(t *testing.T) {
 	k := newKit(t)
-	for range mostListeners {
-		k.hub.join()
+	for range maxListeners {
+		k.hub.addListener()
 	}
 	if got := k.ask("GET", "/api/stream"); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", got.Code)
@@ -186,7 +186,7 @@ func TestAPageTooMany(t *testing.T) {
 
 func TestAListenerThatDoesNotListenIsSentAway(t *testing.T) {
 	k := newKit(t)
-	l, _ := k.hub.join()
+	l, _ := k.hub.addListener()
 	for range backlog + 1 {
 		k.hub.send(nil)
 	}

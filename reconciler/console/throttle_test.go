@@ -15,7 +15,7 @@ func from(address string) func(*http.Request) {
 // address, with the right token, still gets in.
 func TestWrongTokensThrottleTheirSenderAlone(t *testing.T) {
 	k := newKit(t, withToken)
-	for i := range mostThrottle + 1 {
+	for i := range maxSenders + 1 {
 		address := fmt.Sprintf("10.0.%d.%d:1", i/250, i%250+1)
 		for range wrongInARow {
 			k.ask("GET", "/", basic("", "guess"), from(address))
@@ -27,7 +27,7 @@ func TestWrongTokensThrottleTheirSenderAlone(t *testing.T) {
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != http.StatusOK {
 		t.Errorf("a reader from elsewhere gets %d", got.Code)
 	}
-	if n := len(k.server.throttle.from); n > mostThrottle {
+	if n := len(k.server.throttle.from); n > maxSenders {
 		t.Errorf("%d senders are remembered", n)
 	}
 }

@@ -64,12 +64,12 @@ func TestTimelineIsBounded(t *testing.T) {
 	line := NewTimeline(time.Now)
 	metrics := line.Metrics(silence{})
 	metrics.Decided(publish("long ago"), 0)
-	for i := range 3 * mostEntries {
-		line.told(&corev1.Service{}, corev1.EventTypeNormal, "Reason", fmt.Sprint(i))
+	for i := range 3 * maxEntries {
+		line.emitted(&corev1.Service{}, corev1.EventTypeNormal, "Reason", fmt.Sprint(i))
 	}
 	metrics.Applied(muxKey, 0) // of what is forgotten
 	got, _ := line.Since(0)
-	if len(got) > mostEntries || got[len(got)-1].Message != fmt.Sprint(3*mostEntries-1) {
+	if len(got) > maxEntries || got[len(got)-1].Message != fmt.Sprint(3*maxEntries-1) {
 		t.Errorf("%d entries, the last of which is %+v", len(got), got[len(got)-1])
 	}
 }

@@ -1,3 +1,3 @@
-// Package flags judges what processes are told by flags and environment, where several are told the same: one flag means
-// one thing, and a mistake is told in one way. It holds values and checks; which flags there are, each process says.
+// Package flags checks flag and environment values that several processes share, so that a flag means the same in each
+// process, and has the same error messages. Each process defines its own flags.
 package flags

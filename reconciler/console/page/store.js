@@ -1,6 +1,6 @@
-// What is known, and how it is heard of: one stream, which is opened anew whenever it is lost.
+// The known state. It comes from one stream, which is opened again whenever it is lost.
 
-const silence = 8000 // after so long without a beat, the stream is lost, whatever the connection says
+const silence = 8000 // without a beat for so long, the stream counts as lost, whatever the connection's state
 const pauses = [500, 1000, 2000, 5000]
 
 export class Store {
@@ -83,7 +83,7 @@ export class Store {
     this.#heed({ timeline: true })
   }
 
-  // What wasn't told of before this is gone.
+  // Removes muxes that this stream hasn't reported.
   #ready() {
     for (const key of this.muxes.keys()) if (!this.#seen.has(key)) this.muxes.delete(key)
     this.#tries = 0
@@ -96,16 +96,17 @@ export class Store {
     return [...this.muxes.values()].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   }
 
-  // newest are the timeline's entries, the last one first.
+  // newest returns the timeline's entries, the newest first.
   newest() {
     return [...this.timeline.values()].sort((a, b) => b.id - a.id)
   }
 }
 
-// here is an address beside this page, without the name and token that may be in the page's own: browsers refuse those.
+// here returns a URL relative to this page, without the user and password of the page's own URL, which fetch would
+// refuse.
 const here = (path) => new URL(path, location.origin + location.pathname)
 
-// ask is a question beside the stream.
+// ask requests JSON, apart from the stream.
 export async function ask(path, options) {
   const answer = await fetch(here(path), options)
   if (!answer.ok) throw new Error((await answer.text()).trim() || answer.statusText)

@@ -223,9 +223,9 @@ func (s *story) shown(t *testing.T) []byte {
 	s.rest(t)
 	shown := struct {
 		Mux      view.Mux
-		Topology view.Junction
+		Topology view.MuxTopology
 		Chains   []view.Chain
-	}{Mux: view.Of(&s.seen), Topology: view.JunctionOf(&s.seen)}
+	}{Mux: view.Of(&s.seen), Topology: view.TopologyOf(&s.seen)}
 	muxes := []types.NamespacedName{}
 	if s.seen.World.Mux != nil {
 		muxes = append(muxes, muxKey)

@@ -16,10 +16,10 @@ import (
 
 var muxName = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
 
-func newTestBook(t testing.TB) *book {
+func newTestBook(t testing.TB) *index {
 	t.Helper()
-	b := newBook(testLanguage(t), time.Now, func() {})
-	b.holds = 0
+	b := newIndex(testLanguage(t), time.Now, func() {})
+	b.holdFactor = 0
 	return b
 }
 
@@ -32,7 +32,7 @@ func keep(t testing.TB, err error) {
 }
 
 // refuses asks what becomes of a new channel with that port.
-func refuses(b *book, port int32) bool {
+func refuses(b *index, port int32) bool {
 	channel := plan.ReadChannel(b.lang, named("team-z", "asks", port))
 	return len(b.outlook(muxName).Channel(nil, channel, false)) > 0
 }
@@ -72,8 +72,8 @@ func TestTheBookFollowsServices(t *testing.T) {
 	keep(t, b.Replace([]any{mux.DeepCopy()}, "8"))
 	expect("all was read again, and it went meanwhile", false)
 	keep(t, b.Replace(nil, "9"))
-	if len(b.entries)+len(b.pages) > 0 {
-		t.Errorf("of nothing it keeps %d entries and %d pages", len(b.entries), len(b.pages))
+	if len(b.entries)+len(b.muxes) > 0 {
+		t.Errorf("of nothing it keeps %d entries and %d pages", len(b.entries), len(b.muxes))
 	}
 }
 
@@ -84,8 +84,8 @@ func TestNothingIsKeptOfStrangers(t *testing.T) {
 		svc.Spec.LoadBalancerClass = nil
 		keep(t, b.Add(svc))
 	}
-	if len(b.entries)+len(b.pages) > 0 {
-		t.Errorf("it keeps %d entries and %d pages", len(b.entries), len(b.pages))
+	if len(b.entries)+len(b.muxes) > 0 {
+		t.Errorf("it keeps %d entries and %d pages", len(b.entries), len(b.muxes))
 	}
 }
 
@@ -119,7 +119,7 @@ func TestWhatIsConcludedStaysUntilAServiceOfTheMuxChanges(t *testing.T) {
 
 func TestAConclusionHoldsForAsLongAsItCostTenfold(t *testing.T) {
 	b := newTestBook(t)
-	b.holds = holds
+	b.holdFactor = holdFactor
 	now, look := time.Unix(0, 0), time.Second // a conclusion takes two looks at the clock
 	b.now = func() time.Time { now = now.Add(look); return now }
 	changes := int32(0)
@@ -130,7 +130,7 @@ func TestAConclusionHoldsForAsLongAsItCostTenfold(t *testing.T) {
 		keep(t, b.Add(named("team-b", "changes", changes)))
 		return b.outlook(muxName) != first
 	}
-	const few = int(cheap/share)/2 - 1 // with a port each
+	const few = int(freeCost/maxItemCost)/2 - 1 // with a port each
 	keep(t, b.Add(testMux(t, nil)))
 	for i := range few - 1 {
 		keep(t, b.Add(named("team-a", fmt.Sprint("web-", i), 80)))
@@ -146,7 +146,7 @@ func TestAConclusionHoldsForAsLongAsItCostTenfold(t *testing.T) {
 	if renewed() {
 		t.Error("one about many ports, which took long, is concluded again at once")
 	}
-	look = cheap / 2
+	look = freeCost / 2
 	if !renewed() {
 		t.Error("one that was cheap holds")
 	}
@@ -178,8 +178,8 @@ func TestManyQuestionsAtOnceAreConcludedOnce(t *testing.T) {
 func TestAConclusionUnderWayIsWaitedForThoughItIsOutdated(t *testing.T) {
 	b := newTestBook(t)
 	keep(t, b.Add(testMux(t, nil)))
-	under := &memo{version: -1, done: make(chan struct{})}
-	b.pages[muxName].memo = under
+	under := &cachedOutlook{version: -1, done: make(chan struct{})}
+	b.muxes[muxName].cached = under
 	got := make(chan *plan.Outlook)
 	go func() { got <- b.outlook(muxName) }()
 	select {
