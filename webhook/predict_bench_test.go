@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// crowd is a mux with that many channels, all of which have come to rest.
+// crowd returns a mux with the given number of channels, all at rest.
 func crowd(t testing.TB, channels int) (*corev1.Service, []*corev1.Service) {
 	t.Helper()
 	var all []*corev1.Service
@@ -21,8 +21,8 @@ func crowd(t testing.TB, channels int) (*corev1.Service, []*corev1.Service) {
 	return testMux(t, map[string]string{"port-range": "20000-39999", "max-ports": "20000"}, all...), all
 }
 
-// BenchmarkReview10000Channels is what a review costs on a mux of 10,000 channels: once nothing has changed since the
-// last one, right after a change, and where a change has nothing to do with ports.
+// BenchmarkReview10000Channels measures a review on a mux of 10,000 channels: without changes since the last review,
+// right after a change, and for a change that doesn't concern ports.
 func BenchmarkReview10000Channels(b *testing.B) {
 	mux, channels := crowd(b, 10_000)
 	seer := newSeer(b, append(channels, mux)...)
@@ -40,10 +40,10 @@ func BenchmarkReview10000Channels(b *testing.B) {
 		ask  func()
 		says int
 	}{
-		"a channel that is granted": {func() { seer.review(b, fresh) }, 0},
-		"a channel that is refused": {func() { seer.review(b, taken) }, 1},
-		"a label":                   {func() { seer.review(b, label) }, 0},
-		"the mux is deleted":        {func() { seer.review(b, deletion) }, 1},
+		"a channel with a port": {func() { seer.review(b, fresh) }, 0},
+		"a refused channel":     {func() { seer.review(b, taken) }, 1},
+		"a label":               {func() { seer.review(b, label) }, 0},
+		"the mux is deleted":    {func() { seer.review(b, deletion) }, 1},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-func TestFaultsAreToldWhenTheyComeAndOnceWhenTheLastHasGone(t *testing.T) {
+func TestNewFaultsAndTheirEndCauseOneEventEach(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	teller := newEventEmitter(recorder)
 	blank := Fault{NoCABundle, "a", "first"}
@@ -17,7 +17,7 @@ func TestFaultsAreToldWhenTheyComeAndOnceWhenTheLastHasGone(t *testing.T) {
 		faults []Fault
 		want   []string
 	}{
-		{nil, nil}, // all is well, and always was
+		{nil, nil}, // there was never a fault
 		{[]Fault{blank, {NoCABundle, "a", "of another entry"}}, []string{"Warning NoCABundle first"}},
 		{[]Fault{{NoCABundle, "a", "in other words"}}, nil},
 		{[]Fault{blank, {NoCABundle, "b", "another"}}, []string{"Warning NoCABundle another"}},

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestTermRemovesItsEventHandlers: the process's caches outlive a term, so its handlers must go with it.
+// TestTermRemovesItsEventHandlers checks the end of a term: the process's caches outlive it, so its handlers must be
+// removed.
 func TestTermRemovesItsEventHandlers(t *testing.T) {
 	counted := &countingInformer{}
 	term := &termCache{Cache: oneInformer{informer: counted}}
@@ -35,11 +36,11 @@ func TestTermRemovesItsEventHandlers(t *testing.T) {
 		t.Errorf("%d handlers after the term has ended", counted.handlers)
 	}
 	if add() == nil {
-		t.Error("a term that has ended adds a handler")
+		t.Error("an ended term adds a handler")
 	}
 }
 
-// oneInformer is a cache of one informer.
+// oneInformer is a cache with one informer.
 type oneInformer struct {
 	cache.Cache
 	informer cache.Informer

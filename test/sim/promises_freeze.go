@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// frozen says why nothing of a mux may be written: its owner paused it, or something is wrong with what he says, or with its ledger as
-// the process read it last.
+// frozen returns why a mux may not be written, or an empty string. Its owner paused it, its settings have a fault, or
+// the ledger is unusable as the process last read it.
 func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	mux := plan.ReadMux(p.sim.language, svc, false)
 	switch {
@@ -26,7 +26,7 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	}
 	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}]
 	if cm == nil {
-		return "" // it may be elsewhere, or none
+		return "" // the ledger may be in another ConfigMap, or missing
 	}
 	reading := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
 	switch {
@@ -38,7 +38,8 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	return ""
 }
 
-// isElsewhere is true if there is a ledger under another name that is as new as its mux, or was when the process read it for this pass.
+// isElsewhere returns whether a ledger under another name is as new as the mux, now or when the process read it for
+// this pass.
 func (p *promises) isElsewhere(mux *plan.ObservedMux, process *process) bool {
 	for name, cm := range process.read {
 		read := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
@@ -49,7 +50,7 @@ func (p *promises) isElsewhere(mux *plan.ObservedMux, process *process) bool {
 	return p.newest(mux.Key, types.NamespacedName{}).Generation >= mux.Generation
 }
 
-// onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
+// onFrozen returns a broken promise if a ledger is written although the mux was frozen at the last live read.
 func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *process) string {
 	if process == nil || process.learnt[mux] == nil || !p.sim.isMux(process.learnt[mux]) {
 		return ""
@@ -60,7 +61,7 @@ func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *pr
 	return ""
 }
 
-// newcomers come whole, and within the mux's bounds.
+// newcomers checks that newcomers get all their ports or none, and respect the mux's bounds.
 func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
 	if process == nil {
 		return ""
@@ -69,7 +70,7 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 	for i := range before.Claims {
 		was[before.Claims[i].Owner.Channel] = true
 	}
-	for _, name := range slotsOf(p.sim.world.service(mux)) { // of a ledger that was edited, the mux tells more
+	for _, name := range slotsOf(p.sim.world.service(mux)) { // if the ledger was edited, the mux has further ports
 		was[p.owners[called{mux, name}]] = true
 	}
 	for i := range now.Claims {
@@ -85,7 +86,7 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 		}
 		channel := plan.ReadChannel(p.sim.language, seen)
 		if learnt := process.learnt[key]; learnt != nil && versionOf(learnt) > versionOf(seen) && has[key] != len(channel.Ports) {
-			channel = plan.ReadChannel(p.sim.language, learnt) // its cache was behind, and so it was looked for
+			channel = plan.ReadChannel(p.sim.language, learnt) // the cache was stale, so the process read the channel live
 		}
 		if channel.Mux != mux {
 			continue
@@ -102,7 +103,7 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 	return ""
 }
 
-// beyond says which of a mux's bounds a newcomer is beyond; empty if none.
+// beyond returns which of a mux's bounds a newcomer exceeds, or an empty string.
 func beyond(bounds *plan.ObservedMux, now *plan.Ledger, key types.NamespacedName, ofNamespace map[string]int) string {
 	all := 0
 	for _, n := range ofNamespace {

@@ -19,7 +19,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// ledger: a number has one owner, and another one only after none; who has ports keeps them.
+// ledger checks a write of a ledger: a number never passes directly from one owner to another, and channels keep their
+// ports.
 func (p *promises) ledger(c *api.Change, process *process) string {
 	after, _ := c.After.(*corev1.ConfigMap)
 	if after == nil {
@@ -66,7 +67,7 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	return broken
 }
 
-// tooManyGraces is true where not all numbers that are held for those who had them can be.
+// tooManyGraces returns whether more numbers are in grace than the caps allow.
 func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, namespace string) bool {
 	all, own := 0, 0
 	for i := range before.Claims {
@@ -85,7 +86,7 @@ func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, 
 	return all > bounds.Cap.Ports || bounds.CapPerNamespace > 0 && own > bounds.CapPerNamespace
 }
 
-// dropped is a ledger that is deleted, as only one is that has moved.
+// dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
 func (p *promises) dropped(c *api.Change) string {
 	was, mux, good := p.reading(c.Before.(*corev1.ConfigMap))
 	if _, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap)); !ours {
@@ -97,7 +98,7 @@ func (p *promises) dropped(c *api.Change) string {
 	return ""
 }
 
-// believe takes a ledger for right that contradicts the mux as it is.
+// believe accepts a ledger that contradicts the mux's ports: they no longer count as promised.
 func (p *promises) believe(mux types.NamespacedName) {
 	delete(p.held, mux)
 	for slot, name := range slotsOf(p.sim.world.service(mux)) {
@@ -105,7 +106,7 @@ func (p *promises) believe(mux types.NamespacedName) {
 	}
 }
 
-// contradiction is what a ledger can't say.
+// contradiction returns a contradiction in a ledger, or an empty string.
 func contradiction(l *plan.Ledger) string {
 	slots, owners, names := map[plan.Slot]bool{}, map[plan.PortID]bool{}, map[string]bool{}
 	for i := range l.Claims {
@@ -125,7 +126,7 @@ func contradiction(l *plan.Ledger) string {
 	return ""
 }
 
-// asksFor is true if a claim is what a channel asks for: one that it keeps from before is its own to give up.
+// asksFor returns whether a channel asks for a claim. It may give up a claim that it only kept from before.
 func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim *plan.Claim) bool {
 	channel, _ := p.sim.language.ParseChannel(svc)
 	if !p.sim.language.Classify(svc).Channel() || channel.Mux != mux || p.sim.world.service(mux) == nil || svc.Annotations[p.sim.language.Keys().Disabled] != "" {
@@ -142,13 +143,13 @@ func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim 
 	})
 }
 
-// asksNow is true for a claim in force of a channel that asks for it.
+// asksNow returns whether a claim is in force and its channel presently asks for it.
 func (p *promises) asksNow(mux types.NamespacedName, claim *plan.Claim) bool {
 	svc := p.sim.world.service(claim.Owner.Channel)
 	return claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, claim)
 }
 
-// begins holds what who begins a pass knows to be asked for.
+// begins turns pending claims into held ones if the beginning pass knows that their channels ask for them.
 func (p *promises) begins(mux types.NamespacedName, process *process) {
 	for slot, claim := range p.pending[mux] {
 		if seen := process.began[mux][claim.Owner.Channel]; seen != nil && p.asksFor(seen, mux, &claim) && p.asksNow(mux, &claim) {
@@ -158,8 +159,8 @@ func (p *promises) begins(mux types.NamespacedName, process *process) {
 	}
 }
 
-// asked is true if the writing pass knew the channel's wish for this claim. The pass knows the cache as it began, and its own
-// live reads. A channel that asks only later gets its number with the next pass: see begins.
+// asked returns whether the pass that writes knew that the channel asks for this claim. A pass knows the cache at its
+// beginning, and its own live reads. A channel that asks later gets its number in the next pass: see begins.
 func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return true
@@ -172,7 +173,7 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 	return seen == nil || p.asksFor(seen, mux, claim)
 }
 
-// given: what was another channel's a moment ago, in the ledger or on the mux, isn't given.
+// given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
 	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil {
@@ -186,9 +187,9 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	stamp := p.stamp(mux)
-	inForce := before.Generation > 0 && stamp > 0 && before.Generation >= stamp // it is the one in force, whatever others tell of more
+	inForce := before.Generation > 0 && stamp > 0 && before.Generation >= stamp // this ledger is in force, whatever newer ledgers others have created
 	if newest := p.newest(mux, c.Key); !inForce && newest.Generation > before.Generation && newest.Generation < now.Generation {
-		before = newest // which was moved over an older one
+		before = newest // the newest ledger was moved to this ConfigMap, over an older ledger
 	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
@@ -219,7 +220,8 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	return ""
 }
 
-// believed is what counts of a ledger: of one that somebody wrote into, what the mux says, too.
+// believed returns the valid part of a ledger. Of an edited ledger, only the claims that the mux's ports confirm are
+// valid.
 func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read plan.Ledger) plan.Ledger {
 	if p.edited(cm) {
 		live := slotsOf(p.sim.world.service(mux))
@@ -228,14 +230,14 @@ func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read
 	return read
 }
 
-// edited is true for a ledger that somebody wrote into.
+// edited returns whether a ledger was edited by hand.
 func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	mux, _ := p.sim.world.owned(cm)
 	return ledger.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
-// newest is the newest ledger of a mux that isn't in this ConfigMap, isn't a copy from before the mux was written last, and can be
-// found: by its labels alone.
+// newest returns the newest ledger of a mux, except the one in this ConfigMap. It ignores copies from before the last
+// write of the mux, and ledgers without labels, which can't be found.
 func (p *promises) newest(mux, but types.NamespacedName) (newest plan.Ledger) {
 	var stamp int64
 	if svc := p.sim.world.service(mux); svc != nil {
@@ -251,7 +253,8 @@ func (p *promises) newest(mux, but types.NamespacedName) (newest plan.Ledger) {
 	return newest
 }
 
-// note takes what a channel says of its ports, as far as it's ours: what people write there, who decides may not have seen yet.
+// note records which ports a channel's annotation shows. It counts only what we wrote: the deciding process may not
+// have seen what users write there.
 func (p *promises) note(channel *corev1.Service, ours bool) {
 	key := client.ObjectKeyFromObject(channel)
 	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
@@ -271,7 +274,7 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	}
 }
 
-// stay: who has a number, and asks for it still, keeps it.
+// stay checks that a channel keeps each number that it still asks for.
 func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	is := map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
@@ -284,20 +287,20 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 			continue
 		}
 		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner == old.Owner && claim.State == plan.Releasing {
-			continue // it was refused, and is let go as it never got there; if it did since, it mustn't leave
+			continue // the mux refused the port, so the claim is released; if the port got onto the mux since, it must stay
 		}
 		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
 			continue // a policy kept this port off the mux, so it was never in use
 		}
 		if p.doubted[mux] && (process == nil || process.knows(old.Owner.Channel) == nil) {
-			continue // it was rebuilt by one who doesn't see that channel yet
+			continue // the process rebuilt the ledger, and its cache doesn't have the channel yet
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
 	return ""
 }
 
-// found is true if a process knew of a port on a mux when it looked there last.
+// found returns whether a process knew of a port on a mux when it last saw the mux.
 func (p *promises) found(name string, slot plan.Slot, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false

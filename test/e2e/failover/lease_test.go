@@ -53,10 +53,10 @@ func TestLeaderStaysLeader(t *testing.T) {
 		for event := range news.ResultChan() {
 			lease, is := event.Object.(*coordinationv1.Lease)
 			if !is {
-				break // the API server ends each watch some time
+				break // the API server ends each watch at some time
 			}
 			if now := ptr.Deref(lease.Spec.HolderIdentity, ""); now != leader {
-				t.Errorf("after %d renewals %q leads, and no longer %q", renewals, now, leader)
+				t.Errorf("after %d renewals the leader is %q, want %q", renewals, now, leader)
 				leader = now
 			}
 			renewals, longest, last = renewals+1, max(longest, time.Since(last)), time.Now()

@@ -31,7 +31,7 @@ func conflicts(t *testing.T, w *world) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if diff := cmp.Diff(before, w.live(ledgerName)); diff != "" {
-			t.Errorf("%s: it is written:\n%s", what, diff)
+			t.Errorf("%s: the ConfigMap is written:\n%s", what, diff)
 		}
 		w.count.since()
 	}
@@ -47,7 +47,7 @@ func conflicts(t *testing.T, w *world) {
 	other := w.claims(4, 83)
 	other.Mux.Name = "other"
 	if _, err := w.store.Write(t.Context(), other, third); err == nil {
-		t.Error("another mux's ledger is written over it")
+		t.Error("another mux's ledger is overwritten")
 	}
 }
 
@@ -58,18 +58,18 @@ func moves(t *testing.T, w *world) {
 	entry := w.read(ask, "GET GET GET")
 	w.expect(entry, plan.Good, 1, 80)
 	if !entry.Moved || entry.Name != ledgerName {
-		t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
+		t.Errorf("the ledger is read from %s, moved: %v", entry.Name, entry.Moved)
 	}
 	entry = w.write(entry, 2, 80, "POST DELETE")
 	if entry.Moved || entry.Name != "edge-ports" || w.live(ledgerName) != nil || w.live("edge-ports") == nil {
-		t.Errorf("it was written to %s; the old one: %v", entry.Name, w.live(ledgerName))
+		t.Errorf("the ledger was written to %s; the old one: %v", entry.Name, w.live(ledgerName))
 	}
 	w.write(entry, 3, 81, "PATCH")
 	w.catchUp()
 	w.expect(w.read(ask, ""), plan.Good, 3, 81)
 }
 
-// movesWithoutDelete is also what a crash between the two writes leaves.
+// movesWithoutDelete leaves the same state as a crash between the two writes.
 func movesWithoutDelete(t *testing.T, w *world) {
 	w.established()
 	w.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "writer"}, Rules: []rbacv1.PolicyRule{
@@ -88,17 +88,17 @@ func movesWithoutDelete(t *testing.T, w *world) {
 	})
 	entry, err := store.Write(t.Context(), w.claims(2, 81), entry)
 	if !errors.Is(err, ledger.ErrLeftBehind) || !strings.Contains(err.Error(), w.mux.Namespace+"/"+ledgerName) || apierrors.IsForbidden(err) {
-		t.Errorf("what is left behind isn't told, or as if nothing had been written: %v", err)
+		t.Errorf("the leftover copy isn't reported, or the write is reported as failed: %v", err)
 	}
 	w.expect(entry, plan.Good, 2, 81)
 	w.catchUp()
 	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
 	if w.live(ledgerName) == nil {
-		t.Error("it was deleted without the right to")
+		t.Error("the copy was deleted without the right to")
 	}
 }
 
-// copyAs leaves a copy of the ledger under another name, as people and a crash in a move do.
+// copyAs creates a copy of the ledger under another name, as users do, or a crash during a move.
 func (w *world) copyAs(name string) {
 	w.Helper()
 	cm := w.live(ledgerName)
@@ -137,18 +137,19 @@ func newestCopy(t *testing.T, w *world) {
 	w.expect(entry, plan.Good, 3, 83)
 	w.write(entry, 4, 84, "POST DELETE")
 	if w.live("b") != nil || w.live("a") == nil || w.live("c") == nil || w.live("d") == nil {
-		t.Error("not b alone was deleted")
+		t.Error("want only b deleted")
 	}
 }
 
-// movesBack: what was left behind under a name is older than what was moved from there, whether or not the cache knows it.
+// movesBack moves a ledger back to a former name. The copy under that name is older than the moved ledger, whether or
+// not the cache has it.
 func movesBack(t *testing.T, w *world) {
 	entry := w.established()
 	w.copyAs("left")
 	w.catchUp()
 	w.write(entry, 2, 81, "PATCH")
 	ask := w.ask()
-	ask.Name = "left" // and the cache shows two of generation 1
+	ask.Name = "left" // the cache has two of generation 1
 	for _, caughtUp := range [...]bool{false, true} {
 		if caughtUp {
 			w.catchUp()
@@ -156,17 +157,17 @@ func movesBack(t *testing.T, w *world) {
 		entry = w.read(ask, "GET GET")
 		w.expect(entry, plan.Good, 2, 81)
 		if !entry.Moved || entry.Name != ledgerName {
-			t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
+			t.Errorf("the ledger is read from %s, moved: %v", entry.Name, entry.Moved)
 		}
 	}
 	entry = w.write(entry, 3, 82, "GET PATCH DELETE")
 	if entry.Moved || entry.Name != "left" || w.live(ledgerName) != nil {
-		t.Errorf("it was written to %s; the newer one: %v", entry.Name, w.live(ledgerName))
+		t.Errorf("the ledger was written to %s; the newer one: %v", entry.Name, w.live(ledgerName))
 	}
 	w.expect(w.read(ask, ""), plan.Good, 3, 82)
 }
 
-// nothing is a cache that has heard of nothing yet.
+// nothing is an empty cache of a process that just started.
 type nothing struct{ client.Reader }
 
 func (nothing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -175,7 +176,7 @@ func (nothing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ .
 
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// unknown: a process that has just begun doesn't begin a ledger anew beside one under another name.
+// unknown checks that a new process doesn't start a second ledger beside one under another name.
 func unknown(t *testing.T, w *world) {
 	w.established()
 	ask := w.ask()
@@ -186,34 +187,35 @@ func unknown(t *testing.T, w *world) {
 	}
 	w.expect(entry, plan.Good, 1, 80)
 	if !entry.Moved || entry.Name != ledgerName {
-		t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
+		t.Errorf("the ledger is read from %s, moved: %v", entry.Name, entry.Moved)
 	}
 }
 
-// overtaken: a copy that was left ahead of the mux's stamp, as whoever wrote it died, can't be as new as what is written next.
+// overtaken finds a copy whose generation is above the mux's stamp, because its writer died. The next write must have a
+// higher generation than the copy.
 func overtaken(t *testing.T, w *world) {
 	w.established()
 	w.left("ahead", 2)
 	entry := w.read(w.stamped(), "GET")
 	if _, err := w.store.Write(t.Context(), w.claims(2, 81), entry); !apierrors.IsConflict(err) || w.count.since() != "GET" {
-		t.Errorf("a ledger is written beside one of its generation: %v", err)
+		t.Errorf("a ledger is written with the generation of the copy: %v", err)
 	}
 	entry = w.read(w.stamped(), "")
 	w.expect(entry, plan.Good, 1, 80)
 	if entry.Above != 2 {
-		t.Errorf("what is written next must be above %d, not 2", entry.Above)
+		t.Errorf("the next generation must be above %d, want 2", entry.Above)
 	}
 	w.write(entry, 3, 81, "PATCH")
 }
 
-// beyondBelief: whoever may make ConfigMaps can't use generations up.
+// beyondBelief creates a ConfigMap with an absurd generation: users must not be able to use up generations.
 func beyondBelief(_ *testing.T, w *world) {
 	w.established()
 	w.left("forged", 1<<40)
 	w.write(w.read(w.stamped(), "GET"), 2, 81, "GET PATCH")
 }
 
-// left is a copy that a process left behind, and another process has just started.
+// left creates a copy that a dead process left, and starts another store.
 func (w *world) left(name string, generation int64) {
 	w.Helper()
 	contents, err := ledger.Encode(w.claims(generation, 99), w.keys)
@@ -228,14 +230,15 @@ func (w *world) left(name string, generation int64) {
 	w.store = w.another(w.count, "")
 }
 
-// stamped asks for the ledger of a mux that has generation 1.
+// stamped returns a request for the ledger of a mux with generation 1.
 func (w *world) stamped() ledger.Ask {
 	ask := w.ask()
 	ask.Stamp = 1
 	return ask
 }
 
-// forged: whoever may make ConfigMaps gives a mux no other ledger, and has no more than a few of them read where it has none.
+// forged creates ConfigMaps as a user who may create them. The mux keeps its own ledger. If it has none, only a few of
+// them are read.
 func forged(t *testing.T, w *world) {
 	w.established()
 	contents, err := ledger.Encode(w.claims(9, 99), w.keys)
@@ -266,18 +269,18 @@ func movesBroken(t *testing.T, w *world) {
 	entry := w.read(ask, "GET GET GET")
 	w.expect(entry, plan.Unreadable, 0, 0)
 	if !entry.Moved || entry.Name != ledgerName || !strings.Contains(entry.Why, ledgerName) {
-		t.Errorf("it is read from %s, moved: %v: %s", entry.Name, entry.Moved, entry.Why)
+		t.Errorf("the ledger is read from %s, moved: %v: %s", entry.Name, entry.Moved, entry.Why)
 	}
 	if _, err := w.store.Write(t.Context(), w.claims(1, 80), entry); err == nil {
-		t.Error("it is overwritten")
+		t.Error("the broken ledger is overwritten")
 	}
 }
 
 func foreign(t *testing.T, w *world) {
 	ours := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state"}
 	for what, cm := range map[string]*corev1.ConfigMap{
-		"somebody's settings": {Data: map[string]string{"colour": "green"}},
-		"our labels alone":    {ObjectMeta: metav1.ObjectMeta{Labels: ours}},
+		"a user's settings": {Data: map[string]string{"colour": "green"}},
+		"only our labels":   {ObjectMeta: metav1.ObjectMeta{Labels: ours}},
 		"another mux's": {ObjectMeta: metav1.ObjectMeta{Labels: ours,
 			Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}},
 		"another mux's text": {ObjectMeta: metav1.ObjectMeta{Labels: ours, Annotations: map[string]string{w.keys.Mux: w.mux.String()}},
@@ -295,20 +298,20 @@ func foreign(t *testing.T, w *world) {
 		if _, err := w.store.Write(t.Context(), w.claims(1, 80), entry); err == nil {
 			t.Errorf("%s is overwritten", what)
 		}
-		// Nor does it help to have read nothing there.
+		// Without a read before the write, the result must be the same.
 		missing := ledger.Ask{Mux: w.mux, Name: "nothing"}
 		if entry, err := w.store.Read(t.Context(), missing); err != nil || entry.Condition != plan.Missing {
 			t.Errorf("%s: another name is read as %d, %v", what, entry.Condition, err)
 		}
 		if diff := cmp.Diff(before, w.live(ledgerName)); diff != "" {
-			t.Errorf("%s: it is written:\n%s", what, diff)
+			t.Errorf("%s: the ConfigMap is written:\n%s", what, diff)
 		}
 		w.remove()
 		w.count.since()
 	}
 }
 
-// shipped is the cache that ships, as far as ledgers go.
+// shipped returns the process's real cache, as configured for ledgers.
 func (w *world) shipped() cache.Cache {
 	w.Helper()
 	shipped, err := cache.New(w.config, cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -326,7 +329,7 @@ func (w *world) shipped() cache.Cache {
 	return shipped
 }
 
-// realCache is the cache that ships: it sees what the store writes, and no longer what has lost its label.
+// realCache uses the process's cache. It sees the store's writes, and drops ledgers that lose their label.
 func realCache(t *testing.T, w *world) {
 	shipped := w.shipped()
 	store := ledger.NewStore(w.keys, shipped, w.admin, w.admin)
@@ -349,7 +352,7 @@ func realCache(t *testing.T, w *world) {
 	cluster.Eventually(t, "the store sees that the label is gone", func(ctx context.Context) error {
 		entry, err := read(ctx)
 		if err == nil && !entry.Unlabelled {
-			err = errors.New("it doesn't yet")
+			err = errors.New("the cache is stale")
 		}
 		return err
 	})
