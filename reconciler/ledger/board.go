@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Board shows the claims in force of every mux. The mux line writes on it after each pass; backends and console read.
-// It is safe for all of them at once, as long as each mux is set by one at a time. What it returns is the caller's.
+// Board holds the claims in force of every mux, in memory. The mux line writes them after each pass; backends and console read them.
+// It is safe for concurrent use, as long as one goroutine at a time sets each mux. It returns copies.
 type Board struct {
 	changed func(channels []types.NamespacedName)
 
@@ -18,15 +18,15 @@ type Board struct {
 	muxes map[types.NamespacedName]*sheet
 }
 
-// sheet is one mux's. It is replaced, never changed.
+// sheet holds the claims of one mux. The board replaces sheets and never changes one.
 type sheet struct {
 	claims    []plan.Claim // sorted
 	byChannel map[types.NamespacedName][]plan.Claim
 	ledger    *plan.Ledger
 }
 
-// NewBoard returns an empty board. Whenever claims change, it calls changed with the channels concerned, sorted,
-// once they can be read; changed may be nil.
+// NewBoard returns an empty board. When claims change, it calls changed with the channels concerned, sorted, after the new claims can
+// be read. changed may be nil.
 func NewBoard(changed func(channels []types.NamespacedName)) *Board {
 	if changed == nil {
 		changed = func([]types.NamespacedName) {}
@@ -34,8 +34,8 @@ func NewBoard(changed func(channels []types.NamespacedName)) *Board {
 	return &Board{changed: changed, muxes: map[types.NamespacedName]*sheet{}}
 }
 
-// Set replaces the claims in force of a mux: plan.Plan.InForce. The ledger is what LastGood returns from now on; nil
-// leaves that as it is, for a mux whose ledger can't be gone by.
+// Set replaces the claims in force of a mux: plan.Plan.InForce. LastGood returns the ledger from now on; nil leaves the last one, for
+// a mux that is frozen.
 func (b *Board) Set(mux types.NamespacedName, inForce []plan.Claim, ledger *plan.Ledger) {
 	before := b.sheet(mux)
 	next := newSheet(inForce, before)
@@ -49,7 +49,7 @@ func (b *Board) Set(mux types.NamespacedName, inForce []plan.Claim, ledger *plan
 	b.tell(before, next)
 }
 
-// Forget takes a mux that is gone off the board.
+// Forget drops a mux that is gone.
 func (b *Board) Forget(mux types.NamespacedName) {
 	b.mu.Lock()
 	before := b.muxes[mux]
@@ -58,12 +58,14 @@ func (b *Board) Forget(mux types.NamespacedName) {
 	b.tell(before, nil)
 }
 
-// Of returns the claims that a channel has in force on a mux, sorted by public port, then protocol.
-func (b *Board) Of(channel, mux types.NamespacedName) []plan.Claim {
-	if s := b.sheet(mux); s != nil {
-		return slices.Clone(s.byChannel[channel])
+// Known returns the claims that a channel has in force on a mux, sorted by public port, then protocol. It returns false if no pass has
+// decided about the mux yet, which differs from a channel without claims.
+func (b *Board) Known(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
+	s := b.sheet(mux)
+	if s == nil {
+		return nil, false
 	}
-	return nil
+	return slices.Clone(s.byChannel[channel]), true
 }
 
 // Claims returns all claims in force on a mux, sorted by public port, then protocol.
@@ -74,19 +76,7 @@ func (b *Board) Claims(mux types.NamespacedName) []plan.Claim {
 	return nil
 }
 
-// Muxes returns the muxes on the board, sorted.
-func (b *Board) Muxes() []types.NamespacedName {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	keys := make([]types.NamespacedName, 0, len(b.muxes))
-	for key := range b.muxes {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, plan.CompareKeys)
-	return keys
-}
-
-// LastGood returns the ledger that was last in force here: plan.World.LastGood. It is nil if there was none.
+// LastGood returns the ledger that was last in force in this process: plan.World.LastGood. It is nil if there was none.
 func (b *Board) LastGood(mux types.NamespacedName) *plan.Ledger {
 	s := b.sheet(mux)
 	if s == nil || s.ledger == nil {
@@ -102,7 +92,7 @@ func (b *Board) sheet(mux types.NamespacedName) *sheet {
 	return b.muxes[mux]
 }
 
-// newSheet takes over from the sheet before what didn't change: mostly that is all of it.
+// newSheet reuses the claims of the sheet before if they are equal, which is the usual case.
 func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 	sorted := plan.Ledger{Claims: slices.Clone(inForce)}
 	sorted.Sort()
@@ -121,7 +111,7 @@ func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 	return next
 }
 
-// tell says which channels differ; without a sheet, none has claims.
+// tell calls changed with the channels whose claims differ. A nil sheet has no claims.
 func (b *Board) tell(before, after *sheet) {
 	var channels []types.NamespacedName
 	if before == nil {
@@ -146,7 +136,7 @@ func (b *Board) tell(before, after *sheet) {
 	}
 }
 
-// same is true if claims don't differ; times may be of different places.
+// same compares claims; times are equal at the same moment in any time zone.
 func same(a, b plan.Claim) bool {
 	if !a.Since.Equal(b.Since) || !a.Until.Equal(b.Until) {
 		return false
