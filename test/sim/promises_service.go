@@ -47,7 +47,7 @@ func (p *promises) service(c *api.Change, process *process) string {
 // foreign is what isn't ours to change on any Service.
 func (p *promises) foreign(before, now *corev1.Service) string {
 	keys := p.sim.language.Keys()
-	ours := []string{keys.Ports, keys.Generation, keys.Announced, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
+	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
 		validation.ExternalDNSHostname, validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
