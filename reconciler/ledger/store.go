@@ -137,8 +137,7 @@ func (s *Store) forget(at place) {
 	delete(s.newest, at)
 }
 
-// decode decodes a ConfigMap unless it did so before, and remembers it unless it knows a newer version: reads of a pass and of the
-// console may overtake each other.
+// decode decodes a ConfigMap, unless it did so before.
 func (s *Store) decode(cm *corev1.ConfigMap, mux types.NamespacedName) *reading {
 	at, version := place{mux, cm.Name}, versionOf(cm)
 	if known := s.recall(at); known != nil && known.at == version {
@@ -148,10 +147,15 @@ func (s *Store) decode(cm *corev1.ConfigMap, mux types.NamespacedName) *reading 
 		s.unpacking.Lock()
 		defer s.unpacking.Unlock()
 	}
-	read := &reading{Decode(cm, mux, s.keys), version, cm.Annotations[s.keys.Mux] == mux.String()}
+	return s.remember(mux, &reading{Decode(cm, mux, s.keys), version, cm.Annotations[s.keys.Mux] == mux.String()})
+}
+
+// remember keeps a reading unless the store knows a newer version: reads of a pass and of the console may overtake each other.
+func (s *Store) remember(mux types.NamespacedName, read *reading) *reading {
+	at := place{mux, read.at.name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.newest[at]; known == nil || version.notBefore(known.at.resourceVersion) {
+	if known := s.newest[at]; known == nil || read.at.notBefore(known.at.resourceVersion) {
 		s.newest[at] = read
 	}
 	return read

@@ -37,7 +37,7 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 		s.forget(place{mux, cm.Name}) // what the store remembers may be outdated
 		return Entry{}, fmt.Errorf("write the ledger of mux %s to ConfigMap %s: %w", mux, client.ObjectKeyFromObject(cm), err)
 	}
-	written := s.decode(cm, mux).entry(entry.ask)
+	written := s.remember(mux, &reading{plan.Reading{Ledger: contents.Ledger, Name: cm.Name}, versionOf(cm), true}).entry(entry.ask)
 	written.old = entry.old
 	return written, nil
 }

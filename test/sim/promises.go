@@ -40,8 +40,17 @@ type promises struct {
 	graces map[types.NamespacedName]bool
 	// addresses are those that muxes have had.
 	addresses map[string]bool
+	// lost is when others last deleted or changed a mux's ledger, and kept when a process last wrote it: versions.
+	lost map[types.NamespacedName]int64
+	kept map[visit]int64
 	// home is the ConfigMap into which a process last wrote a mux's ledger.
 	home map[types.NamespacedName]string
+}
+
+// visit is a process that writes a mux's ledger.
+type visit struct {
+	process string
+	mux     types.NamespacedName
 }
 
 // called is a name on a mux.
@@ -61,7 +70,7 @@ func newPromises(s *Sim) *promises {
 	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
-		home: map[types.NamespacedName]string{}}
+		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}, home: map[types.NamespacedName]string{}}
 }
 
 // nameOf is what we call a channel's port.

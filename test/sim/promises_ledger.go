@@ -40,7 +40,7 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
 	}
-	p.home[mux] = c.Key.Name
+	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}

@@ -25,7 +25,7 @@ func (p *promises) others(c *api.Change) {
 		if slices.Contains(muxes(), c.Key) {
 			p.othersOnMux(c.Key, before, after)
 			if home := p.home[c.Key]; after != nil && home != "" && !p.leads(after, home) {
-				p.loses(c.Key)
+				p.loses(c.Key, c.Version)
 			}
 			return
 		}
@@ -137,7 +137,7 @@ func (p *promises) othersOnLedger(c *api.Change) {
 			p.believe(mux) // a copy from another life can't be told from the right one
 		}
 	}
-	p.loses(mux)
+	p.loses(mux, c.Version)
 }
 
 // leads is true if a mux leads to a ConfigMap: it names it, or its owner wants it.
@@ -147,7 +147,8 @@ func (p *promises) leads(svc *corev1.Service, name string) bool {
 }
 
 // loses leaves as promised only what can be known without a ledger.
-func (p *promises) loses(mux types.NamespacedName) {
+func (p *promises) loses(mux types.NamespacedName, version int64) {
+	p.lost[mux] = version
 	p.doubted[mux], p.rebuilt[mux] = true, true
 	delete(p.pending, mux)
 	live := slotsOf(p.sim.world.service(mux))

@@ -74,6 +74,9 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
+	// A ledger that is lost while two processes lead isn't promised anything: this one decided by what was there before.
+	late := process != nil && p.kept[visit{process.name, mux}] < p.lost[mux]
+	sure = sure && !late
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
@@ -81,7 +84,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[called{mux, name}]
-		if old != name && p.doubted[mux] { // decided by the ledger that was there before the one that others have put there
+		if old != name && (p.doubted[mux] || late) { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {
