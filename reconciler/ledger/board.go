@@ -51,18 +51,20 @@ func (b *Board) Set(mux types.NamespacedName, inForce []plan.Claim, ledger *plan
 
 // Forget drops a mux that is gone.
 func (b *Board) Forget(mux types.NamespacedName) {
+	before := b.sheet(mux)
 	b.mu.Lock()
-	before := b.muxes[mux]
 	delete(b.muxes, mux)
 	b.mu.Unlock()
-	b.tell(before, nil)
+	b.tell(before, &sheet{})
 }
 
 // Known returns the claims that a channel has in force on a mux, sorted by public port, then protocol. It returns false if no pass has
 // decided about the mux yet, which differs from a channel without claims.
 func (b *Board) Known(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
-	s := b.sheet(mux)
-	if s == nil {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, known := b.muxes[mux]
+	if !known {
 		return nil, false
 	}
 	return slices.Clone(s.byChannel[channel]), true
@@ -70,56 +72,47 @@ func (b *Board) Known(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
 
 // Claims returns all claims in force on a mux, sorted by public port, then protocol.
 func (b *Board) Claims(mux types.NamespacedName) []plan.Claim {
-	if s := b.sheet(mux); s != nil {
-		return slices.Clone(s.claims)
-	}
-	return nil
+	return slices.Clone(b.sheet(mux).claims)
 }
 
 // LastGood returns the ledger that was last in force in this process: plan.World.LastGood. It is nil if there was none.
 func (b *Board) LastGood(mux types.NamespacedName) *plan.Ledger {
 	s := b.sheet(mux)
-	if s == nil || s.ledger == nil {
+	if s.ledger == nil {
 		return nil
 	}
 	good := s.ledger.Clone()
 	return &good
 }
 
+// sheet returns an empty sheet for a mux that the board doesn't know.
 func (b *Board) sheet(mux types.NamespacedName) *sheet {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.muxes[mux]
+	if s := b.muxes[mux]; s != nil {
+		return s
+	}
+	return &sheet{}
 }
 
 // newSheet reuses the claims of the sheet before if they are equal, which is the usual case.
 func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 	sorted := plan.Ledger{Claims: slices.Clone(inForce)}
 	sorted.Sort()
-	next := &sheet{claims: sorted.Claims}
-	if before != nil {
-		next.ledger = before.ledger
-		if slices.EqualFunc(next.claims, before.claims, same) {
-			next.claims, next.byChannel = before.claims, before.byChannel
-			return next
-		}
+	if slices.EqualFunc(sorted.Claims, before.claims, same) {
+		next := *before
+		return &next
 	}
-	next.byChannel = make(map[types.NamespacedName][]plan.Claim)
+	next := &sheet{claims: sorted.Claims, ledger: before.ledger, byChannel: map[types.NamespacedName][]plan.Claim{}}
 	for _, claim := range next.claims {
 		next.byChannel[claim.Owner.Channel] = append(next.byChannel[claim.Owner.Channel], claim)
 	}
 	return next
 }
 
-// tell calls changed with the channels whose claims differ. A nil sheet has no claims.
+// tell calls changed with the channels whose claims differ.
 func (b *Board) tell(before, after *sheet) {
 	var channels []types.NamespacedName
-	if before == nil {
-		before = &sheet{}
-	}
-	if after == nil {
-		after = &sheet{}
-	}
 	for channel, claims := range after.byChannel {
 		if !slices.EqualFunc(claims, before.byChannel[channel], same) {
 			channels = append(channels, channel)

@@ -125,8 +125,9 @@ func formatState(state plan.State) string {
 	case plan.InGrace:
 		return stateInGrace
 	case plan.Held:
+		return ""
 	}
-	return ""
+	return state.String() // which can't be read again
 }
 
 func formatTime(t time.Time) string {

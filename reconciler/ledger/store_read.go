@@ -17,7 +17,7 @@ import (
 // Read returns the ledger of a mux. An error means that it couldn't be read, such as for want of rights: it says nothing about the
 // ledger.
 func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
-	entry, err := resolve(ask, func(name string) (*reading, error) { return s.find(ctx, &ask, name) })
+	entry, err := resolve(ask, func(name string) (*reading, error) { return s.find(ctx, &ask, name, true) })
 	if err != nil || entry.Condition == plan.Missing {
 		return entry, err
 	}
@@ -29,7 +29,7 @@ func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 // Peek returns the ledger of a mux for the console. It takes a ledger that the cache doesn't show for missing, and doesn't confirm bad
 // news. It reads a version live only if nobody has read it yet.
 func (s *Store) Peek(ctx context.Context, ask Ask) (plan.Reading, error) {
-	entry, err := resolve(ask, func(name string) (*reading, error) { return s.glance(ctx, ask.Mux, name) })
+	entry, err := resolve(ask, func(name string) (*reading, error) { return s.find(ctx, &ask, name, false) })
 	return entry.Reading, err
 }
 
@@ -89,33 +89,20 @@ func (r *reading) continues(old *reading) bool {
 	})
 }
 
-// find returns what a ConfigMap says; nil if a live read says that it doesn't exist.
-func (s *Store) find(ctx context.Context, ask *Ask, name string) (*reading, error) {
+// find returns what a ConfigMap says; nil if there is none. With confirm, it believes bad news only after a live read.
+func (s *Store) find(ctx context.Context, ask *Ask, name string, confirm bool) (*reading, error) {
 	shown, err := s.shown(ctx, ask.Mux, name)
 	if err != nil {
 		return nil, err
 	}
 	known := s.recall(place{ask.Mux, name})
-	if shown != nil && known != nil && known.at.notBefore(shown.ResourceVersion) && known.good(ask) {
+	switch {
+	case shown == nil && known == nil && !confirm:
+		return nil, nil
+	case shown != nil && known != nil && known.at.notBefore(shown.ResourceVersion) && (!confirm || known.good(ask)):
 		return known, nil
 	}
 	return s.get(ctx, ask.Mux, name)
-}
-
-// glance returns what a ConfigMap says; nil if neither the cache nor the store knows of it.
-func (s *Store) glance(ctx context.Context, mux types.NamespacedName, name string) (*reading, error) {
-	shown, err := s.shown(ctx, mux, name)
-	if err != nil {
-		return nil, err
-	}
-	known := s.recall(place{mux, name})
-	switch {
-	case shown == nil && known == nil:
-		return nil, nil
-	case shown != nil && known != nil && known.at.notBefore(shown.ResourceVersion):
-		return known, nil
-	}
-	return s.get(ctx, mux, name) // it is new, or just created, or just deleted
 }
 
 // shown returns what the cache shows of a ConfigMap; nil if nothing.
