@@ -44,7 +44,7 @@ type cluster struct {
 	// old is the ledger in the ConfigMap that it moved from, until that is deleted.
 	old     *plan.Ledger
 	oldName string
-	saved     *plan.Ledger
+	saved   *plan.Ledger
 
 	unlabelled bool // its ConfigMap, by somebody
 
