@@ -25,7 +25,7 @@ const (
 
 	ports                 = "ports"
 	generation            = "generation"
-	announced             = "announced"
+	ledger                = "ledger"
 	channels              = "channels"
 	topology              = "topology"
 	summary               = "summary"
@@ -74,7 +74,7 @@ type Keys struct {
 	// Written by us.
 	Ports                 string // channel: the public number of each port
 	Generation            string // mux: the ledger generation that its ports were decided from
-	Announced             string // mux: the generation of a ledger that is about to be started again
+	Ledger                string // mux: the ConfigMap of the ledger in force
 	Channels              string // mux: its channels, for people
 	Topology              string // mux: the ports of each channel, for people
 	Summary               string // mux: one line, for people
@@ -112,7 +112,7 @@ func keysUnder(prefix string) Keys {
 		ChannelHostname:       under + externalDNSHostname,
 		Ports:                 under + ports,
 		Generation:            under + generation,
-		Announced:             under + announced,
+		Ledger:                under + ledger,
 		Channels:              under + channels,
 		Topology:              under + topology,
 		Summary:               under + summary,
@@ -146,7 +146,7 @@ func placeOf(name string) place {
 		return onMux
 	case externalPorts, externalDNSHostname:
 		return onChannel
-	case multiplexer, disabled, ports, generation, announced, channels, topology, summary, aggregatedExternalDNS, managed, mux:
+	case multiplexer, disabled, ports, generation, ledger, channels, topology, summary, aggregatedExternalDNS, managed, mux:
 		// No warnings for annotations that we write: a Service that changed between mux and channel may still carry
 		// them for a moment.
 		return anywhere

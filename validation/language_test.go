@@ -68,7 +68,7 @@ func keyList(k Keys) []string {
 	return []string{
 		k.Multiplexer, k.PortRange, k.ExplicitRange, k.MaxPorts, k.MaxPortsPerNamespace, k.AllowedNamespaces,
 		k.AllowedHostnames, k.AllowedProtocols, k.AllocationConfigMap, k.ReleaseGrace, k.Placeholder, k.Provider, k.Disabled,
-		k.ExternalPorts, k.ChannelHostname, k.Ports, k.Generation, k.Announced, k.Channels, k.Topology, k.Summary,
+		k.ExternalPorts, k.ChannelHostname, k.Ports, k.Generation, k.Ledger, k.Channels, k.Topology, k.Summary,
 		k.AggregatedExternalDNS, k.Managed, k.Mux, k.Finalizer, k.Accepted, k.Programmed, k.BackendsReady,
 	}
 }

@@ -38,8 +38,11 @@ type Mux struct {
 	Hostnames  Hostnames
 	Protocols  ProtocolPolicy
 
-	// Ledger is the name of the ledger's ConfigMap, which is in the mux's namespace.
-	Ledger      string
+	// Ledger is the name that the mux's owner wants for the ledger's ConfigMap, which is in the mux's namespace.
+	Ledger string
+	// LedgerInForce is the name of the ConfigMap that the reconciler stamped on the mux; empty if there is no stamp.
+	LedgerInForce string
+
 	Grace       time.Duration
 	Placeholder Placeholder
 
@@ -47,9 +50,6 @@ type Mux struct {
 	Generation int64
 	// DNS holds the current values of external-dns's annotations on the mux, and OurDNS the part of them that we wrote.
 	DNS, OurDNS ExternalDNS
-	// Announced is the generation of a ledger that is about to be started again. It is written before that ledger, and
-	// removed by the patch that brings the mux up to date.
-	Announced string
 	// Channels, Topology and Summary are the current annotations for people.
 	Channels, Topology, Summary string
 }
@@ -75,15 +75,14 @@ const (
 func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 	var found Findings
 	mux := Mux{
-		Object:    objectOf(&svc.ObjectMeta),
-		Ports:     svc.Spec.Ports,
-		Families:  svc.Spec.IPFamilies,
-		DNS:       parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
-		OurDNS:    ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
-		Announced: svc.Annotations[l.keys.Announced],
-		Channels:  svc.Annotations[l.keys.Channels],
-		Topology:  svc.Annotations[l.keys.Topology],
-		Summary:   svc.Annotations[l.keys.Summary],
+		Object:   objectOf(&svc.ObjectMeta),
+		Ports:    svc.Spec.Ports,
+		Families: svc.Spec.IPFamilies,
+		DNS:      parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
+		OurDNS:   ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
+		Channels: svc.Annotations[l.keys.Channels],
+		Topology: svc.Annotations[l.keys.Topology],
+		Summary:  svc.Annotations[l.keys.Summary],
 	}
 	if svc.Spec.LoadBalancerClass != nil {
 		mux.Class = *svc.Spec.LoadBalancerClass

@@ -33,7 +33,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		k.PortRange: "30000,20000-20002", k.ExplicitRange: "1-1023", k.MaxPorts: "80", k.MaxPortsPerNamespace: "10",
 		k.AllowedNamespaces: "Same,team-*", k.AllowedHostnames: "*.{namespace}.example.com",
 		k.AllowedProtocols: "tcp", k.AllocationConfigMap: "ledger", k.ReleaseGrace: "1h30m", k.Placeholder: "keep",
-		k.Disabled: "true", k.Generation: "42", k.Announced: "17", k.Channels: "c", k.Topology: "t", k.Summary: "s",
+		k.Disabled: "true", k.Generation: "42", k.Ledger: "before", k.Channels: "c", k.Topology: "t", k.Summary: "s",
 		ExternalDNSHostname: "a.example.com,Owner.example.com", CloudflareProxied: "false",
 		k.AggregatedExternalDNS: "a.example.com,cloudflare-proxied=false",
 	})
@@ -53,7 +53,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		Hostnames:       Hostnames{patterns: []string{"*.{namespace}.example.com"}},
 		Protocols:       ProtocolPolicy{Allowed: TCP},
 		ProtocolsStated: true,
-		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, Announced: "17",
+		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, LedgerInForce: "before",
 		DNS:      ExternalDNS{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off},
 		OurDNS:   ExternalDNS{Hostnames: []string{"a.example.com"}, Proxied: Off},
 		Channels: "c", Topology: "t", Summary: "s",

@@ -91,6 +91,9 @@ func (s settings) bookkeeping(mux *Mux) {
 	if n, set := s.get(s.keys.AllocationConfigMap, allocationConfigMap, InvalidAllocationConfigMap); set {
 		mux.Ledger = parseConfigMapName(n)
 	}
+	if named := s.svc.Annotations[s.keys.Ledger]; isDNSName(named) { // any other value was never ours
+		mux.LedgerInForce = named
+	}
 	if n, set := s.get(s.keys.ReleaseGrace, releaseGrace, InvalidReleaseGrace); set {
 		mux.Grace = parseGrace(n)
 	}

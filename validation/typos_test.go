@@ -138,7 +138,7 @@ func TestOurOwnKeysAreNotTypos(t *testing.T) {
 	svc.Annotations = map[string]string{}
 	keys := language(t).Keys()
 	for _, key := range []string{
-		keys.Ports, keys.Generation, keys.Announced, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS, keys.Managed,
+		keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS, keys.Managed,
 		keys.Mux,
 	} {
 		svc.Annotations[key] = "x"

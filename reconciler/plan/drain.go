@@ -78,10 +78,13 @@ func (p *pass) bareMux() {
 	}
 	p.gatherNames() // nobody is attached: what is left are the owner's
 	p.annotate(patch, notes{}, 0)
-	if mux.Generation != 0 && len(stay) == 0 {
-		patch.Annotations[p.w.Keys.Generation] = ""
-		patch.Why = append(patch.Why, textAnnotation(p.w.Keys.Generation, ""))
+	for key, set := range map[string]bool{p.w.Keys.Generation: mux.Generation != 0, p.w.Keys.Ledger: mux.LedgerInForce != ""} {
+		if set && len(stay) == 0 {
+			patch.Annotations[key] = ""
+			patch.Why = append(patch.Why, textAnnotation(key, ""))
+		}
 	}
+	slices.Sort(patch.Why)
 	p.dropLeftovers(patch)
 	if len(patch.Why) > 0 {
 		p.plan.Publish = patch

@@ -82,8 +82,9 @@ func textUnexplained(port *corev1.ServicePort) string {
 		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
 }
 
-func textAnnounced(ledger string) string {
-	return "ledger " + ledger + " is begun anew: whoever goes by another one is to read the mux again"
+func textRebuildsLater(name string, at time.Time) string {
+	return fmt.Sprintf("the ledger (ConfigMap %s) is lost, and this process has just become the leader: the one before may still write "+
+		"ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
 }
 
 func textRebuilt(read *Reading) string {

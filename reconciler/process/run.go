@@ -137,7 +137,11 @@ func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 // newTerms indexes the caches of the process, and builds the first term on them.
 func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeline, out outputs, keeper *selfmanaged.Keeper,
 	logger logr.Logger) (*terms, error) {
-	terms, err := newTerms(func() (*term, error) {
+	var wait time.Duration
+	if p.elects() {
+		wait = p.Options.LeaseDuration
+	}
+	terms, err := newTerms(p.Now, wait, func() (*term, error) {
 		run, kept, err := p.termManager(m, logger)
 		if err != nil {
 			return nil, err
@@ -148,7 +152,7 @@ func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeli
 				return nil, err
 			}
 		}
-		t.line, err = p.setup(ctx, run, t.registry, timeline, out)
+		t.line, err = p.setup(ctx, run, t, timeline, out)
 		return t, err
 	})
 	if err != nil {
@@ -176,15 +180,14 @@ func (p Process) fill(ctx context.Context, m *boss) error {
 }
 
 // setup puts the parts of a term together.
-func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
-	out outputs) (*mux.Line, error) {
+func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline *console.Timeline, out outputs) (*mux.Line, error) {
 	language, err := p.Options.language()
 	if err != nil {
 		return nil, err
 	}
-	metrics := newMetrics(registry, p.Now)
+	metrics := newMetrics(t.registry, p.Now)
 	carried := backends.NewMetrics()
-	registry.MustRegister(carried)
+	t.registry.MustRegister(carried)
 
 	waker, refusals := &backends.Waker{}, &backends.Refusals{}
 	board := ledger.NewBoard(waker.Wake)
@@ -193,7 +196,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now,
+		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
 		Budget:   mux.Budget{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace},
 		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: out.print.plan,

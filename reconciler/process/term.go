@@ -31,21 +31,33 @@ type term struct {
 	cache    *termCache
 	line     *mux.Line
 	registry *prometheus.Registry
+	// rebuildFrom is set when the term begins: see mux.Options.
+	rebuildFrom atomic.Pointer[time.Time]
+}
+
+func (t *term) mayRebuildFrom() time.Time {
+	if from := t.rebuildFrom.Load(); from != nil {
+		return *from
+	}
+	return time.Time{}
 }
 
 // terms holds the term of this process: the one that runs, or the one that would run next.
 type terms struct {
-	build   func() (*term, error)
+	build func() (*term, error)
+	// now is the clock, and wait how long another process may believe that it still leads after this one has become the leader.
+	now     func() time.Time
+	wait    time.Duration
 	current atomic.Pointer[term]
 	leads   atomic.Bool
 }
 
-func newTerms(build func() (*term, error)) (*terms, error) {
+func newTerms(now func() time.Time, wait time.Duration, build func() (*term, error)) (*terms, error) {
 	first, err := build()
 	if err != nil {
 		return nil, err
 	}
-	t := &terms{build: build}
+	t := &terms{build: build, now: now, wait: wait}
 	t.current.Store(first)
 	return t, nil
 }
@@ -55,7 +67,8 @@ func (t *terms) work(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it was told to end before it began
 	}
-	now := t.current.Load()
+	now, from := t.current.Load(), t.now().Add(t.wait)
+	now.rebuildFrom.Store(&from)
 	t.leads.Store(true)
 	err := now.manager.Start(ctx)
 	t.leads.Store(false)

@@ -76,7 +76,7 @@ func (w *world) state(t *testing.T) string {
 	var settings []string
 	for line := range strings.Lines(out.Stdout) {
 		key, _, _ := strings.Cut(line, "=")
-		ours := []string{"channels", "topology", "summary", "generation", "announced", "aggregated-external-dns"}
+		ours := []string{"channels", "topology", "summary", "generation", "ledger", "aggregated-external-dns"}
 		if name, prefixed := strings.CutPrefix(key, "svc-mux.nowake.ai/"); !prefixed || !slices.Contains(ours, name) {
 			settings = append(settings, line)
 		}

@@ -97,7 +97,7 @@ func (s *Sim) learn(c *call) {
 	case api.ConfigMaps:
 		delete(c.from.read, key)
 		if c.err == nil && c.Verb != "delete" {
-			c.from.read[key], c.from.readIn[key] = c.Object.DeepCopyObject().(*corev1.ConfigMap), s.server.Version()
+			c.from.read[key] = c.Object.DeepCopyObject().(*corev1.ConfigMap)
 		}
 	}
 }

@@ -26,8 +26,10 @@ type process struct {
 	name string
 	ctx  context.Context
 	end  context.CancelFunc
-	// skew is the error of the process's clock.
-	skew    time.Duration
+	// skew is how far its clock is off.
+	skew time.Duration
+	// led is since when it leads.
+	led     time.Time
 	cache   *memory
 	queues  []*queue
 	runs    []manager.Runnable
@@ -37,14 +39,11 @@ type process struct {
 	wrote map[string]client.Object
 	// began maps each mux to the Services that were known when its last pass began.
 	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
-	// beganAt is the process's clock at that time, and beganIn the API server's version.
+	// beganAt is what the process's clock said then.
 	beganAt map[types.NamespacedName]time.Time
-	beganIn map[types.NamespacedName]int64
-	// learnt holds the results of the last live reads of Services, and read those of ledgers. readIn is the API
-	// server's version at the time of the read.
+	// learnt has what live reads of Services said last, and read what those of ledgers did.
 	learnt map[types.NamespacedName]*corev1.Service
 	read   map[types.NamespacedName]*corev1.ConfigMap
-	readIn map[types.NamespacedName]int64
 }
 
 // newProcess starts a process whose informers are up to the given number of versions behind.
@@ -52,8 +51,8 @@ func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{},
-		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{}, beganIn: map[types.NamespacedName]int64{},
-		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}, readIn: map[types.NamespacedName]int64{}}
+		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
+		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
@@ -89,7 +88,13 @@ func (s *Sim) trim(obj client.Object) client.Object {
 }
 func (p *process) now() time.Time { return time.Now().Add(p.skew) }
 
-// setup connects the controllers as reconciler.Process does.
+// lease is how long a process that led before may believe that it still does.
+const lease = 15 * time.Second
+
+// rebuildFrom is on the process's clock. The real one is monotonic, so jumps don't count.
+func (p *process) rebuildFrom() time.Time { return p.led.Add(lease + p.skew) }
+
+// setup puts the lines together as reconciler.Process does.
 func (p *process) setup() error {
 	s := p.sim
 	m := &runner{process: p}
@@ -100,7 +105,7 @@ func (p *process) setup() error {
 		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.Sources, OnMux: backends.OnMux,
 		Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
-		Events: events{process: p}, Metrics: figures{}, Now: p.now,
+		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
 	})
 	if err := line.Setup(p.ctx, m); err != nil {
@@ -116,7 +121,7 @@ func (p *process) setup() error {
 
 // lead starts the controllers.
 func (p *process) lead() {
-	p.leading = true
+	p.leading, p.led = true, time.Now()
 	for _, run := range p.runs {
 		go func() {
 			if err := run.Start(p.ctx); err != nil {
@@ -148,7 +153,7 @@ func (p *process) heard(key types.NamespacedName) *corev1.Service {
 
 // begins stores what is known when a pass over a mux begins. Later changes come too late for the pass.
 func (p *process) begins(mux types.NamespacedName) {
-	p.beganAt[mux], p.beganIn[mux] = p.now(), p.sim.server.Version()
+	p.beganAt[mux] = p.now()
 	p.began[mux] = map[types.NamespacedName]*corev1.Service{}
 	for key := range p.cache.kinds[api.Services].objects {
 		p.began[mux][key] = p.knows(key)

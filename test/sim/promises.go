@@ -47,6 +47,8 @@ type promises struct {
 	// process last wrote it.
 	lost map[types.NamespacedName]int64
 	kept map[visit]int64
+	// home is the ConfigMap into which a process last wrote a mux's ledger.
+	home map[types.NamespacedName]string
 }
 
 // visit is a process that writes the ledger of a mux.
@@ -72,7 +74,7 @@ func newPromises(s *Sim) *promises {
 	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
-		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}}
+		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}, home: map[types.NamespacedName]string{}}
 }
 
 // nameOf returns our name for a channel's port on a mux.

@@ -24,7 +24,10 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	case process == nil:
 		return ""
 	}
-	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}]
+	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.LedgerInForce}]
+	if cm == nil || cm.Annotations[p.sim.language.Keys().Mux] != mux.Key.String() {
+		cm = process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}]
+	}
 	if cm == nil {
 		return "" // the ledger may be in another ConfigMap, or missing
 	}
@@ -32,25 +35,13 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	switch {
 	case reading.Condition > plan.Missing:
 		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)
-	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation && !p.isElsewhere(mux, process):
+	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation:
 		return fmt.Sprintf("its ledger %s is of generation %d, and it is at %d", cm.Name, reading.Ledger.Generation, mux.Generation)
 	}
 	return ""
 }
 
-// isElsewhere returns whether a ledger under another name is as new as the mux, now or when the process read it for
-// this pass.
-func (p *promises) isElsewhere(mux *plan.ObservedMux, process *process) bool {
-	for name, cm := range process.read {
-		read := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
-		if process.readIn[name] >= process.beganIn[mux.Key] && read.Condition < plan.Missing && read.Ledger.Generation >= mux.Generation {
-			return true
-		}
-	}
-	return p.newest(mux.Key, types.NamespacedName{}).Generation >= mux.Generation
-}
-
-// onFrozen returns a broken promise if a ledger is written although the mux was frozen at the last live read.
+// onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
 func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *process) string {
 	if process == nil || process.learnt[mux] == nil || !p.sim.isMux(process.learnt[mux]) {
 		return ""

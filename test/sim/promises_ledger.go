@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,10 +35,13 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
+	if svc := p.sim.world.service(mux); svc != nil && !p.leads(svc, c.Key.Name) {
+		return "" // the owner changed the name meanwhile: the mux's version has changed, so nothing follows from this write
+	}
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
 	}
-	p.kept[visit{c.By, mux}] = c.Version
+	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
@@ -88,12 +90,12 @@ func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, 
 
 // dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
 func (p *promises) dropped(c *api.Change) string {
-	was, mux, good := p.reading(c.Before.(*corev1.ConfigMap))
-	if _, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap)); !ours {
+	mux, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap))
+	if !ours {
 		return fmt.Sprintf("not ours, not touched: ConfigMap %s is deleted", c.Key)
 	}
-	if newest := p.newest(mux, c.Key); good && newest.Generation < was.Generation && p.lost[mux] <= p.kept[visit{c.By, mux}] {
-		return fmt.Sprintf("freeze: ledger %s, of generation %d, is deleted, and what is left of the mux's is of %d", c.Key, was.Generation, newest.Generation)
+	if svc := p.sim.world.service(mux); svc != nil && plan.ReadMux(p.sim.language, svc, false).LedgerInForce == c.Key.Name {
+		return fmt.Sprintf("freeze: ledger %s is deleted, and the mux names it", c.Key)
 	}
 	return ""
 }
@@ -182,14 +184,12 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
 		}
 		before = p.believed(cm, mux, read)
-		if now.Generation < read.Generation {
+		if _, moves := p.named(mux, c.Key); now.Generation < read.Generation && !moves {
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
-	stamp := p.stamp(mux)
-	inForce := before.Generation > 0 && stamp > 0 && before.Generation >= stamp // this ledger is in force, whatever newer ledgers others have created
-	if newest := p.newest(mux, c.Key); !inForce && newest.Generation > before.Generation && newest.Generation < now.Generation {
-		before = newest // the newest ledger was moved to this ConfigMap, over an older ledger
+	if named, is := p.named(mux, c.Key); is {
+		before = named // it moves, perhaps over an older one
 	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
@@ -236,21 +236,19 @@ func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	return ledger.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
-// newest returns the newest ledger of a mux, except the one in this ConfigMap. It ignores copies from before the last
-// write of the mux, and ledgers without labels, which can't be found.
-func (p *promises) newest(mux, but types.NamespacedName) (newest plan.Ledger) {
-	var stamp int64
-	if svc := p.sim.world.service(mux); svc != nil {
-		stamp, _ = validation.ParseGeneration(svc.Annotations[p.sim.language.Keys().Generation])
+// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
+func (p *promises) named(mux, but types.NamespacedName) (plan.Ledger, bool) {
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return plan.Ledger{}, false
 	}
-	for _, key := range p.sim.world.ledgers() {
-		cm := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
-		read, of, good := p.reading(cm)
-		if good && ledger.Selector().Matches(labels.Set(cm.Labels)) && of == mux && key != but && read.Generation >= stamp && read.Generation > newest.Generation {
-			newest = p.believed(cm, mux, read)
-		}
+	key := types.NamespacedName{Namespace: mux.Namespace, Name: plan.ReadMux(p.sim.language, svc, false).LedgerInForce}
+	cm, is := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
+	if !is || key == but {
+		return plan.Ledger{}, false
 	}
-	return newest
+	read, of, good := p.reading(cm)
+	return p.believed(cm, mux, read), good && of == mux
 }
 
 // note records which ports a channel's annotation shows. It counts only what we wrote: the deciding process may not

@@ -24,6 +24,9 @@ func (p *promises) others(c *api.Change) {
 		after, _ := c.After.(*corev1.Service)
 		if slices.Contains(muxes(), c.Key) {
 			p.othersOnMux(c.Key, before, after)
+			if home := p.home[c.Key]; after != nil && home != "" && !p.leads(after, home) {
+				p.loses(c.Key, c.Version)
+			}
 			return
 		}
 		p.excuse(func(claim *plan.Claim) bool {
@@ -130,17 +133,28 @@ func (p *promises) othersOnLedger(c *api.Change) {
 	if !ours {
 		return
 	}
-	p.doubted[mux], p.rebuilt[mux] = true, true
-	delete(p.pending, mux)
-	p.lost[mux] = c.Version
-	live := slotsOf(p.sim.world.service(mux))
-	for slot, name := range live {
-		p.orphaned[place{mux, slot, name}] = true
-	}
 	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
 		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
 			p.believe(mux) // a copy of an earlier ledger can't be distinguished from the right one
 		}
+	}
+	p.loses(mux, c.Version)
+}
+
+// leads is true if a mux leads to a ConfigMap: it names it, or its owner wants it.
+func (p *promises) leads(svc *corev1.Service, name string) bool {
+	mux := plan.ReadMux(p.sim.language, svc, false)
+	return mux.Ledger == "" || name == mux.Ledger || name == mux.LedgerInForce
+}
+
+// loses leaves as promised only what can be known without a ledger.
+func (p *promises) loses(mux types.NamespacedName, version int64) {
+	p.lost[mux] = version
+	p.doubted[mux], p.rebuilt[mux] = true, true
+	delete(p.pending, mux)
+	live := slotsOf(p.sim.world.service(mux))
+	for slot, name := range live {
+		p.orphaned[place{mux, slot, name}] = true
 	}
 	for slot, claim := range p.held[mux] {
 		if live[slot] != claim.MuxName || claim.MuxName != nameOf(claim.Owner.Channel, claim.Owner.Name) {

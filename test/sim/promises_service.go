@@ -47,7 +47,7 @@ func (p *promises) service(c *api.Change, process *process) string {
 // foreign returns a change of a field that isn't ours on any Service, or an empty string.
 func (p *promises) foreign(before, now *corev1.Service) string {
 	keys := p.sim.language.Keys()
-	ours := []string{keys.Ports, keys.Generation, keys.Announced, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
+	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
 		validation.ExternalDNSHostname, validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
@@ -75,14 +75,17 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
-	claimed := map[plan.Slot][]string{} // while a ledger moves, two ledgers exist
+	// A ledger that is lost while two processes lead isn't promised anything: this one decided by what was there before.
+	late := process != nil && p.kept[visit{process.name, mux}] < p.lost[mux]
+	sure = sure && !late
+	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
 	}
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[called{mux, name}]
-		if old != name && p.doubted[mux] { // the decision used the ledger from before others replaced it
+		if old != name && (p.doubted[mux] || late) { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {

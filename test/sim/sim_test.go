@@ -192,7 +192,7 @@ func points() []string {
 		list = append(list, "crash before "+write, "crash after "+write)
 	}
 	for _, request := range [...]string{"create configmaps", "create endpointslices", "delete configmaps", "delete endpointslices", "get configmaps", "get endpoints",
-		"get services", "list configmaps", "patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
+		"get services", "patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
 		for _, f := range faults() {
 			if !f.done || !strings.HasPrefix(request, "get") && !strings.HasPrefix(request, "list") {
 				list = append(list, f.name+" of "+request)

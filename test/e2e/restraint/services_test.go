@@ -118,7 +118,7 @@ func serviceAbuses() map[string]attempt {
 func serviceUses() map[string]attempt {
 	return map[string]attempt{
 		"ports and notes of a mux": {do: mux, body: `{spec: {ports: [{name: 0123456789abcdef0123, port: 20000}, {name: abcdef0, port: 53, protocol: UDP}]},
-			metadata: {annotations: {` + prefix + `/generation: "2", ` + prefix + `/announced: "17", ` + prefix + `/channels: '["team/web"]', ` + prefix + `/topology: web, ` + prefix + `/summary: one,
+			metadata: {annotations: {` + prefix + `/generation: "2", ` + prefix + `/ledger: "mux-port-allocations", ` + prefix + `/channels: '["team/web"]', ` + prefix + `/topology: web, ` + prefix + `/summary: one,
 			` + prefix + `/aggregated-external-dns: null, external-dns.alpha.kubernetes.io/hostname: null, external-dns.alpha.kubernetes.io/cloudflare-proxied: "true"}}}`},
 		"removing the original's annotations from a mux": {do: mux,
 			body: `{metadata: {finalizers: [example.com/theirs], annotations: {kopf.zalando.org/last-handled-configuration: null}}}`},
