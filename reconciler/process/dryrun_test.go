@@ -10,7 +10,7 @@ import (
 // TestADiaryTellsWhatIsNew: a plan that is made again at another time is the same plan.
 func TestADiaryTellsWhatIsNew(t *testing.T) {
 	var out strings.Builder
-	d := &diary{out: &out, last: map[string]string{}}
+	d := &printLog{out: &out, last: map[string]string{}}
 	for _, note := range []struct {
 		about, text string
 		nothing     bool
