@@ -46,12 +46,12 @@ func cacheOptions(options *Options) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, err
 	}
-	var beside map[string]cache.Config // the namespaces of muxes
+	var muxNamespaces map[string]cache.Config // the namespaces of muxes
 	for _, namespace := range options.muxNamespaces() {
-		if beside == nil {
-			beside = map[string]cache.Config{}
+		if muxNamespaces == nil {
+			muxNamespaces = map[string]cache.Config{}
 		}
-		beside[namespace] = cache.Config{}
+		muxNamespaces[namespace] = cache.Config{}
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
@@ -59,11 +59,11 @@ func cacheOptions(options *Options) (cache.Options, error) {
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},
-			ledger.Object(): {Label: ledger.Selector(), Namespaces: beside, Transform: trim(func(object *metav1.PartialObjectMetadata) {
+			ledger.Object(): {Label: ledger.Selector(), Namespaces: muxNamespaces, Transform: trim(func(object *metav1.PartialObjectMetadata) {
 				ledger.Trim(object, language.Keys())
 			})},
 			// Read only if legacy Endpoints are on.
-			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: beside}, //nolint:staticcheck // deprecated, but some readers still need it
+			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: muxNamespaces}, //nolint:staticcheck // deprecated, but some readers still need it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}, nil
