@@ -153,16 +153,20 @@ properties: ## Check CHECKS (10000) cases of each property, from SEED on; some c
 LONG_CHANNELS ?= 100
 LONG_CYCLES ?= 5
 LONG_REPEATS ?= 50
+LONG_LEASE ?= 1h
 # Tests with packets depend most on the load of the machine.
 LONG_STORIES ?= TestPackets/.*/(a_pod.s_readiness|a_deleted_channel|no_request_is_lost)$$
 
+.PHONY: lease
+lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default lease stays the leader
+	LEASE_WATCH=$(LONG_LEASE) go test -count=1 -timeout 0 ./test/e2e/failover -run 'TestLeaderStaysLeader$$' -v
+
 # Each part has a short form in `make test`. CONTRIBUTING.md has the durations.
 .PHONY: long
-long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, tests with packets
+long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, the lease, tests with packets
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
-	$(MAKE) sim
-	$(MAKE) properties
+	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 
 .PHONY: sim-mutants

@@ -77,7 +77,7 @@ func TestRulesPage(t *testing.T) {
 }
 
 func settings(all []setting) string {
-	text := "| annotation | value | without it | what it does |\n| --- | --- | --- | --- |\n"
+	text := "| annotation | value | without it | effect |\n| --- | --- | --- | --- |\n"
 	for _, s := range all {
 		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.Key, s.Grammar, s.Default, s.Meaning)
 	}
@@ -85,7 +85,7 @@ func settings(all []setting) string {
 }
 
 func writtenKeys(all []written) string {
-	text := "| name | on | what it says |\n| --- | --- | --- |\n"
+	text := "| name | on | meaning |\n| --- | --- | --- |\n"
 	for _, w := range all {
 		text += fmt.Sprintf("| `%s` | %s | %s |\n", w.Key, w.Where, w.Meaning)
 	}

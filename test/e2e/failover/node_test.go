@@ -14,8 +14,12 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// mostBehind is how long after the node's death requests may go to a pod that was deleted on another node.
-const mostBehind = 10 * time.Second
+const (
+	// mostLeaderless is how long after the leader's death the standby may take to lead.
+	mostLeaderless = 8 * time.Second
+	// mostBehind is how long after the node's death requests may go to a pod that was deleted on another node.
+	mostBehind = 10 * time.Second
+)
 
 // testDeadNode cuts the leader's node off. Then a pod of an app on the other node is deleted, and another one takes its place.
 func testDeadNode(t *testing.T, w *world) {
@@ -50,6 +54,9 @@ func testDeadNode(t *testing.T, w *world) {
 	t.Logf("the node died; after %s the standby had the lease (transition %d), after %s the last of %d requests went to a pod deleted "+
 		"meanwhile; %d requests failed; the machine stood still for %s", led.Round(time.Millisecond), *lease.Spec.LeaseTransitions,
 		seen.last.Round(time.Millisecond), seen.answers, seen.failed, seen.stood.Round(time.Millisecond))
+	if led > mostLeaderless+seen.stood {
+		t.Errorf("the standby led after %s, on a machine that stood still for %s", led, seen.stood)
+	}
 	if seen.last > mostBehind+seen.stood {
 		t.Errorf("requests went to the deleted pod for %s, on a machine that stood still for %s", seen.last, seen.stood)
 	}

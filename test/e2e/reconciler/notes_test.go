@@ -33,9 +33,9 @@ func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 		values        []string
 		want, without string
 	}{
-		"all namespaces":                      {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't look after"},
-		"no default mux":                      {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'", "doesn't look after"},
-		"too few":                             {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "hasn't their namespaces: edge\n", "--set 'rbac.muxNamespaces"},
+		"all namespaces":                      {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't serve"},
+		"no default mux":                      {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'", "doesn't serve"},
+		"too few":                             {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "doesn't list them: edge\n", "--set 'rbac.muxNamespaces"},
 		"those that there are":                {[]string{"rbac.muxNamespaces={" + muxNamespace + ",edge}"}, "", "muxNamespaces"},
 		"who grants rights is somebody else":  {[]string{"rbac.create=false"}, "", "muxNamespaces"},
 		"muxes of another prefix don't count": {[]string{"api.prefix=other.example.com"}, "--set 'rbac.muxNamespaces={" + muxNamespace + "}'", "edge,"},

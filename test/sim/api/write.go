@@ -136,17 +136,6 @@ func (s *Server) remove(kind Kind, key types.NamespacedName) {
 	delete(s.objects[kind], key)
 	s.numbers.release(last)
 	s.log = append(s.log, Change{s.version, kind, key, last, nil, s.By})
-	if kind == Services && s.objects[Endpoints][key] != nil {
-		s.endEndpoints(key)
-	}
-}
-
-// endEndpoints has those of a Service go with it: the API server does that by itself, and asks nobody.
-func (s *Server) endEndpoints(key types.NamespacedName) {
-	by := s.By
-	s.By = ""
-	s.end(Endpoints, key)
-	s.By = by
 }
 
 // Delete lets an object go, at once or when its finalizers have.
