@@ -121,9 +121,8 @@ func (p Process) addGuard(m manager.Manager, registry *prometheus.Registry, lead
 }
 
 // readinessChecks returns the checks of readiness besides the caches. If this process checks admission, it is ready
-// once bad muxes and channels are refused. There is one exception: a process that waits for a predecessor is ready
-// before it has made the self-managed certificate, because the rollout ends the predecessor only when this process is
-// ready.
+// once bad muxes and channels are refused. There is one exception: while a process waits for a predecessor, it is ready
+// without its self-managed certificate. The rollout ends the predecessor only when this process is ready.
 func readinessChecks(watching *guard.Guard, earlier *predecessors, keepsCertificate bool) []func() error {
 	checks := []func() error{earlier.ready}
 	if watching != nil {
