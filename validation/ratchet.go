@@ -51,8 +51,8 @@ func (l Language) check(svc *corev1.Service, roles Kind) Findings {
 	return found
 }
 
-// unreported returns the problems of more that aren't reported at the same field yet, so that a Service that is mux and
-// channel has one problem for an unnamed port.
+// unreported returns the problems of more that aren't reported at the same field yet. So an unnamed port of a Service
+// that is mux and channel is one problem.
 func unreported(reported, more []Problem) []Problem {
 	if len(reported) == 0 {
 		return more

@@ -21,8 +21,8 @@ const (
 	mediaType  = "application/json"
 )
 
-// maxBody has room for two objects of 3 MiB, the largest that an API server accepts in a request (etcd stores 1.5 MiB),
-// and for the review's other fields.
+// maxBody has room for two objects of 3 MiB and the review's other fields. An API server accepts no larger object in a
+// request; etcd stores 1.5 MiB.
 const maxBody = 8 << 20
 
 // fault is an HTTP error for a request that isn't judged. Mostly the caller made a mistake.

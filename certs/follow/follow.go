@@ -30,12 +30,12 @@ type News struct {
 	Err    error
 }
 
-// Object watches one object until the context ends. It calls tell with every state that the API server sends, in order,
+// Object watches one object until the context ends. It calls report with every state that the API server sends, in order,
 // and with each failed request. List is an empty list of the object's kind.
-func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName, tell func(News)) {
+func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName, report func(News)) {
 	for ctx.Err() == nil {
-		if err := listAndWatch(ctx, c, list, key, tell); err != nil && ctx.Err() == nil {
-			tell(News{Err: err})
+		if err := listAndWatch(ctx, c, list, key, report); err != nil && ctx.Err() == nil {
+			report(News{Err: err})
 		}
 		select {
 		case <-ctx.Done():
@@ -44,7 +44,7 @@ func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key
 	}
 }
 
-func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectList, key types.NamespacedName, tell func(News)) error {
+func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectList, key types.NamespacedName, report func(News)) error {
 	list, ok := kind.DeepCopyObject().(client.ObjectList)
 	if !ok {
 		return fmt.Errorf("%T isn't a list type", kind)
@@ -62,7 +62,7 @@ func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectLis
 	}); err != nil {
 		return err
 	}
-	tell(now)
+	report(now)
 
 	changes, err := c.Watch(ctx, list, append(these, &client.ListOptions{Raw: &metav1.ListOptions{
 		ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: ptr.To[int64](watchSeconds),
@@ -72,20 +72,20 @@ func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectLis
 	}
 	defer changes.Stop()
 	for change := range changes.ResultChan() {
-		if err := forward(change, tell); err != nil {
+		if err := forward(change, report); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func forward(change watch.Event, tell func(News)) error {
+func forward(change watch.Event, report func(News)) error {
 	switch change.Type {
 	case watch.Added, watch.Modified:
 		object, _ := change.Object.(client.Object)
-		tell(News{Object: object})
+		report(News{Object: object})
 	case watch.Deleted:
-		tell(News{})
+		report(News{})
 	case watch.Error:
 		if err := apierrors.FromObject(change.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return err

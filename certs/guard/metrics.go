@@ -45,12 +45,12 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		return 0
 	}
 	gauge(onGuardDesc(), is(status.OnGuard))
-	amiss := map[Reason]bool{}
+	present := map[Reason]bool{}
 	for _, fault := range status.Faults {
-		amiss[fault.Reason] = true
+		present[fault.Reason] = true
 	}
 	for _, reason := range Reasons() {
-		gauge(faultDesc(), is(amiss[reason]), string(reason))
+		gauge(faultDesc(), is(present[reason]), string(reason))
 	}
 	var expiry float64
 	if !status.NotAfter.IsZero() {

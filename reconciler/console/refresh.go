@@ -121,8 +121,8 @@ func (h *hub) sendProcess() {
 func (h *hub) sendTimeline() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	entries, told := h.Timeline.Since(h.timelineSent)
-	h.timelineSent = told
+	entries, sent := h.Timeline.Since(h.timelineSent)
+	h.timelineSent = sent
 	if len(entries) > 0 {
 		if text, err := json.Marshal(entries); err == nil {
 			h.broadcast("timeline", text)

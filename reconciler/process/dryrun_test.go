@@ -10,7 +10,7 @@ import (
 // TestDiaryPrintsOnlyChanges checks that the same plan at another time isn't printed again.
 func TestDiaryPrintsOnlyChanges(t *testing.T) {
 	var out strings.Builder
-	d := &diary{out: &out, last: map[string]string{}}
+	d := &printLog{out: &out, last: map[string]string{}}
 	for _, note := range []struct {
 		about, text string
 		nothing     bool

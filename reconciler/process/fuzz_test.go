@@ -77,7 +77,7 @@ func checkNames(t *testing.T, o *Options) {
 	for _, namespace := range append(o.muxNamespaces(), o.Namespace, language.DefaultMuxNamespace()) {
 		wrong = append(wrong, validation.IsDNS1123Label(namespace)...)
 	}
-	if mux, ok := o.tried(); o.TryChannel != "" {
+	if mux, ok := o.tryMux(); o.TryChannel != "" {
 		wrong = append(append(wrong, validation.IsDNS1123Label(mux.Name)...), validation.IsDNS1123Label(mux.Namespace)...)
 		if !ok {
 			t.Errorf("%q doesn't name a mux", o.TryChannel)

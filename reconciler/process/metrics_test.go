@@ -43,18 +43,18 @@ func TestMetricNamesAndLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry, timeline := newRegistry(process.Version), console.NewTimeline(time.Now)
-	out := outputs{events: silent{}}
+	out := outputs{events: silentRecorder{}}
 	terms, err := process.newTerms(t.Context(), m, timeline, out, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.WebhookConfiguration = "svc-mux"
-	watching, err := process.guardAdmission(m, registry, terms.leads.Load, nil, out.events)
+	watching, err := process.addGuard(m, registry, terms.leads.Load, nil, out.events)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.ConsoleAddress = "127.0.0.1:0"
-	if err := process.showConsole(m, terms, timeline, watching, registry, logr.Discard()); err != nil {
+	if err := process.addConsole(m, terms, timeline, watching, registry, logr.Discard()); err != nil {
 		t.Fatal(err)
 	}
 	all := func(string) bool { return true }

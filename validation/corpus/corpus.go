@@ -1,6 +1,6 @@
 // Package corpus loads the Services of validation/testdata/corpus: each with a sentence about it and the expected
-// findings. Every implementation of the language (this package, the webhook in a real API server, an admission policy)
-// is tested on the same Services, so that differences show. Only tests use it.
+// findings. This package, the webhook in a real API server, and an admission policy are tested on the same Services, so
+// that differences show. Only tests use it.
 //
 // A case is a YAML document:
 //

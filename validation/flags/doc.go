@@ -1,3 +1,3 @@
-// Package flags checks flag and environment values that several processes share, so that a flag means the same in each
-// process, and has the same error messages. Each process defines its own flags.
+// Package flags checks flag and environment values that several processes share. So a flag has the same meaning and the
+// same error messages in each process. Each process defines its own flags.
 package flags

@@ -10,14 +10,14 @@ export class Store {
   state = 'connecting' // live, lost
   ready = false
 
-  #heed
+  #notify
   #source
   #watchdog
   #tries = 0
   #seen
 
-  constructor(heed) {
-    this.#heed = heed
+  constructor(notify) {
+    this.#notify = notify
   }
 
   open() {
@@ -31,9 +31,9 @@ export class Store {
       this.#alive()
       take(JSON.parse(event.data))
     })
-    on('process', (process) => { this.process = process; this.#heed({ process: true }) })
+    on('process', (process) => { this.process = process; this.#notify({ process: true }) })
     on('mux', (difference) => this.#mux(difference))
-    on('gone', ({ mux }) => { this.muxes.delete(mux); this.#heed({ mux }) })
+    on('gone', ({ mux }) => { this.muxes.delete(mux); this.#notify({ mux }) })
     on('timeline', (entries) => this.#entries(entries))
     on('ready', () => this.#ready())
     on('beat', () => {})
@@ -57,7 +57,7 @@ export class Store {
   #set(state) {
     if (this.state === state) return
     this.state = state
-    this.#heed({ state: true })
+    this.#notify({ state: true })
   }
 
   #mux({ mux: head, whole, changed, removed }) {
@@ -73,14 +73,14 @@ export class Store {
     }
     for (const name of removed) channels.delete(name)
     this.muxes.set(key, { key, head, channels, text: JSON.stringify(head) })
-    this.#heed({ mux: key })
+    this.#notify({ mux: key })
   }
 
   #entries(entries) {
     for (const entry of entries) this.timeline.set(entry.id, { ...entry, text: JSON.stringify(entry) })
     const surplus = this.timeline.size - 500
     if (surplus > 0) for (const id of [...this.timeline.keys()].sort((a, b) => a - b).slice(0, surplus)) this.timeline.delete(id)
-    this.#heed({ timeline: true })
+    this.#notify({ timeline: true })
   }
 
   // Removes muxes that this stream hasn't reported.
@@ -89,7 +89,7 @@ export class Store {
     this.#tries = 0
     this.ready = true
     this.#set('live')
-    this.#heed({ all: true })
+    this.#notify({ all: true })
   }
 
   sorted() {

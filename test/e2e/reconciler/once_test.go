@@ -111,9 +111,9 @@ func (s *scene) drains(t *testing.T) {
 	was := s.claims(t, mux)
 
 	said, err := s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/mux: 3 channel(s) bare, 3 port(s) off, 1 slice(s) gone; its ledger keeps 3 number(s)\n",
-		"mux svc-mux/other: 1 channel(s) bare, 1 port(s) off, 0 slice(s) gone; its ledger keeps 1 number(s)\n",
-		"mux svc-mux/nowhere: 1 channel(s) bare")
+	expect(t, said, err, "mux svc-mux/mux: cleaned 3 channel(s), removed 3 port(s) and 1 slice(s); its ledger keeps 3 number(s)\n",
+		"mux svc-mux/other: cleaned 1 channel(s), removed 1 port(s) and 0 slice(s); its ledger keeps 1 number(s)\n",
+		"mux svc-mux/nowhere: cleaned 1 channel(s)")
 	for _, channel := range []types.NamespacedName{web, api, bye, far, lost} {
 		s.checkBare(t, channel)
 	}
@@ -125,7 +125,7 @@ func (s *scene) drains(t *testing.T) {
 
 	before := s.writes(anything)
 	said, err = s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/mux: 0 channel(s) bare, 0 port(s) off")
+	expect(t, said, err, "mux svc-mux/mux: cleaned 0 channel(s), removed 0 port(s)")
 	if after := s.writes(anything); after != before {
 		t.Errorf("the second drain wrote %d times", after-before)
 	}
