@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestWhatIsCarriedIsKept, and all else isn't, however much of it there is.
-func TestWhatIsCarriedIsKept(t *testing.T) {
+// TestTrimKeepsCarriedFields trims a slice with long values in all other fields.
+func TestTrimKeepsCarriedFields(t *testing.T) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
 		t.Fatal(err)

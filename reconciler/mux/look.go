@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -104,11 +105,11 @@ func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
 		return fmt.Errorf("slices of mux %s: %w", mux.Key, err)
 	}
 	for _, slice := range onMux {
-		if channel, says := plan.ChannelOfSlice(l.Language.Keys(), slice); says {
+		if channel, says := muxslices.ChannelOfSlice(l.Language.Keys(), slice); says {
 			s.Carried[channel] = append(s.Carried[channel], slice)
 		}
 	}
-	s.World.Records = plan.RecordsOf(l.Language.Keys(), onMux)
+	s.World.Records = muxslices.RecordsOf(l.Language.Keys(), onMux)
 	s.World.LastGood = l.Board.LastGood(mux.Key)
 	s.World.Ledger, err = l.Ledgers.Peek(ctx, ask(mux))
 	return err

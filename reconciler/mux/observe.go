@@ -14,6 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -216,7 +217,7 @@ func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.O
 	if err != nil {
 		return plan.Unknown
 	}
-	return plan.CarriedBacking(carried, sources, plan.CarriedIn(c.Ports), mux.Families)
+	return muxslices.CarriedBacking(carried, sources, c.Ports, mux.Families)
 }
 
 func (l *Line) refusedSlices(channel types.NamespacedName) string {
@@ -232,7 +233,7 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
-	return plan.RecordsOf(l.Language.Keys(), onMux), nil
+	return muxslices.RecordsOf(l.Language.Keys(), onMux), nil
 }
 
 // lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there, and is looked

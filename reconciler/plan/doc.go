@@ -1,11 +1,11 @@
 // Package plan is the decision: who holds which port of a mux, what is written because of it, and why.
 //
-//	World ──Mux──▶ Plan        one mux with its channels and its ledger
-//	View ──Backends──▶ Slices  one channel with its endpoints
+//	World ──Mux──▶ Plan    one mux with its channels and its ledger
 //
-// Both are pure and total: the same values in give the same values out, whatever they are. What happens outside, such
-// as reading, writing, waiting, logging and counting, lives in reconciler/mux and reconciler/backends, which do as
-// they are told here. A dry run, a log line, an Event, the console and the golden tests print the same Plan.
+// It is pure and total: the same values in give the same values out, whatever they are. What happens outside, such
+// as reading, writing, waiting, logging and counting, lives in reconciler/mux, which does as it is told here. A dry run,
+// a log line, an Event, the console and the golden tests print the same Plan. The decision about backends is in
+// reconciler/slices.
 //
 // A pass over a mux:
 //

@@ -146,10 +146,11 @@ func textBackendsPending(mux types.NamespacedName) string {
 
 func textBackendsRefused(mux types.NamespacedName, words string) string {
 	return fmt.Sprintf("not all backends are on mux %s, because the API server refuses an EndpointSlice there: %s: %s",
-		mux, words, textMendRefusal(mux.Namespace))
+		mux, words, TextMendRefusal(mux.Namespace))
 }
 
-func textMendRefusal(namespace string) string {
+// TextMendRefusal says what a person can do where the API server refuses an EndpointSlice in a namespace.
+func TextMendRefusal(namespace string) string {
 	return fmt.Sprintf("in namespace %s, raise the quota of endpointslices or change the policy that refuses them; on OpenShift,"+
 		" set rbac.restrictedEndpoints=true in the chart", namespace)
 }

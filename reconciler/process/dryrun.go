@@ -11,13 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // printer prints the plans of a dry run. It prints a plan again only if the plan has changed. The zero printer is for a
 // process that writes.
 type printer struct {
 	plan   func(*plan.Plan)
-	slices func(*plan.Slices)
+	slices func(*muxslices.Decision)
 	out    io.Writer
 }
 
@@ -34,8 +35,8 @@ func newPrinter(out io.Writer) printer {
 			}
 			log.note(key, text.String(), false)
 		},
-		slices: func(s *plan.Slices) {
-			log.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Refused) == 0)
+		slices: func(s *muxslices.Decision) {
+			log.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Taken) == 0)
 		},
 	}
 }

@@ -63,7 +63,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 		Board:   ledger.NewBoard(nil), Events: silentRecorder{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now), Now: p.Now,
 		Parallel: p.Options.Writes, Print: print.plan,
 	})
-	if err := errors.Join(line.Index(ctx, m), backends.Index(ctx, m, language)); err != nil {
+	if err := errors.Join(line.Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language)); err != nil {
 		return err
 	}
 	return p.asLeader(ctx, m, func(ctx context.Context) error {

@@ -162,7 +162,7 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 	if err != nil {
 		return nil, err
 	}
-	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m, language), p.fillCache(ctx, m))
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language), p.fillCache(ctx, m))
 }
 
 // fillCache makes the cache hold objects that no index reads, so that a standby's cache is as full as a leader's.

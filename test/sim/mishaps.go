@@ -12,6 +12,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -75,7 +76,7 @@ func (w *world) driftChannel() string {
 func (w *world) driftSlice() string {
 	var ours []types.NamespacedName
 	for _, key := range w.server.Keys(api.EndpointSlices) {
-		if slice := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice); plan.IsOurSlice(w.language.Keys(), slice) {
+		if slice := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice); muxslices.IsOurSlice(w.language.Keys(), slice) {
 			ours = append(ours, key)
 		}
 	}

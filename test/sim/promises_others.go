@@ -13,6 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -176,9 +177,9 @@ func (p *promises) slice(c *api.Change) string {
 		return ""
 	}
 	p.slices[c.Key] = true
-	channel, _ := plan.ChannelOfSlice(p.sim.language.Keys(), after)
+	channel, _ := muxslices.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
-		mux := plan.MuxOfSlice(p.sim.language.Keys(), after)
+		mux := muxslices.MuxOfSlice(p.sim.language.Keys(), after)
 		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
 		}

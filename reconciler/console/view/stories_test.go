@@ -19,6 +19,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -200,16 +201,16 @@ func (s *story) carry() {
 		if w.Mux == nil {
 			continue
 		}
-		c.Backends = plan.BackingOf(s.seen.Sources[c.Key], plan.CarriedIn(c.Ports), w.Mux.Families)
+		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], c.Ports, w.Mux.Families)
 		var claims []plan.Claim
 		for _, claim := range w.Ledger.Ledger.Claims {
 			if claim.Owner.Channel == c.Key && claim.State == plan.Held && !c.Disabled {
 				claims = append(claims, claim)
 			}
 		}
-		decided := plan.Backends(plan.View{
-			Keys: w.Keys, Channel: c.Key, Attached: true, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
-			Mux: plan.Carrier{Key: muxKey, IsMux: true, Families: w.Mux.Families},
+		decided := muxslices.Decide(muxslices.View{
+			Keys: w.Keys, Channel: c.Key, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
+			Mux: muxslices.Mux{Key: muxKey, IsMux: true, Families: w.Mux.Families},
 		})
 		s.seen.Carried[c.Key] = nil
 		for _, step := range decided.Steps {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -96,7 +97,7 @@ func fights(t *testing.T, w world) {
 }
 
 func notOurs(t *testing.T, w world) {
-	name := plan.SliceName(in(muxes, "taken"), in(app, "taken"), "taken", discoveryv1.AddressTypeIPv4)
+	name := muxslices.SliceName(in(muxes, "taken"), in(app, "taken"), "taken", discoveryv1.AddressTypeIPv4)
 	w.Apply(t, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

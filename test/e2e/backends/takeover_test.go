@@ -14,6 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -31,7 +32,7 @@ metadata:
 subsets: `+subsets)
 	cluster.Eventually(t, "they are mirrored", func(ctx context.Context) error {
 		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + plan.MirroringController})
+			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController})
 		if err != nil {
 			return err
 		}

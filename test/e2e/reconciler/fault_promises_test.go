@@ -13,6 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -281,10 +282,10 @@ func asksFor(channel *corev1.Service) string {
 
 // slice checks that a slice carries its channel's backends under its channel's names.
 func (c *checker) slice(slice *discoveryv1.EndpointSlice, gone bool) {
-	if gone || !plan.IsOurSlice(c.keys, slice) {
+	if gone || !muxslices.IsOurSlice(c.keys, slice) {
 		return
 	}
-	channel, _ := plan.ChannelOfSlice(c.keys, slice)
+	channel, _ := muxslices.ChannelOfSlice(c.keys, slice)
 	for _, port := range slice.Ports {
 		if owner, known := c.owners[*port.Name]; !known || owner != channel {
 			c.breaks("backends", "%s is %v's, and carries %v's", *port.Name, owner, channel)

@@ -19,6 +19,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/process"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -134,7 +135,7 @@ func (e *estate) awaitOurs(t *testing.T) {
 	cluster.Eventually(t, "the original's Endpoints are gone", func(ctx context.Context) error {
 		_, err := e.user.CoreV1().Endpoints(e.mux.Namespace).Get(ctx, e.mux.Name, metav1.GetOptions{})
 		list, listErr := e.user.DiscoveryV1().EndpointSlices(e.mux.Namespace).List(ctx, metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" + plan.MirroringController,
+			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController,
 		})
 		if !apierrors.IsNotFound(err) || listErr != nil || len(list.Items) > 0 {
 			return fmt.Errorf("the original's objects still exist: %w, %w, %v", err, listErr, list.Items)
