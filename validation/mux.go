@@ -22,7 +22,8 @@ type Mux struct {
 	// Class is the provider's load balancer class, or empty.
 	Class    string
 	Provider Provider
-	// ProviderNamed says that the class or an annotation determines the provider, including the value "none".
+	// ProviderNamed says that the class or an annotation that the owner chose determines the provider, including the value "none".
+	// It is false if only an annotation does that the chart sets by default.
 	ProviderNamed bool
 	// ProtocolsStated says that the mux's owner set Protocols; otherwise they are the provider's.
 	ProtocolsStated bool

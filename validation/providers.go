@@ -92,7 +92,7 @@ func providerCalled(key string) (Provider, bool) {
 
 // detectProvider uses the first sign that tells the provider: the class, which selects the controller; the provider
 // annotation; an annotation that the mux's owner chose; an annotation that the chart sets by default. It returns false
-// without a sign.
+// without a sign, and if only the last one tells.
 func detectProvider(class, named string, annotations map[string]string) (Provider, bool) {
 	table := providers()
 	for _, r := range table {
@@ -103,11 +103,14 @@ func detectProvider(class, named string, annotations map[string]string) (Provide
 	if named != "" {
 		return providerCalled(named)
 	}
-	for _, inAnnotations := range [...]func(signs, map[string]string) bool{signs.setByOwner, signs.setByChart} {
-		for _, r := range table {
-			if inAnnotations(r.signs, annotations) {
-				return r.Provider, true
-			}
+	for _, r := range table {
+		if r.setByOwner(annotations) {
+			return r.Provider, true
+		}
+	}
+	for _, r := range table {
+		if r.setByChart(annotations) {
+			return r.Provider, false
 		}
 	}
 	return unknownProvider(), false

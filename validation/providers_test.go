@@ -42,8 +42,11 @@ func TestDetectProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, told := detectProvider(c.class, "", c.annotations)
-			if got.Name != c.want || told != (c.want != "") {
-				t.Errorf("got %q (%t), want %q", got.Name, told, c.want)
+			if got.Name != c.want {
+				t.Errorf("got %q, want %q", got.Name, c.want)
+			}
+			if _, isDefault := c.annotations["cloud.google.com/l4-rbs"]; told != (c.want != "" && (!isDefault || c.want != "GKE")) {
+				t.Errorf("the owner named it: %t", told)
 			}
 		})
 	}
