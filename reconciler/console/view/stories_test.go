@@ -149,7 +149,7 @@ func (s *story) rest(t *testing.T) {
 			if p.Publish.Ports != nil {
 				w.Mux.Ports = p.Publish.Ports
 			}
-			w.Mux.Generation = w.Ledger.Ledger.Generation
+			w.Mux.Generation, w.Mux.LedgerInForce = w.Ledger.Ledger.Generation, w.Mux.Ledger
 			if said := p.Publish.Annotations; said != nil {
 				w.Mux.Channels, w.Mux.Topology, w.Mux.Summary = said[w.Keys.Channels], said[w.Keys.Topology], said[w.Keys.Summary]
 			}
