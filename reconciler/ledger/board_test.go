@@ -27,7 +27,12 @@ func knownOf(board *Board, name string, mux types.NamespacedName) []plan.Claim {
 
 func TestBoard(t *testing.T) {
 	var told []types.NamespacedName
-	board := NewBoard(func(channels []types.NamespacedName) { told = append(told, channels...) })
+	board := NewBoard(func(channels []types.NamespacedName) {
+		if len(channels) == 0 {
+			t.Error("it tells that nothing has changed")
+		}
+		told = append(told, channels...)
+	})
 	expect := func(what string, want ...types.NamespacedName) {
 		t.Helper()
 		if diff := cmp.Diff(want, told); diff != "" {

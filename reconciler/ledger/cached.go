@@ -17,7 +17,7 @@ func Object() *metav1.PartialObjectMetadata {
 // longestKey is how long the name of a mux and its namespace may be.
 const longestKey = 63 + len("/") + 63
 
-// Trim drops what nobody reads of a cached ConfigMap, so that each takes the same little memory.
+// Trim drops all fields of a cached ConfigMap that nobody reads, so that each takes the same little memory.
 func Trim(object *metav1.PartialObjectMetadata, keys validation.Keys) {
 	kept := metav1.ObjectMeta{
 		Namespace: object.Namespace, Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,

@@ -21,7 +21,7 @@ const (
 	PlainLimit = 900 << 10
 	// PackedLimit is how long a compressed text may be: what the API server takes.
 	PackedLimit = 1 << 20
-	// UnpackedLimit is how long a text may be that is compressed: what is longer is refused unread.
+	// UnpackedLimit is how long a compressed text may be after decompression. Decode doesn't read a longer one.
 	UnpackedLimit = 16 << 20
 )
 
@@ -45,7 +45,7 @@ func Selector() labels.Selector {
 	return selector
 }
 
-// Contents are what is ours of a ConfigMap.
+// Contents are our part of a ConfigMap.
 type Contents struct {
 	Labels      map[string]string
 	Annotations map[string]string

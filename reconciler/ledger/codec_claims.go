@@ -54,7 +54,7 @@ func addClaims(to *plan.Ledger, list []entry, name string) error {
 	return nil
 }
 
-// claim reads an entry. What the original may leave out has the meaning that it has there.
+// claim reads an entry. Fields that the original may leave out have the original's defaults.
 func (e *entry) claim() (plan.Claim, error) {
 	number := cmp.Or(e.MuxPort, e.Port)
 	since, errSince := parseTime("since", e.Since)

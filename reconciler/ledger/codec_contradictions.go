@@ -6,7 +6,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// contradiction finds what can't be true at once, in a sorted ledger.
+// contradiction returns the first contradiction in a sorted ledger.
 //
 // Claims that were released count for their number alone: whoever let one go may hold another under the same name.
 func contradiction(ledger *plan.Ledger) error {

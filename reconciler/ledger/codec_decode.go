@@ -26,20 +26,20 @@ type decoding struct {
 	keys validation.Keys
 }
 
-// labelled is true if the cache, which goes by labels, can see the ConfigMap.
+// labelled is true if the labels match Selector, so that the cache shows the ConfigMap.
 func (d *decoding) labelled() bool {
 	component := d.cm.Labels[componentLabel]
 	return d.cm.Labels[nameLabel] == nameValue && (component == componentValue || component == componentBefore)
 }
 
-// stamped returns the generation in the annotation, which the original leaves alone; 0 if there is none.
+// stamped returns the generation in the annotation, which the original leaves alone; 0 without one.
 func (d *decoding) stamped() int64 {
 	generation, _ := validation.ParseGeneration(d.cm.Annotations[d.keys.Generation])
 	return generation
 }
 
-// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only if the original
-// wrote the plain one after us, or somebody put one there by hand. The annotation says whose ledger it is, since no label names the mux;
+// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only after the
+// original wrote the plain one, or after an edit by hand. The annotation says whose ledger it is, since no label names the mux;
 // the next write mends a missing label.
 func (d *decoding) newest() plan.Reading {
 	if annotated := d.cm.Annotations[d.keys.Mux]; annotated != d.mux.String() {

@@ -16,9 +16,9 @@ import (
 // any may call Peek.
 //
 // The cache holds names and versions of ConfigMaps, and no contents (see Selector, Object and Trim): else anybody who may write
-// ConfigMaps could fill it. So the store reads each version live once, and remembers what it read and what it wrote:
+// ConfigMaps could fill it. So the store reads each version live once, and remembers it, as it remembers its own writes:
 //
-//	cache ──▶ is what the store remembers at least as new? ──no──┐
+//	cache ──▶ is the remembered version at least as new? ────no──┐
 //	               │yes                                          ├──▶ live read
 //	               ▼                                             │
 //	          is it good news? ──no──────────────────────────────┘
@@ -93,7 +93,7 @@ type place struct {
 	name string
 }
 
-// reading is a version and what it says. The store never changes one: decoding thousands of claims takes longer than a pass.
+// reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass, and never changes it.
 type reading struct {
 	plan.Reading
 	at version

@@ -89,7 +89,7 @@ func (r *reading) continues(old *reading) bool {
 	})
 }
 
-// find returns what a ConfigMap says; nil if there is none. With confirm, it believes bad news only after a live read.
+// find returns what a ConfigMap says; nil without a ConfigMap. With confirm, it believes bad news only after a live read.
 func (s *Store) find(ctx context.Context, ask *Ask, name string, confirm bool) (*reading, error) {
 	shown, err := s.shown(ctx, ask.Mux, name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Store) shown(ctx context.Context, mux types.NamespacedName, name string
 	return shown, nil
 }
 
-// get reads a ConfigMap live; it returns nil if there is none.
+// get reads a ConfigMap live. It returns nil if the API server has none.
 func (s *Store) get(ctx context.Context, mux types.NamespacedName, name string) (*reading, error) {
 	var cm corev1.ConfigMap
 	key := client.ObjectKey{Namespace: mux.Namespace, Name: name}

@@ -16,8 +16,8 @@ import (
 )
 
 // Write stores a ledger that was decided from an entry, under the name that the mux's owner wants, and returns the entry for the next
-// write. If anybody wrote in between, the error is a conflict (apierrors.IsConflict): read and decide again. It touches nothing in the
-// ConfigMap that isn't ours.
+// write. If anybody wrote in between, the error is a conflict (apierrors.IsConflict): read and decide again. It leaves other people's
+// keys, labels and annotations alone.
 func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Entry, error) {
 	mux := entry.ask.Mux
 	if err := writable(&ledger, &entry); err != nil {
@@ -70,7 +70,7 @@ func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents Conte
 	return err
 }
 
-// patch changes what is ours, and leaves other people's keys, labels and annotations alone.
+// patch changes our keys, labels and annotations, and no others.
 func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents Contents, at *version) error {
 	data, binary := map[string]any{PlainKey: nil}, map[string]any{PackedKey: nil}
 	if contents.Packed == nil {
@@ -115,7 +115,7 @@ func (s *Store) DropOld(ctx context.Context, entry Entry) error {
 		mux, entry.ask.Name, mux.Namespace, old.name, err.Error()) // which is no reason to write anything again
 }
 
-// Old returns the name of the ConfigMap that DropOld deletes; empty if there is none.
+// Old returns the name of the ConfigMap that DropOld deletes; empty without a move.
 func (e *Entry) Old() string {
 	if e.old == nil {
 		return ""

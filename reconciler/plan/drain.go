@@ -78,13 +78,15 @@ func (p *pass) bareMux() {
 	}
 	p.gatherNames() // nobody is attached: what is left are the owner's
 	p.annotate(patch, notes{}, 0)
-	for key, set := range map[string]bool{p.w.Keys.Generation: mux.Generation != 0, p.w.Keys.Ledger: mux.LedgerInForce != ""} {
-		if set && len(stay) == 0 {
-			patch.Annotations[key] = ""
-			patch.Why = append(patch.Why, textAnnotation(key, ""))
+	for _, stamp := range [...]struct {
+		key string
+		set bool
+	}{{p.w.Keys.Generation, mux.Generation != 0}, {p.w.Keys.Ledger, mux.LedgerInForce != ""}} {
+		if stamp.set && len(stay) == 0 {
+			patch.Annotations[stamp.key] = ""
+			patch.Why = append(patch.Why, textAnnotation(stamp.key, ""))
 		}
 	}
-	slices.Sort(patch.Why)
 	p.dropLeftovers(patch)
 	if len(patch.Why) > 0 {
 		p.plan.Publish = patch
