@@ -49,9 +49,9 @@ func TestBookFollowsServices(t *testing.T) {
 	}
 	expect("there is no mux", true)
 	keep(t, b.Add(mux.DeepCopy()))
-	expect("the mux has a port of nobody's, which is going", false)
+	expect("the mux has a port without an owner, which will be removed", false)
 	keep(t, b.Add(api.DeepCopy()))
-	expect("it is somebody's", true)
+	expect("a channel owns the port", true)
 
 	elsewhere := api.DeepCopy()
 	*elsewhere.Spec.LoadBalancerClass = validation.DefaultPrefix + "/other"

@@ -156,8 +156,8 @@ func TestReadinessHasALineForEachFault(t *testing.T) {
 	}
 }
 
-func TestBeforeTheFirstLookItIsNotReady(t *testing.T) {
+func TestNotReadyBeforeTheFirstCheck(t *testing.T) {
 	if (Status{}).Ready() == nil {
-		t.Error("ready before the first look")
+		t.Error("ready before the first check")
 	}
 }

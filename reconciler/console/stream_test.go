@@ -197,7 +197,7 @@ func TestSlowListenerIsDisconnected(t *testing.T) {
 	}
 }
 
-func TestStateIsWhole(t *testing.T) {
+func TestStateListsMuxesAndChannels(t *testing.T) {
 	k := newKit(t)
 	k.channel("web")
 	k.channel("</script><script>alert(1)</script>")

@@ -15,7 +15,7 @@ import (
 
 //go:generate go test . -count=1 -run ^TestValuesPage$ -update
 
-var update = flag.Bool("update", false, "write docs/values.md anew")
+var update = flag.Bool("update", false, "write docs/values.md again")
 
 const pagePath = "../../docs/values.md"
 

@@ -115,7 +115,7 @@ func selectors(t *testing.T, objects []runtime.Object) map[string]labels.Selecto
 	return found
 }
 
-func TestTheReconcilersDeploymentIsTheOriginals(t *testing.T) {
+func TestDeploymentKeepsTheOriginalsSelector(t *testing.T) {
 	for name, tc := range map[string]struct {
 		release string
 		set     string

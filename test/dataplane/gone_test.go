@@ -62,7 +62,7 @@ func (w *world) flips(t *testing.T, pod *corev1.Pod, through map[string]string, 
 		t.Fatalf("no slice shows readiness %[2]t of pod %[1]s", pod.Name, want)
 	}
 	for name, of := range asked {
-		cluster.Eventually(t, "the wire follows through "+name, func(context.Context) error { return of.follows(want, at) })
+		cluster.Eventually(t, "packets follow through "+name, func(context.Context) error { return of.follows(want, at) })
 		t.Logf("ready=%t: on the wire through %s %d ms after the channel's own slice said so", want, name, of.behind(want, at).Milliseconds())
 	}
 }
@@ -176,7 +176,7 @@ func testDeleted(t *testing.T, w *world) {
 	before := time.Now()
 	w.Kubectl(t, "delete", "service", "first", "--namespace="+shop)
 	begin := time.Now()
-	cluster.Eventually(t, "it answers no more", func(ctx context.Context) error {
+	cluster.Eventually(t, "the deleted channel no longer answers", func(ctx context.Context) error {
 		pod, err := packets.HTTP(ctx, w.Outside(), address)
 		if err == nil && !ofApp("a")(pod) {
 			t.Fatalf("at %s, pod %q answers", address, pod)

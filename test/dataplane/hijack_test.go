@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// syncs is the number of times kube-proxy programs all Services again. Each time it decides anew which of two Services
-// with one address and port it takes.
+// syncs is the number of times kube-proxy programs all Services again. Each time it picks one of two Services that share
+// an address and a port.
 const syncs = 10
 
 // testNoHijack uses two channels. Channel a has 443 on the mux. Channel b has port 443 itself, and 20001 on the mux.

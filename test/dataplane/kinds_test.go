@@ -182,7 +182,7 @@ func (w *world) sctp(t *testing.T) {
 	}) {
 		t.Errorf("the mux has %v, want %d/SCTP", carried, ports["s"])
 	}
-	cluster.Eventually(t, "kube-proxy has it", func(ctx context.Context) error {
+	cluster.Eventually(t, "kube-proxy has a rule for the SCTP port", func(ctx context.Context) error {
 		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "nft list ruleset 2>/dev/null | grep -i sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
 		if err == nil && !regexp.MustCompile(fmt.Sprintf(`\b%d\b`, ports["s"])).MatchString(out.Stdout) {
 			err = fmt.Errorf("the rules for SCTP are %q", out.Stdout)

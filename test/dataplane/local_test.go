@@ -63,7 +63,7 @@ func testLocal(t *testing.T, w *world) {
 	w.Kubectl(t, "patch", "service", "local", "--namespace="+edge, `--patch={"spec":{"externalTrafficPolicy":"Local"}}`)
 	w.silent(t, w.through(t, two), here)
 	w.answers(t, w.through(t, one), packets.HTTP, here, ofApp("here"))
-	cluster.Eventually(t, "with the policy Local, a pod on that node sees who asks", func(context.Context) error {
+	cluster.Eventually(t, "with the policy Local, a pod on that node sees the client's address", func(context.Context) error {
 		if from := w.from(t, here); from != neighbourIP {
 			return fmt.Errorf("the pod sees the client address %s", from)
 		}
@@ -77,7 +77,7 @@ func testLocal(t *testing.T, w *world) {
 func (w *world) from(t *testing.T, address string) (host string) {
 	t.Helper()
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: beside{w}.Dial, DisableKeepAlives: true}}
-	cluster.Eventually(t, address+" tells who asks", func(context.Context) error {
+	cluster.Eventually(t, address+" returns the client's address", func(context.Context) error {
 		response, err := client.Get("http://" + address + "/from")
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ ports: [{name: http, port: 9000}]
 endpoints: [{addresses: [`+controlPlaneIP+`]}]
 `)
 	url := "http://" + address(t, c, "own")
-	Eventually(t, "it answers from outside", func(ctx context.Context) error {
+	Eventually(t, "the server answers from outside", func(ctx context.Context) error {
 		said, err := get(ctx, c.Outside().HTTP(), url)
 		if err == nil && said != "it is I" {
 			t.Fatalf("%s answers %q", url, said)

@@ -117,7 +117,7 @@ func TestCloseEndsATunnel(t *testing.T) {
 	}
 }
 
-func TestCloseEndsADialThatGetsNowhere(t *testing.T) {
+func TestCloseEndsAHangingDial(t *testing.T) {
 	config := startAPIServer(t).config()
 	dialling, ended := make(chan struct{}), make(chan struct{})
 	config.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {

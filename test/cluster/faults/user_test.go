@@ -28,7 +28,7 @@ func TestUserOfARequest(t *testing.T) {
 		"an opaque token has the label":          {authorization: "Bearer abc", label: "me", want: "me"},
 		"a broken token is unknown":              {authorization: "Bearer a.b.c", want: "unknown"},
 		"a password has the label":               {authorization: "Basic abc", label: "me", want: "me"},
-		"nobody":                                 {want: "system:anonymous"},
+		"no credentials":                         {want: "system:anonymous"},
 		"the proxy's token: the upstream's user": {onPass: true, upstream: &rest.Config{BearerToken: jwtFor(account)}, want: account},
 		"the proxy's token: a label comes first": {onPass: true, label: "me", upstream: &rest.Config{Username: "admin"}, want: "me"},
 		"the proxy's token: As comes before it":  {onPass: true, label: "me", upstream: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane"}}, want: "jane"},

@@ -219,7 +219,7 @@ func clearlyDown(t *testing.T, w world, hook process) {
 	if err := hook.Start(); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "it is up again, and so are channels", func(ctx context.Context) error {
+	cluster.Eventually(t, "the webhook is up again and admits channels", func(ctx context.Context) error {
 		_, err := w.user.CoreV1().Services(team).Create(ctx, channel("late", "http:8080"), metav1.CreateOptions{})
 		return err
 	})

@@ -54,7 +54,7 @@ func predictionsOff(t *testing.T, w world, as string) {
 }
 
 func withoutRights(t *testing.T, w world, hook process) {
-	cluster.Eventually(t, "it says that it may not", func(context.Context) error {
+	cluster.Eventually(t, "the log reports the missing rights once", func(context.Context) error {
 		if log := hook.Log(100); strings.Count(log, "no predictions are made") != 1 || !strings.Contains(log, "forbidden") {
 			return fmt.Errorf("the log is\n%s", log)
 		}
@@ -204,7 +204,7 @@ func strictly(t *testing.T, w world, as string) {
 		}
 		return err != nil
 	}
-	cluster.Eventually(t, "it is denied", func(ctx context.Context) error {
+	cluster.Eventually(t, "the second channel is denied", func(ctx context.Context) error {
 		if !apply(ctx, dryRunFlag) {
 			return errors.New("the request is allowed")
 		}

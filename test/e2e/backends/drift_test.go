@@ -31,7 +31,7 @@ func drift(t *testing.T, w world) {
 			r.quiet(t)
 			before := w.one(t, name)
 			w.edit(t, before.Name, patch)
-			cluster.Eventually(t, "it is as it was", func(ctx context.Context) error {
+			cluster.Eventually(t, "the slice is restored", func(ctx context.Context) error {
 				now, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Get(ctx, before.Name, metav1.GetOptions{})
 				if err == nil && said(now) != said(before) {
 					err = fmt.Errorf("the slice is %s, want %s", said(now), said(before))

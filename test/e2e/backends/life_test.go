@@ -66,7 +66,7 @@ func muxComesBack(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "its slice is owned by the new one", func(context.Context) error {
+	cluster.Eventually(t, "the new mux owns the slice", func(context.Context) error {
 		if owner := w.one(t, "back").OwnerReferences[0].UID; owner != mux.UID {
 			return fmt.Errorf("the slice's owner is %s, want %s", owner, mux.UID)
 		}

@@ -30,7 +30,7 @@ metadata:
   labels: {app.kubernetes.io/managed-by: svc-lb-mux, app.kubernetes.io/component: mux-endpoints}
   annotations: {`+prefix+`/managed: "true", `+prefix+`/mux: svc-mux/`+mux+`}
 subsets: `+subsets)
-	cluster.Eventually(t, "they are mirrored", func(ctx context.Context) error {
+	cluster.Eventually(t, "the Endpoints are mirrored", func(ctx context.Context) error {
 		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{
 			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController})
 		if err != nil {
@@ -226,7 +226,7 @@ func legacyEndpoints(t *testing.T, w world) {
 	says("true")
 	w.mux(t, "legacy-new", "aaaaaaa")
 	r.board.set("legacy-new", "nobody")
-	cluster.Eventually(t, "one is written where there is none", func(ctx context.Context) error {
+	cluster.Eventually(t, "missing Endpoints are written", func(ctx context.Context) error {
 		is, err := w.Client.CoreV1().Endpoints(muxes).Get(ctx, "legacy-new", metav1.GetOptions{})
 		if err == nil && is.Labels[discoveryv1.LabelSkipMirror] != "true" {
 			t.Errorf("Kubernetes would mirror the Endpoints: %v", is.Labels)

@@ -165,7 +165,7 @@ func (r *release) awaitOnGuard(t *testing.T) {
 func (r *release) awaitFault(t *testing.T, reason string, before []string) {
 	t.Helper()
 	begin := time.Now()
-	cluster.Eventually(t, reason+" is named", func(ctx context.Context) error {
+	cluster.Eventually(t, reason+" is reported", func(ctx context.Context) error {
 		code, text, err := r.probe(ctx, "/readyz")
 		if err == nil && (code == http.StatusOK || !strings.Contains(text, "admission: "+reason+": ")) {
 			err = fmt.Errorf("/readyz returns %d %s", code, text)
@@ -204,7 +204,7 @@ func (r *release) told(ctx context.Context, event string, before []string) error
 
 func (r *release) awaitTold(t *testing.T, event string, before []string) {
 	t.Helper()
-	cluster.Eventually(t, event+" is told", func(ctx context.Context) error { return r.told(ctx, event, before) })
+	cluster.Eventually(t, event+" is reported", func(ctx context.Context) error { return r.told(ctx, event, before) })
 }
 
 func (r *release) eventsNow(t *testing.T) []string {

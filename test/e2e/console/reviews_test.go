@@ -50,7 +50,7 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 		"the reconciler's own token views": {"GET", "/api/config", own, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster.Eventually(t, fmt.Sprintf("it gets %d", tc.want), func(ctx context.Context) error {
+			cluster.Eventually(t, fmt.Sprintf("the status is %d", tc.want), func(ctx context.Context) error {
 				got, err := request(ctx, tc.method, "http://"+r.address+tc.path, tc.token)
 				if err == nil && got != tc.want {
 					return fmt.Errorf("the status is %d", got)

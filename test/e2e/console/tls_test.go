@@ -42,7 +42,7 @@ func TestTLS(t *testing.T) {
 		}
 		return err
 	}
-	cluster.Eventually(t, "it is served", ask)
+	cluster.Eventually(t, "the first certificate is served", ask)
 	first := served
 	volume.Put(t, authority.Pair(t, time.Now().Add(2*time.Hour)))
 	cluster.Eventually(t, "the renewed certificate is served", func(ctx context.Context) error {

@@ -33,15 +33,15 @@ func conflicts(t *testing.T, w *world) {
 		}
 		w.count.since()
 	}
-	again("it is there already", missing)
+	again("it already exists", missing)
 	second := w.write(first, 2, 81, "PATCH")
-	again("it was written since", first)
+	again("it was written meanwhile", first)
 	w.edit(func(cm *corev1.ConfigMap) { cm.Labels["team"] = "edge" })
-	again("somebody labelled it since", second)
+	again("another client labelled it meanwhile", second)
 	w.remove()
-	again("it was deleted since", second)
+	again("it was deleted meanwhile", second)
 	third := w.write(missing, 3, 82, "POST")
-	again("it was made anew since", second)
+	again("it was recreated meanwhile", second)
 	other := w.claims(4, 83)
 	other.Mux.Name = "other"
 	if _, err := w.store.Write(t.Context(), other, third); err == nil {

@@ -31,7 +31,7 @@ func (w *world) withoutWebhook(t *testing.T, release product.Helm) {
 	w.scale(t, "cert-manager-webhook", 0)
 	// The old pods serve open connections until the end of their grace period, so shorten that.
 	w.Kubectl(t, "delete", "pods", "--namespace=cert-manager", "--selector=app.kubernetes.io/component=webhook", "--grace-period=1")
-	cluster.Eventually(t, "nobody admits Issuers", func(ctx context.Context) error {
+	cluster.Eventually(t, "Issuers aren't admitted", func(ctx context.Context) error {
 		if w.tryIssuer(ctx) == nil {
 			return errors.New("an Issuer was admitted")
 		}
@@ -56,7 +56,7 @@ func (w *world) withoutController(t *testing.T, release product.Helm) {
 		_, err := release.Install(t.Context(), w.Cluster)
 		installed <- err
 	}()
-	cluster.Eventually(t, "it waits for a certificate", func(ctx context.Context) error {
+	cluster.Eventually(t, "the Certificate of the webhook exists", func(ctx context.Context) error {
 		_, err := w.TryKubectl(ctx, "", "get", "certificate", "svc-mux-webhook", "--namespace="+release.Namespace)
 		return err
 	})

@@ -97,8 +97,8 @@ func (l *load) note(err error) {
 	}
 }
 
-// end fails the test for each failed request. It waits until each channel has what it last asked for, and deletes all
-// channels.
+// end fails the test for each failed request. It waits until each channel has the ports that it last requested. Then it
+// deletes all channels.
 func (l *load) end(t *testing.T, w *world, since time.Time) {
 	t.Helper()
 	l.stop()
@@ -112,7 +112,7 @@ func (l *load) end(t *testing.T, w *world, since time.Time) {
 		l.served(t, w, fmt.Sprintf("load-%d", slot), external)
 	}
 	w.Kubectl(t, "delete", "service", "--namespace="+shop, "--selector=load=true")
-	cluster.Eventually(t, "they are off the mux", func(context.Context) error { return differs(l.mux, w.muxPorts(t)) })
+	cluster.Eventually(t, "the deleted channels' ports are off the mux", func(context.Context) error { return differs(l.mux, w.muxPorts(t)) })
 }
 
 func (w *world) muxPorts(t *testing.T) []string {

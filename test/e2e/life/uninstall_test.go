@@ -72,7 +72,7 @@ func testNamespaceFirst(t *testing.T, w *world) {
 	w.gets(t, "orphan", "http:80->20000")
 	w.Kubectl(t, "delete", "namespace", namespace, "--timeout=90s")
 	w.unheld(t)
-	cluster.Eventually(t, "nobody stands in the way", func(context.Context) error {
+	cluster.Eventually(t, "no webhook denies channels", func(context.Context) error {
 		_, err := w.tryBad(t, class)
 		return err
 	})

@@ -445,7 +445,7 @@ func (s cases) foreign(t *testing.T) {
 // condition sets a condition on a Service as another controller.
 func (s *scene) condition(t *testing.T, service types.NamespacedName, c metav1.Condition) {
 	t.Helper()
-	cluster.Eventually(t, "a condition of somebody else", func(ctx context.Context) error {
+	cluster.Eventually(t, "another controller sets a condition", func(ctx context.Context) error {
 		svc := s.get(t, service)
 		svc.Status.Conditions = append(svc.Status.Conditions, c)
 		_, err := s.user.CoreV1().Services(service.Namespace).UpdateStatus(ctx, svc, metav1.UpdateOptions{})

@@ -76,17 +76,17 @@ func (s cases) refusedMux(t *testing.T) {
 	s.awaitDenied(t, mux, `{"metadata":{"labels":{"a":"b"}}}`)
 	late := s.channel(t, "fixed", "late", mux)
 	s.awaitCondition(t, late, "Programmed", "False Waiting")
-	s.awaitMessage(t, late, "Programmed", "denied request: nobody writes it")
+	s.awaitMessage(t, late, "Programmed", "denied request: this mux is read-only")
 	s.awaitFlow(t, mux, web)
 	s.awaitTriedAgain(t, "services", mux, 7) // each retry writes all, all without notes, and all without newcomers
 	s.awaitPublic(t, mux, "20001/TCP")
-	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "denied request: nobody writes it")
+	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "denied request: this mux is read-only")
 	s.run.awaitSeries(t, mux.Name, "svc_lb_mux_frozen 1", "svc_lb_mux_freezes_total 1")
 
 	s.Kubectl(t, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "fixed")
 	s.awaitServed(t, late, "http:80->20000")
 	s.awaitServed(t, web, "http:80->20001")
-	s.awaitTold(t, mux, "Normal MuxUnfrozen ", "nobody writes it")
+	s.awaitTold(t, mux, "Normal MuxUnfrozen ", "this mux is read-only")
 	s.run.awaitSeries(t, mux.Name, "svc_lb_mux_frozen 0", "svc_lb_mux_freezes_total 1")
 }
 
@@ -160,7 +160,7 @@ func (s cases) refusedStatus(t *testing.T) {
 	mux := s.mux(t, "mute")
 	web := s.channel(t, "mute", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
-	s.Apply(t, strings.ReplaceAll(policy(web, "false", "nobody tells it"), "[services]", "[services/status]"))
+	s.Apply(t, strings.ReplaceAll(policy(web, "false", "its status is read-only"), "[services]", "[services/status]"))
 	s.awaitDenied(t, web, `{"status":{"conditions":null}}`, "status")
 	s.annotate(t, web, "disabled", "true")
 	for i := range 3 {
@@ -173,7 +173,9 @@ func (s cases) refusedStatus(t *testing.T) {
 }
 
 // policyAgainst denies all writes of a mux except of its status.
-func policyAgainst(mux types.NamespacedName) string { return policy(mux, "false", "nobody writes it") }
+func policyAgainst(mux types.NamespacedName) string {
+	return policy(mux, "false", "this mux is read-only")
+}
 
 // policy denies all writes of a Service unless an expression is true.
 func policy(mux types.NamespacedName, unless, message string) string {

@@ -211,7 +211,7 @@ func (b *burst) detach(t *testing.T, name string) {
 
 func (b *burst) await(t *testing.T, when string, want ...string) {
 	t.Helper()
-	cluster.Eventually(t, b.id+" is as it should be "+when, func(context.Context) error {
+	cluster.Eventually(t, b.id+" has the wanted state "+when, func(context.Context) error {
 		if diff := cmp.Diff(want, b.is(t)); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}

@@ -17,10 +17,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestTwoWhoBothBelieveToLead runs two reconcilers on the same muxes while users create and delete channels. One of
+// TestTwoReconcilersLeadAtOnce runs two reconcilers on the same muxes while users create and delete channels. One of
 // them gets all events late. Each adds and removes ports in the right order. Only an address may be outdated, because
 // the other reconciler may not have seen it yet.
-func TestTwoWhoBothBelieveToLead(t *testing.T) {
+func TestTwoReconcilersLeadAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
@@ -33,7 +33,7 @@ func TestTwoWhoBothBelieveToLead(t *testing.T) {
 	s.churn(t, mux, 10*time.Second)
 	late.Remove()
 
-	cluster.Eventually(t, "it settles", func(context.Context) error { return s.settled(t, mux) })
+	cluster.Eventually(t, "the mux settles", func(context.Context) error { return s.settled(t, mux) })
 	first.quiet(t, 2*time.Second)
 	second.quiet(t, 2*time.Second)
 	if err := s.settled(t, mux); err != nil {

@@ -41,7 +41,7 @@ func (s *scene) passesByItself(t *testing.T) {
 		if made := s.writes(onMux) - before; fails.Hits() != 3 || made > 3+2 {
 			t.Errorf("%s: %d of %d patches of the mux failed, want at most two that succeed for two channels", name, fails.Hits(), made)
 		}
-		cluster.Eventually(t, "it is told what came", func(context.Context) error {
+		cluster.Eventually(t, "an Event on the mux reports the new ports", func(context.Context) error {
 			told := strings.Join(s.events(t, mux), "\n")
 			if !strings.Contains(told, "MuxPortsChanged") {
 				return errors.New(told)

@@ -240,7 +240,7 @@ func (c *checker) claims(mux types.NamespacedName, claims []plan.Claim, live map
 	c.stay(mux, held)
 }
 
-// stay compares held claims with earlier ones, for channels that never changed what they ask for.
+// stay compares held claims with earlier ones, for channels whose request never changed.
 func (c *checker) stay(mux types.NamespacedName, held map[plan.PortID]plan.Claim) {
 	for id, was := range c.had {
 		if was.mux != mux {

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestOnce tests processes that do one thing and end: a trial, and a drain.
-func TestOnce(t *testing.T) {
+// TestTrialAndDrainProcessesEnd runs the processes that do one thing and end: a trial and a drain.
+func TestTrialAndDrainProcessesEnd(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)

@@ -53,7 +53,7 @@ func TestDryRun(t *testing.T) {
 		p.Config.UserAgent = "dry"
 		p.Options.DryRun = "yes"
 	})
-	cluster.Eventually(t, "all is printed", func(context.Context) error {
+	cluster.Eventually(t, "every planned write is printed", func(context.Context) error {
 		var missing []error
 		for _, want := range []string{
 			"mux svc-mux/mux\n", "settle in ledger of svc-mux/mux", "publish on svc-mux/mux: ", "hide app/hides: ",

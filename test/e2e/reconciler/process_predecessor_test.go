@@ -123,7 +123,7 @@ func (r *running) awaitLog(t *testing.T, want string) {
 	})
 }
 
-// awaitLists waits for two further lists of predecessors, because the first one may have begun before.
+// awaitLists waits for two further lists of predecessors, because the first one may have begun before the call.
 func awaitLists(t *testing.T, proxy *faults.Proxy) {
 	t.Helper()
 	lists := func() int {
