@@ -2,18 +2,15 @@ package mux
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. A ledger that is
-// begun anew is announced on the mux before. It ends at the first step that fails, and the next pass goes on from what is
-// there. The time returned is when to look again.
+// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends at the first
+// step that fails, and the next pass goes on from what is there. The time returned is when to look again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
 	start := l.Now()
 	if l.Print == nil && p.Publish != nil && p.Publish.Drift {
@@ -29,9 +26,9 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		o.done = true
 		return time.Time{}, nil
 	}
-	if ofLedger, err := l.reserve(ctx, o, p); err != nil {
+	if err := l.reserve(ctx, o, p); err != nil {
 		l.giveBackTurn(p)
-		return l.block(ctx, o, ofLedger, err)
+		return l.block(ctx, o, true, err)
 	}
 	o.memory.spending.spend(p.Changed, start)
 	if !trial { // else backends go on as they do while the mux is frozen, until it isn't
@@ -43,6 +40,7 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		return start, nil // plan again: their ports stay
 	}
 	refused, err := l.publish(ctx, o, p)
+	l.dropOld(ctx, o)
 	if err != nil {
 		return l.block(ctx, o, false, err)
 	}
@@ -93,34 +91,11 @@ func (l *Line) giveBackTurn(p *plan.Plan) {
 	}
 }
 
-// reserve returns whether it failed with the ledger, or with the mux.
-func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) (ofLedger bool, err error) {
+func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {
 	if err := l.confirm(ctx, o, p); err != nil {
-		return true, err
-	}
-	if err := l.announce(ctx, o, p); err != nil {
-		return false, err
-	}
-	return true, l.writeLedger(ctx, o, p.Reserve)
-}
-
-// announce tells on the mux of a ledger that is begun anew. If the API server doesn't take that, it may take the mux's ports: the
-// ledger is begun all the same.
-func (l *Line) announce(ctx context.Context, o *observed, p *plan.Plan) error {
-	if p.Announce == nil {
-		return nil
-	}
-	err := l.patchMux(ctx, o, p.Announce)
-	if isRefusal(err) {
-		return nil
-	}
-	if err != nil {
 		return err
 	}
-	if p.Publish != nil {
-		p.Publish.ResourceVersion = o.service.ResourceVersion
-	}
-	return nil
+	return l.writeLedger(ctx, o, p.Reserve)
 }
 
 func (l *Line) settle(ctx context.Context, o *observed, p *plan.Plan) error {
@@ -132,16 +107,23 @@ func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerW
 		return nil
 	}
 	entry, err := l.Ledgers.Write(ctx, write.Ledger, o.entry)
-	if errors.Is(err, ledger.ErrLeftBehind) {
-		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: words(err)})
-		err = nil
-	}
 	if err != nil {
 		return err
 	}
 	l.Metrics.Wrote("ledger")
 	o.entry, o.world.Ledger = entry, entry.Reading
 	return nil
+}
+
+// dropOld deletes the ConfigMap that the ledger has moved from, once the mux doesn't name it any more. If that fails, the ConfigMap does
+// no harm.
+func (l *Line) dropOld(ctx context.Context, o *observed) {
+	if old := o.entry.Old(); old == "" || o.service.Annotations[l.Language.Keys().Ledger] == old {
+		return
+	}
+	if err := l.Ledgers.DropOld(ctx, o.entry); err != nil {
+		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: words(err)})
+	}
 }
 
 // carry tells the board which claims backends go by: those in force, and what stays beside them for now.

@@ -75,7 +75,9 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 		}
 		return nil, o.passedOver()
 	}
-	if _, err := l.publish(ctx, o, p); err != nil {
+	_, err = l.publish(ctx, o, p)
+	l.dropOld(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	if p.Empty() && !p.Again.IsZero() {
@@ -89,7 +91,7 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 func (l *Line) reserveAll(ctx context.Context, o *observed) (*plan.Plan, error) {
 	for tries := 1; ; tries++ {
 		p := plan.Drain(o.world)
-		_, err := l.reserve(ctx, o, p)
+		err := l.reserve(ctx, o, p)
 		var changed *unsteady
 		switch {
 		case !errors.As(err, &changed) || tries > mostTries:

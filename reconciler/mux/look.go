@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
@@ -45,7 +44,7 @@ type passed struct {
 // lost.
 func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
 	s := &Sight{
-		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux},
+		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
 		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 	}
@@ -112,9 +111,7 @@ func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
 	}
 	s.World.Records = muxslices.RecordsOf(l.Language.Keys(), onMux)
 	s.World.LastGood = l.Board.LastGood(mux.Key)
-	s.World.Ledger, err = l.Ledgers.Peek(ctx, ledger.Ask{
-		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
-	})
+	s.World.Ledger, err = l.Ledgers.Peek(ctx, ask(mux))
 	return err
 }
 

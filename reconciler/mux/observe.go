@@ -39,7 +39,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	now := l.Now()
 	m.begin(now)
 	o := &observed{
-		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, InPlace: m.inPlace},
+		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, InPlace: m.inPlace, RebuildFrom: l.rebuildFrom()},
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}
@@ -63,9 +63,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 // observeLedger reads the ledger and, where it may be lost, what else tells of claims.
 func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	mux := o.world.Mux
-	entry, err := l.Ledgers.Read(ctx, ledger.Ask{
-		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
-	})
+	entry, err := l.Ledgers.Read(ctx, ask(mux))
 	if isRefusal(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
@@ -77,6 +75,20 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 		o.world.Records, err = l.records(ctx, mux.Key)
 	}
 	return err
+}
+
+// ask says which ledger a mux has.
+func ask(mux *plan.ObservedMux) ledger.Ask {
+	return ledger.Ask{
+		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
+	}
+}
+
+func (l *Line) rebuildFrom() time.Time {
+	if l.RebuildFrom == nil {
+		return time.Time{}
+	}
+	return l.RebuildFrom()
 }
 
 func (l *Line) observeMux(ctx context.Context, o *observed) error {

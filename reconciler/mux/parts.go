@@ -202,13 +202,15 @@ func (h *halves) try(ctx context.Context, ports []corev1.ServicePort) error {
 	return h.line.patchMux(ctx, h.o, &part)
 }
 
-// stamp is the generation alone: what else is to be written on the mux hangs on who is refused.
+// stamp returns the annotations that name the ledger and its generation: what else is to be written hangs on who is refused.
 func (h *halves) stamp() map[string]string {
-	key := h.line.Language.Keys().Generation
-	if value, set := h.patch.Annotations[key]; set {
-		return map[string]string{key: value}
+	stamp, keys := map[string]string{}, h.line.Language.Keys()
+	for _, key := range [...]string{keys.Generation, keys.Ledger} {
+		if value, set := h.patch.Annotations[key]; set {
+			stamp[key] = value
+		}
 	}
-	return nil
+	return stamp
 }
 
 func (h *halves) add(ctx context.Context, channels []types.NamespacedName) error {

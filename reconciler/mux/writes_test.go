@@ -2,8 +2,6 @@ package mux
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -143,83 +140,6 @@ func TestWhatSomebodyChangedMeanwhileIsSeen(t *testing.T) {
 	wiped.Status.LoadBalancer.Ingress, lost.Status.Conditions = nil, lost.Status.Conditions[1:]
 	if !asWritten(before, after, patch) || asWritten(before, wiped, patch) || asWritten(before, lost, patch) {
 		t.Error("somebody's change is taken for one's own")
-	}
-}
-
-// recording notes what is written. It knows of no ledger, and refuses what it is told to.
-type recording struct {
-	answering
-	wrote  []string
-	refuse string
-}
-
-func (r *recording) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if _, is := obj.(*corev1.Service); !is {
-		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
-	}
-	return r.answering.Get(ctx, key, obj, opts...)
-}
-
-func (r *recording) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
-
-func (r *recording) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	body, err := patch.Data(obj)
-	r.wrote = append(r.wrote, "mux "+string(body))
-	switch r.refuse {
-	case "mux":
-		return apierrors.NewConflict(corev1.Resource("services"), obj.GetName(), nil)
-	case "announcements":
-		return forbidden("a policy says no")
-	}
-	return errors.Join(err, r.answering.Patch(ctx, obj, patch, opts...))
-}
-
-func (r *recording) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
-	r.wrote = append(r.wrote, "ledger "+obj.GetName())
-	if r.refuse == "ledger" {
-		return forbidden("exceeded quota")
-	}
-	return nil
-}
-
-// TestALedgerIsAnnouncedBeforeItIsBegun, so that who read the mux before, and goes by a ledger that somebody deleted, is refused. If
-// somebody wrote the mux since there is no ledger; if a policy is against announcements there is one.
-func TestALedgerIsAnnouncedBeforeItIsBegun(t *testing.T) {
-	const announced, claims = `mux {"metadata":{"annotations":{"svc-mux.nowake.ai/announced":"1"},"resourceVersion":"11"}}`, "ledger claims"
-	for refuse, test := range map[string]struct {
-		wrote    []string
-		ofLedger bool
-		version  string // that the ports are for
-	}{
-		"":              {[]string{announced, claims}, true, "12"},
-		"mux":           {[]string{announced}, false, "11"},
-		"announcements": {[]string{announced, claims}, true, "11"},
-		"ledger":        {[]string{announced, claims}, true, "12"},
-	} {
-		t.Run(refuse, func(t *testing.T) {
-			server := &recording{answering: answering{patched: service("12"), live: service("11")}, refuse: refuse}
-			line := lineOf(t, server.answering)
-			line.Writer, line.Live = server, server
-			line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
-			o := &observed{service: service("11"), memory: newMemory(Budget{})}
-			o.world.Key = client.ObjectKeyFromObject(o.service)
-			var err error
-			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: o.world.Key, Name: "claims"}); err != nil {
-				t.Fatal(err)
-			}
-			p := &plan.Plan{
-				Announce: &plan.MuxPatch{ResourceVersion: "11", Annotations: map[string]string{line.Language.Keys().Announced: "1"}},
-				Reserve:  &plan.LedgerWrite{Ledger: plan.Ledger{Mux: o.world.Key, Generation: 1}},
-				Publish:  &plan.MuxPatch{ResourceVersion: "11"},
-			}
-			ofLedger, err := line.reserve(t.Context(), o, p)
-			if fails := refuse == "mux" || refuse == "ledger"; (err != nil) != fails || ofLedger != test.ofLedger || !slices.Equal(server.wrote, test.wrote) {
-				t.Errorf("it wrote %q, and says %v (of the ledger: %t)", server.wrote, err, ofLedger)
-			}
-			if p.Publish.ResourceVersion != test.version {
-				t.Errorf("its ports are for version %s, not %s", p.Publish.ResourceVersion, test.version)
-			}
-		})
 	}
 }
 

@@ -40,13 +40,19 @@ type cluster struct {
 	ledger    *plan.Ledger
 	condition plan.Condition
 	why       string
-	name      string // of its ConfigMap, where it isn't the one that the mux gives it
-	saved     *plan.Ledger
+	name      string // of its ConfigMap; empty if it is the one that the mux's owner wants
+	// old is the ledger in the ConfigMap that it moved from, until that is deleted.
+	old     *plan.Ledger
+	oldName string
+	saved   *plan.Ledger
 
-	unlabelled bool  // its ConfigMap, by somebody
-	above      int64 // the highest generation of its copies
+	unlabelled bool // its ConfigMap, by somebody
+
+	// crashAfter is after how many writes the process crashes in its next pass; 0 if it doesn't.
+	crashAfter int
 
 	// What the process knows.
+	rebuildFrom time.Time
 	lastGood    *plan.Ledger
 	inPlace     map[types.NamespacedName]plan.Fingerprint
 	refused     map[types.NamespacedName]string
@@ -160,7 +166,7 @@ func (c *cluster) world() plan.World {
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Records: maps.Clone(c.records),
 		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), Contested: c.contested, InPlace: maps.Clone(c.inPlace),
-		Blocked: c.blocked, Frozen: c.frozen, Limited: maps.Clone(c.limited),
+		Blocked: c.blocked, Frozen: c.frozen, Limited: maps.Clone(c.limited), RebuildFrom: c.rebuildFrom,
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
@@ -186,9 +192,17 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	if mux == nil {
 		return plan.Reading{}
 	}
-	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why, Above: c.above}
-	if c.name != "" && c.name != mux.Ledger {
+	if c.old != nil && mux.Ledger == c.oldName && mux.LedgerInForce == c.oldName { // its owner changed the name back
+		c.ledger, c.name, c.old, c.condition, c.why = c.old, c.oldName, nil, plan.Good, ""
+	}
+	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why}
+	elsewhere := c.ledger != nil && c.name != "" && c.name != mux.Ledger
+	switch {
+	case elsewhere && mux.LedgerInForce == c.name:
 		read.Name, read.Moved = c.name, true
+	case elsewhere: // nothing tells of it
+		c.ledger, c.condition, c.why = nil, plan.Good, ""
+		read.Condition, read.Why = plan.Good, ""
 	}
 	switch {
 	case c.ledger == nil && c.condition <= plan.Edited:
@@ -225,10 +239,9 @@ type step struct {
 	what string
 	do   func() error
 	// One of these was written.
-	announce *plan.MuxPatch
-	ledger   *plan.LedgerWrite
-	publish  *plan.MuxPatch
-	channel  *plan.ChannelPatch
+	ledger  *plan.LedgerWrite
+	publish *plan.MuxPatch
+	channel *plan.ChannelPatch
 }
 
 // steps are the writes of a plan in their order, each as the API server would take it.
@@ -247,15 +260,6 @@ func (c *cluster) steps(p *plan.Plan) []step {
 			})
 		}
 	}
-	if p.Announce != nil {
-		steps = append(steps, step{what: "announce", announce: p.Announce, do: func() error {
-			err := c.patchMux(p.Announce)
-			if p.Publish != nil {
-				p.Publish.ResourceVersion = c.mux().ResourceVersion
-			}
-			return err
-		}})
-	}
 	ledger("reserve", p.Reserve)
 	channels("hide", p.Hide)
 	for i := range steps {
@@ -265,6 +269,9 @@ func (c *cluster) steps(p *plan.Plan) []step {
 	}
 	if p.Publish != nil {
 		steps = append(steps, step{what: "publish", publish: p.Publish, do: func() error { return c.patchMux(p.Publish) }})
+		if name := c.mux().Annotations[c.language.Keys().Ledger]; name != "" && p.Publish.Annotations[c.language.Keys().Ledger] != name {
+			steps = append(steps, step{what: "delete the old ledger", do: c.dropOld})
+		}
 	}
 	ledger("settle", p.Settle)
 	channels("show", p.Show)
@@ -333,12 +340,24 @@ func (c *cluster) inForce() bool {
 	return c.ledger.Generation >= stamp
 }
 
+// dropOld deletes the ConfigMap that the ledger moved from, once the mux doesn't name it any more.
+func (c *cluster) dropOld() error {
+	if c.mux().Annotations[c.language.Keys().Ledger] != c.oldName {
+		c.old = nil
+	}
+	return nil
+}
+
 func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
 	if err := contradiction(&l.Ledger); err != nil {
 		return err
 	}
+	wanted := plan.ReadMux(c.language, c.mux(), false).Ledger
+	if c.ledger != nil && c.name != "" && c.name != wanted {
+		c.old, c.oldName = c.ledger, c.name
+	}
 	ledger := l.Ledger.Clone()
-	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", ""
+	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", wanted
 	c.unlabelled = false
 	return nil
 }
@@ -455,6 +474,13 @@ func (c *cluster) settle(see func(asked, p *plan.Plan)) error {
 		}
 		asked, p := c.decide()
 		see(asked, p)
+		if n := c.crashAfter; n > 0 {
+			c.crashAfter = 0
+			if err := c.applySome(p, c.watched(), n); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := c.apply(p); err != nil {
 			return err
 		}

@@ -7,14 +7,19 @@ package plan
 
 // judgeDirect notes each name that external-dns may not take from an incumbent.
 func (p *pass) judgeDirect(c *member) {
-	for _, name := range p.allowed.forbidden(c) {
+	forbidden, _ := p.allowed.forbidden(c) // an incumbent keeps names that are unread
+	for _, name := range forbidden {
 		c.notes = append(c.notes, note{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
 	}
 }
 
 // refusesDirect refuses a newcomer one of whose names external-dns may not take.
 func (p *pass) refusesDirect(c *member) bool {
-	forbidden := p.allowed.forbidden(c)
+	forbidden, unread := p.allowed.forbidden(c)
+	if unread {
+		c.reason, c.message = HostnameNotAllowed, textTooManyDirect(c.Direct[0].Key)
+		return true
+	}
 	if len(forbidden) == 0 {
 		return false
 	}

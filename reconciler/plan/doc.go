@@ -18,10 +18,10 @@
 //
 // The order in which a Plan is carried out is part of the promise that no two channels ever have one port:
 //
-//	Announce the mux: a ledger is begun anew, and who goes by another one is to read anew
 //	Reserve  the ledger: new claims, and what is to go, marked so
 //	Hide     addresses off channels that lose their last port
-//	Publish  the mux: ports, notes, and the generation they were decided from
+//	Publish  the mux: ports, notes, the generation they were decided from, and the name of its ledger; the ConfigMap that a
+//	         ledger has moved from is deleted then
 //	Settle   the ledger: what went is dropped, or held for its owner's grace
 //	Show     channels: address, conditions, ports
 //

@@ -15,9 +15,9 @@ type established struct {
 	mend string
 	// renew is true if it was rebuilt: then it is a new generation, one past the mux's stamp.
 	renew bool
-	// broken says why it can't be gone by.
+	// broken says why it can't be gone by, or not yet be rebuilt.
 	broken string
-	// guessed is true if it is broken, and nothing better is known: there may be claims that we can't see.
+	// guessed is true if nothing may be written, and nothing better is known: there may be claims that we can't see.
 	guessed bool
 }
 
@@ -27,33 +27,34 @@ type established struct {
 //	the original's          the same, then whoever has a port on the mux that it doesn't tell of
 //	lost, or emptied        rebuilt from the mux, our slices, and the channels' own notes
 //	edited by somebody      the same, then what else it says, as far as the mux doesn't say otherwise
-//	anything else           frozen: the claims that were last in force here, else what can be told from the mux
-//
-// What was last in force here also tells how a mux goes on that its owner stopped, as far as the mux doesn't say otherwise.
+//	lost while it must stay as it is, or anything else
+//	                        frozen: the claims that were last in force here, else what can be told from the mux
 func (p *pass) ledger() established {
 	read := &p.w.Ledger
 	p.live = readPorts(p.w.Mux.Ports)
 	before := established{ledger: read.Ledger.sorted(), broken: p.broken()}
+	frozen := before.broken != "" || p.lost() && (len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled)
 	switch {
-	case before.broken != "" && p.w.LastGood != nil:
+	case frozen && p.w.LastGood != nil:
 		p.adopt(p.w.LastGood.Claims)
-	case before.broken != "":
+	case frozen:
 		before.guessed = true
 		p.adopt(p.explainPorts(nil, nil).claims)
 	case read.Condition == Good && len(before.ledger.Claims) > 0:
 		p.adopt(p.taken(before.ledger.Claims))
-	case read.Condition == Good && (before.ledger.Generation > 0 || len(p.explainPorts(p.remembered(&before), nil).claims) == 0):
+	case read.Condition == Good && !p.lost():
 		// We wrote that there is nothing, or there is nothing.
 	default: // missing, edited, or emptied
-		p.adopt(p.rebuild(p.remembered(&before)))
+		p.adopt(p.rebuild(before.ledger.Claims))
 		if before.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || before.ledger.Generation > 0; before.renew {
 			before.mend = textRebuilt(read)
 		}
 	}
 	switch {
+	case before.mend != "":
 	case read.Moved:
 		before.mend = textMoved(read.Name, p.w.Mux.Ledger)
-	case read.Unlabelled && before.mend == "":
+	case read.Unlabelled:
 		before.mend = textRelabelled(read.Name)
 	}
 	p.name()
@@ -66,18 +67,17 @@ func (p *pass) ledger() established {
 	return before
 }
 
-// remembered are claims that are known beside what mux, slices and channels tell: those of a ledger that was edited. While the mux's
-// owner lets nothing be decided, what its channels have waits, though they may ask for something else by now: of a ledger that was lost
-// then, those that were last in force here.
-func (p *pass) remembered(before *established) []Claim {
-	halted := len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled
-	if last := p.w.LastGood; halted && len(before.ledger.Claims) == 0 && last != nil && last.Generation >= p.w.Mux.Generation {
-		return last.Claims
+// lost is true if the ledger says nothing, though the mux has ports that are channels', or a stamp.
+func (p *pass) lost() bool {
+	read := &p.w.Ledger
+	if read.Condition > Missing || len(read.Ledger.Claims) > 0 || read.Condition == Good && read.Ledger.Generation > 0 {
+		return false
 	}
-	return before.ledger.Claims
+	return read.Condition != Good && p.w.Mux.Generation > 0 || len(p.explainPorts(nil, nil).claims) > 0
 }
 
-// broken says what is wrong with a ledger that freezes; empty if it can be gone by, or rebuilt.
+// broken says what is wrong with a ledger that freezes, or that is lost and must not be rebuilt yet: a process that led before may still
+// have a write under way. It is empty if the ledger can be gone by, or rebuilt.
 func (p *pass) broken() string {
 	read, stamp := &p.w.Ledger, p.w.Mux.Generation
 	switch read.Condition {
@@ -88,6 +88,10 @@ func (p *pass) broken() string {
 			return textOutdated(read, stamp)
 		}
 	case Missing:
+	}
+	if p.w.Now.Before(p.w.RebuildFrom) && p.lost() {
+		p.lookAgain(p.w.RebuildFrom)
+		return textRebuildsLater(read.Name, p.w.RebuildFrom)
 	}
 	return ""
 }
@@ -111,13 +115,9 @@ func (p *pass) tellRebuilt(before *established) {
 	}
 }
 
-// MostAhead is how far a generation may be ahead of the ledger's, to be gone by. Copies of a ledger get ahead by a few at most; one that
-// is made to look so mustn't use generations up.
-const MostAhead = 1 << 20
-
-// next is the generation after the ledger's, the mux's, and that of any copy.
+// next returns the generation after those of ledger and mux.
 func (p *pass) next(before *established) int64 {
-	latest := max(before.ledger.Generation, p.w.Mux.Generation, p.w.Ledger.Above)
+	latest := max(before.ledger.Generation, p.w.Mux.Generation)
 	if latest == math.MaxInt64 {
 		return latest // somebody wrote that by hand; there is no later one
 	}

@@ -82,8 +82,9 @@ func textUnexplained(port *corev1.ServicePort) string {
 		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
 }
 
-func textAnnounced(ledger string) string {
-	return "ledger " + ledger + " is begun anew: whoever goes by another one is to read the mux again"
+func textRebuildsLater(name string, at time.Time) string {
+	return fmt.Sprintf("the ledger (ConfigMap %s) is lost, and this process has just become the leader: the one before may still write "+
+		"ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
 }
 
 func textRebuilt(read *Reading) string {
@@ -186,6 +187,11 @@ func textDirect(key, name string, mux *ObservedMux) string {
 	}
 	return fmt.Sprintf("%s: external-dns would publish %s, and the mux %s allows %s: take a name of those, or ask its owner", key,
 		name, mux.Key, mux.Hostnames.Brief())
+}
+
+func textTooManyDirect(key string) string {
+	return fmt.Sprintf("%s: the channels of its namespace give external-dns more than %d names, which is as many as are judged: give "+
+		"fewer, or use external-dns-hostname", key, maxHostnamesAsked)
 }
 
 func textTooManyHostnames(name string) string {

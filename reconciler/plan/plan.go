@@ -10,20 +10,18 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Plan is what is to be done about one mux, in the order of its fields from Announce to Show, and what was decided.
+// Plan is what is to be done about one mux, in the order of its fields from Reserve to Show, and what was decided.
 type Plan struct {
 	Mux types.NamespacedName
 	// Confirm are channels that seem gone. Read them live, put what was found into World.Live, and plan again; until
 	// then they keep what they have.
 	Confirm []types.NamespacedName
 
-	// Announce goes with a Reserve that begins a ledger anew.
-	Announce *MuxPatch
-	Reserve  *LedgerWrite
-	Hide     []ChannelPatch
-	Publish  *MuxPatch
-	Settle   *LedgerWrite
-	Show     []ChannelPatch
+	Reserve *LedgerWrite
+	Hide    []ChannelPatch
+	Publish *MuxPatch
+	Settle  *LedgerWrite
+	Show    []ChannelPatch
 
 	// Freeze is set if nothing may be decided; then only addresses and backends flow.
 	Freeze *Freeze

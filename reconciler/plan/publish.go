@@ -66,7 +66,7 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 		return differs
 	}
 	set(generation != 0 && mux.Generation != generation, keys.Generation, validation.FormatGeneration(generation))
-	set(mux.Announced != "" || p.plan.Announce != nil, keys.Announced, "")
+	set(generation != 0 && mux.LedgerInForce != mux.Ledger, keys.Ledger, mux.Ledger)
 	told := [...]bool{
 		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
@@ -129,7 +129,7 @@ func (p *pass) muxPrint(to *target) Fingerprint {
 		}
 	}
 	p.ink.number(int32(p.w.Mux.Placeholder))
-	p.ink.add(string(p.w.Mux.UID), to.notes.channels, to.notes.topology, to.notes.summary,
+	p.ink.add(string(p.w.Mux.UID), p.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
 		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames),
 		p.dns.all.Proxied.String(), validation.FormatAggregated(p.dns.ours))
 	return p.ink.take()

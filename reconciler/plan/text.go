@@ -51,9 +51,6 @@ func (s *Step) print(w io.Writer) {
 // Steps are all intended writes in their order.
 func (p *Plan) Steps() []Step {
 	var steps []Step
-	if p.Announce != nil {
-		steps = append(steps, p.Announce.step("announce on", p))
-	}
 	if p.Reserve != nil {
 		steps = append(steps, p.Reserve.step("reserve in ledger"))
 	}

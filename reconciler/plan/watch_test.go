@@ -54,29 +54,18 @@ func (w *watch) before(c *cluster) moment {
 }
 
 func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
-	if p.Freeze != nil && (s.announce != nil || s.ledger != nil || s.publish != nil) {
+	if p.Freeze != nil && (s.ledger != nil || s.publish != nil) {
 		return errors.New("a frozen mux, or its ledger, is written")
 	}
 	switch {
-	case s.announce != nil:
-		return announced(c, p)
 	case s.ledger != nil:
 		return w.ledgerWritten(c, &s.ledger.Ledger, was)
 	case s.publish != nil:
 		return w.published(c, s.publish, was)
+	case s.channel == nil: // the old ledger is deleted
+		return nil
 	}
 	return w.channelWritten(c, p, s.channel)
-}
-
-// announced: the ledger that is to be begun, and nothing else.
-func announced(c *cluster, p *plan.Plan) error {
-	if p.Reserve == nil || c.ledger != nil && c.condition != plan.Edited {
-		return fmt.Errorf("a ledger is announced, and none is to be begun: %+v", c.ledger)
-	}
-	if want := map[string]string{c.language.Keys().Announced: validation.FormatGeneration(p.Reserve.Ledger.Generation)}; p.Announce.Ports != nil || !maps.Equal(p.Announce.Annotations, want) {
-		return fmt.Errorf("a ledger is announced with %v, not with %v", p.Announce, want)
-	}
-	return nil
 }
 
 // ledgerWritten: a number has one owner, and another one only after none; who has ports keeps them; all or none.

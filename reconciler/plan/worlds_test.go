@@ -45,9 +45,7 @@ type ledgerDoc struct {
 	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
 	Found string `json:"found"`
 	Why   string `json:"why"`
-	// Above is the highest generation of copies.
-	Above int64 `json:"above"`
-	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, lose, or above, which only tells of copies.
+	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, or lose.
 	Do string `json:"do"`
 }
 
@@ -71,6 +69,10 @@ type worldDoc struct {
 	RefusedSlices map[string]string `json:"refusedSlices"`
 	Records       map[string]string `json:"records"` // port names on the mux, and the channels that our slices carry there
 	Restart       bool              `json:"restart"` // the process forgets all it knew
+	// Leads is for how long another process may believe that it leads: a process has just become the leader.
+	Leads string `json:"leads"`
+	// CrashAfter is after how many writes the next pass ends.
+	CrashAfter int `json:"crashAfter"`
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
 }
@@ -204,6 +206,14 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	} else if w.Blocked == "nothing" {
 		c.blocked = nil
 	}
+	c.crashAfter = w.CrashAfter
+	if w.Leads != "" {
+		wait, err := time.ParseDuration(w.Leads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.rebuildFrom = c.now.Add(wait)
+	}
 	if w.Restart {
 		c.lastGood, c.frozen = nil, ""
 		clear(c.inPlace)
@@ -212,7 +222,7 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 
 func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 	t.Helper()
-	c.why, c.above = l.Why, max(l.Above, c.above)
+	c.why = l.Why
 	switch l.Do {
 	case "save":
 		saved := c.ledger.Clone()
@@ -230,8 +240,6 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 		return
 	case "lose":
 		c.ledger = nil
-		return
-	case "above":
 		return
 	case "unlabel":
 		c.unlabelled = true

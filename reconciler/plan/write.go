@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // write decides what is written on ledger and mux.
@@ -14,8 +12,9 @@ func (p *pass) write(before *established) {
 	ports := p.ports(published)
 	change := p.diffPorts(ports)
 	reserve := p.ledgerNow(before)
-	moves := !change.empty() || before.renew || len(p.takenBack) > 0 // which the mux is stamped for
-	if moves && (before.renew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
+	anew := before.renew || p.w.Ledger.Moved
+	moves := !change.empty() || anew || len(p.takenBack) > 0 // which the mux is stamped for
+	if moves && (anew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
 		reserve = p.reserve(reserve, before)
 	}
 	p.publish(target{ports, published, change, p.writeNotes(published), reserve.Generation})
@@ -33,25 +32,10 @@ func (p *pass) write(before *established) {
 	p.measure()
 }
 
-// reserve writes a ledger of a new generation. Where it is begun anew, that is announced on the mux first: whoever read the mux before,
-// and may go by a ledger that was there then, can't write the mux any more. An announcement of this generation or a later one stands until
-// the mux is brought up to date, whoever made it, and the ledger is of that: one who dies with each write must get on all the same.
+// reserve writes a ledger of a new generation, before the mux changes.
 func (p *pass) reserve(ledger Ledger, before *established) Ledger {
 	ledger.Generation = p.next(before)
-	anew := p.w.Ledger.Condition == Missing || before.renew
-	announced, _ := validation.ParseGeneration(p.w.Mux.Announced)
-	ahead := announced - max(before.ledger.Generation, p.w.Mux.Generation)
-	if anew && announced > ledger.Generation && ahead <= MostAhead {
-		ledger.Generation = announced
-	}
 	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
-	if anew && announced != ledger.Generation {
-		p.plan.Announce = &MuxPatch{
-			ResourceVersion: p.w.Mux.ResourceVersion,
-			Annotations:     map[string]string{p.w.Keys.Announced: validation.FormatGeneration(ledger.Generation)},
-			Why:             []string{textAnnounced(p.w.Ledger.Name)},
-		}
-	}
 	return ledger
 }
 

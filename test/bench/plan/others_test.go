@@ -20,9 +20,9 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// BenchmarkOthers has eight muxes of one namespace decided about over and over again, each of which takes as long as any may,
-// and measures how long a mux of another namespace waits until it has been decided about. It does so with workers that are shared
-// between namespaces, and with four that aren't.
+// BenchmarkOthers decides about eight muxes of one namespace over and over, each with the slowest possible decision. It
+// measures how long a mux of another namespace waits for its decision: once with workers that are shared between
+// namespaces, and once with four workers that aren't.
 func BenchmarkOthers(b *testing.B) {
 	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000), atRest(b, world(b, 10))
 	quick.Key.Namespace = "quick"

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// inherit lets go of a lease in the name of a pod that is gone. Whoever uninstalls takes a reconciler's rights away before it
-// has ended, so it can't let go itself, and a goodbye would wait until the lease runs out. Where pods can't be listed, it
-// does; nothing else depends on this.
+// freeDeadLease releases a lease whose holder's pod is gone. helm uninstall deletes a reconciler's rights before its
+// pod ends, so the pod can't release the lease itself, and a drain would wait until it expires. If pods can't be
+// listed, the drain waits; nothing else depends on this.
 //
-//	helm uninstall:  roles gone ─▶ pod told to end, holds on to its lease ─▶ pod gone ─▶ the lease is nobody's ─▶ drain
-func (p Process) inherit(ctx context.Context, m manager.Manager) {
+//	helm uninstall:  roles gone ─▶ pod told to end, can't release its lease ─▶ pod gone ─▶ the lease is free ─▶ drain
+func (p Process) freeDeadLease(ctx context.Context, m manager.Manager) {
 	set, err := kubernetes.NewForConfig(p.Config)
 	if err != nil {
 		return
@@ -35,15 +35,15 @@ func (p Process) inherit(ctx context.Context, m manager.Manager) {
 			return
 		case <-m.Elected():
 			return
-		case <-time.After(inheritPause):
+		case <-time.After(freeLeasePause):
 		}
 	}
 }
 
-// inheritPause is short beside a lease, and long beside a request.
-const inheritPause = 500 * time.Millisecond
+// freeLeasePause is short beside a lease's duration, and long beside a request.
+const freeLeasePause = 500 * time.Millisecond
 
-// freeLease returns from whom the lease was taken; nobody if its holder may be alive.
+// freeLease frees the lease and returns its former holder. It returns "" if the holder may be alive.
 func (p Process) freeLease(ctx context.Context, set kubernetes.Interface) (string, error) {
 	leases := set.CoordinationV1().Leases(p.Options.Namespace)
 	lease, err := leases.Get(ctx, p.Options.LeaseName, metav1.GetOptions{})
@@ -52,7 +52,7 @@ func (p Process) freeLease(ctx context.Context, set kubernetes.Interface) (strin
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	host, _, ok := strings.Cut(holder, "_")
-	// Whoever isn't called as the Deployment's pods are may be a process outside of the cluster.
+	// A holder whose name doesn't start like the Deployment's pods may be a process outside of the cluster.
 	if !ok || !strings.HasPrefix(host, p.Options.LeaseName+"-") {
 		return "", nil
 	}
@@ -61,11 +61,11 @@ func (p Process) freeLease(ctx context.Context, set kubernetes.Interface) (strin
 		return "", err
 	}
 	for i := range pods.Items {
-		if strings.HasPrefix(pods.Items[i].Name, host) { // a host's name ends where it would be longer than 63 letters
+		if strings.HasPrefix(pods.Items[i].Name, host) { // a host name is cut at 63 characters
 			return "", nil
 		}
 	}
-	// The version that was read goes along: whoever took the lease meanwhile keeps it.
+	// The update carries the resourceVersion: if another process takes the lease meanwhile, the update fails.
 	lease.Spec.HolderIdentity = nil
 	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 	return holder, err

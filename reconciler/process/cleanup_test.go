@@ -12,17 +12,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestFarewellRetriesARefusedDeletion: the API server's policy may not know yet that the namespace is being deleted.
+// TestFarewellRetriesARefusedDeletion checks a deletion that the API server's policy refuses because it doesn't know
+// yet that the namespace is being deleted.
 func TestFarewellRetriesARefusedDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
-		answers []int // the last one stands for all that follow
+		answers []int // the last answer repeats
 		tries   int
 		refused bool
 	}{
-		"it is deleted":          {[]int{http.StatusOK}, 1, false},
-		"it is gone":             {[]int{http.StatusNotFound}, 1, false},
-		"it is refused at first": {[]int{http.StatusForbidden, http.StatusForbidden, http.StatusOK}, 3, false},
-		"it is always refused":   {[]int{http.StatusForbidden}, 2, true},
+		"the first try succeeds": {[]int{http.StatusOK}, 1, false},
+		"already deleted":        {[]int{http.StatusNotFound}, 1, false},
+		"refused at first":       {[]int{http.StatusForbidden, http.StatusForbidden, http.StatusOK}, 3, false},
+		"always refused":         {[]int{http.StatusForbidden}, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -41,7 +42,7 @@ func TestFarewellRetriesARefusedDeletion(t *testing.T) {
 			}
 			err = deleteConfiguration(ctx, set, "svc-mux.svc-mux")
 			if tries != test.tries || apierrors.IsForbidden(err) != test.refused || !test.refused && err != nil {
-				t.Errorf("after %d tries it ended with %v", tries, err)
+				t.Errorf("after %d tries the error is %v", tries, err)
 			}
 		})
 	}

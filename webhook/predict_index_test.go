@@ -16,14 +16,14 @@ import (
 
 var muxName = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
 
-func newTestBook(t testing.TB) *book {
+func newTestBook(t testing.TB) *index {
 	t.Helper()
-	b := newBook(testLanguage(t), time.Now, func() {})
-	b.holds = 0
+	b := newIndex(testLanguage(t), time.Now, func() {})
+	b.holdFactor = 0
 	return b
 }
 
-// keep is what a reflector does with an event.
+// keep fails the test if the book returns an error to its reflector.
 func keep(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -31,13 +31,13 @@ func keep(t testing.TB, err error) {
 	}
 }
 
-// refuses asks what becomes of a new channel with that port.
-func refuses(b *book, port int32) bool {
+// refuses returns whether a new channel with that port would be refused.
+func refuses(b *index, port int32) bool {
 	channel := plan.ReadChannel(b.lang, named("team-z", "asks", port))
 	return len(b.outlook(muxName).Channel(nil, channel, false)) > 0
 }
 
-func TestTheBookFollowsServices(t *testing.T) {
+func TestBookFollowsServices(t *testing.T) {
 	b := newTestBook(t)
 	api := named("team-b", "api", 8080)
 	mux := testMux(t, nil, api)
@@ -49,9 +49,9 @@ func TestTheBookFollowsServices(t *testing.T) {
 	}
 	expect("there is no mux", true)
 	keep(t, b.Add(mux.DeepCopy()))
-	expect("the mux has a port of nobody's, which is going", false)
+	expect("the mux has a port without an owner, which will be removed", false)
 	keep(t, b.Add(api.DeepCopy()))
-	expect("it is somebody's", true)
+	expect("a channel owns the port", true)
 
 	elsewhere := api.DeepCopy()
 	*elsewhere.Spec.LoadBalancerClass = validation.DefaultPrefix + "/other"
@@ -72,24 +72,24 @@ func TestTheBookFollowsServices(t *testing.T) {
 	keep(t, b.Replace([]any{mux.DeepCopy()}, "8"))
 	expect("all was read again, and it went meanwhile", false)
 	keep(t, b.Replace(nil, "9"))
-	if len(b.entries)+len(b.pages) > 0 {
-		t.Errorf("of nothing it keeps %d entries and %d pages", len(b.entries), len(b.pages))
+	if len(b.entries)+len(b.muxes) > 0 {
+		t.Errorf("without Services the book keeps %d entries and %d pages", len(b.entries), len(b.muxes))
 	}
 }
 
-func TestNothingIsKeptOfStrangers(t *testing.T) {
+func TestStrangersAreNotKept(t *testing.T) {
 	b := newTestBook(t)
 	for i := range 100 {
 		svc := named("team-a", fmt.Sprint("web-", i), 80)
 		svc.Spec.LoadBalancerClass = nil
 		keep(t, b.Add(svc))
 	}
-	if len(b.entries)+len(b.pages) > 0 {
-		t.Errorf("it keeps %d entries and %d pages", len(b.entries), len(b.pages))
+	if len(b.entries)+len(b.muxes) > 0 {
+		t.Errorf("the book keeps %d entries and %d pages", len(b.entries), len(b.muxes))
 	}
 }
 
-func TestWhatIsConcludedStaysUntilAServiceOfTheMuxChanges(t *testing.T) {
+func TestOutlookIsCachedUntilAServiceOfTheMuxChanges(t *testing.T) {
 	api := named("team-b", "api", 8080)
 	mux := testMux(t, nil, api)
 	b := newTestBook(t)
@@ -109,18 +109,18 @@ func TestWhatIsConcludedStaysUntilAServiceOfTheMuxChanges(t *testing.T) {
 	keep(t, b.Add(other))
 	keep(t, b.Replace([]any{mux.DeepCopy(), api.DeepCopy(), other.DeepCopy()}, ""))
 	if b.outlook(muxName) != first {
-		t.Error("it was concluded again though nothing was decided from what changed")
+		t.Error("the outlook was computed again after an irrelevant change")
 	}
 	keep(t, b.Add(named("team-c", "new", 80)))
 	if b.outlook(muxName) == first || !refuses(b, 80) {
-		t.Error("a new channel changes nothing")
+		t.Error("a new channel doesn't change the outlook")
 	}
 }
 
-func TestAConclusionHoldsForAsLongAsItCostTenfold(t *testing.T) {
+func TestExpensiveOutlookIsKeptForTenTimesItsCost(t *testing.T) {
 	b := newTestBook(t)
-	b.holds = holds
-	now, look := time.Unix(0, 0), time.Second // a conclusion takes two looks at the clock
+	b.holdFactor = holdFactor
+	now, look := time.Unix(0, 0), time.Second // computing an outlook reads the clock twice
 	b.now = func() time.Time { now = now.Add(look); return now }
 	changes := int32(0)
 	renewed := func() bool {
@@ -130,13 +130,13 @@ func TestAConclusionHoldsForAsLongAsItCostTenfold(t *testing.T) {
 		keep(t, b.Add(named("team-b", "changes", changes)))
 		return b.outlook(muxName) != first
 	}
-	const few = int(cheap/share)/2 - 1 // with a port each
+	const few = int(freeCost/maxItemCost)/2 - 1 // channels with a port each
 	keep(t, b.Add(testMux(t, nil)))
 	for i := range few - 1 {
 		keep(t, b.Add(named("team-a", fmt.Sprint("web-", i), 80)))
 	}
 	if !renewed() {
-		t.Error("one about a few channels holds, though a machine that stood still is all that took long")
+		t.Error("the outlook of few channels is kept, although only the machine's standstill took long")
 	}
 	wide := named("team-a", "wide", 80)
 	for i := range 10_000 {
@@ -144,15 +144,15 @@ func TestAConclusionHoldsForAsLongAsItCostTenfold(t *testing.T) {
 	}
 	keep(t, b.Add(wide))
 	if renewed() {
-		t.Error("one about many ports, which took long, is concluded again at once")
+		t.Error("an expensive outlook of many ports is computed again at once")
 	}
-	look = cheap / 2
+	look = freeCost / 2
 	if !renewed() {
-		t.Error("one that was cheap holds")
+		t.Error("a cheap outlook is kept")
 	}
 }
 
-func TestManyQuestionsAtOnceAreConcludedOnce(t *testing.T) {
+func TestConcurrentReadersShareOneOutlook(t *testing.T) {
 	b := newTestBook(t)
 	keep(t, b.Add(testMux(t, nil)))
 	for i := range 2000 {
@@ -171,30 +171,30 @@ func TestManyQuestionsAtOnceAreConcludedOnce(t *testing.T) {
 	}
 	all.Wait()
 	if len(seen) != 1 {
-		t.Errorf("%d conclusions", len(seen))
+		t.Errorf("%d outlooks were computed, want 1", len(seen))
 	}
 }
 
-func TestAConclusionUnderWayIsWaitedForThoughItIsOutdated(t *testing.T) {
+func TestReaderWaitsForAnOutlookUnderWay(t *testing.T) {
 	b := newTestBook(t)
 	keep(t, b.Add(testMux(t, nil)))
-	under := &memo{version: -1, done: make(chan struct{})}
-	b.pages[muxName].memo = under
+	under := &cachedOutlook{version: -1, done: make(chan struct{})}
+	b.muxes[muxName].cached = under
 	got := make(chan *plan.Outlook)
 	go func() { got <- b.outlook(muxName) }()
 	select {
 	case <-got:
-		t.Fatal("it doesn't wait")
+		t.Fatal("the reader doesn't wait")
 	case <-time.After(20 * time.Millisecond):
 	}
 	under.outlook = plan.Survey(plan.World{})
 	close(under.done)
 	if <-got != under.outlook {
-		t.Error("it concludes for itself")
+		t.Error("the reader computes its own outlook")
 	}
 }
 
-func TestTheBookIsReadWhileItIsWritten(t *testing.T) {
+func TestBookIsSafeForConcurrentUse(t *testing.T) {
 	b := newTestBook(t)
 	keep(t, b.Add(testMux(t, nil)))
 	var all sync.WaitGroup

@@ -9,23 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// difference is what is told of a mux that was seen before.
+// difference is the difference between two snapshots of a mux.
 type difference struct {
-	// Revision counts with everything that is told; a page that asks for JSON learns by it what it knows already.
+	// Revision counts all changes that are sent. A page that requests JSON can tell by it which changes it already has.
 	Revision uint64 `json:"revision"`
-	// Mux is all of it but its channels.
+	// Mux is the mux without its channels.
 	Mux json.RawMessage `json:"mux"`
-	// Whole is true if Changed are all channels that there are.
+	// Whole says that Changed has all channels.
 	Whole   bool              `json:"whole"`
 	Changed []json.RawMessage `json:"changed"`
 	Removed []string          `json:"removed"` // namespace/name
 }
 
-// since is what is different from a scene before, which may be nil; nil if nothing is.
-func (s *scene) since(before *scene) *difference {
+// changesSince returns the difference from an older snapshot, which may be nil. Without a difference it returns nil.
+func (s *snapshot) changesSince(before *snapshot) *difference {
 	d := &difference{Mux: s.head, Whole: before == nil, Changed: []json.RawMessage{}, Removed: []string{}}
 	if before == nil {
-		before = &scene{}
+		before = &snapshot{}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.channels)) {
 		if !bytes.Equal(s.channels[key], before.channels[key]) {
@@ -46,14 +46,14 @@ func (s *scene) since(before *scene) *difference {
 func (d *difference) json(revision uint64) []byte {
 	d.Revision = revision
 	text, err := json.Marshal(d)
-	if err != nil { // it is made of what was marshalled before
+	if err != nil { // its parts are valid JSON already
 		return []byte("{}")
 	}
 	return text
 }
 
-// whole is a mux with its channels, as one value.
-func (s *scene) whole() json.RawMessage {
+// withChannels returns the JSON of the mux with its channels.
+func (s *snapshot) withChannels() json.RawMessage {
 	var b bytes.Buffer
 	b.Write(bytes.TrimSuffix(s.head, []byte("}")))
 	b.WriteString(`,"channels":[`)
@@ -68,6 +68,6 @@ func (s *scene) whole() json.RawMessage {
 }
 
 func goneOf(key types.NamespacedName, revision uint64) []byte {
-	text, _ := json.Marshal(map[string]any{"revision": revision, "mux": key.String()}) // a string and a number
+	text, _ := json.Marshal(map[string]any{"revision": revision, "mux": key.String()}) // a string and a number always marshal
 	return text
 }
