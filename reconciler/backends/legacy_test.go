@@ -34,7 +34,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	s, _, c, _ := swept(t)
+	s, c, _ := swept(t)
 	d := &desk{clock: time.Unix(1_000_000, 0), indexed: c}
 	s.Writer, s.Live, s.cache = d, liveDesk{d}, deskCache{c, d}
 	s.Tell = func(e plan.Event) { d.told = append(d.told, e) }
@@ -124,8 +124,9 @@ func TestLegacyEndpointsAreWrittenOnceAndReadBack(t *testing.T) {
 	d.pass(t, 0) // what other writers add is no difference
 }
 
+//nolint:staticcheck // Endpoints are deprecated, and written on request
 func TestLegacyEndpointsAreCorrected(t *testing.T) {
-	for name, change := range map[string]func(*corev1.Endpoints){ //nolint:staticcheck // as above
+	for name, change := range map[string]func(*corev1.Endpoints){
 		"subsets":     func(e *corev1.Endpoints) { e.Subsets = nil },
 		"ready":       func(e *corev1.Endpoints) { e.Subsets[0].NotReadyAddresses = e.Subsets[0].Addresses },
 		"a port":      func(e *corev1.Endpoints) { e.Subsets[0].Ports[0].Port = 1 },
@@ -158,16 +159,18 @@ func TestLegacyEndpointsAreCorrected(t *testing.T) {
 }
 
 // TestAnAddressThatIsReadyAndNotReady is in two slices while a pod moves. The API server stores it as not ready.
+//
+//nolint:staticcheck // as above
 func TestAnAddressThatIsReadyAndNotReady(t *testing.T) {
-	one, other := corev1.EndpointAddress{IP: "10.0.0.1"}, corev1.EndpointAddress{IP: "10.0.0.2"} //nolint:staticcheck // as above
-	ports := []corev1.EndpointPort{{Name: "aaaa", Port: 80}}                                     //nolint:staticcheck // as above
+	one, other := corev1.EndpointAddress{IP: "10.0.0.1"}, corev1.EndpointAddress{IP: "10.0.0.2"}
+	ports := []corev1.EndpointPort{{Name: "aaaa", Port: 80}}
 	both := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{one, other}}, {Ports: ports, NotReadyAddresses: []corev1.EndpointAddress{one}},
-		{Ports: ports, Addresses: []corev1.EndpointAddress{one}}} //nolint:staticcheck // as above
-	stored := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{other}, NotReadyAddresses: []corev1.EndpointAddress{one}}} //nolint:staticcheck // as above
+		{Ports: ports, Addresses: []corev1.EndpointAddress{one}}}
+	stored := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{other}, NotReadyAddresses: []corev1.EndpointAddress{one}}}
 	if diff := cmp.Diff(readiness(stored), readiness(both)); diff != "" {
 		t.Error(diff)
 	}
-	ready := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{one, other}}} //nolint:staticcheck // as above
+	ready := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{one, other}}}
 	if cmp.Equal(readiness(ready), readiness(both)) {
 		t.Error("ready and not ready are the same")
 	}

@@ -55,7 +55,7 @@ func TestObservation(t *testing.T) {
 		}, 0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _, c, slice := swept(t)
+			s, c, slice := swept(t)
 			c.remove(t, slice)
 			slice = slice.DeepCopy()
 			test.change(t, s, c, slice)
@@ -72,7 +72,7 @@ func TestOptionsAreCompleted(t *testing.T) {
 	if err := (&Options{}).complete(); err == nil {
 		t.Error("nothing is given, and that is no error")
 	}
-	s, _, _, _ := swept(t)
+	s, _, _ := swept(t)
 	for name, miss := range map[string]func(*Options){
 		"nothing": func(*Options) {},
 		"Claims":  func(o *Options) { o.Claims = nil },

@@ -62,17 +62,16 @@ func objectMeta(namespace, name string) metav1.ObjectMeta {
 func newRecorder() *recorder { return &recorder{added: map[string]time.Duration{}} }
 
 // swept returns a line whose channel has a carried slice on its mux, and that slice.
-func swept(t *testing.T) (*sweeper, *deleter, *indexed, *discoveryv1.EndpointSlice) {
+func swept(t *testing.T) (*sweeper, *indexed, *discoveryv1.EndpointSlice) {
 	t.Helper()
 	l, c := victim(t, 0)
-	writer := &deleter{}
-	l.Writer = writer
+	l.Writer = &deleter{}
 	slice := pass(t, l).Steps[0].Slice.DeepCopy()
 	slice.UID, slice.ResourceVersion = "slice-uid", "7"
 	if err := c.slices.Add(slice); err != nil {
 		t.Fatal(err)
 	}
-	return &sweeper{l}, writer, c, slice
+	return &sweeper{l}, c, slice
 }
 
 func (c *indexed) service(t *testing.T, key string) *corev1.Service {
@@ -174,7 +173,8 @@ func TestSweeperDeletesStraySlices(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, writer, c, slice := swept(t)
+			s, c, slice := swept(t)
+			writer := s.Writer.(*deleter)
 			c.remove(t, slice)
 			slice = slice.DeepCopy()
 			test.change(t, s, c, slice)
@@ -192,7 +192,8 @@ func TestSweeperDeletesStraySlices(t *testing.T) {
 
 // TestSweepIsRepeatedAfterAConflict gets a conflict for a slice that has not changed: no event wakes the sweeper again.
 func TestSweepIsRepeatedAfterAConflict(t *testing.T) {
-	s, writer, c, slice := swept(t)
+	s, c, slice := swept(t)
+	writer := s.Writer.(*deleter)
 	c.remove(t, c.service(t, "app/web"))
 	writer.err = apierrors.NewConflict(schema.GroupResource{Resource: "endpointslices"}, slice.Name, errors.New("try again"))
 	result, err := s.Reconcile(t.Context(), request(client.ObjectKeyFromObject(slice)))
@@ -207,7 +208,7 @@ func TestSweepIsRepeatedAfterAConflict(t *testing.T) {
 
 // TestASweptSliceMayComeBack: the channel returns to its mux. Its slice is written as it was, and that is no drift.
 func TestASweptSliceMayComeBack(t *testing.T) {
-	s, _, c, slice := swept(t)
+	s, c, slice := swept(t)
 	key := client.ObjectKeyFromObject(slice)
 	for _, is := range []string{"deleted by the sweeper", "deleted by another writer"} {
 		if turn := s.pace.Ask(key, 1, s.Now()); turn.Drift {
@@ -224,7 +225,7 @@ func TestASweptSliceMayComeBack(t *testing.T) {
 }
 
 func TestEventsThatWakeTheSweeper(t *testing.T) {
-	s, _, c, slice := swept(t)
+	s, c, slice := swept(t)
 	web, mux := c.service(t, "app/web"), c.service(t, "svc-mux/mux")
 	name := client.ObjectKeyFromObject(slice).String()
 	copied, foreign := slice.DeepCopy(), slice.DeepCopy()

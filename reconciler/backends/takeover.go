@@ -43,10 +43,11 @@ func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{}, nil
 	}
 	isDone, err := t.letGo(ctx, mux)
+	isBehind := isStale(err)
 	switch {
-	case err != nil && !isStale(err):
+	case err != nil && !isBehind:
 		return reconcile.Result{}, fmt.Errorf("remove Endpoints %s: %w", req, err)
-	case err != nil || !isDone:
+	case isBehind || !isDone:
 		return reconcile.Result{RequeueAfter: t.retries.When(req.NamespacedName)}, nil
 	}
 	t.retries.Forget(req.NamespacedName)

@@ -33,7 +33,7 @@ func TestSlicesThatWakeTheirChannel(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _, c, slice := swept(t)
+			s, c, slice := swept(t)
 			c.set(t, &corev1.Service{ObjectMeta: objectMeta("app", "other")})
 			slice = slice.DeepCopy()
 			test.change(s, slice)
@@ -48,7 +48,7 @@ func TestSlicesThatWakeTheirChannel(t *testing.T) {
 
 // TestAnUpdateWakesTheChannelOfTheOldLabels: another writer gave the slice to another channel.
 func TestAnUpdateWakesTheChannelOfTheOldLabels(t *testing.T) {
-	s, _, _, slice := swept(t)
+	s, _, slice := swept(t)
 	changed, q := slice.DeepCopy(), newRecorder()
 	changed.Labels[s.keys.ChannelName] = "other"
 	s.line.onSlice().Update(t.Context(), event.UpdateEvent{ObjectOld: slice, ObjectNew: changed}, q)
@@ -58,7 +58,7 @@ func TestAnUpdateWakesTheChannelOfTheOldLabels(t *testing.T) {
 }
 
 func TestServicesThatWakeChannels(t *testing.T) {
-	s, _, c, _ := swept(t)
+	s, c, _ := swept(t)
 	web, mux := c.service(t, "app/web"), c.service(t, "svc-mux/mux")
 	edit := func(svc *corev1.Service, change func(*corev1.Service)) *corev1.Service {
 		svc = svc.DeepCopy()
@@ -106,7 +106,7 @@ func TestServicesThatWakeChannels(t *testing.T) {
 }
 
 func TestSeriesBeginAndEndWithTheMux(t *testing.T) {
-	s, _, c, _ := swept(t)
+	s, c, _ := swept(t)
 	mux := c.service(t, "svc-mux/mux")
 	key, other := client.ObjectKeyFromObject(mux), mux.DeepCopy()
 	other.Annotations = nil
@@ -119,7 +119,7 @@ func TestSeriesBeginAndEndWithTheMux(t *testing.T) {
 }
 
 func TestMuxesThatWakeTheirEndpoints(t *testing.T) {
-	s, _, c, _ := swept(t)
+	s, c, _ := swept(t)
 	for key, want := range map[string]int{"svc-mux/mux": 1, "app/web": 0} {
 		q := newRecorder()
 		if s.onMuxes().Create(t.Context(), event.CreateEvent{Object: c.service(t, key)}, q); len(q.added) != want {
@@ -141,7 +141,7 @@ func TestWaker(t *testing.T) {
 
 // TestAPassLooksAgain while claims aren't known, while an own write isn't in the cache, and after a write.
 func TestAPassLooksAgain(t *testing.T) {
-	s, _, c, slice := swept(t)
+	s, c, slice := swept(t)
 	web := request(types.NamespacedName{Namespace: "app", Name: "web"})
 	again := func(want time.Duration) {
 		t.Helper()

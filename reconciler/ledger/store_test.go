@@ -92,7 +92,7 @@ func TestADeletedLedgerIsMissingAfterALiveRead(t *testing.T) {
 	w.put(newName, one(1, 80))
 	w.catchUp()
 	w.read(asks(1), "GET new-name")
-	w.remove(newName)
+	w.remove()
 	w.expect(w.read(asks(1), "").Reading, plan.Good, newName, 1, 80) // the cache hasn't heard
 	w.catchUp()
 	w.expect(w.read(asks(1), "GET new-name").Reading, plan.Missing, newName, 0, 0)
@@ -186,7 +186,7 @@ func TestWritesConflictWithOthers(t *testing.T) {
 	again("it was written since", first)
 	w.edit(newName, func(cm *corev1.ConfigMap) { cm.Labels["team"] = "edge" })
 	again("somebody labelled it since", second)
-	w.remove(newName)
+	w.remove()
 	again("it was deleted since", second)
 }
 
@@ -202,7 +202,7 @@ func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 		if live := w.live(newName); (live != nil) != may {
 			t.Errorf("%d: there is %v", condition, live)
 		} else if may {
-			w.remove(newName)
+			w.remove()
 		}
 	}
 	other := one(1, 80)
@@ -293,7 +293,7 @@ func TestPeekReadsWhatIsNewOnce(t *testing.T) {
 	w.expect(peek(asks(2), ""), plan.Good, newName, 1, 80)
 	w.catchUp()
 	w.expect(peek(asks(2), "GET new-name"), plan.Good, newName, 1, 80)
-	w.remove(newName)
+	w.remove()
 	w.catchUp()
 	w.expect(peek(asks(2), "GET new-name"), plan.Missing, newName, 0, 0)
 	w.expect(peek(asks(2), ""), plan.Missing, newName, 0, 0)

@@ -145,9 +145,10 @@ func (w *storeWorld) edit(name string, change func(*corev1.ConfigMap)) {
 	}
 }
 
-func (w *storeWorld) remove(name string) {
+// remove deletes the ledger under its new name.
+func (w *storeWorld) remove() {
 	w.Helper()
-	if err := w.admin.Delete(w.Context(), w.live(name)); err != nil {
+	if err := w.admin.Delete(w.Context(), w.live(newName)); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -76,8 +76,11 @@ func (b *processManager) run(ctx context.Context) error {
 		return nil
 	}
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- b.Manager.Start(work) }()
+	ended, returned := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(returned)
+		ended <- b.Manager.Start(work)
+	}()
 	select {
 	case err := <-ended:
 		end()
@@ -91,7 +94,10 @@ func (b *processManager) run(ctx context.Context) error {
 	default:
 		b.cancelBase()
 		go func() {
-			<-b.synced // in case the caches are filled at this moment
+			select {
+			case <-b.synced: // the caches are filled at this moment
+			case <-returned:
+			}
 			end()
 		}()
 		return nil
