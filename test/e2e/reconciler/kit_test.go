@@ -278,7 +278,8 @@ func address(svc *corev1.Service) string {
 	return strings.Join(list, ", ")
 }
 
-// events returns the Events about an object as text: types, reasons, counts and messages.
+// events returns the Events about an object as text: types, reasons, counts and messages. Those of the API server itself
+// are left out: its repair loops may call a cluster IP "not allocated" if they look just as the Service is created.
 func (w *world) events(t *testing.T, about types.NamespacedName) []string {
 	t.Helper()
 	list, err := w.user.CoreV1().Events(about.Namespace).List(t.Context(), metav1.ListOptions{
@@ -289,6 +290,9 @@ func (w *world) events(t *testing.T, about types.NamespacedName) []string {
 	}
 	var reasons []string
 	for _, event := range list.Items {
+		if strings.HasSuffix(event.ReportingController, "allocator-repair-controller") {
+			continue
+		}
 		reasons = append(reasons, fmt.Sprintf("%s %s %d: %s", event.Type, event.Reason, max(event.Count, 1), event.Message))
 	}
 	slices.Sort(reasons)
