@@ -1,5 +1,5 @@
-# The two images, one target each. They hold the binary that `make build` left in bin/ and nothing else, so any
-# builder can build them, with no base image to fetch and nothing to run. `make image` does all of it.
+# The two images, one target each. They hold only the binary that `make build` wrote to bin/. So any builder can build
+# them: there is no base image to pull and no command to run. `make image` does all of it.
 
 FROM scratch AS webhook
 ARG VERSION=devel
@@ -10,7 +10,7 @@ LABEL org.opencontainers.image.title="svc-lb-mux webhook" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY bin/webhook /webhook
-# Numeric, so that a pod with runAsNonRoot can be let in without a user database to look the name up in.
+# Numeric, so that runAsNonRoot can check the user without a user database.
 USER 65532:65532
 ENTRYPOINT ["/webhook"]
 

@@ -1,4 +1,4 @@
-# `make` or `make help` lists what there is. What CI runs is `make verify test`.
+# `make` or `make help` lists the targets. CI runs `make verify test`.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -26,11 +26,11 @@ build: ## Build webhook, reconciler and svcmux into bin/: static, reproducible, 
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 	  -ldflags '-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked=$(VERSION)' \
 	  -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
-	@chmod 0755 $(patsubst %,$(BIN)/%$$(go env GOEXE),$(COMMANDS)) # whatever the umask: an image's user isn't the builder
+	@chmod 0755 $(patsubst %,$(BIN)/%$$(go env GOEXE),$(COMMANDS)) # independent of the umask: an image's user isn't the builder
 
-# The builder that is there; BUILDER=podman picks another.
+# The first builder found; BUILDER=podman picks another.
 BUILDER ?= $(firstword $(foreach tool,buildah podman docker,$(if $(shell command -v $(tool)),$(tool))))
-# "localhost" stands for "no registry": every tool keeps the name as it is, and none of them looks for it elsewhere.
+# "localhost" stands for "no registry": every tool keeps such a name unchanged, and none looks for it in a registry.
 IMAGE ?= localhost/svc-lb-mux
 COMMIT_TIME := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 REVISION := $(or $(shell git rev-parse --verify --quiet HEAD),unknown)
@@ -49,8 +49,8 @@ image-args = --target $(1) --platform linux/$(GOARCH) --tag $(IMAGE)/$(1):$(VERS
 	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION)
 build-image = $(if $(filter docker,$(notdir $(BUILDER))),$(build-image-docker),$(build-image-store))
 
-# buildah and podman work in a storage that goes when they are done: what stays is the archive. Its time is the
-# commit's, so that one commit gives one image.
+# buildah and podman use a temporary storage; only the archive stays. Its time is the commit's, so that a commit always
+# gives the same image.
 define build-image-store
 @store=$$(mktemp -d); trap 'rm -rf "$$store"' EXIT; rm -f $(DIST)/$(1).tar; \
 builder() { $(BUILDER) --root "$$store/root" --runroot "$$store/run" --storage-driver vfs "$$@"; }; \
@@ -67,40 +67,41 @@ $(BUILDER) save --output $(DIST)/$(1).tar $(IMAGE)/$(1):$(VERSION); \
 echo "$(DIST)/$(1).tar: $(IMAGE)/$(1):$(VERSION)"
 endef
 
-# Helm is built from its module, as for the tests; HELM=helm takes the one that is there.
+# Helm is built from its module, as for the tests; HELM=helm uses an installed one.
 HELM ?= go run ./test/release/helm
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
 CLI_PLATFORMS ?= $(IMAGE_PLATFORMS) darwin/amd64 darwin/arm64 windows/amd64
 
-# What both scripts go by: HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that want something of their own.
+# The settings of both scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
 release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS \
 	REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
 
 .PHONY: release
-release: ## Make all that is published of the tag at HEAD, in dist/VERSION/
+release: ## Make all files of a release from the tag at HEAD, in dist/VERSION/
 	+@$(release-settings) .ci/release
 
 .PHONY: publish
-publish: ## Push what `make release` made to REGISTRY: images and chart
+publish: ## Push the images and the chart of `make release` to REGISTRY
 	@$(release-settings) .ci/publish
 
 .PHONY: deps
-deps: ## Install the Debian packages that tests and demo use; elsewhere, name what is missing
+deps: ## Install the Debian packages that tests and demo use; on other systems, name the missing ones
 	@test/deps.sh
 
 TIMEOUT ?= 40m
 TESTFLAGS ?=
-# How many packages with clusters run at once, and how many tests of each: two processors start no more in time.
+# How many packages with clusters run at once, and how many tests of each. More wouldn't start in time on two
+# processors.
 PACKAGES ?= 2
 PARALLEL ?= 1
 
-# Nothing is taken from the test cache: clusters depend on more than the files that Go knows of. The packages of test/ start
-# clusters, so they run after the rest. Property tests look at the same cases each time, so that what turns red is what was
-# changed; at others with `make properties`. A test that failed while the machine stood still is retried once: see test/again.
+# No test result is taken from the cache: clusters depend on more files than Go knows of. The packages of test/ start
+# clusters, so they run last. Property tests use the same cases each time, so that a failure comes from a change;
+# `make properties` uses other cases. A test that failed while the machine stood still is retried once: see test/again.
 .PHONY: test
 test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included
-	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and what runs on them'
+	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and the tests that need them'
 	go run ./test/cluster build -all
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
 	@go build -o $(BIN)/again ./test/again
@@ -108,7 +109,7 @@ test: deps ## Run every test, set-up included
 	cd test/rules && go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: demo
-demo: deps ## See all of it work, in a cluster of its own, until Ctrl-C
+demo: deps ## Show everything at work, in a cluster of its own, until Ctrl-C
 	@[[ -e $(BIN)/demo ]] || echo 'demo: building it; with cold caches that takes some minutes'
 	@go build -o $(BIN)/demo ./test/demo
 	@exec $(BIN)/demo
@@ -139,33 +140,37 @@ HISTORIES ?= 10000
 SEED ?= $(shell expr $$(date +%s) % 9000000)
 
 .PHONY: sim
-sim: ## Play HISTORIES (10000; 0: until stopped) of lines, people and mishaps in virtual time, from SEED on
+sim: ## Simulate HISTORIES (10000; 0: until stopped) of reconcilers, users and faults in virtual time, from SEED on
 	go test -count=1 -timeout 0 ./test/sim -run 'TestSim$$' -v -args -histories=$(HISTORIES) -first=$(SEED) -progress
 
 CHECKS ?= 10000
 
 .PHONY: properties
-properties: ## Look at CHECKS (10000) cases of each property, histories of decisions among them, from SEED on
+properties: ## Check CHECKS (10000) cases of each property, from SEED on; some cases are histories of decisions
 	RAPID_SEED=$(SEED) RAPID_CHECKS=$(CHECKS) go test -count=1 -timeout 0 \
 	  $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/pgregory.net\/rapid/ { print $$1 }')
 
 LONG_CHANNELS ?= 100
 LONG_CYCLES ?= 5
 LONG_REPEATS ?= 50
-# Stories about packets depend most on how busy the machine is.
+LONG_LEASE ?= 1h
+# Tests with packets depend most on the load of the machine.
 LONG_STORIES ?= TestPackets/.*/(a_pod.s_readiness|a_deleted_channel|no_request_is_lost)$$
 
-# Each part has a short form in `make test`. CONTRIBUTING.md says how long each takes.
+.PHONY: lease
+lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default lease stays the leader
+	LEASE_WATCH=$(LONG_LEASE) go test -count=1 -timeout 0 ./test/e2e/failover -run 'TestLeaderStaysLeader$$' -v
+
+# Each part has a short form in `make test`. CONTRIBUTING.md has the durations.
 .PHONY: long
-long: deps ## Play the long forms of tests, for hours: upgrades, histories, properties, stories about packets
+long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, the lease, tests with packets
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
-	$(MAKE) sim
-	$(MAKE) properties
+	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 
 .PHONY: sim-mutants
-sim-mutants: ## Break the code on purpose, once for each patch in test/sim/mutants, and see that histories notice
+sim-mutants: ## Break the code on purpose, once for each patch in test/sim/mutants, and check that the simulation fails
 	@test/sim/mutants.sh
 
 .PHONY: race
@@ -185,13 +190,13 @@ fmt: ## Format every Go file
 	gofmt -s -w .
 
 .PHONY: lint
-lint: ## Run the linters, which also hold the import arrows and the purity of the pure packages
+lint: ## Run the linters, which also check the import directions and the purity of the pure packages
 	$(LINT) run --allow-parallel-runners
 
 VULN := go tool -modfile=.tools/govulncheck.mod govulncheck
 VULNDB ?= https://vuln.go.dev
 
-# govulncheck ends with 3 if it found something, and with another code if it couldn't look.
+# govulncheck exits with 3 if it found something, and with another code if it couldn't check.
 .PHONY: vuln
 vuln: ## Check the programs for known vulnerabilities, in Go and in modules, by the database VULNDB
 	@status=0; $(VULN) -db $(VULNDB) ./cmd/... || status=$$?; \
@@ -201,8 +206,8 @@ vuln: ## Check the programs for known vulnerabilities, in Go and in modules, by 
 	  *) echo 'vuln: NOTHING WAS CHECKED: see above. If $(VULNDB) is out of reach, name a copy: make vuln VULNDB=file:///path'; exit 1 ;; \
 	esac
 
-# What is generated is generated anew, and must come out as it stands in the tree. In CI the tree is clean, so that is
-# what was committed; at a desk, edits that aren't committed yet are no failure.
+# Generated files are generated again and must not change. In CI the working tree is clean, so they are compared with
+# the commit; on a developer's machine, uncommitted edits are no failure.
 .PHONY: verify
 verify: ## Check what CI checks besides tests: generated files, go.mod, gofmt, vet, lint
 	@state() { git status --porcelain; git diff | git hash-object --stdin; }; before=$$(state); \

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Clients admits the TLS clients whose certificate a CA has signed. The CA is a file, and Clients follows its changes. While a
-// new content can't be used, the last good one holds.
+// Clients admits the TLS clients whose certificate a CA has signed. It reads the CA from a file and follows the file's
+// changes. While the new content can't be used, the last good CA stays in use.
 type Clients struct {
 	file     string
 	names    []string
@@ -25,19 +25,19 @@ type Clients struct {
 	log      *zap.Logger
 
 	pool    atomic.Pointer[x509.CertPool]
-	failure atomic.Pointer[error] // of the last look; nil if it went well
-	refused atomic.Bool           // a refused name was logged
+	failure atomic.Pointer[error] // of the last read of the file; nil if it succeeded
+	refused atomic.Bool           // true once a refused name was logged
 
-	seen []byte // of the goroutine that looks
+	loaded []byte // content of the file at the last good read; only Look uses it
 }
 
-// NewClients admits certificates of the CA in the file. With names, a certificate needs one of them as its common name, or as
-// a DNS name, URI, email or IP address. Interval is the time between two looks at the file.
+// NewClients admits certificates of the CA in the file. If there are names, a certificate needs one of them: as its
+// common name, or as a DNS name, URI, email or IP address. Interval is the time between two reads of the file.
 func NewClients(file string, names []string, interval time.Duration, log *zap.Logger) *Clients {
 	return &Clients{file: file, names: names, interval: interval, log: log}
 }
 
-// Run looks at the file until the context ends.
+// Run calls Look at each interval until the context ends.
 func (c *Clients) Run(ctx context.Context) {
 	for {
 		c.Look()
@@ -47,10 +47,10 @@ func (c *Clients) Run(ctx context.Context) {
 	}
 }
 
-// Look reads the file once. It is not for several goroutines at once.
+// Look reads the file once. It isn't safe for concurrent use.
 func (c *Clients) Look() {
 	content, err := os.ReadFile(c.file)
-	if err == nil && c.pool.Load() != nil && bytes.Equal(content, c.seen) {
+	if err == nil && c.pool.Load() != nil && bytes.Equal(content, c.loaded) {
 		c.failure.Store(nil)
 		return
 	}
@@ -61,11 +61,12 @@ func (c *Clients) Look() {
 	if err != nil {
 		err = fmt.Errorf("the clients' CA %s can't be used: %w", c.file, err)
 		if before := c.failure.Swap(&err); before == nil || (*before).Error() != err.Error() {
-			c.log.Error("mend the file; nothing needs a restart", zap.Bool("lastGoodHolds", c.pool.Load() != nil), zap.Error(err))
+			c.log.Error("clients' CA: the file can't be used; fix it, no restart is needed",
+				zap.Bool("lastGoodInUse", c.pool.Load() != nil), zap.Error(err))
 		}
 		return
 	}
-	c.seen = content
+	c.loaded = content
 	c.pool.Store(pool)
 	c.failure.Store(nil)
 	c.log.Info("clients' CA loaded", zap.String("file", c.file), zap.Strings("names", c.names))
@@ -74,15 +75,15 @@ func (c *Clients) Look() {
 func poolOf(content []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	switch {
-	case !whole(content):
-		return nil, errors.New("it ends within a PEM block, or holds one that is damaged")
+	case !hasWholeBlocks(content):
+		return nil, errors.New("it ends within a PEM block, or a PEM block is damaged")
 	case !pool.AppendCertsFromPEM(content):
-		return nil, errors.New("it holds no certificate as PEM")
+		return nil, errors.New("it holds no certificate in PEM format")
 	}
 	return pool, nil
 }
 
-// Ready is nil once a CA is loaded. Until then no client is admitted.
+// Ready returns nil once a CA is loaded. Until then no client is admitted.
 func (c *Clients) Ready() error {
 	if c.pool.Load() != nil {
 		return nil
@@ -90,10 +91,10 @@ func (c *Clients) Ready() error {
 	if failure := c.failure.Load(); failure != nil {
 		return *failure
 	}
-	return fmt.Errorf("the clients' CA %s is still being read", c.file)
+	return fmt.Errorf("the clients' CA %s wasn't read yet", c.file)
 }
 
-// Remark says what is wrong with the file while the last good CA holds; empty if nothing is.
+// Remark returns the fault of the file while the last good CA stays in use. It is empty without a fault.
 func (c *Clients) Remark() string {
 	if failure := c.failure.Load(); failure != nil && c.pool.Load() != nil {
 		return (*failure).Error()
@@ -101,8 +102,8 @@ func (c *Clients) Remark() string {
 	return ""
 }
 
-// Require makes a server refuse all other clients in the handshake. It switches session tickets off: each new connection is
-// checked against the CA of its time.
+// Require makes a server refuse all other clients in the TLS handshake. It switches session tickets off, so that each
+// new connection is checked against the current CA.
 func (c *Clients) Require(config *tls.Config) {
 	base := config.Clone()
 	base.ClientAuth, base.SessionTicketsDisabled, base.VerifyConnection = tls.RequireAndVerifyClientCert, true, c.verify
@@ -118,7 +119,7 @@ func (c *Clients) Require(config *tls.Config) {
 	}
 }
 
-// verify checks the name of a certificate that the CA has signed.
+// verify checks that a certificate, already known to be signed by the CA, has an allowed name.
 func (c *Clients) verify(state tls.ConnectionState) error {
 	if len(c.names) == 0 {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// greeted connects to a server that admits these clients, and returns why that failed.
+// greeted connects to a server that requires client certificates, and returns why that failed.
 func greeted(t *testing.T, clients *certs.Clients, pair *certstest.Pair) error {
 	t.Helper()
 	serving := certstest.NewAuthority(t)
@@ -93,7 +93,7 @@ func TestClientNeedsCertificateOfTheCA(t *testing.T) {
 			clients := certs.NewClients(caFile(t, ours.PEM()), tc.names, time.Minute, zap.NewNop())
 			clients.Look()
 			if err := greeted(t, clients, tc.pair); (err == nil) != tc.want {
-				t.Errorf("the client has %v", err)
+				t.Errorf("the handshake returns %v", err)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestClientsFollowTheirCA(t *testing.T) {
 
 	look([]byte("nothing"))
 	if err := clients.Ready(); err == nil || !strings.Contains(err.Error(), file) || admits(old) {
-		t.Errorf("without a CA it is ready: %v", err)
+		t.Errorf("Ready returns nil without a CA: %v", err)
 	}
 	look(before.PEM())
 	if err := clients.Ready(); err != nil || !admits(old) || admits(renewed) {
@@ -124,29 +124,29 @@ func TestClientsFollowTheirCA(t *testing.T) {
 	}
 	look(bytes.Join([][]byte{before.PEM(), after.PEM()}, nil))
 	if !admits(old) || !admits(renewed) {
-		t.Error("with both CAs, one isn't admitted")
+		t.Error("with both CAs, a client of one CA is refused")
 	}
 	look(after.PEM()[:200])
 	if clients.Ready() != nil || clients.Remark() == "" || !admits(old) {
-		t.Error("while the file is damaged, the last good CA doesn't hold")
+		t.Error("with a damaged file, the last good CA isn't used")
 	}
 	look(after.PEM())
 	if admits(old) || !admits(renewed) || clients.Remark() != "" {
-		t.Error("with the second CA alone, the first still counts")
+		t.Error("with only the second CA, the first is still accepted")
 	}
 	if errs := logs.FilterLevelExact(zap.ErrorLevel).Len(); errs != 2 {
 		t.Errorf("%d errors are logged: %v", errs, logs.All())
 	}
 }
 
-func TestRefusedNameIsWarnedOfOnce(t *testing.T) {
+func TestRefusedNameIsLoggedOnce(t *testing.T) {
 	authority := certstest.NewAuthority(t)
 	core, logs := observer.New(zap.InfoLevel)
 	clients := certs.NewClients(caFile(t, authority.PEM()), []string{"apiserver"}, time.Minute, zap.New(core))
 	clients.Look()
 	for range 3 {
 		if greeted(t, clients, authority.Client(t, "kubelet")) == nil {
-			t.Fatal("admitted")
+			t.Fatal("the client was accepted")
 		}
 	}
 	if warnings := logs.FilterLevelExact(zap.WarnLevel).Len(); warnings != 1 {

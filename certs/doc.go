@@ -1,6 +1,7 @@
-// Package certs keeps the serving certificate: where it comes from, which one is served now, and how long it lasts.
+// Package certs serves TLS certificates from files and reports when they expire.
 //
-// Files serves a pair of files and follows them when somebody else renews it: cert-manager through a Secret volume, or
-// an owner who provides a Secret. What talks to the API server lives in packages of its own: selfmanaged makes a certificate
-// where nobody else does, guard says whether it does its work, and follow is how both hear of changes.
+// Files serves a certificate and its key from two files. It follows the files when cert-manager renews them through a
+// Secret volume, or when the owner of a provided Secret replaces them. Code that talks to the API server lives in
+// packages of its own: selfmanaged makes and renews a certificate without cert-manager, guard checks that the API
+// server can reach the webhook, and follow watches single objects for both.
 package certs

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// stage is how far a certificate's life has gone, as far as people have to know.
+// stage says how close a certificate is to its end, as far as operators must know.
 type stage int
 
 const (
@@ -16,9 +16,9 @@ const (
 	over
 )
 
-// stageOf says that an end is near when less than a quarter of a certificate's life is left, and less than seven days.
-// Whoever renews at two thirds of it, as cert-manager does, has then had time to, so an ordinary renewal is never told
-// of; and a certificate of ten years isn't told of for months.
+// stageOf returns ending if less than a quarter of the certificate's life is left, and less than seven days.
+// cert-manager renews at two thirds of a certificate's life. So an ordinary renewal is done before the warning, and a
+// ten-year certificate isn't warned about for months.
 func stageOf(leaf *x509.Certificate, now time.Time) stage {
 	const week = 7 * 24 * time.Hour
 	left := leaf.NotAfter.Sub(now)
@@ -31,36 +31,36 @@ func stageOf(leaf *x509.Certificate, now time.Time) stage {
 	return fresh
 }
 
-// EndsSoon is true for a certificate whose end is near, by the same measure for everybody who tells of it.
+// EndsSoon says that a certificate expires soon. All reports of expiry use it, so that they agree.
 func EndsSoon(leaf *x509.Certificate, now time.Time) bool { return stageOf(leaf, now) == ending }
 
-// tellExpiry says each stage of the served certificate once. A new one begins anew: also one that comes with its end
-// near is told of.
-func (f *Files) tellExpiry() {
+// logExpiry logs each stage of the served certificate once. A newly loaded certificate starts at the first stage, so a
+// certificate that expires soon is logged even if it was just loaded.
+func (f *Files) logExpiry() {
 	pair := f.current.Load()
 	if pair == nil {
 		return
 	}
 	now := stageOf(pair.Leaf, f.now())
-	if now == f.told {
+	if now == f.reported {
 		return
 	}
-	f.told = now
+	f.reported = now
 	about := []zap.Field{
 		zap.String("file", f.options.CertFile), zap.String("serial", pair.Leaf.SerialNumber.Text(16)),
 		zap.Time("notAfter", pair.Leaf.NotAfter),
 	}
 	switch now {
 	case ending:
-		f.log.Warn("serving certificate: it expires soon, and its files hold no newer one; renew it (cert-manager's "+
-			"Certificate says why it wasn't), nothing needs a restart", about...)
+		f.log.Warn("serving certificate: it expires soon, and its files hold no newer one; renew it, no restart is needed "+
+			"(the status of cert-manager's Certificate says why it wasn't renewed)", about...)
 	case over:
-		f.log.Error("serving certificate: it has expired, so callers refuse it; renew it, nothing needs a restart", about...)
-	case fresh: // as it should be
+		f.log.Error("serving certificate: it has expired, so clients refuse it; renew it, no restart is needed", about...)
+	case fresh: // nothing to report
 	}
 }
 
-// namesOf returns all that a client may call the server by.
+// namesOf returns all names and addresses that the certificate is valid for.
 func namesOf(leaf *x509.Certificate) []string {
 	names := append([]string{}, leaf.DNSNames...)
 	for _, ip := range leaf.IPAddresses {

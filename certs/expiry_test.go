@@ -12,23 +12,23 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-func TestWhenTheEndIsNear(t *testing.T) {
+func TestStageOfACertificatesLife(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
 		life, left time.Duration
 		want       stage
 	}{
-		"a new one":                            {90 * day, 90 * day, fresh},
-		"one that is due to be renewed":        {90 * day, 30 * day, fresh},
-		"a week before":                        {90 * day, 7 * day, fresh},
-		"less than a week before":              {90 * day, 7*day - time.Second, ending},
-		"ten years, and a month before":        {3650 * day, 30 * day, fresh},
-		"a day's, due to be renewed":           {day, 8 * time.Hour, fresh},
-		"a day's, with a quarter left":         {day, 6 * time.Hour, fresh},
-		"a day's, with less than one left":     {day, 6*time.Hour - time.Second, ending},
+		"a new certificate":                    {90 * day, 90 * day, fresh},
+		"due for renewal":                      {90 * day, 30 * day, fresh},
+		"a week before the end":                {90 * day, 7 * day, fresh},
+		"less than a week before the end":      {90 * day, 7*day - time.Second, ending},
+		"ten years, a month before the end":    {3650 * day, 30 * day, fresh},
+		"a day, due for renewal":               {day, 8 * time.Hour, fresh},
+		"a day, with a quarter left":           {day, 6 * time.Hour, fresh},
+		"a day, with less than a quarter left": {day, 6*time.Hour - time.Second, ending},
 		"the last moment":                      {90 * day, 0, ending},
-		"the one after it":                     {90 * day, -time.Nanosecond, over},
-		"one that is over before it has begun": {-day, -day, over},
+		"after the end":                        {90 * day, -time.Nanosecond, over},
+		"an end before the beginning":          {-day, -day, over},
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -40,7 +40,7 @@ func TestWhenTheEndIsNear(t *testing.T) {
 	}
 }
 
-// said returns the levels of what was logged since the last time, and of which certificate.
+// said returns the levels of new log lines, each with the certificate's serial number.
 func (f follower) said(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -55,7 +55,7 @@ func (f follower) said(t *testing.T) []string {
 	return all
 }
 
-func TestEachStageIsSaidOncePerCertificate(t *testing.T) {
+func TestEachStageIsLoggedOncePerCertificate(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	f := follow(volume.Dir)
 	begin := time.Now()
@@ -83,7 +83,7 @@ func TestEachStageIsSaidOncePerCertificate(t *testing.T) {
 	after(12*time.Hour, "info 4")
 }
 
-func TestTheLoadedCertificateIsToldByAllItsNames(t *testing.T) {
+func TestLogHasAllNamesOfTheCertificate(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
 	f := follow(volume.Dir)
@@ -97,14 +97,14 @@ func TestTheLoadedCertificateIsToldByAllItsNames(t *testing.T) {
 	}
 }
 
-func TestReadinessNamesWhatIsWrong(t *testing.T) {
+func TestReadinessNamesTheFault(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	f := follow(volume.Dir)
 	begin := time.Now()
 	for _, step := range []struct {
 		what          string
 		do            func()
-		ready, remark string // a part of each; empty if there is nothing to say
+		ready, remark string // a part of each message; empty if there is none
 	}{
 		{"no files yet", func() {}, "no such file", ""},
 		{"a pair", func() { volume.Put(t, authority.Pair(t, begin.Add(time.Hour))) }, "", ""},
@@ -120,7 +120,7 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 		}
 		if !strings.Contains(ready, step.ready) || (ready == "") != (step.ready == "") ||
 			!strings.Contains(remark, step.remark) || (remark == "") != (step.remark == "") {
-			t.Errorf("%s: ready %q, remark %q; want %q and %q in them", step.what, ready, remark, step.ready, step.remark)
+			t.Errorf("%s: ready %q, remark %q; want the parts %q and %q", step.what, ready, remark, step.ready, step.remark)
 		}
 	}
 }

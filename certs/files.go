@@ -12,24 +12,25 @@ import (
 	"go.uber.org/zap"
 )
 
-// FilesOptions says which files to serve and how often to look at them.
+// FilesOptions says which files to serve and how often to read them.
 type FilesOptions struct {
 	CertFile, KeyFile string
-	// Interval is the time between two looks. Looking costs two small reads, and a Secret volume lags by a minute
-	// anyway; so there is no watch, which symlinks and network file systems have ways to defeat.
+	// Interval is the time between two reads. A read is cheap: two small files. There is no file watch, since symlinks
+	// and network file systems can break one, and a Secret volume is a minute late in any case.
 	Interval time.Duration
-	// Settle is how long a new pair must stay as it is before it is served; default 100 ms, or Interval if shorter.
+	// Settle is how long a new pair must stay unchanged before it is served. Default: 100 ms, or Interval if that is
+	// shorter.
 	Settle time.Duration
 }
 
 // Files serves a certificate from two files and follows their changes:
 //
-//	read both ── as served ──────────────────────────────> nothing to do
-//	    └─ new ── wait Settle, read again ── differs ─────> somebody is writing: look again soon
-//	                         └─ the same ── parse ── bad ─> say so, go on with the last good pair
+//	read both ── unchanged ──────────────────────────────> nothing to do
+//	    └─ new ── wait Settle, read again ── differs ─────> the files are being written: read again soon
+//	                         └─ the same ── parse ── bad ─> log it, keep serving the last good pair
 //	                                          └─ good ────> served from the next handshake on
 //
-// The second read is what makes a swap harmless that falls between the reads of certificate and key, and a file that
+// The second read protects against two races: a volume swap between the reads of certificate and key, and a file that
 // is written in place.
 type Files struct {
 	options FilesOptions
@@ -39,15 +40,15 @@ type Files struct {
 	now     func() time.Time
 
 	current atomic.Pointer[tls.Certificate]
-	failure atomic.Pointer[error] // of the last look; nil if it went well
+	failure atomic.Pointer[error] // of the last read; nil if it succeeded
 
-	// Of the one goroutine that looks.
+	// Only Look uses these.
 	served    content
 	unsettled bool
-	told      stage // of what is served
+	reported  stage // the stage of the served certificate that was logged last
 }
 
-// NewFiles looks at nothing yet: Look does, and Run goes on doing it.
+// NewFiles reads nothing yet. Look reads once; Run reads at each interval.
 func NewFiles(options FilesOptions, log *zap.Logger, registry prometheus.Registerer) *Files {
 	if options.Settle == 0 {
 		options.Settle = min(100*time.Millisecond, options.Interval)
@@ -55,7 +56,7 @@ func NewFiles(options FilesOptions, log *zap.Logger, registry prometheus.Registe
 	return &Files{options: options, log: log, metrics: newFileMetrics(registry), wait: wait, now: time.Now}
 }
 
-// GetCertificate is for tls.Config. Connections that are up stay up when the pair changes.
+// GetCertificate is for tls.Config. Established connections stay up when the pair changes.
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if pair := f.current.Load(); pair != nil {
 		return pair, nil
@@ -63,25 +64,25 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, f.Ready()
 }
 
-// Ready is nil while a pair is served that isn't past its end, however broken the files have become since: the last good
-// one is served on. A pod whose certificate has expired isn't ready: others may have a newer one, and no API server
-// takes this one.
+// Ready returns nil while the served pair hasn't expired, even if the files are broken by now: the last good pair stays
+// in use. A pod with an expired certificate isn't ready: API servers refuse that certificate, and other pods may have a
+// newer one.
 func (f *Files) Ready() error {
 	pair := f.current.Load()
 	if pair != nil && !f.expired(pair) {
 		return nil
 	}
 	if pair != nil {
-		return fmt.Errorf("the certificate has expired at %s, and %s holds no newer one: renew it; nothing needs a restart",
+		return fmt.Errorf("the certificate has expired at %s, and %s holds no newer one: renew it; no restart is needed",
 			pair.Leaf.NotAfter.UTC().Format(time.RFC3339), f.options.CertFile)
 	}
 	if failure := f.failure.Load(); failure != nil {
 		return fmt.Errorf("no certificate is loaded: %w", *failure)
 	}
-	return errors.New("no certificate is loaded: its files are still being read")
+	return errors.New("no certificate is loaded: its files weren't read yet")
 }
 
-// Remark says what is wrong with the files while the last good pair is served on; empty if nothing is.
+// Remark returns the fault of the files while the last good pair is still served. It is empty without a fault.
 func (f *Files) Remark() string {
 	failure := f.failure.Load()
 	if failure == nil || f.current.Load() == nil {
@@ -90,7 +91,7 @@ func (f *Files) Remark() string {
 	return fmt.Sprintf("the last good certificate is served, until %s: %v", f.NotAfter().UTC().Format(time.RFC3339), *failure)
 }
 
-// NotAfter is when the served certificate expires; zero if there is none.
+// NotAfter returns when the served certificate expires, or the zero time if none is loaded.
 func (f *Files) NotAfter() time.Time {
 	if pair := f.current.Load(); pair != nil {
 		return pair.Leaf.NotAfter
@@ -98,7 +99,7 @@ func (f *Files) NotAfter() time.Time {
 	return time.Time{}
 }
 
-// Run looks at the files until the context ends.
+// Run calls Look until the context ends.
 func (f *Files) Run(ctx context.Context) {
 	for {
 		f.Look(ctx)
@@ -108,7 +109,7 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// wait is false if the context ended before its time was over.
+// wait returns false if the context ended before the time was over.
 func wait(ctx context.Context, span time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -118,8 +119,8 @@ func wait(ctx context.Context, span time.Duration) bool {
 	}
 }
 
-// pause is short while something is about to come: files that are being written, or a first certificate that a pod
-// waits for to become ready.
+// pause returns the time until the next read. It is short while the files are being written, and until the first
+// certificate is loaded: the pod isn't ready before.
 func (f *Files) pause() time.Duration {
 	const soon = time.Second
 	if f.unsettled || f.current.Load() == nil {
@@ -128,25 +129,25 @@ func (f *Files) pause() time.Duration {
 	return f.options.Interval
 }
 
-// Look reads the files once and serves them if they hold a new pair; and it says so if the end of what is served is
-// near. It is not for several goroutines at once.
+// Look reads the files once and serves a new pair. It logs a warning if the served certificate expires soon. It isn't
+// safe for concurrent use.
 func (f *Files) Look(ctx context.Context) {
-	defer f.tellExpiry()
+	defer f.logExpiry()
 	f.unsettled = false
-	found, err := f.settled(ctx)
+	found, err := f.readSettled(ctx)
 	switch {
 	case err != nil:
-		f.failed(err)
-	case f.unsettled: // neither good nor bad yet
+		f.noteFailure(err)
+	case f.unsettled: // the files are being written: decide at the next read
 	case f.current.Load() != nil && found.equal(f.served):
-		f.recovered()
+		f.noteRecovery()
 	default:
 		f.adopt(found)
 	}
 }
 
-// settled reads the files, twice if they hold something new.
-func (f *Files) settled(ctx context.Context) (content, error) {
+// readSettled reads the files, and reads new content twice: see Settle.
+func (f *Files) readSettled(ctx context.Context) (content, error) {
 	first, err := read(f.options.CertFile, f.options.KeyFile)
 	if err == nil && first.equal(f.served) {
 		return first, nil
@@ -166,15 +167,15 @@ func (f *Files) settled(ctx context.Context) (content, error) {
 func (f *Files) adopt(found content) {
 	pair, err := found.pair()
 	if err != nil {
-		f.failed(err)
+		f.noteFailure(err)
 		return
 	}
-	// Whoever wrote an expired pair did so by mistake: as long as the one before is good, it stays.
+	// An expired pair in the files is a mistake: keep the served pair while that one is valid.
 	if f.expired(pair) && !f.expired(f.current.Load()) {
-		f.failed(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile, pair.Leaf.NotAfter.Format(time.RFC3339)))
+		f.noteFailure(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile, pair.Leaf.NotAfter.Format(time.RFC3339)))
 		return
 	}
-	f.served, f.told = found, fresh
+	f.served, f.reported = found, fresh
 	f.current.Store(pair)
 	f.failure.Store(nil)
 	f.metrics.loaded(pair.Leaf.NotAfter)
@@ -183,29 +184,30 @@ func (f *Files) adopt(found content) {
 		zap.Time("notBefore", pair.Leaf.NotBefore), zap.Time("notAfter", pair.Leaf.NotAfter))
 }
 
-// expired is true for none, too.
+// expired returns true for nil, too.
 func (f *Files) expired(pair *tls.Certificate) bool {
 	return pair == nil || stageOf(pair.Leaf, f.now()) == over
 }
 
-// failed counts every bad look, so that a rate shows for as long as it lasts, but logs only what it hasn't said yet.
-func (f *Files) failed(err error) {
+// noteFailure counts every failed read, so that the metric's rate stays above zero while the fault lasts. It logs an
+// error only if the error is new.
+func (f *Files) noteFailure(err error) {
 	f.metrics.failures.Inc()
 	before := f.failure.Swap(&err)
 	if before != nil && (*before).Error() == err.Error() {
 		return
 	}
-	meanwhile := "nothing is served"
+	meanwhile := "no certificate is served"
 	if f.current.Load() != nil {
-		meanwhile = "the last good pair is served on"
+		meanwhile = "the last good pair stays in use"
 	}
-	f.log.Error("serving certificate: the files can't be used; mend them (a Secret of type kubernetes.io/tls holds "+
-		"both), nothing needs a restart", zap.String("certFile", f.options.CertFile),
+	f.log.Error("serving certificate: the files can't be used; fix them, no restart is needed "+
+		"(a Secret of type kubernetes.io/tls holds both)", zap.String("certFile", f.options.CertFile),
 		zap.String("keyFile", f.options.KeyFile), zap.String("meanwhile", meanwhile), zap.Error(err))
 }
 
-// recovered is for files that are again what is served.
-func (f *Files) recovered() {
+// noteRecovery is called when the files hold the served pair again.
+func (f *Files) noteRecovery() {
 	if f.failure.Swap(nil) != nil {
 		f.log.Info("serving certificate: the files are good again", zap.String("file", f.options.CertFile))
 	}

@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// follower is Files with its log, looked at by hand.
+// follower is a Files with its log. The test triggers each look itself.
 type follower struct {
 	*Files
 	logs *bytes.Buffer
@@ -44,7 +44,7 @@ func (f follower) serial(t *testing.T) string {
 	return pair.Leaf.SerialNumber.String()
 }
 
-func TestARenewedPairIsServed(t *testing.T) {
+func TestRenewedPairIsServed(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	f := follow(volume.Dir)
 
@@ -82,15 +82,15 @@ func TestBrokenFilesLeaveTheLastGoodPair(t *testing.T) {
 	good := authority.Pair(t, time.Now().Add(time.Hour))
 	other := authority.Pair(t, time.Now().Add(time.Hour))
 	tests := map[string]certstest.Pair{
-		"the certificate is empty":                 {Cert: nil, Key: other.Key},
-		"the key is empty":                         {Cert: other.Cert, Key: nil},
-		"the certificate is no PEM":                {Cert: []byte("certificate"), Key: other.Key},
-		"the key is another one's":                 {Cert: other.Cert, Key: good.Key},
-		"the first certificate is half written":    {Cert: other.Cert[:100], Key: other.Key},
-		"the chain is cut in its second part":      {Cert: other.Cert[:len(other.Cert)-30], Key: other.Key},
-		"the key is half written":                  {Cert: other.Cert, Key: other.Key[:len(other.Key)-30]},
-		"the files hold each other's":              {Cert: other.Key, Key: other.Cert},
-		"a byte of the certificate is another one": {Cert: bytes.Replace(other.Cert, []byte("M"), []byte("!"), 1), Key: other.Key},
+		"an empty certificate":             {Cert: nil, Key: other.Key},
+		"an empty key":                     {Cert: other.Cert, Key: nil},
+		"a certificate that isn't PEM":     {Cert: []byte("certificate"), Key: other.Key},
+		"another certificate's key":        {Cert: other.Cert, Key: good.Key},
+		"a half-written first certificate": {Cert: other.Cert[:100], Key: other.Key},
+		"a chain cut in its second part":   {Cert: other.Cert[:len(other.Cert)-30], Key: other.Key},
+		"a half-written key":               {Cert: other.Cert, Key: other.Key[:len(other.Key)-30]},
+		"exchanged files":                  {Cert: other.Key, Key: other.Cert},
+		"a wrong byte in the certificate":  {Cert: bytes.Replace(other.Cert, []byte("M"), []byte("!"), 1), Key: other.Key},
 	}
 	for name, broken := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,10 +105,10 @@ func TestBrokenFilesLeaveTheLastGoodPair(t *testing.T) {
 				f.Look(t.Context())
 			}
 			if f.serial(t) != "2" || f.Ready() != nil {
-				t.Errorf("serves %s, ready: %v", f.serial(t), f.Ready())
+				t.Errorf("served serial %s, ready: %v", f.serial(t), f.Ready())
 			}
 			if lines := strings.Count(f.logs.String(), "can't be used"); lines != 1 {
-				t.Errorf("said %d times, want once: %s", lines, f.logs)
+				t.Errorf("logged %d times, want once: %s", lines, f.logs)
 			}
 			if got := testutil.ToFloat64(f.metrics.failures); got != 3 {
 				t.Errorf("%v failures counted, want each look", got)
@@ -117,7 +117,7 @@ func TestBrokenFilesLeaveTheLastGoodPair(t *testing.T) {
 			volume.Put(t, good)
 			f.Look(t.Context())
 			if !strings.Contains(f.logs.String(), "good again") {
-				t.Errorf("mended, but that isn't said: %s", f.logs)
+				t.Errorf("the repair isn't logged: %s", f.logs)
 			}
 			volume.Put(t, other)
 			f.Look(t.Context())
@@ -128,7 +128,7 @@ func TestBrokenFilesLeaveTheLastGoodPair(t *testing.T) {
 	}
 }
 
-func TestAnExpiredPairDoesNotReplaceAGoodOne(t *testing.T) {
+func TestExpiredPairDoesNotReplaceAGoodOne(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	f := follow(volume.Dir)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
@@ -137,12 +137,12 @@ func TestAnExpiredPairDoesNotReplaceAGoodOne(t *testing.T) {
 	f.Look(t.Context())
 	f.Look(t.Context())
 	if f.serial(t) != "2" || !strings.Contains(f.logs.String(), "has expired at") {
-		t.Errorf("serial %s is served, and the log says\n%s", f.serial(t), f.logs)
+		t.Errorf("served serial %s, log:\n%s", f.serial(t), f.logs)
 	}
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
 	f.Look(t.Context())
 	if f.serial(t) != "4" {
-		t.Errorf("after the mend, serial %s is served", f.serial(t))
+		t.Errorf("after the repair, serial %s is served", f.serial(t))
 	}
 }
 
@@ -156,13 +156,13 @@ func TestFilesThatVanishLeaveTheLastGoodPair(t *testing.T) {
 	}
 	f.Look(t.Context())
 	if f.serial(t) != "2" || !strings.Contains(f.logs.String(), "no such file") {
-		t.Errorf("serves %s, logged %s", f.serial(t), f.logs)
+		t.Errorf("served serial %s, log: %s", f.serial(t), f.logs)
 	}
 }
 
-// TestAPairThatIsBeingWrittenIsNotServed changes the files between the two reads: the key and the chain's first
-// certificate are there then, which would do for a pair, but the rest of the chain isn't.
-func TestAPairThatIsBeingWrittenIsNotServed(t *testing.T) {
+// TestHalfWrittenPairIsNotServed changes the files between the two reads. The second read finds the key and the chain's
+// first certificate, which would be a valid pair, but the rest of the chain is missing.
+func TestHalfWrittenPairIsNotServed(t *testing.T) {
 	authority := certstest.NewAuthority(t)
 	f := follow(t.TempDir())
 	write := func(pair certstest.Pair) {
@@ -179,13 +179,13 @@ func TestAPairThatIsBeingWrittenIsNotServed(t *testing.T) {
 	f.wait = func(context.Context, time.Duration) bool { write(begun); return true }
 	f.Look(t.Context())
 	if f.serial(t) != "2" || f.pause() > time.Second {
-		t.Errorf("serves %s while it is being written, looks again in %s", f.serial(t), f.pause())
+		t.Errorf("serial %s is served while the pair is being written; the next look is in %s", f.serial(t), f.pause())
 	}
 	write(next)
 	f.wait = wait
 	f.Look(t.Context())
 	if f.serial(t) != "3" || len(f.current.Load().Certificate) != 2 || strings.Contains(f.logs.String(), "can't be used") {
-		t.Errorf("serves %s once it is written; logged %s", f.serial(t), f.logs)
+		t.Errorf("serial %s is served after the write; log: %s", f.serial(t), f.logs)
 	}
 }
 
@@ -196,7 +196,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestALookThatIsCutOffSaysNothing(t *testing.T) {
+func TestInterruptedLookLogsNothing(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
 	f := follow(volume.Dir)

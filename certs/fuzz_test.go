@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// FuzzPair reads what files may hold. What is taken has a certificate, and isn't taken any more once it is cut anywhere.
+// FuzzPair parses any files. An accepted pair has a certificate, and is refused after a cut at any place.
 func FuzzPair(f *testing.F) {
 	pair := certstest.NewAuthority(f).Pair(f, time.Now().Add(time.Hour))
 	f.Add(pair.Cert, pair.Key, uint16(0))
@@ -20,14 +20,14 @@ func FuzzPair(f *testing.F) {
 			return
 		}
 		if taken.Leaf == nil || len(taken.Certificate) == 0 {
-			t.Fatal("a pair without a certificate is taken")
+			t.Fatal("a pair without a certificate is accepted")
 		}
 		rest := cert[:len(cert)-min(len(cert), int(cut))]
-		if whole(rest) {
-			return // what is cut is beside the blocks, or all of a block
+		if hasWholeBlocks(rest) {
+			return // the cut removes only text outside of the blocks, or a whole block
 		}
 		if _, err := (content{rest, key}).pair(); err == nil {
-			t.Fatalf("it is taken without its last %d bytes", cut)
+			t.Fatalf("the pair is accepted without its last %d bytes", cut)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func newFileMetrics(registry prometheus.Registerer) fileMetrics {
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "svc_lb_mux_certificate_load_failures_total",
-			Help: "Looks at the certificate's files that found nothing usable. It grows for as long as that lasts.",
+			Help: "Reads of the certificate's files that found nothing usable. It grows while that lasts.",
 		}),
 	}
 	registry.MustRegister(m.expiry, m.reloads, m.failures)

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// content is what the two files held when they were read.
+// content holds the bytes of the two files at one read.
 type content struct {
 	cert, key []byte
 }
@@ -30,14 +30,15 @@ func read(certFile, keyFile string) (content, error) {
 	return content{cert, key}, nil
 }
 
-// pair parses both, and refuses what a writer was interrupted in: tls.X509KeyPair skips a block without an end, so a
-// chain cut in its second certificate would pass there, and then fail at clients that need the rest of it.
+// pair parses certificate and key, and refuses files that were written only in part. tls.X509KeyPair skips a PEM block
+// without an end: it would accept a chain that is cut in its second certificate, and clients that need the rest of the
+// chain would fail.
 func (c content) pair() (*tls.Certificate, error) {
 	switch {
-	case !whole(c.cert):
-		return nil, errors.New("the certificate's file ends within a PEM block, or holds one that is damaged")
-	case !whole(c.key):
-		return nil, errors.New("the private key's file ends within a PEM block, or holds one that is damaged")
+	case !hasWholeBlocks(c.cert):
+		return nil, errors.New("the certificate's file ends within a PEM block, or a PEM block in it is damaged")
+	case !hasWholeBlocks(c.key):
+		return nil, errors.New("the private key's file ends within a PEM block, or a PEM block in it is damaged")
 	}
 	pair, err := tls.X509KeyPair(c.cert, c.key)
 	if err != nil {
@@ -49,11 +50,11 @@ func (c content) pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// whole is true if every block that begins in the data also ends there.
-func whole(data []byte) bool {
-	begun := bytes.Count(data, []byte("-----BEGIN "))
+// hasWholeBlocks says that every PEM block which begins in the data also ends there.
+func hasWholeBlocks(data []byte) bool {
+	open := bytes.Count(data, []byte("-----BEGIN "))
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		begun--
+		open--
 	}
-	return begun == 0
+	return open == 0
 }

@@ -1,5 +1,5 @@
-// Package cmd_test proves what `make build` leaves: binaries that know their version, need no libraries, and are the
-// same bytes wherever they are built.
+// Package cmd_test tests the binaries of `make build`: they know their version, need no libraries, and are identical
+// wherever they are built.
 package cmd_test
 
 import (
@@ -19,7 +19,7 @@ const testVersion = "v1.2.3-test"
 
 func commands() []string { return []string{"reconciler", "svcmux", "webhook"} }
 
-// needs is what a command says when it is called with nothing.
+// needs returns a part of a command's message when it is called without arguments.
 func needs(command string) string {
 	switch command {
 	case "webhook":
@@ -44,13 +44,13 @@ func TestBuiltBinaries(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q, error %v; want only %q", stdout, &stderr, err, want)
 			}
 		})
-		t.Run(name+" without what it needs says so and exits 2", func(t *testing.T) {
+		t.Run(name+" without its required options exits 2 with a message", func(t *testing.T) {
 			cmd := exec.Command(filepath.Join(bin, name))
 			cmd.Env = []string{"HOME=" + t.TempDir()}
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), needs(name)) {
-				t.Errorf("output %q, error %v; want exit code 2 and a sentence that says why", out, err)
+				t.Errorf("output %q, error %v; want exit code 2 and a reason", out, err)
 			}
 		})
 		t.Run(name+" is static", func(t *testing.T) {
@@ -61,14 +61,15 @@ func TestBuiltBinaries(t *testing.T) {
 			defer file.Close()
 			for _, prog := range file.Progs {
 				if prog.Type == elf.PT_INTERP || prog.Type == elf.PT_DYNAMIC {
-					t.Errorf("has a %v segment: it would need a loader, and an image from scratch has none", prog.Type)
+					t.Errorf("has a %v segment: it would need a loader, which an image from scratch lacks", prog.Type)
 				}
 			}
 		})
 	}
 }
 
-// hasNoLDAP fails if a program is built of a module that cert-manager's pki package brings along, and that nothing here calls.
+// hasNoLDAP fails if a program contains a module on which cert-manager's pki package depends, but which our code never
+// calls.
 func hasNoLDAP(t *testing.T, program string) {
 	t.Helper()
 	info, err := buildinfo.ReadFile(program)
@@ -99,14 +100,14 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 }
 
-// makeBuild runs `make build` in a tree and returns the folder with its binaries.
+// makeBuild runs `make build` in a tree, and returns the folder of its binaries.
 func makeBuild(t *testing.T, tree string) string {
 	t.Helper()
 	bin := t.TempDir()
 	cmd := exec.Command("make", "build", "BIN="+bin, "VERSION="+testVersion)
 	cmd.Dir = tree
 	for _, pair := range os.Environ() {
-		// A make that runs this test hands its own flags and variables down; this build wants none of them.
+		// A surrounding make passes its flags and variables on, which this build must not use.
 		if name, _, _ := strings.Cut(pair, "="); !strings.HasPrefix(name, "MAKE") && name != "MFLAGS" {
 			cmd.Env = append(cmd.Env, pair)
 		}
@@ -118,7 +119,7 @@ func makeBuild(t *testing.T, tree string) string {
 	return bin
 }
 
-// copyTree copies what a build reads: no history, nothing built.
+// copyTree copies the files that a build reads, without the repository and built files.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBriefSettings: a short setting reads as it was written, and of a long one the beginning, and how much more there is.
+// TestBriefSettings checks that a short setting is unchanged. A long one is cut, with the size of the rest.
 func TestBriefSettings(t *testing.T) {
 	lang := language(t)
 	k := lang.Keys()
@@ -16,11 +16,11 @@ func TestBriefSettings(t *testing.T) {
 		"a long name":        {k.AllowedHostnames, label + "com", `"` + label[:64] + `"... (102 bytes)`},
 		"eight namespaces":   {k.AllowedNamespaces, "h,g,f,e,d,c,b,Same", "Same,b,c,d,e,f,g,h"},
 		"ten namespaces":     {k.AllowedNamespaces, "j,i-*,h,g,f,e,d,c,b,Same", "Same,b,c,d,e,f,g,h and 2 more"},
-		"ten with a star":    {k.AllowedNamespaces, "j*,i*,h*,g*,f*,e*,d*,c*,b*,Same", "Same,b*,c*,d*,e*,f*,g*,h* and 2 more"},
+		"ten patterns":       {k.AllowedNamespaces, "j*,i*,h*,g*,f*,e*,d*,c*,b*,Same", "Same,b*,c*,d*,e*,f*,g*,h* and 2 more"},
 		"two ranges":         {k.ExplicitRange, "9000-9010,80", "9000-9010,80"},
-		"nine, as written":   {k.ExplicitRange, "17,15,13,11,9,7,5,3,1", "17,15,13,11,9,7,5,3 and 1 more"},
-		"nine that are one":  {k.ExplicitRange, "1,2,3,4,5,6,7,8,9", "1-9"},
-		"nothing to pick of": {k.Disabled, "false", ""},
+		"nine ranges":        {k.ExplicitRange, "17,15,13,11,9,7,5,3,1", "17,15,13,11,9,7,5,3 and 1 more"},
+		"nine adjacent ones": {k.ExplicitRange, "1,2,3,4,5,6,7,8,9", "1-9"},
+		"an empty range":     {k.Disabled, "false", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mux, found := lang.ParseMux(bareMux(lang, map[string]string{c.key: c.value}))
@@ -39,10 +39,10 @@ func TestBriefSettings(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			if !strings.Contains(c.want, " more") && !strings.Contains(c.want, "bytes") && whole[c.key] != c.want {
-				t.Errorf("as a whole, it is %s", whole[c.key])
+				t.Errorf("the whole setting is %s", whole[c.key])
 			}
 			if entries := strings.Count(c.value, ","); !strings.HasPrefix(c.want, "1-9") && strings.Count(whole[c.key], ",") != entries {
-				t.Errorf("as a whole, it is %s, which isn't all of %s", whole[c.key], c.value)
+				t.Errorf("the whole setting is %s, want all of %s", whole[c.key], c.value)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is what every decision needs to know of a Service, whatever it is.
+// Object holds the metadata of a Service that decisions need.
 type Object struct {
 	Key             types.NamespacedName
 	UID             types.UID
@@ -31,38 +31,38 @@ func objectOf(meta *metav1.ObjectMeta) Object {
 
 // Channel is a Service whose load balancer is a mux.
 //
-// Of a channel with problems only Object, Recorded and the Ports' names, protocols and numbers may be relied on: they
-// say what an incumbent may keep. A port's Request is Unread where it couldn't be understood, and Mux is empty if
-// the class couldn't.
+// If the channel has problems, only Object, Recorded, and the Ports' names, protocols and numbers are reliable: they
+// say what an incumbent may keep. A Request that can't be parsed is Unread, and Mux is empty if the class can't be
+// parsed.
 type Channel struct {
 	Object
 	Mux   types.NamespacedName
 	Ports []ChannelPort // in the order of spec.ports
-	// Disabled asks for the channel to be withdrawn and its numbers held.
+	// Disabled withdraws the channel; its numbers are held.
 	Disabled bool
-	// Hostnames are the DNS names to gather, in lower case, sorted.
+	// Hostnames are the DNS names to publish on the mux, in lower case, sorted.
 	Hostnames []string
 	// Direct are the DNS names that external-dns takes from the channel itself, sorted.
 	Direct []DirectName
-	// Proxied is the channel's wish for Cloudflare's proxy.
+	// Proxied is the channel's setting for Cloudflare's proxy.
 	Proxied Switch
-	// Families are those of the channel's own addresses.
+	// Families are the IP families of the channel's own addresses.
 	Families []corev1.IPFamily
-	// Recorded is what the Service says it was given. Its owner can write that too: trust it no further than what
-	// they may ask for anyway.
+	// Recorded are the public numbers in the channel's ports annotation. The channel's owner can edit it, so trust it
+	// only for numbers that the owner may ask for.
 	Recorded []PortMapping
 }
 
-// ChannelPort is one of a channel's ports.
+// ChannelPort is a port of a channel.
 type ChannelPort struct {
 	Name        string
 	Protocol    corev1.Protocol
-	Port        int32 // its own number
+	Port        int32 // the port's number in the channel
 	Request     Request
 	AppProtocol string
 }
 
-// ParseChannel reads a Service as a channel.
+// ParseChannel parses a Service as a channel.
 func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	var found Findings
 	channel := Channel{
@@ -89,13 +89,13 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	return channel, found
 }
 
-// note begins the parsing of an annotation; false if it isn't there.
+// note returns a note for an annotation, and whether the annotation is set.
 func (l Language) note(svc *corev1.Service, key, name string, reason Reason, found *Findings) (note, bool) {
 	value, set := svc.Annotations[key]
 	return note{to: found, reason: reason, key: key, name: name, value: value}, set
 }
 
-// checkType is for files that no API server has seen: it lets a class stand on a LoadBalancer only.
+// checkType checks spec.type. It matters for files only: an API server accepts a class on a LoadBalancer only.
 func checkType(svc *corev1.Service, what Kind, found *Findings) {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		found.problem(NotLoadBalancer, "spec.type", "", string(svc.Spec.Type),
@@ -146,7 +146,7 @@ func channelPort(port *corev1.ServicePort) ChannelPort {
 	return parsed
 }
 
-// protocolOf fills in what the API server would: a file may leave the protocol out.
+// protocolOf returns the port's protocol, or the API server's default: a file may omit it.
 func protocolOf(port *corev1.ServicePort) corev1.Protocol {
 	if port.Protocol == "" {
 		return corev1.ProtocolTCP
@@ -154,11 +154,12 @@ func protocolOf(port *corev1.ServicePort) corev1.Protocol {
 	return port.Protocol
 }
 
-// refuseSourceRanges: dropped silently, they would open what their owner closed. An empty annotation closes nothing.
+// refuseSourceRanges reports source ranges, since a mux can't enforce them. Ignoring them would open the channel to
+// clients that its owner shut out. An empty annotation restricts nothing.
 func refuseSourceRanges(svc *corev1.Service, found *Findings) {
 	if ranges := svc.Spec.LoadBalancerSourceRanges; len(ranges) > 0 {
 		const part = "spec.loadBalancerSourceRanges"
-		// In order, or the same ranges sorted anew would be news to the ratchet.
+		// Sorted, so that the same ranges in another order are the same problem to the ratchet.
 		value := strings.Join(slices.Sorted(slices.Values(ranges)), ",")
 		found.problem(SourceRangesNotSupported, part, "", value, textSourceRanges(part, value))
 	}

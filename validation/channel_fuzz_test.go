@@ -60,7 +60,7 @@ func fuzzPorts() []ChannelPort {
 	return ports
 }
 
-// requestsOf leaves open whether a number is the port's own or asked for: written out, it is asked for.
+// requestsOf doesn't distinguish a port's own number from a requested one: when written out, the number is requested.
 func requestsOf(ports []ChannelPort) []string {
 	var all []string
 	for _, port := range ports {

@@ -60,7 +60,7 @@ func TestParseChannelReadsEverything(t *testing.T) {
 	}
 }
 
-func TestABadChannelStillSaysWhatItHas(t *testing.T) {
+func TestBadChannelIsParsedAsFarAsPossible(t *testing.T) {
 	lang := language(t)
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{

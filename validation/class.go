@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ParseClass reads a spec.loadBalancerClass, <prefix>/<mux>[.<namespace>]; false if it isn't one of ours or
-// malformed.
+// ParseClass parses a spec.loadBalancerClass, <prefix>/<mux>[.<namespace>]. It returns false if the class isn't one of
+// ours or is malformed.
 func (l Language) ParseClass(class string) (types.NamespacedName, bool) {
 	if l.prefix == "" || !l.ownsClass(class) || len(class) == len(l.prefix) {
 		return types.NamespacedName{}, false
@@ -23,13 +23,13 @@ func (l Language) ParseClass(class string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// FormatClass returns the class that names a mux, with its namespace. One past 63 characters, slash and prefix not
-// counted, is refused by Kubernetes.
+// FormatClass returns the class that names a mux and its namespace. Kubernetes refuses a class with more than 63
+// characters after the slash.
 func (l Language) FormatClass(mux types.NamespacedName) string {
 	return l.prefix + "/" + mux.Name + "." + mux.Namespace
 }
 
-// addressable is true if a class can name the mux: Kubernetes bounds a class to 63 characters after the slash.
+// addressable says that a class can name the mux: Kubernetes limits a class to 63 characters after the slash.
 func (l Language) addressable(mux types.NamespacedName) bool {
 	return mux.Namespace == l.namespace || len(mux.Name)+1+len(mux.Namespace) <= maxClass
 }

@@ -89,8 +89,8 @@ func TestEveryReasonIsInTheCorpus(t *testing.T) {
 	}
 }
 
-func TestMessagesAreFitToPrint(t *testing.T) {
-	const bound = 500 // kubectl and the API server cut warnings far above this
+func TestMessagesArePrintable(t *testing.T) {
+	const bound = 500 // kubectl and the API server cut only longer warnings
 	lang, cases := load(t)
 	for _, c := range cases {
 		found := lang.Check(c.Service)
@@ -105,7 +105,8 @@ func TestMessagesAreFitToPrint(t *testing.T) {
 	}
 }
 
-// TestMessages pins what users read. Review the diff of the file as you would a change of the documentation.
+// TestMessages compares the messages that users read with a golden file. Review its diff like a change of the
+// documentation.
 func TestMessages(t *testing.T) {
 	lang, cases := load(t)
 	var b strings.Builder
@@ -132,7 +133,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// printed shows the first three of many.
+// printed formats the first three problems.
 func printed(what string, problems []validation.Problem) string {
 	var b strings.Builder
 	for i, p := range problems {

@@ -9,26 +9,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ExternalDNSPrefixes are what external-dns's annotations begin with, unless others are configured: its usual prefix, and
-// the one that its newer releases offer.
+// ExternalDNSPrefixes returns the default prefixes of external-dns's annotations: its usual one, and the one that its
+// newer releases offer.
 func ExternalDNSPrefixes() []string {
 	return []string{"external-dns.alpha.kubernetes.io", "external-dns.kubernetes.io"}
 }
 
-// The annotations by which external-dns takes DNS names from a Service: for its load balancer, and for its cluster IP.
+// The annotations from which external-dns takes a Service's DNS names: for its load balancer, and for its cluster IP.
 const (
 	directHostname         = "hostname"
 	directInternalHostname = "internal-hostname"
 )
 
-// DirectName is a DNS name that external-dns takes from a channel itself. No mux gathers it.
+// DirectName is a DNS name that external-dns takes from a channel itself, not from its mux.
 type DirectName struct {
-	Key string // the annotation's
-	// Name is in lower case, in quotes if it is no DNS name, and empty for what comes after the first MaxHostnames.
+	Key string // the annotation's key
+	// Name is in lower case, or in quotes if it isn't a DNS name. It is empty for the entries after the first
+	// MaxHostnames.
 	Name string
 }
 
-// WithExternalDNS returns the language for an external-dns whose annotations begin with other prefixes.
+// WithExternalDNS returns the language for other prefixes of external-dns's annotations.
 func (l Language) WithExternalDNS(prefixes []string) (Language, error) {
 	l.external = nil
 	for _, prefix := range prefixes {
@@ -42,8 +43,8 @@ func (l Language) WithExternalDNS(prefixes []string) (Language, error) {
 	return l, nil
 }
 
-// directNames reads the annotations that external-dns reads, sorted. A value is a list, as for external-dns. Of a longer list
-// than a channel may have gathered, it reads the beginning, and adds an empty name, which no mux allows.
+// directNames returns the names in the annotations that external-dns reads, sorted. A value is a list, as for
+// external-dns. Of a list longer than MaxHostnames it returns the beginning and an empty name, which no mux allows.
 func (l Language) directNames(svc *corev1.Service) []DirectName {
 	var names []DirectName
 	for _, key := range l.external {
@@ -68,8 +69,8 @@ func (l Language) directNames(svc *corev1.Service) []DirectName {
 	return slices.Compact(names)
 }
 
-// Forbids returns those of the names that external-dns may not take from a channel itself: names that aren't allowed, and
-// text that is no DNS name, because external-dns may read another name from it.
+// Forbids returns the names that external-dns may not take from a channel itself: names that aren't allowed, and text
+// that isn't a DNS name, because external-dns may read another name from it.
 func (m HostnameMatcher) Forbids(names []DirectName) []DirectName {
 	if m.all {
 		return nil

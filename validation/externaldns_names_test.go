@@ -10,7 +10,7 @@ import (
 
 const usual, newer = "external-dns.alpha.kubernetes.io/", "external-dns.kubernetes.io/"
 
-func TestNamesThatExternalDNSTakesFromAChannel(t *testing.T) {
+func TestNamesThatExternalDNSReadsFromAChannel(t *testing.T) {
 	many := ""
 	for i := range MaxHostnames + 1 {
 		many += fmt.Sprintf("n%02d.example.com,", i)
@@ -27,10 +27,10 @@ func TestNamesThatExternalDNSTakesFromAChannel(t *testing.T) {
 			[]DirectName{{newer + "hostname", "www.bank.example.com"}}},
 		"an internal name": {map[string]string{usual + "internal-hostname": "a.team.example.com, db.bank.example.com"},
 			"*.{namespace}.example.com", []DirectName{{usual + "internal-hostname", "db.bank.example.com"}}},
-		"a wildcard in everyone's domain": {map[string]string{usual + "hostname": "*.example.com"}, "*.example.com",
+		"a wildcard in a shared domain": {map[string]string{usual + "hostname": "*.example.com"}, "*.example.com",
 			[]DirectName{{usual + "hostname", "*.example.com"}}},
 		"a target isn't judged": {map[string]string{usual + "target": "www.bank.example.com"}, "*.{namespace}.example.com", nil},
-		"what is no DNS name": {map[string]string{usual + "hostname": "www\u3002bank\u3002com"}, "*.{namespace}.example.com",
+		"an invalid DNS name": {map[string]string{usual + "hostname": "www\u3002bank\u3002com"}, "*.{namespace}.example.com",
 			[]DirectName{{usual + "hostname", `"www。bank。com"`}}},
 		"a star allows all":        {map[string]string{usual + "hostname": many + "b\u00fccher.example"}, "*", nil},
 		"more names than are read": {map[string]string{usual + "hostname": many}, "*.example.com", []DirectName{{usual + "hostname", ""}}},
@@ -49,7 +49,7 @@ func TestNamesThatExternalDNSTakesFromAChannel(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if kept, _ := lang.ParseChannel(svc); len(lang.Heeded(c.annotations)) == 0 && len(kept.Direct) > 0 {
-				t.Error("the cache drops what is judged")
+				t.Error("the cache drops a judged annotation")
 			}
 		})
 	}
@@ -70,6 +70,6 @@ func TestOtherPrefixesOfExternalDNS(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := lang.WithExternalDNS([]string{"Dns_1"}); err == nil || !strings.Contains(err.Error(), `"Dns_1"`) {
-		t.Errorf("a prefix that is none: %v", err)
+		t.Errorf("an invalid prefix: %v", err)
 	}
 }

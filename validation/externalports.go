@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RequestKind says how a channel asks for a public port.
+// RequestKind says how a channel port asks for its public port.
 type RequestKind uint8
 
-// The ways to ask. The zero value is a request that couldn't be understood: nothing may be decided from it.
+// The kinds of requests. The zero value is a request that couldn't be parsed: no decision may use it.
 const (
 	Unread RequestKind = iota
 	Own                // the port's own number
@@ -19,10 +19,10 @@ const (
 	Auto               // any number in the mux's range
 )
 
-// Request is which public port a channel's port asks for.
+// Request is a channel port's request for a public port.
 type Request struct {
 	Kind   RequestKind
-	Number int32 // for Own and Number
+	Number int32 // set for Own and Number
 }
 
 func (r Request) String() string {
@@ -36,13 +36,14 @@ func (r Request) String() string {
 	return "?"
 }
 
-// auto asks for any number; users may write it in any case.
+// auto asks for any free number. Users may write it in upper or lower case.
 const auto = "auto"
 
-// parseExternalPorts reads "http:8080,grpc:auto" into the requests of the ports it names; index says where each is.
+// parseExternalPorts parses "http:8080,grpc:auto" into the requests of the named ports. Index maps a port's name to its
+// position.
 func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 	seen := make([]bool, len(channel))
-	var names []string // gathered once, of thousands, for dozens of mistakes
+	var names []string // collected at the first unknown name: a channel may have thousands of ports
 	for entry := range entries(n.value) {
 		if n.full() {
 			return
@@ -73,7 +74,7 @@ func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 	}
 }
 
-// portNames are the names that a channel's ports may be called by.
+// portNames returns the valid names of a channel's ports.
 func portNames(channel []ChannelPort) []string {
 	names := make([]string, 0, len(channel))
 	for _, port := range channel {
@@ -101,8 +102,8 @@ func warnRedundant(n *note, port ChannelPort, entry string) {
 	}
 }
 
-// refuseClashes looks for one number and protocol asked for twice. It sorts, so that thousands of ports take no
-// more than their share.
+// refuseClashes reports ports that ask for the same number and protocol. It sorts the requests, so that the cost stays
+// low for thousands of ports.
 func refuseClashes(n *note, channel []ChannelPort) {
 	asked := make([]uint64, 0, len(channel))
 	for i, port := range channel {
@@ -129,21 +130,20 @@ func refuseClashes(n *note, channel []ChannelPort) {
 	}
 }
 
-// asksForNumber is true for a request that another could clash with. Numbers and protocols that aren't any are
-// complained about elsewhere.
+// asksForNumber says that the request can clash with another one. Invalid numbers and protocols are reported elsewhere.
 func asksForNumber(port ChannelPort) bool {
 	request := port.Request
 	return (request.Kind == Own || request.Kind == Number) && request.Number >= MinPort && request.Number <= MaxPort &&
 		protocol(port.Protocol) != 0
 }
 
-// claimKey sorts by number, then protocol; its low half is free for an index.
+// claimKey returns a sort key: by number, then protocol. Its low 32 bits are free for an index.
 func claimKey(port ChannelPort) uint64 {
 	number := uint64(port.Request.Number) //nolint:gosec // asksForNumber keeps it above 0
 	return number<<40 | uint64(protocol(port.Protocol))<<32
 }
 
-// portAndProtocol is how a port is named to people: 80/TCP.
+// portAndProtocol formats a port for messages: 80/TCP.
 func portAndProtocol(number int32, p corev1.Protocol) string {
 	return strconv.Itoa(int(number)) + "/" + string(p)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isSpace is RE2's \s, so that a CEL expression can trim just the same.
+// isSpace matches RE2's \s, so that a CEL expression can trim in the same way.
 func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
 }
@@ -38,7 +38,8 @@ func cut(entry, separator string) (before, after string, found bool) {
 	return trim(before), trim(after), found
 }
 
-// number reads plain decimal digits without a leading zero, from low to high; anything else is 0, lest it be gone by.
+// number parses plain decimal digits without a leading zero, between low and high. If it returns false, the number is
+// 0, so that no caller uses a bad value.
 func number(s string, low, high int64) (int64, bool) {
 	if len(s) == 0 || digits(s) != len(s) || (s[0] == '0' && len(s) > 1) {
 		return 0, false
@@ -55,8 +56,8 @@ func portNumber(s string) (int32, bool) {
 	return int32(n), ok //nolint:gosec // number keeps it within 65535
 }
 
-// isLabel is true for a DNS-1123 label: what a Service, a namespace and a port may be called. Kubernetes 1.36 lets
-// the name of a Service begin with a digit; before that it doesn't, and such a mux is simply never found.
+// isLabel says that s is a DNS-1123 label, the rule for names of Services, namespaces and ports. Since Kubernetes 1.36,
+// a Service's name may begin with a digit; on older versions, such a mux can't exist and is never found.
 func isLabel(s string) bool {
 	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
@@ -73,13 +74,13 @@ func isLabelByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-'
 }
 
-// isDNSName is true for a DNS-1123 subdomain: labels between dots.
+// isDNSName says that s is a DNS-1123 subdomain: labels between dots.
 func isDNSName(s string) bool {
 	if len(s) > maxDNSName {
 		return false
 	}
 	for label := range strings.SplitSeq(s, ".") {
-		// A subdomain's labels may be longer than DNS allows in Kubernetes, so not isLabel.
+		// Kubernetes allows labels of a subdomain to be longer than DNS does, so isLabel doesn't fit.
 		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
 			return false
 		}
@@ -92,8 +93,8 @@ func isDNSName(s string) bool {
 	return true
 }
 
-// lower changes ASCII letters alone: strings.ToLower makes a plain k of the Kelvin sign, and of a name that is
-// refused one that is somebody else's.
+// lower changes only ASCII letters. strings.ToLower turns the Kelvin sign into a plain k, and so could turn an invalid
+// name into another team's name.
 func lower(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {
@@ -113,9 +114,9 @@ func lowered(s string) string {
 	return string(bytes)
 }
 
-// glob returns true if the text matches the pattern, in which a star stands for any run of bytes, also none. It takes
-// the first place where the text between two stars fits: a later place leaves less for the rest. So the cost grows with
-// the lengths, not with their product.
+// glob says that the text matches the pattern, where a star stands for any run of bytes, also an empty one. Each part
+// between two stars takes its first match: a later match leaves less text for the rest. So the cost grows with the sum
+// of the lengths, not with their product.
 func glob(pattern, text string) bool {
 	last := strings.LastIndexByte(pattern, '*')
 	if last < 0 {

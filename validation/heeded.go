@@ -7,26 +7,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Heeded returns the annotations of a Service that anything is decided or said by, for whoever keeps Services: all that is
-// read in the same words is read the same of them. Others can be as large as their owner likes. Of those that are merely
-// listed, as many are kept as are ever listed at once, and no values, unless they are quoted.
+// Heeded returns the annotations that decisions and messages depend on, for caches of Services. Parsing a Service with
+// only these gives the same result. All other annotations can be dropped, however large they are. Where messages only
+// list keys, it keeps as many keys as a message lists, and values only if the message quotes them.
 func (l Language) Heeded(annotations map[string]string) map[string]string {
 	heeded := map[string]string{}
-	var listed [heeds][]string
+	var listed [useCount][]string
 	for key, value := range annotations {
-		switch how := l.heeds(key); how {
-		case heedNot:
-		case heedValue:
+		switch usage := l.useOf(key); usage {
+		case useNone:
+		case useValue:
 			heeded[key] = value
 		default:
-			listed[how] = append(listed[how], key)
+			listed[usage] = append(listed[usage], key)
 		}
 	}
-	for how, keys := range listed {
+	for usage, keys := range listed {
 		slices.Sort(keys)
 		for _, key := range keys[:min(len(keys), maxProblems)] {
 			heeded[key] = ""
-			if heed(how) == heedOthers {
+			if use(usage) == useProviderOther {
 				heeded[key] = annotations[key]
 			}
 		}
@@ -34,47 +34,47 @@ func (l Language) Heeded(annotations map[string]string) map[string]string {
 	return heeded
 }
 
-// heed says what of an annotation counts: nothing, all of it, or that it is there, for one reason or another.
-type heed uint8
+// use says which part of an annotation is needed: nothing, its value, or only its key, and why.
+type use uint8
 
 const (
-	heedNot heed = iota
-	heedValue
-	heedUnknown  // under our prefix, and nothing that we know
-	heedSlip     // nearly one of ours
-	heedLeftover // the original's framework's
-	heedSign     // tells the provider
-	heedOthers   // a provider's, who doesn't read it on a channel
-	heeds
+	useNone use = iota
+	useValue
+	useUnknown       // under our prefix, but unknown
+	useTypo          // probably a typo of one of ours
+	useLeftover      // of the original's framework
+	useProviderSign  // tells the mux's provider
+	useProviderOther // a provider's annotation, without effect on a channel
+	useCount
 )
 
-func (l Language) heeds(key string) heed {
+func (l Language) useOf(key string) use {
 	name, ours := l.ownName(key)
 	switch {
 	case ours && placeOf(name) != 0:
-		return heedValue
+		return useValue
 	case ours:
-		return heedUnknown
+		return useUnknown
 	case slices.Contains(l.external, key):
-		return heedValue
+		return useValue
 	case key == ExternalDNSHostname, key == CloudflareProxied, key == corev1.AnnotationLoadBalancerSourceRangesKey:
-		return heedValue
+		return useValue
 	case strings.HasPrefix(key, kopfPrefix):
-		return heedLeftover
+		return useLeftover
 	}
 	for _, provider := range providers() {
 		switch {
 		case key == provider.typeKey:
-			return heedValue
-		case provider.begins(key):
-			return heedSign
+			return useValue
+		case provider.hasKey(key):
+			return useProviderSign
 		}
 	}
 	switch {
 	case isProviderKey(key):
-		return heedOthers
+		return useProviderOther
 	case l.meant(key) != "":
-		return heedSlip
+		return useTypo
 	}
-	return heedNot
+	return useNone
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// namespacePlaceholder stands, in allowed-hostnames, for the channel's namespace.
+// namespacePlaceholder stands for the channel's namespace in allowed-hostnames.
 const namespacePlaceholder = "{namespace}"
 
-// Hostnames says which DNS names channels may gather on a mux. The zero value allows none.
+// Hostnames says which DNS names channels may publish on a mux. The zero value allows none.
 type Hostnames struct {
 	patterns []string // sorted
 }
@@ -16,16 +16,16 @@ type Hostnames struct {
 // AllHostnames allows every name.
 func AllHostnames() Hostnames { return Hostnames{patterns: []string{"*"}} }
 
-// Equal is true if both were written alike, order aside.
+// Equal says that both have the same patterns.
 func (a Hostnames) Equal(b Hostnames) bool { return slices.Equal(a.patterns, b.patterns) }
 
-// String returns the grammar it is read in.
+// String returns the patterns as a user would write them.
 func (a Hostnames) String() string { return strings.Join(a.patterns, ",") }
 
-// Brief is String for a sentence: bounded, however many names are allowed.
+// Brief is String for messages: its length is limited.
 func (a Hostnames) Brief() string { return brief(a.patterns, len(a.patterns)) }
 
-// parseHostnamePatterns reads "*.{namespace}.example.com,www.example.com".
+// parseHostnamePatterns parses "*.{namespace}.example.com,www.example.com".
 func parseHostnamePatterns(n *note) Hostnames {
 	var allowed Hostnames
 	seen := map[string]bool{}
@@ -47,13 +47,13 @@ func parseHostnamePatterns(n *note) Hostnames {
 	return allowed
 }
 
-// isHostnamePattern is true if some DNS name could match. Only the lower-case placeholder is one.
+// isHostnamePattern says that some DNS name can match the pattern. The placeholder counts in lower case only.
 func isHostnamePattern(pattern string) bool {
 	plain := strings.ReplaceAll(strings.ReplaceAll(pattern, namespacePlaceholder, "n"), "*", "x")
 	return isHostname(plain)
 }
 
-// parseHostnames reads "app.example.com,*.app.example.com", sorted.
+// parseHostnames parses "app.example.com,*.app.example.com" and sorts the names.
 func parseHostnames(n *note) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -78,18 +78,18 @@ func parseHostnames(n *note) []string {
 	return names
 }
 
-// canonicalName makes names equal that DNS holds equal.
+// canonicalName returns the same text for names that are equal in DNS.
 func canonicalName(s string) string {
 	return strings.TrimSuffix(lower(s), ".")
 }
 
-// isWildHostname is true for a DNS name or a wildcard of one.
+// isWildHostname says that s is a DNS name, or a wildcard of one.
 func isWildHostname(s string) bool {
 	return len(s) <= maxDNSName && isHostname(strings.TrimPrefix(s, "*."))
 }
 
-// isHostname is true for a name that DNS could hold: labels of up to 63, the last not all digits, or it would be an
-// IP address.
+// isHostname says that s is a valid DNS name: labels of up to 63 characters, the last one not all digits, since that
+// would be an IP address.
 func isHostname(s string) bool {
 	if len(s) > maxDNSName {
 		return false

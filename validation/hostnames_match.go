@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-// HostnameMatcher says which DNS names the channels of one namespace may have. Make it once for many names: Hostnames.In
-// puts the namespace into the patterns and sorts them, so that a name is compared with few of them.
+// HostnameMatcher says which DNS names the channels of one namespace may publish. For many names, make it once:
+// Hostnames.In inserts the namespace into the patterns and indexes them, so that each name is compared with few of
+// them.
 type HostnameMatcher struct {
 	all     bool
 	names   patternSet
-	domains patternSet // whose wildcards are allowed
+	domains patternSet // domains whose wildcard names are allowed
 }
 
-// patternSet finds the patterns that a name may match: those without a star by name, the others by their number of labels.
+// patternSet indexes patterns: those without a star by name, the others by their number of labels.
 type patternSet struct {
 	exact map[string]bool
-	globs map[int][][]string // each as its labels
+	globs map[int][][]string // each pattern as a list of labels
 }
 
 // In returns the matcher for the channels of a namespace.
 //
-// A wildcard record answers for every name below it that has no record of its own. So *.example.com, as a pattern,
-// allows app.example.com but not the name *.example.com, which would catch the names of others; a pattern whose
-// domain belongs to the namespace, such as *.{namespace}.example.com, allows its wildcard too.
+// A wildcard record answers for every name below it without a record of its own. So the pattern *.example.com allows
+// app.example.com, but not the name *.example.com, which would catch the names of others. A pattern whose domain
+// belongs to the namespace, such as *.{namespace}.example.com, allows its wildcard, too.
 func (a Hostnames) In(namespace string) HostnameMatcher {
 	var m HostnameMatcher
 	for _, pattern := range a.patterns {
@@ -38,7 +39,7 @@ func (a Hostnames) In(namespace string) HostnameMatcher {
 	return m
 }
 
-// Allows is true if a channel of the namespace may have the name.
+// Allows says that a channel of the namespace may have the name.
 func (m HostnameMatcher) Allows(hostname string) bool {
 	if m.all {
 		return true
@@ -65,8 +66,8 @@ func (s *patternSet) add(pattern, namespace string) {
 	s.globs[len(labels)] = append(s.globs[len(labels)], labels)
 }
 
-// has goes label by label, so that a star never spans a dot. It begins with the last label: patterns differ from most
-// names there.
+// has compares label by label, so that a star never spans a dot. It starts with the last label, where patterns differ
+// from most names.
 func (s *patternSet) has(name string) bool {
 	if s.exact[name] {
 		return true

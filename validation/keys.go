@@ -2,10 +2,10 @@ package validation
 
 import "slices"
 
-// DefaultPrefix is the prefix of every name below, unless another is configured.
+// DefaultPrefix is the prefix of all names below, unless another one is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
 
-// Names of annotations and conditions: what follows the prefix and a slash.
+// Names of annotations and conditions, without prefix and slash.
 const (
 	multiplexer          = "multiplexer"
 	disabled             = "disabled"
@@ -25,7 +25,7 @@ const (
 
 	ports                 = "ports"
 	generation            = "generation"
-	announced             = "announced"
+	ledger                = "ledger"
 	channels              = "channels"
 	topology              = "topology"
 	summary               = "summary"
@@ -51,40 +51,40 @@ const (
 // Keys are the full names, prefix included.
 type Keys struct {
 	// Written by users, on a mux.
-	Multiplexer          string // "true" makes a mux
-	PortRange            string // where auto ports come from
-	ExplicitRange        string // where channels may ask for numbers of their own
+	Multiplexer          string // "true" makes the Service a mux
+	PortRange            string // the numbers for auto ports
+	ExplicitRange        string // the numbers that channels may choose
 	MaxPorts             string // how many ports the mux may have
 	MaxPortsPerNamespace string // how many of them one namespace may have
-	AllowedNamespaces    string // who may attach
-	AllowedHostnames     string // which DNS names channels may gather
-	AllowedProtocols     string // which protocols channels may use
+	AllowedNamespaces    string // the namespaces that may attach
+	AllowedHostnames     string // the DNS names that channels may publish
+	AllowedProtocols     string // the protocols that channels may use
 	AllocationConfigMap  string // the ledger's name
 	ReleaseGrace         string // how long a released number is held for its old owner
 	Placeholder          string // keep or remove the placeholder port
-	Provider             string // whose load balancer it is, where its class doesn't say
+	Provider             string // the load balancer's provider, if the class doesn't name it
 
 	// Written by users, on a mux or a channel.
-	Disabled string // "true": a paused mux, a withdrawn channel
+	Disabled string // "true" pauses a mux, and withdraws a channel
 
 	// Written by users, on a channel.
-	ExternalPorts   string // the public port per port name
-	ChannelHostname string // DNS names to be gathered on the mux
+	ExternalPorts   string // the public number by port name
+	ChannelHostname string // DNS names to publish on the mux
 
 	// Written by us.
-	Ports                 string // channel: what it got
-	Generation            string // mux: the ledger generation its ports were decided from
-	Announced             string // mux: the generation of a ledger that is begun anew
+	Ports                 string // channel: the public number of each port
+	Generation            string // mux: the ledger generation that its ports were decided from
+	Ledger                string // mux: the ConfigMap of the ledger in force
 	Channels              string // mux: its channels, for people
-	Topology              string // mux: who is where, for people
+	Topology              string // mux: the ports of each channel, for people
 	Summary               string // mux: one line, for people
-	AggregatedExternalDNS string // mux: which external-dns values are ours
-	Managed               string // a mux's slices: ours
-	Mux                   string // a mux's slices and ledger: whose they are
+	AggregatedExternalDNS string // mux: the external-dns values that we wrote
+	Managed               string // label of a mux's slices: we wrote the slice
+	Mux                   string // label of a mux's slices and ledger: the mux
 	ChannelNamespace      string // label of a mux's slices: the namespace of the channel that is carried
-	ChannelName           string // label of a mux's slices: its name
+	ChannelName           string // label of a mux's slices: the name of that channel
 	Source                string // label of a mux's slices: the slice that is copied
-	Finalizer             string // the original's, removed on sight
+	Finalizer             string // the original's; removed when seen
 
 	// Condition types on a channel.
 	Accepted      string
@@ -112,7 +112,7 @@ func keysUnder(prefix string) Keys {
 		ChannelHostname:       under + externalDNSHostname,
 		Ports:                 under + ports,
 		Generation:            under + generation,
-		Announced:             under + announced,
+		Ledger:                under + ledger,
 		Channels:              under + channels,
 		Topology:              under + topology,
 		Summary:               under + summary,
@@ -129,7 +129,7 @@ func keysUnder(prefix string) Keys {
 	}
 }
 
-// place says who an annotation means something to.
+// place is the set of kinds on which an annotation has an effect.
 type place uint8
 
 const (
@@ -138,7 +138,7 @@ const (
 	anywhere  = place(Both)
 )
 
-// placeOf returns where an annotation of ours, named without the prefix, belongs; 0 if there is none of that name.
+// placeOf returns where an annotation of ours has an effect, by its name without the prefix; 0 if the name is unknown.
 func placeOf(name string) place {
 	switch name {
 	case portRange, explicitRange, maxPorts, maxPortsPerNamespace, allowedNamespaces, allowedHostnames,
@@ -146,17 +146,18 @@ func placeOf(name string) place {
 		return onMux
 	case externalPorts, externalDNSHostname:
 		return onChannel
-	case multiplexer, disabled, ports, generation, announced, channels, topology, summary, aggregatedExternalDNS, managed, mux:
-		// What we write is never complained about: a Service that changed sides may still carry it for a moment.
+	case multiplexer, disabled, ports, generation, ledger, channels, topology, summary, aggregatedExternalDNS, managed, mux:
+		// No warnings for annotations that we write: a Service that changed between mux and channel may still carry
+		// them for a moment.
 		return anywhere
 	}
 	return 0
 }
 
-// isSettable is true for a name that a user may write.
+// isSettable says that users may set the annotation.
 func isSettable(name string) bool { return slices.Contains(settable(), name) }
 
-// settable are the names that a user may have meant.
+// settable returns the annotations that users may set.
 func settable() []string {
 	return []string{
 		allocationConfigMap, allowedHostnames, allowedNamespaces, allowedProtocols, disabled, explicitRange,

@@ -7,16 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Language is what Services are read in: a prefix for annotations and classes, and the namespace of muxes that are
-// named without one. Made by New; its zero value knows no prefix and finds only strangers.
+// Language parses Services. It holds the prefix of annotations and classes, and the namespace of muxes that are named
+// without one. New makes it; the zero value has no prefix, so every Service is a stranger to it.
 type Language struct {
 	prefix    string
 	namespace string
 	keys      Keys
-	external  []string // the annotations by which external-dns takes names from a Service
+	external  []string // the annotations from which external-dns takes a Service's names
 }
 
-// New returns the language under a prefix, a DNS name such as DefaultPrefix.
+// New returns the language for a prefix, a DNS name such as DefaultPrefix.
 func New(prefix, defaultMuxNamespace string) (Language, error) {
 	if !isDNSName(prefix) {
 		return Language{}, fmt.Errorf("prefix %s is not a DNS name in lower case, such as %s", quote(prefix), DefaultPrefix)
@@ -28,19 +28,19 @@ func New(prefix, defaultMuxNamespace string) (Language, error) {
 	return l.WithExternalDNS(ExternalDNSPrefixes())
 }
 
-// Prefix returns what the language's annotations and classes begin with, without the slash.
+// Prefix returns the prefix of annotations and classes, without the slash.
 func (l Language) Prefix() string { return l.prefix }
 
-// DefaultMuxNamespace returns the namespace of a mux that a class names without one.
+// DefaultMuxNamespace returns the namespace of a mux whose class has no namespace.
 func (l Language) DefaultMuxNamespace() string { return l.namespace }
 
-// Keys returns the names of annotations and conditions.
+// Keys returns the names of all annotations and conditions.
 func (l Language) Keys() Keys { return l.keys }
 
-// Kind is what a Service is to us.
+// Kind says whether a Service is a mux, a channel, or neither.
 type Kind uint8
 
-// The kinds of Services. Both is a mistake that every parser reports.
+// The kinds of Services. Stranger is neither mux nor channel. Both is a mistake that every parser reports.
 const (
 	Stranger  Kind = 0
 	IsMux     Kind = 1
@@ -48,10 +48,10 @@ const (
 	Both      Kind = IsMux | IsChannel
 )
 
-// Mux is true for a mux, a mistaken Both included.
+// Mux says that the kind is a mux, or by mistake both.
 func (k Kind) Mux() bool { return k&IsMux != 0 }
 
-// Channel is true for a channel, a mistaken Both included.
+// Channel says that the kind is a channel, or by mistake both.
 func (k Kind) Channel() bool { return k&IsChannel != 0 }
 
 func (k Kind) String() string {
@@ -66,9 +66,9 @@ func (k Kind) String() string {
 	return "both"
 }
 
-// Classify says what a Service is to us, without judging it: a class under our prefix makes a channel however
-// malformed it is, and so does the bare prefix; any multiplexer annotation but "false" makes a mux. So a slip is
-// reported, where it would otherwise quietly turn a Service into a stranger.
+// Classify returns the kind of a Service without judging it. A class under our prefix makes a channel, even a malformed
+// one or the bare prefix. Any multiplexer annotation except "false" makes a mux. So a typo is reported; otherwise it
+// would silently make the Service a stranger.
 func (l Language) Classify(svc *corev1.Service) Kind {
 	kind := Stranger
 	if l.prefix == "" {
@@ -83,7 +83,8 @@ func (l Language) Classify(svc *corev1.Service) Kind {
 	return kind
 }
 
-// ownsClass is true for the prefix, bare or followed by a slash: svc-mux.nowake.ai.evil/x is somebody else's.
+// ownsClass says that the class is the prefix, alone or followed by a slash. The class svc-mux.nowake.ai.evil/x isn't
+// ours.
 func (l Language) ownsClass(class string) bool {
 	rest, found := strings.CutPrefix(class, l.prefix)
 	return found && (rest == "" || rest[0] == '/')

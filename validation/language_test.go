@@ -24,14 +24,14 @@ func TestNew(t *testing.T) {
 		prefix, namespace string
 		ok                bool
 	}{
-		"the default prefix will do":                {DefaultPrefix, "svc-mux", true},
-		"a prefix of one's own will do":             {"mux.example.com", "infra", true},
-		"a prefix in capitals fits no annotation":   {"Mux.example.com", "infra", false},
-		"a prefix with its slash would get two":     {"mux.example.com/", "infra", false},
-		"an empty prefix would own every class":     {"", "infra", false},
-		"a namespace is needed":                     {DefaultPrefix, "", false},
-		"a namespace with a dot is no namespace":    {DefaultPrefix, "a.b", false},
-		"a prefix of 254 letters fits no qualified": {strings.Repeat("a", 254), "infra", false},
+		"the default prefix":      {DefaultPrefix, "svc-mux", true},
+		"another prefix":          {"mux.example.com", "infra", true},
+		"a prefix in capitals":    {"Mux.example.com", "infra", false},
+		"a prefix with a slash":   {"mux.example.com/", "infra", false},
+		"an empty prefix":         {"", "infra", false},
+		"an empty namespace":      {DefaultPrefix, "", false},
+		"a namespace with a dot":  {DefaultPrefix, "a.b", false},
+		"a prefix of 254 letters": {strings.Repeat("a", 254), "infra", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lang, err := New(c.prefix, c.namespace)
@@ -53,13 +53,13 @@ func TestAllKeysAreUnderThePrefix(t *testing.T) {
 	seen := map[string]bool{}
 	for _, key := range keyList(lang.Keys()) {
 		if !strings.HasPrefix(key, "mux.example.com/") || seen[key] {
-			t.Errorf("key %q is twice there, or under another prefix", key)
+			t.Errorf("key %q isn't unique, or has another prefix", key)
 		}
 		seen[key] = true
 	}
 	for _, name := range settable() {
 		if placeOf(name) == 0 || !seen["mux.example.com/"+name] {
-			t.Errorf("%s is offered to users, but unknown", name)
+			t.Errorf("%s is suggested to users, but unknown", name)
 		}
 	}
 }
@@ -68,12 +68,12 @@ func keyList(k Keys) []string {
 	return []string{
 		k.Multiplexer, k.PortRange, k.ExplicitRange, k.MaxPorts, k.MaxPortsPerNamespace, k.AllowedNamespaces,
 		k.AllowedHostnames, k.AllowedProtocols, k.AllocationConfigMap, k.ReleaseGrace, k.Placeholder, k.Provider, k.Disabled,
-		k.ExternalPorts, k.ChannelHostname, k.Ports, k.Generation, k.Announced, k.Channels, k.Topology, k.Summary,
+		k.ExternalPorts, k.ChannelHostname, k.Ports, k.Generation, k.Ledger, k.Channels, k.Topology, k.Summary,
 		k.AggregatedExternalDNS, k.Managed, k.Mux, k.Finalizer, k.Accepted, k.Programmed, k.BackendsReady,
 	}
 }
 
-func TestTheZeroLanguageKnowsOnlyStrangers(t *testing.T) {
+func TestZeroLanguageKnowsOnlyStrangers(t *testing.T) {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"": "true", "/multiplexer": "true"}},
 		Spec:       corev1.ServiceSpec{LoadBalancerClass: ptr("/mux")},
@@ -89,21 +89,21 @@ func TestClassify(t *testing.T) {
 		multiplexer, class *string
 		want               Kind
 	}{
-		"nothing of ours":                    {nil, nil, Stranger},
-		"another's class":                    {nil, ptr("metallb.io/x"), Stranger},
-		"multiplexer true":                   {ptr("true"), nil, IsMux},
-		"multiplexer true, another's class":  {ptr("true"), ptr("metallb.io/x"), IsMux},
-		"multiplexer false":                  {ptr("false"), nil, Stranger},
-		"multiplexer mistaken":               {ptr("Yes"), nil, IsMux},
-		"our class":                          {nil, ptr("svc-mux.nowake.ai/mux"), IsChannel},
-		"our class, malformed":               {nil, ptr("svc-mux.nowake.ai/A.B.C"), IsChannel},
-		"the bare prefix":                    {nil, ptr("svc-mux.nowake.ai"), IsChannel},
-		"the prefix and a slash":             {nil, ptr("svc-mux.nowake.ai/"), IsChannel},
-		"a prefix of which ours is one":      {nil, ptr("svc-mux.nowake.ai.evil/x"), Stranger},
-		"a prefix that ends in ours":         {nil, ptr("xsvc-mux.nowake.ai/x"), Stranger},
-		"multiplexer true and our class":     {ptr("true"), ptr("svc-mux.nowake.ai/mux"), Both},
-		"multiplexer false and our class":    {ptr("false"), ptr("svc-mux.nowake.ai/mux"), IsChannel},
-		"multiplexer true and a bare prefix": {ptr("true"), ptr("svc-mux.nowake.ai"), Both},
+		"nothing of ours":                     {nil, nil, Stranger},
+		"a class of others":                   {nil, ptr("metallb.io/x"), Stranger},
+		"multiplexer true":                    {ptr("true"), nil, IsMux},
+		"multiplexer true, a class of others": {ptr("true"), ptr("metallb.io/x"), IsMux},
+		"multiplexer false":                   {ptr("false"), nil, Stranger},
+		"multiplexer with an invalid value":   {ptr("Yes"), nil, IsMux},
+		"our class":                           {nil, ptr("svc-mux.nowake.ai/mux"), IsChannel},
+		"our class, malformed":                {nil, ptr("svc-mux.nowake.ai/A.B.C"), IsChannel},
+		"the bare prefix":                     {nil, ptr("svc-mux.nowake.ai"), IsChannel},
+		"the prefix and a slash":              {nil, ptr("svc-mux.nowake.ai/"), IsChannel},
+		"a prefix that begins with ours":      {nil, ptr("svc-mux.nowake.ai.evil/x"), Stranger},
+		"a prefix that ends with ours":        {nil, ptr("xsvc-mux.nowake.ai/x"), Stranger},
+		"multiplexer true and our class":      {ptr("true"), ptr("svc-mux.nowake.ai/mux"), Both},
+		"multiplexer false and our class":     {ptr("false"), ptr("svc-mux.nowake.ai/mux"), IsChannel},
+		"multiplexer true and a bare prefix":  {ptr("true"), ptr("svc-mux.nowake.ai"), Both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: c.class}}

@@ -8,20 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kopfPrefix begins the annotations that the original's framework keeps its memory in.
+// kopfPrefix is the prefix of the annotations in which the original's framework stores its state.
 const kopfPrefix = "kopf.zalando.org/"
 
-// Leftovers are what the original left on a Service.
+// Leftovers are annotations and the finalizer that the original left on a Service.
 type Leftovers struct {
 	Annotations []string // keys, sorted
-	// Finalizer is the original's, if it is there.
+	// Finalizer is the original's finalizer, or empty.
 	Finalizer string
 }
 
-// Empty is true if nothing is left.
+// Empty says that the original left nothing.
 func (o Leftovers) Empty() bool { return len(o.Annotations) == 0 && o.Finalizer == "" }
 
-// Leftovers returns what the original left on a Service.
+// Leftovers returns the annotations and the finalizer that the original left on a Service.
 func (l Language) Leftovers(svc *corev1.Service) Leftovers {
 	var left Leftovers
 	for key := range maps.Keys(svc.Annotations) {

@@ -1,18 +1,18 @@
 package validation
 
-// Limits that users meet.
+// Limits that are documented for users.
 const (
-	// MinPort and MaxPort bound every port number.
+	// MinPort and MaxPort limit every port number.
 	MinPort, MaxPort = 1, 65535
-	// MaxHostnames is how many DNS names one channel may have gathered.
+	// MaxHostnames is how many DNS names one channel may publish.
 	MaxHostnames = 64
 	// MaxChannelPorts is how many ports one channel may have.
 	MaxChannelPorts = 1000
 	// MaxEntries is how many entries a list on a mux may have: ranges, namespaces, patterns of DNS names.
 	MaxEntries = 256
-	// DefaultMaxPorts caps a mux of an unknown provider that names no cap of its own.
+	// DefaultMaxPorts is the cap of a mux without max-ports whose provider is unknown.
 	DefaultMaxPorts = 5000
-	// MaxCap is the largest number that max-ports and max-ports-per-namespace take.
+	// MaxCap is the largest value of max-ports and max-ports-per-namespace.
 	MaxCap = 1<<31 - 1
 )
 
@@ -20,13 +20,13 @@ const (
 const (
 	maxLabel   = 63  // a DNS label: the name of a Service, a namespace, a port
 	maxDNSName = 253 // a DNS name, and the name of a ConfigMap
-	maxClass   = 63  // what follows the slash in spec.loadBalancerClass
+	maxClass   = 63  // the part after the slash in spec.loadBalancerClass
 )
 
-// Limits of what is said, so that a hostile value can't make a long answer.
+// Limits of messages, so that a hostile value can't make a long one.
 const (
 	maxQuoted   = 64  // bytes of a value quoted in a message
 	maxListed   = 8   // names listed in a message
 	maxProblems = 32  // problems listed for one annotation, or for spec.ports
-	maxMeant    = 256 // names among which the one that was meant is looked for
+	maxMeant    = 256 // candidates for "did you mean"
 )

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Every sentence that users read, in the order of reasons.go. Each names the value and the way out; the part of
-// the object is put in front: "external-ports: port ...". testdata/messages.golden shows them all in use.
+// All messages that users read, in the order of reasons.go. Each names the value and how to correct it. Callers put the
+// field in front: "external-ports: port ...". testdata/messages.golden shows all messages in use.
 
 func textNotLoadBalancer(what Kind, serviceType string) string {
 	return fmt.Sprintf("spec.type: a %s is a LoadBalancer, not %s: set type: LoadBalancer", what, quote(serviceType))
@@ -179,7 +179,7 @@ func textGeneration(value string) string {
 }
 
 func textTooMany() string {
-	return fmt.Sprintf("reading stopped after these %d mistakes: mend them first", maxProblems)
+	return fmt.Sprintf("reading stopped after these %d mistakes: correct them first", maxProblems)
 }
 
 func textMore(text string, count int) string {
@@ -193,8 +193,8 @@ func textNotHonoured(part, value, wayOut string) string {
 }
 
 func textExternalIPs(addresses string) string {
-	return fmt.Sprintf("spec.externalIPs: nodes take what is sent to %s for this channel's own ports, past the mux, whoever's "+
-		"address it is: take it away, the mux's address comes by itself", quote(addresses))
+	return fmt.Sprintf("spec.externalIPs: every node takes the traffic to %s on this channel's own ports, past the mux, even if "+
+		"the address belongs to others: remove the field, the channel gets the mux's address without it", quote(addresses))
 }
 
 func textNodePorts() string {
@@ -202,13 +202,13 @@ func textNodePorts() string {
 }
 
 func textRedundant(name string, number int32) string {
-	return fmt.Sprintf("port %s is %d anyway: leave the entry out, or it will stay when the port's number changes",
-		quote(name), number)
+	return fmt.Sprintf("port %s has number %d without this entry: leave the entry out, or the public number won't follow "+
+		"when the port's number changes", quote(name), number)
 }
 
 func textLocalPolicy() string {
-	return "spec.externalTrafficPolicy: with Local, a node answers for a channel only where one of that channel's " +
-		"pods runs, but its health check speaks for all channels: Cluster is safe"
+	return "spec.externalTrafficPolicy: with Local, a node passes its health check if it has a pod of any channel, but " +
+		"drops the traffic of every channel without a pod on it: set Cluster"
 }
 
 func textProviderCap(p Provider, stated int) string {
@@ -255,10 +255,10 @@ func textStray(name, prefix string, belongs place) string {
 }
 
 func textLabel(key, meant string) string {
-	return fmt.Sprintf("%s is a label, and nobody here reads those: write %s under metadata.annotations",
+	return fmt.Sprintf("%s is a label, which has no effect: write %s under metadata.annotations",
 		plain(key), plain(meant))
 }
 
 func textPrefix(value, meant string) string {
-	return fmt.Sprintf("%s is under a prefix that nobody here listens to: did you mean %s?", plain(value), plain(meant))
+	return fmt.Sprintf("%s has another prefix than svc-lb-mux reads: did you mean %s?", plain(value), plain(meant))
 }

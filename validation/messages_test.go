@@ -11,16 +11,16 @@ import (
 func TestNearest(t *testing.T) {
 	names := []string{"http", "https", "grpc", "metrics", "ui"}
 	for name, c := range map[string]struct{ typed, want string }{
-		"two letters swapped":          {"grcp", "grpc"},
-		"a letter missing":             {"htp", "http"},
-		"two letters missing":          {"metis", "metrics"},
-		"one too many":                 {"metricss", "metrics"},
-		"two wrong in a short name":    {"xy", ""},
-		"three wrong":                  {"metxyzs", ""},
-		"nothing like it":              {"postgres", ""},
-		"the closest of two is taken":  {"httpss", "https"},
-		"a very long one is not tried": {strings.Repeat("http", 20), ""},
-		"an empty one":                 {"", ""},
+		"two letters swapped":               {"grcp", "grpc"},
+		"a missing letter":                  {"htp", "http"},
+		"two missing letters":               {"metis", "metrics"},
+		"a surplus letter":                  {"metricss", "metrics"},
+		"two wrong letters of a short name": {"xy", ""},
+		"three wrong letters":               {"metxyzs", ""},
+		"no similar name":                   {"postgres", ""},
+		"the closest of two":                {"httpss", "https"},
+		"a very long name":                  {strings.Repeat("http", 20), ""},
+		"an empty name":                     {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Nearest(c.typed, names); got != c.want {
@@ -30,8 +30,9 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNobodyGuessesAmongVeryMany: a Service may have 25,000 ports, and each comparison takes its time.
-func TestNobodyGuessesAmongVeryMany(t *testing.T) {
+// TestNoSuggestionAmongVeryManyPorts checks that names aren't compared then: a Service may have 25,000 ports, and each
+// comparison takes time.
+func TestNoSuggestionAmongVeryManyPorts(t *testing.T) {
 	lang := language(t)
 	for ports, want := range map[int]string{
 		maxMeant:     `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, port-6, port-7 and 248 more): did you mean port-7?`,
@@ -49,7 +50,7 @@ func TestNobodyGuessesAmongVeryMany(t *testing.T) {
 	}
 }
 
-func TestWarningsAreBoundedAndAlwaysTheSame(t *testing.T) {
+func TestWarningsAreBoundedAndDeterministic(t *testing.T) {
 	lang := language(t)
 	svc := hundredPorts(lang)
 	svc.Annotations = unknownAnnotations(500)
@@ -59,7 +60,7 @@ func TestWarningsAreBoundedAndAlwaysTheSame(t *testing.T) {
 	}
 	for range 10 {
 		if diff := cmp.Diff(first, lang.Check(svc)); diff != "" {
-			t.Fatalf("the same Service is judged differently:\n%s", diff)
+			t.Fatalf("two reviews of one Service differ:\n%s", diff)
 		}
 	}
 }

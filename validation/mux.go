@@ -11,26 +11,27 @@ import (
 
 // Mux is a Service that owns a provider's load balancer and shares it among channels.
 //
-// Of a mux with problems, Object, Ports, Families, Class, Generation and the notes may be relied on; its settings
-// may not, so nothing new is decided for it.
+// If the mux has problems, Object, Ports, Families, Class, Generation and the annotations that we write are reliable.
+// Its settings aren't, so nothing new is decided for it.
 type Mux struct {
 	Object
-	// Ports are all of spec.ports, foreign ones included. They are the Service's own: never change them.
+	// Ports are all of spec.ports, foreign ones included. The slice is shared with the Service: never change it.
 	Ports []corev1.ServicePort
-	// Families are those of the mux's own addresses.
+	// Families are the IP families of the mux's own addresses.
 	Families []corev1.IPFamily
-	// Class is the provider's load balancer class, if one is named.
+	// Class is the provider's load balancer class, or empty.
 	Class    string
 	Provider Provider
-	// ProviderNamed is true if the class or an annotation tells the provider, be it that there is none of those that we know.
+	// ProviderNamed says that the class or an annotation that the owner chose determines the provider, including the value "none".
+	// It is false if only an annotation does that the chart sets by default.
 	ProviderNamed bool
-	// ProtocolsStated is true if Protocols are the owner's, not the provider's.
+	// ProtocolsStated says that the mux's owner set Protocols; otherwise they are the provider's.
 	ProtocolsStated bool
-	// Disabled asks for a pause.
+	// Disabled pauses the mux.
 	Disabled bool
 
-	Auto            PortRanges // where auto ports come from; empty if there is no range
-	Explicit        PortRanges // where channels may ask for numbers of their own
+	Auto            PortRanges // the numbers for auto ports; empty without a range
+	Explicit        PortRanges // the numbers that channels may choose
 	Cap             Cap
 	CapPerNamespace int // how many ports one namespace may have; 0 if not limited
 
@@ -38,52 +39,51 @@ type Mux struct {
 	Hostnames  Hostnames
 	Protocols  ProtocolPolicy
 
-	// Ledger names the ConfigMap, in the mux's namespace.
-	Ledger      string
+	// Ledger is the name that the mux's owner wants for the ledger's ConfigMap, which is in the mux's namespace.
+	Ledger string
+	// LedgerInForce is the name of the ConfigMap that the reconciler stamped on the mux; empty if there is no stamp.
+	LedgerInForce string
+
 	Grace       time.Duration
 	Placeholder Placeholder
 
-	// Generation is the ledger's as stamped on the mux; 0 if it isn't stamped.
+	// Generation is the ledger generation stamped on the mux; 0 without a stamp.
 	Generation int64
-	// DNS is what external-dns is told now, OurDNS which part of that we wrote.
+	// DNS holds the current values of external-dns's annotations on the mux, and OurDNS the part of them that we wrote.
 	DNS, OurDNS ExternalDNS
-	// Announced is written before a ledger is begun anew, and goes with the patch that brings the mux up to date; empty if there is no
-	// such ledger.
-	Announced string
-	// Channels, Topology and Summary are what people are told now.
+	// Channels, Topology and Summary are the current annotations for people.
 	Channels, Topology, Summary string
 }
 
-// Cap is how many ports a mux may have: every entry of spec.ports counts.
+// Cap is how many ports a mux may have. Every entry of spec.ports counts.
 type Cap struct {
 	Ports int
-	// Reason is given if the cap is the provider's, and empty if it is the owner's or the default.
+	// Reason is set if the provider's limit is the cap. It is empty if the owner's cap or the default applies.
 	Reason Reason
 }
 
-// Placeholder is what the mux's owner wants of the placeholder port.
+// Placeholder is the owner's choice for the placeholder port.
 type Placeholder uint8
 
-// The choices. Usually, the placeholder stays only if it is declared by whoever applies the mux.
+// The choices. PlaceholderUsual keeps the placeholder only if the mux's applier declares it.
 const (
 	PlaceholderUsual Placeholder = iota
 	PlaceholderKeep
 	PlaceholderRemove
 )
 
-// ParseMux reads a Service as a mux.
+// ParseMux parses a Service as a mux.
 func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 	var found Findings
 	mux := Mux{
-		Object:    objectOf(&svc.ObjectMeta),
-		Ports:     svc.Spec.Ports,
-		Families:  svc.Spec.IPFamilies,
-		DNS:       parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
-		OurDNS:    ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
-		Announced: svc.Annotations[l.keys.Announced],
-		Channels:  svc.Annotations[l.keys.Channels],
-		Topology:  svc.Annotations[l.keys.Topology],
-		Summary:   svc.Annotations[l.keys.Summary],
+		Object:   objectOf(&svc.ObjectMeta),
+		Ports:    svc.Spec.Ports,
+		Families: svc.Spec.IPFamilies,
+		DNS:      parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
+		OurDNS:   ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
+		Channels: svc.Annotations[l.keys.Channels],
+		Topology: svc.Annotations[l.keys.Topology],
+		Summary:  svc.Annotations[l.keys.Summary],
 	}
 	if svc.Spec.LoadBalancerClass != nil {
 		mux.Class = *svc.Spec.LoadBalancerClass
@@ -105,7 +105,7 @@ func (l Language) checkMux(svc *corev1.Service, found *Findings) {
 	checkType(svc, IsMux, found)
 	l.checkRoles(svc, found)
 	if len(svc.Spec.Selector) > 0 {
-		// Without the labels as value: changing them is no news to the ratchet.
+		// The labels aren't part of the problem's value, so that changing them isn't a new problem to the ratchet.
 		found.problem(NotSupported, "spec.selector", "", "", textSelector(svc.Spec.Selector))
 	}
 	checkPorts(svc, IsMux, found)
@@ -121,11 +121,11 @@ func (l Language) warnMux(svc *corev1.Service, mux *Mux, found *Findings) {
 	}
 }
 
-// ledgerSuffix ends the default name of a ledger.
+// ledgerSuffix is the suffix of a ledger's default name.
 const ledgerSuffix = "-port-allocations"
 
-// ledgerName returns the default name of a mux's ledger. One that is too long for a label keeps its suffix and as
-// much of the mux's name as fits beside eight digits of its hash.
+// ledgerName returns the default name of a mux's ledger. A name too long for a label is shortened: part of the mux's
+// name, eight hex digits of its hash, and the suffix.
 func ledgerName(mux string) string {
 	name := mux + ledgerSuffix
 	if len(name) <= maxLabel {

@@ -52,7 +52,7 @@ func checkContains(t *testing.T, set PortRanges, want []int32) {
 	}
 }
 
-// plainRanges lists every number and refuses one that comes twice.
+// plainRanges lists every number, and refuses duplicates.
 func plainRanges(value string) (numbers []int32, ok bool) {
 	seen := map[int]bool{}
 	for _, entry := range plainEntries(value) {
@@ -175,7 +175,7 @@ func FuzzProtocols(f *testing.F) {
 			t.Fatalf("accepted: %v, the reference says %v; problems: %v", clean, ok, found.Problems)
 		}
 		if again, _ := noteOf(allowed.String()); parseProtocols(again) != allowed {
-			t.Fatalf("%q reads otherwise after being written out", allowed)
+			t.Fatalf("%q reads differently after being written out", allowed)
 		}
 	})
 }

@@ -33,7 +33,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		k.PortRange: "30000,20000-20002", k.ExplicitRange: "1-1023", k.MaxPorts: "80", k.MaxPortsPerNamespace: "10",
 		k.AllowedNamespaces: "Same,team-*", k.AllowedHostnames: "*.{namespace}.example.com",
 		k.AllowedProtocols: "tcp", k.AllocationConfigMap: "ledger", k.ReleaseGrace: "1h30m", k.Placeholder: "keep",
-		k.Disabled: "true", k.Generation: "42", k.Announced: "17", k.Channels: "c", k.Topology: "t", k.Summary: "s",
+		k.Disabled: "true", k.Generation: "42", k.Ledger: "before", k.Channels: "c", k.Topology: "t", k.Summary: "s",
 		ExternalDNSHostname: "a.example.com,Owner.example.com", CloudflareProxied: "false",
 		k.AggregatedExternalDNS: "a.example.com,cloudflare-proxied=false",
 	})
@@ -53,7 +53,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		Hostnames:       Hostnames{patterns: []string{"*.{namespace}.example.com"}},
 		Protocols:       ProtocolPolicy{Allowed: TCP},
 		ProtocolsStated: true,
-		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, Announced: "17",
+		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, LedgerInForce: "before",
 		DNS:      ExternalDNS{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off},
 		OurDNS:   ExternalDNS{Hostnames: []string{"a.example.com"}, Proxied: Off},
 		Channels: "c", Topology: "t", Summary: "s",
@@ -62,7 +62,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if order := slices.Collect(got.Auto.All()); !slices.Equal(order, []int32{30000, 20000, 20001, 20002}) {
-		t.Errorf("auto ports come in the order %v", order)
+		t.Errorf("auto ports have the order %v", order)
 	}
 }
 
@@ -90,14 +90,14 @@ func TestCap(t *testing.T) {
 		stated      string
 		want        Cap
 	}{
-		"nobody says":                         {nil, "", Cap{Ports: 5000}},
-		"the owner says":                      {nil, "7000", Cap{Ports: 7000}},
-		"GKE says":                            {gke, "", Cap{100, GkePortLimitApplied}},
-		"the owner says more than GKE":        {gke, "101", Cap{100, GkePortLimitApplied}},
-		"the owner says the same as GKE":      {gke, "100", Cap{Ports: 100}},
-		"the owner says less than GKE":        {gke, "1", Cap{Ports: 1}},
-		"AWS says":                            {nlb, "", Cap{50, ProviderPortLimitApplied}},
-		"the owner says something unreadable": {gke, "lots", Cap{100, GkePortLimitApplied}},
+		"by default":                     {nil, "", Cap{Ports: 5000}},
+		"the owner's value":              {nil, "7000", Cap{Ports: 7000}},
+		"GKE":                            {gke, "", Cap{100, GkePortLimitApplied}},
+		"the owner's value above GKE's":  {gke, "101", Cap{100, GkePortLimitApplied}},
+		"the owner's value equals GKE's": {gke, "100", Cap{Ports: 100}},
+		"the owner's value below GKE's":  {gke, "1", Cap{Ports: 1}},
+		"AWS":                            {nlb, "", Cap{50, ProviderPortLimitApplied}},
+		"an invalid value of the owner":  {gke, "lots", Cap{100, GkePortLimitApplied}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := bareMux(lang, c.annotations)
@@ -114,12 +114,12 @@ func TestCap(t *testing.T) {
 func TestLedgerName(t *testing.T) {
 	m := func(count int) string { return strings.Repeat("m", count) }
 	for name, c := range map[string]struct{ mux, want string }{
-		"a short name is kept":                {"mux", "mux-port-allocations"},
-		"a name that just fits is kept":       {m(46), m(46) + "-port-allocations"},
-		"a longer one is cut and hashed":      {m(47), m(37) + "-fcbd2d2b-port-allocations"},
-		"no dash is left before the hash":     {m(36) + "--" + strings.Repeat("x", 20), ""},
-		"the longest name is cut and hashed":  {m(63), ""},
-		"one that differs at its end differs": {m(62) + "n", ""},
+		"a short name is kept":               {"mux", "mux-port-allocations"},
+		"a name that just fits is kept":      {m(46), m(46) + "-port-allocations"},
+		"a longer one is cut and hashed":     {m(47), m(37) + "-fcbd2d2b-port-allocations"},
+		"dashes before the hash are removed": {m(36) + "--" + strings.Repeat("x", 20), ""},
+		"the longest name is cut and hashed": {m(63), ""},
+		"names that differ at their end":     {m(62) + "n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ledgerName(c.mux)
@@ -127,7 +127,7 @@ func TestLedgerName(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			if !isLabel(got) || strings.Contains(got, "--") {
-				t.Errorf("%s is no good name", got)
+				t.Errorf("%s isn't a valid name", got)
 			}
 		})
 	}

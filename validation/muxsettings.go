@@ -6,24 +6,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// settings reads the annotations of a mux that its owner may set.
+// settings parses the annotations that the mux's owner may set.
 type settings struct {
 	svc   *corev1.Service
 	keys  *Keys
 	found *Findings
 }
 
-// muxSettings fills in every setting of a mux, with its default where none is made.
+// muxSettings fills in every setting of a mux, or its default.
 func (l Language) muxSettings(svc *corev1.Service, mux *Mux, found *Findings) {
 	s := settings{svc: svc, keys: &l.keys, found: found}
 	s.provider(mux)
 	s.ranges(mux)
 	s.caps(mux)
-	s.who(mux)
-	s.keeping(mux)
+	s.allowed(mux)
+	s.bookkeeping(mux)
 }
 
-// get begins the parsing of a setting; false if it isn't made. An empty one is a mistake, not a default.
+// get returns a note for a setting, and whether the setting has a value. An empty value is a mistake, not the default.
 func (s settings) get(key, name string, reason Reason) (*note, bool) {
 	value, set := s.svc.Annotations[key]
 	if !set {
@@ -47,12 +47,12 @@ func (s settings) provider(mux *Mux) {
 
 func (s settings) ranges(mux *Mux) {
 	if n, set := s.get(s.keys.PortRange, portRange, InvalidPortRange); set {
-		n.bound(textTooManyRanges)
+		n.checkLength(textTooManyRanges)
 		mux.Auto = parsePortRanges(n)
 	}
 	mux.Explicit = AllPorts()
 	if n, set := s.get(s.keys.ExplicitRange, explicitRange, InvalidExplicitRange); set {
-		n.bound(textTooManyRanges)
+		n.checkLength(textTooManyRanges)
 		mux.Explicit = parsePortRanges(n)
 	}
 }
@@ -68,15 +68,15 @@ func (s settings) caps(mux *Mux) {
 	}
 }
 
-func (s settings) who(mux *Mux) {
+func (s settings) allowed(mux *Mux) {
 	mux.Namespaces = AllNamespaces()
 	if n, set := s.get(s.keys.AllowedNamespaces, allowedNamespaces, InvalidAllowedNamespaces); set {
-		n.bound(textTooManyNamespaces)
+		n.checkLength(textTooManyNamespaces)
 		mux.Namespaces = parseNamespaces(s.svc.Namespace, n)
 	}
 	mux.Hostnames = AllHostnames()
 	if n, set := s.get(s.keys.AllowedHostnames, allowedHostnames, InvalidAllowedHostnames); set {
-		n.bound(textTooManyPatterns)
+		n.checkLength(textTooManyPatterns)
 		mux.Hostnames = parseHostnamePatterns(n)
 	}
 	mux.Protocols = mux.Provider.protocols()
@@ -85,11 +85,14 @@ func (s settings) who(mux *Mux) {
 	}
 }
 
-// keeping reads how the mux keeps its books.
-func (s settings) keeping(mux *Mux) {
+// bookkeeping parses the settings of the ledger and the placeholder.
+func (s settings) bookkeeping(mux *Mux) {
 	mux.Ledger = ledgerName(s.svc.Name)
 	if n, set := s.get(s.keys.AllocationConfigMap, allocationConfigMap, InvalidAllocationConfigMap); set {
 		mux.Ledger = parseConfigMapName(n)
+	}
+	if named := s.svc.Annotations[s.keys.Ledger]; isDNSName(named) { // any other value was never ours
+		mux.LedgerInForce = named
 	}
 	if n, set := s.get(s.keys.ReleaseGrace, releaseGrace, InvalidReleaseGrace); set {
 		mux.Grace = parseGrace(n)
@@ -102,7 +105,7 @@ func (s settings) keeping(mux *Mux) {
 	}
 }
 
-// isEmptyList is true for a value that says nothing: commas at most.
+// isEmptyList says that the value has no entries: it is empty or only commas.
 func isEmptyList(value string) bool {
 	for range entries(value) {
 		return false
@@ -119,7 +122,7 @@ func parseCap(n *note) int {
 	return int(limit)
 }
 
-// capOf returns the lower of what the owner states and what the provider carries.
+// capOf returns the lower one of the owner's cap and the provider's limit.
 func capOf(p Provider, stated int, key string, found *Findings) Cap {
 	if p.MaxPorts > 0 && (stated == 0 || stated > p.MaxPorts) {
 		found.warn(p.LimitReason, annotationField(key), "", "", textProviderCap(p, stated))
@@ -139,7 +142,7 @@ func parseConfigMapName(n *note) string {
 	return n.value
 }
 
-// parseGrace reads a duration as Go and CEL write it, without a sign.
+// parseGrace parses a duration in the syntax of Go and CEL, without a sign.
 func parseGrace(n *note) time.Duration {
 	grace, err := time.ParseDuration(n.value)
 	if err != nil || grace < 0 || n.value[0] == '+' || n.value[0] == '-' {

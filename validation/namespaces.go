@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// sameNamespace stands for the mux's own namespace. No namespace has a capital in its name.
+// sameNamespace stands for the mux's own namespace. No namespace has this name, because of the capital letter.
 const sameNamespace = "Same"
 
 // Namespaces says which namespaces may attach to a mux. The zero value allows none.
 type Namespaces struct {
-	own   string   // the mux's namespace, if it wrote Same
-	names []string // without a star, sorted
-	globs []string // with one, sorted
+	own   string   // the mux's namespace if the list has Same
+	names []string // entries without a star, sorted
+	globs []string // entries with a star, sorted
 }
 
 // AllNamespaces allows every namespace.
 func AllNamespaces() Namespaces { return Namespaces{globs: []string{"*"}} }
 
-// Allows is true if channels of the namespace may attach.
+// Allows says that channels of the namespace may attach.
 func (a Namespaces) Allows(namespace string) bool {
 	if a.own != "" && a.own == namespace {
 		return true
@@ -29,15 +29,15 @@ func (a Namespaces) Allows(namespace string) bool {
 	return slices.ContainsFunc(a.globs, func(pattern string) bool { return glob(pattern, namespace) })
 }
 
-// Equal is true if both were written alike, order aside.
+// Equal says that both have the same entries.
 func (a Namespaces) Equal(b Namespaces) bool {
 	return a.own == b.own && slices.Equal(a.names, b.names) && slices.Equal(a.globs, b.globs)
 }
 
-// String returns the grammar it is read in.
+// String returns the entries as a user would write them.
 func (a Namespaces) String() string { return strings.Join(a.first(a.len()), ",") }
 
-// Brief is String for a sentence: bounded, however many namespaces are allowed.
+// Brief is String for messages: its length is limited.
 func (a Namespaces) Brief() string { return brief(a.first(maxListed), a.len()) }
 
 func (a Namespaces) len() int {
@@ -48,7 +48,7 @@ func (a Namespaces) len() int {
 	return count
 }
 
-// first returns the first most entries, sorted. It looks at no more than that of each kind.
+// first returns the first entries, sorted, at most the given number. It examines no more than that of each sort.
 func (a Namespaces) first(most int) []string {
 	all := slices.Concat(a.names[:min(len(a.names), most)], a.globs[:min(len(a.globs), most)])
 	if a.own != "" {
@@ -58,7 +58,7 @@ func (a Namespaces) first(most int) []string {
 	return all[:min(len(all), most)]
 }
 
-// parseNamespaces reads "Same,team-a,team-b-*" on a mux in namespace own.
+// parseNamespaces parses "Same,team-a,team-b-*" on a mux in namespace own.
 func parseNamespaces(own string, n *note) Namespaces {
 	var allowed Namespaces
 	seen := map[string]bool{}
@@ -88,7 +88,7 @@ func parseNamespaces(own string, n *note) Namespaces {
 	return allowed
 }
 
-// isNamespacePattern is true if some namespace could match.
+// isNamespacePattern says that some namespace can match.
 func isNamespacePattern(s string) bool {
 	return isLabel(strings.ReplaceAll(s, "*", "x"))
 }

@@ -1,42 +1,44 @@
 package validation
 
-// Nearest returns the known name that s was most likely meant to be, or "" if none is close: one slip for a short
-// name, two for a longer one. Among very many, it isn't looked for: that takes as many comparisons for each mistake.
+// Nearest returns the known name that s is probably a misspelling of, or "" if none is close: one typo for a short
+// name, two for a longer one. With more than maxMeant known names it returns "", since the cost grows with each
+// comparison.
 func Nearest(s string, known []string) string {
 	if len(s) > maxLabel || len(known) > maxMeant {
 		return ""
 	}
-	best, least := "", far
+	best, least := "", tooFar
 	for _, name := range known {
 		allowed := 1
 		if len(name) > 3 {
 			allowed = 2
 		}
-		if d := slips(s, name); d <= allowed && d < least {
+		if d := editDistance(s, name); d <= allowed && d < least {
 			best, least = name, d
 		}
 	}
 	return best
 }
 
-// far is how many slips are all the same to us, as more are.
-const far = 3
+// tooFar is the edit distance from which on the exact value doesn't matter.
+const tooFar = 3
 
-// slips counts the letters to add, drop, change or swap with a neighbour to get from a to b; at most far.
-func slips(a, b string) int {
-	if len(a)-len(b) >= far || len(b)-len(a) >= far || len(b) > maxLabel {
-		return far
+// editDistance returns how many letters must be added, dropped, changed, or swapped with a neighbour to get from a to
+// b; at most tooFar.
+func editDistance(a, b string) int {
+	if len(a)-len(b) >= tooFar || len(b)-len(a) >= tooFar || len(b) > maxLabel {
+		return tooFar
 	}
-	// Three rows of the table of distances between the beginnings of a and b: this one, and the two above it. Off the
-	// diagonal by far or more, all is far: there, only what is beside the others is filled in.
+	// The current row of the table of distances between prefixes of a and b, and the two rows above it. Cells that are
+	// tooFar or more off the diagonal hold at least tooFar, so only the cells near it are filled in.
 	var rows [3][maxLabel + 2]int
 	above, last, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
 		last[j] = j
 	}
 	for i := range len(a) {
-		from, to := max(0, i+1-far), min(len(b), i+far)
-		row[from] = min(i+1, far)
+		from, to := max(0, i+1-tooFar), min(len(b), i+tooFar)
+		row[from] = min(i+1, tooFar)
 		least := row[from]
 		for j := from; j < to; j++ {
 			change := 1
@@ -49,11 +51,11 @@ func slips(a, b string) int {
 			}
 			least = min(least, row[j+1])
 		}
-		if least >= far {
-			return far // neighbours differ by one at most, so the row above can't lead to less either
+		if least >= tooFar {
+			return tooFar // neighbouring cells differ by at most one, so no later row can be lower
 		}
-		row[to+1] = far
+		row[to+1] = tooFar
 		above, last, row = last, row, above
 	}
-	return min(last[len(b)], far)
+	return min(last[len(b)], tooFar)
 }

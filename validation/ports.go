@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// checkPorts asks of every port a name, and of a file that no API server has seen what the API server would. It
-// returns where each name is.
+// checkPorts checks that every port has a name, and, for files that no API server has checked, the API server's own
+// rules. It returns the index of each name.
 func checkPorts(svc *corev1.Service, what Kind, found *Findings) map[string]int {
 	all := svc.Spec.Ports
 	if len(all) == 0 {
@@ -46,7 +46,8 @@ func checkPort(i int, port *corev1.ServicePort, twice bool, found *Findings) {
 	}
 }
 
-// invalidPort gives number and protocol as value: to the ratchet, an unnamed port is the same one wherever it moves.
+// invalidPort adds a problem whose value is number and protocol, so that an unnamed port that moves is the same problem
+// to the ratchet.
 func invalidPort(found *Findings, i int, child string, port *corev1.ServicePort, text string) {
 	path := portField(i, child)
 	found.problem(InvalidPort, path, port.Name, portAndProtocol(port.Port, protocolOf(port)), path+": "+text)

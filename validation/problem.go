@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Problem is one thing to say about a Service: a reason to deny it or, among warnings, something to know.
+// Problem is one finding about a Service: a reason to deny it or, among warnings, a remark.
 type Problem struct {
 	Reason Reason
-	// Field is the path of the object's part, such as metadata.annotations[svc-mux.nowake.ai/external-ports].
+	// Field is the path of the field, such as metadata.annotations[svc-mux.nowake.ai/external-ports].
 	Field string
-	// Port is the name of the Service's port concerned, if it is one.
+	// Port is the name of the Service's port concerned, or empty.
 	Port string
-	// Value is the offending value as it was found, however long and strange: show Message instead.
+	// Value is the bad value, unchanged, however long and hostile. Show Message instead.
 	Value string
-	// Message names the part, the value and the way out, in printable text of bounded length.
+	// Message names the field, the value and the correction, in printable text of limited length.
 	Message string
 }
 
-// identity is what makes two problems the same one to the ratchet. An index or a message would make an old
-// problem look new when another port is added in front of it.
+// identity decides whether two problems are the same to the ratchet. It has no index and no message: they change when
+// another port is added in front.
 type identity struct {
 	reason      Reason
 	port, value string
@@ -30,11 +30,11 @@ type identity struct {
 
 func (p Problem) identity() identity { return identity{p.Reason, p.Port, p.Value} }
 
-// Findings is all there is to say about a Service, sorted by field.
+// Findings are all problems and warnings of a Service, sorted by field.
 type Findings struct {
 	Problems []Problem // each is a reason to deny
-	// Excesses are reasons to deny a change too. They freeze nothing: what has more entries than allowed works with all of
-	// them, because it may be older than the limit.
+	// Excesses deny a change, too, but don't freeze a mux: an object with more entries than allowed keeps working with
+	// all of them, because it may be older than the limit.
 	Excesses []Problem
 	Warnings []Problem
 }
@@ -53,7 +53,8 @@ func (f *Findings) problem(reason Reason, path, port, value, text string) {
 	f.Problems = append(f.Problems, Problem{reason, path, port, value, text})
 }
 
-// exceeds adds a list that is too long. It has no value: a longer or shorter list is no news to the ratchet.
+// exceeds adds an excess for a list that is too long. It has no value, so that a change of the list's length isn't a
+// new problem to the ratchet.
 func (f *Findings) exceeds(reason Reason, path, text string) {
 	f.Excesses = append(f.Excesses, Problem{Reason: reason, Field: path, Message: text})
 }
@@ -68,14 +69,14 @@ func (f *Findings) sort() {
 	sortByField(f.Warnings)
 }
 
-// sortByField keeps the order of discovery within a field: that of the value's own entries.
+// sortByField sorts by field. Within a field, problems keep the order of the value's entries.
 func sortByField(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return compareFields(a.Field, b.Field)
 	})
 }
 
-// compareFields puts spec.ports[2] before spec.ports[10]: indexes compare as numbers.
+// compareFields puts spec.ports[2] before spec.ports[10]: it compares indexes as numbers.
 func compareFields(a, b string) int {
 	for len(a) > 0 && len(b) > 0 {
 		if na, nb := digits(a), digits(b); na > 0 && nb > 0 {
@@ -93,7 +94,7 @@ func compareFields(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns how many digits s begins with.
+// digits returns the number of digits at the start of s.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
@@ -102,16 +103,16 @@ func digits(s string) int {
 	return n
 }
 
-// note is where a parser says what is wrong with one annotation.
+// note collects the findings of one annotation.
 type note struct {
-	to     *Findings
-	reason Reason
-	key    string // the annotation's key
-	name   string // its short name, which messages begin with
-	value  string // its whole value
-	count  int
-	warned int
-	closed bool // the last word is said
+	to      *Findings
+	reason  Reason
+	key     string // the annotation's key
+	name    string // the key without its prefix, with which messages begin
+	value   string // the whole value
+	count   int
+	warned  int
+	stopped bool // the message that reading stopped was added
 }
 
 func (n *note) problem(port, value, text string) {
@@ -122,8 +123,8 @@ func (n *note) problem(port, value, text string) {
 	n.to.problem(n.reason, annotationField(n.key), port, value, n.name+": "+text)
 }
 
-// bound reports a list with more than MaxEntries entries.
-func (n *note) bound(text func(count int) string) {
+// checkLength reports a list with more than MaxEntries entries.
+func (n *note) checkLength(text func(count int) string) {
 	count := 0
 	for range entries(n.value) {
 		count++
@@ -139,14 +140,14 @@ func (n *note) warn(reason Reason, port, value, text string) {
 	}
 }
 
-// full is true once as much has been found as will be told. The rest then goes unread; the last word carries the
-// whole value, so that to the ratchet any change of it is news.
+// full says that maxProblems problems were found, and adds the message that reading stopped. The rest isn't parsed.
+// That message has the whole value, so that any change of the value is a new problem to the ratchet.
 func (n *note) full() bool {
 	if n.count < maxProblems {
 		return false
 	}
-	if !n.closed {
-		n.closed = true
+	if !n.stopped {
+		n.stopped = true
 		n.to.problem(n.reason, annotationField(n.key), "", n.value, n.name+": "+textTooMany())
 	}
 	return true
@@ -158,7 +159,7 @@ func annotationField(key string) string {
 	return field.NewPath("metadata", "annotations").Key(key).String()
 }
 
-// portField is spec.ports[i], or one of its fields.
+// portField returns the path of spec.ports[i], or of one of its fields.
 func portField(i int, child string) string {
 	path := "spec.ports[" + strconv.Itoa(i) + "]"
 	if child == "" {

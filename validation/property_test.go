@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// services draws Services of every kind, most of them near the edge of the grammar.
+// services generates Services of every kind, most of them near the limits of the grammar.
 func services(keys Keys) *rapid.Generator[*corev1.Service] {
 	value := rapid.SampledFrom([]string{
 		"true", "false", "", "http:80", "http:8080,grpc:auto", "grcp:1", "http:1,http:2", "http:9090", "20000-20099", "5-1",
@@ -53,10 +53,10 @@ func TestParsingIsPureAndSorted(t *testing.T) {
 		svc := services(lang.Keys()).Draw(t, "service")
 		before := svc.DeepCopy()
 		first := lang.Check(svc)
-		// Another map with the same entries is walked in another order.
+		// Another map with the same entries may be iterated in another order.
 		svc.Annotations = maps.Clone(svc.Annotations)
 		if diff := cmp.Diff(first, lang.Check(svc)); diff != "" {
-			t.Fatalf("the same Service is judged differently:\n%s", diff)
+			t.Fatalf("two reviews of one Service differ:\n%s", diff)
 		}
 		if diff := cmp.Diff(before, svc); diff != "" {
 			t.Fatalf("the Service was changed:\n%s", diff)
@@ -87,13 +87,13 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	})
 }
 
-func TestRatchetNeverBlocksWhatWasThere(t *testing.T) {
+func TestRatchetNeverDeniesOldProblems(t *testing.T) {
 	lang := language(t)
 	rapid.Check(t, func(t *rapid.T) {
 		svc := services(lang.Keys()).Draw(t, "service")
 		labelled := svc.DeepCopy()
 		labelled.Labels = map[string]string{"a": "b"}
-		// A port put in front moves every index.
+		// A port inserted at the front shifts every index.
 		labelled.Spec.Ports = slices.Insert(labelled.Spec.Ports, 0, corev1.ServicePort{Name: "front", Port: 4242})
 		if len(svc.Spec.Ports) == 0 {
 			labelled.Spec.Ports = nil
@@ -104,7 +104,7 @@ func TestRatchetNeverBlocksWhatWasThere(t *testing.T) {
 	})
 }
 
-func TestRatchetLosesNothing(t *testing.T) {
+func TestRatchetKeepsEveryProblem(t *testing.T) {
 	lang := language(t)
 	rapid.Check(t, func(t *rapid.T) {
 		old := services(lang.Keys()).Draw(t, "old")
@@ -124,27 +124,27 @@ func TestRatchetLosesNothing(t *testing.T) {
 		}
 		for _, p := range verdict.Tolerated {
 			if !had[fmt.Sprintf("%s/%s/%q", p.Reason, p.Port, p.Value)] {
-				t.Fatalf("tolerated, but the old Service had it not: %+v", p)
+				t.Fatalf("tolerated, but the old Service didn't have it: %+v", p)
 			}
 		}
 	})
 }
 
-func TestNewsOfNothing(t *testing.T) {
+func TestNewProblemsOfAChange(t *testing.T) {
 	p := []Problem{{Reason: InvalidPort, Field: "spec.ports[0].name", Value: "80/TCP"}}
 	moved := []Problem{{Reason: InvalidPort, Field: "spec.ports[7].name", Value: "80/TCP", Message: "in other words"}}
 	if news := News(nil, p); len(news) != 1 {
-		t.Errorf("of a new Service everything is news, got %v", news)
+		t.Errorf("every problem of a new Service is new, got %v", news)
 	}
 	if news := News(p, moved); len(news) != 0 {
-		t.Errorf("an index and a message are no news, got %v", news)
+		t.Errorf("another index or message isn't a new problem, got %v", news)
 	}
 	if news := News(p, nil); len(news) != 0 {
-		t.Errorf("a mended Service has no news, got %v", news)
+		t.Errorf("a corrected Service has no new problem, got %v", news)
 	}
 }
 
-func TestNamespaceGlobsAgreeWithAPlainOne(t *testing.T) {
+func TestNamespaceGlobsAgreeWithAReference(t *testing.T) {
 	letters := rapid.StringOfN(rapid.RuneFrom([]rune("ab*")), 0, 8, -1)
 	texts := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 0, 8, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -172,18 +172,18 @@ func plainGlob(pattern, text string) bool {
 	return false
 }
 
-func TestSlipsAgreeWithAPlainDistance(t *testing.T) {
+func TestSlipsAgreeWithAReference(t *testing.T) {
 	words := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := words.Draw(t, "a"), words.Draw(t, "b")
-		if got, want := slips(a, b), min(plainSlips(a, b), 3); got != want {
+		if got, want := editDistance(a, b), min(plainSlips(a, b), 3); got != want {
 			t.Fatalf("got %d, want %d", got, want)
 		}
 	})
 }
 
-// TestSlipsInLongNames puts what has to be compared somewhere into names that are as long as names get, or nearly: what is
-// alike before and behind it doesn't count.
+// TestSlipsInLongNames puts the compared parts into names of the greatest length. Equal text before and after them must
+// not count.
 func TestSlipsInLongNames(t *testing.T) {
 	words := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +194,7 @@ func TestSlipsInLongNames(t *testing.T) {
 		inName := func(s string) string {
 			return strings.Repeat("ab", maxLabel)[:head] + s + strings.Repeat("cab", maxLabel)[:tail]
 		}
-		if got, want := slips(inName(a), inName(b)), min(plainSlips(a, b), far); got != want {
+		if got, want := editDistance(inName(a), inName(b)), min(plainSlips(a, b), tooFar); got != want {
 			t.Fatalf("%s and %s: got %d, want %d", inName(a), inName(b), got, want)
 		}
 	})

@@ -16,7 +16,7 @@ const (
 	SCTP
 )
 
-// protocol returns the set of one protocol; empty if there is none of that name.
+// protocol returns the set with one protocol, or the empty set for an unknown name.
 func protocol(p corev1.Protocol) Protocols {
 	switch p {
 	case corev1.ProtocolTCP:
@@ -29,10 +29,10 @@ func protocol(p corev1.Protocol) Protocols {
 	return 0
 }
 
-// Has is true if the protocol is in the set.
+// Has says that the protocol is in the set.
 func (s Protocols) Has(p corev1.Protocol) bool { return s&protocol(p) != 0 }
 
-// String returns the grammar it is read in.
+// String returns the protocols as a user would write them.
 func (s Protocols) String() string {
 	var names []string
 	for _, p := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
@@ -46,12 +46,12 @@ func (s Protocols) String() string {
 // ProtocolPolicy says which protocols channels may use.
 type ProtocolPolicy struct {
 	Allowed Protocols
-	// OneOnly is true if all ports of the mux must have the same one: its provider can't mix, and its owner didn't
-	// say otherwise.
+	// OneOnly says that all ports of the mux must have the same protocol: its provider can't mix, and its owner hasn't
+	// set the protocols.
 	OneOnly bool
 }
 
-// parseProtocols reads "TCP,UDP", in any case.
+// parseProtocols parses "TCP,UDP", in upper or lower case.
 func parseProtocols(n *note) Protocols {
 	var allowed Protocols
 	for entry := range entries(n.value) {
@@ -70,7 +70,7 @@ func parseProtocols(n *note) Protocols {
 	return allowed
 }
 
-// upper is for the names of protocols, the longest of which has four letters.
+// upper changes ASCII letters of protocol names. It returns "" for texts longer than the longest protocol's name.
 func upper(s string) string {
 	if len(s) > len(corev1.ProtocolSCTP) {
 		return ""

@@ -5,44 +5,46 @@ import (
 	"strings"
 )
 
-// Provider is what is known of a load balancer's maker. To add one, or one's limit, add a row to providers, a case
-// to TestDetectProvider, and a Service to testdata/corpus/providers.yaml.
+// Provider describes a provider of load balancers and its limits. To add a provider or a limit, add a row to providers,
+// a case to TestDetectProvider, and a Service to testdata/corpus/providers.yaml.
 type Provider struct {
-	// Name is for people; empty for a provider that we don't know.
+	// Name is for messages; empty for an unknown provider.
 	Name string
-	// Key is its name in the provider annotation, and in ledgers.
+	// Key is the provider's name in the provider annotation and in ledgers.
 	Key string
-	// MaxPorts is how many ports a load balancer may have; 0 if we know of no limit.
+	// MaxPorts is how many ports a load balancer may have; 0 without a known limit.
 	MaxPorts int
-	// LimitReason is given when MaxPorts is the cap that counts.
+	// LimitReason is the reason in messages when MaxPorts is the cap.
 	LimitReason Reason
-	// Protocols are those that it carries.
+	// Protocols are the protocols that its load balancers carry.
 	Protocols Protocols
-	// CanMix is true if one load balancer carries different protocols.
+	// CanMix says that one load balancer can carry different protocols.
 	CanMix bool
 }
 
-// row is a Provider and the signs by which a mux of its is known.
-type row struct {
+// providerRow is a Provider and the signs by which its muxes are detected.
+type providerRow struct {
 	Provider
 	signs
 }
 
 type signs struct {
-	classes     []string // a class is one of these, or begins with one that ends in a slash
+	classes     []string // the class is one of these, or begins with one that ends in a slash
 	annotations []string // an annotation's key begins with one of these
-	defaults    []string // of these, the keys that the chart sets by default, whoever the provider is
-	typeKey     string   // this annotation's value is one of the types
+	defaults    []string // keys among these that the chart sets by default for every provider
+	typeKey     string   // this annotation's value is one of types
 	types       []string
 }
 
-// providers is the table. Azure has no sign: a mux is known as Azure's by the provider annotation alone.
-func providers() []row {
-	return []row{
+// providers is the table of known providers. Azure has no signs: only the provider annotation tells that a mux is on
+// Azure.
+func providers() []providerRow {
+	return []providerRow{
 		{
 			Provider{
-				// Mixed protocols need GKE 1.34 and a Service made for it: its owner says so with allowed-protocols. It
-				// forwards a run of numbers with one rule, which is one more reason to pick the lowest that is free.
+				// Mixed protocols need GKE 1.34 and a Service made for it: the mux's owner enables them with
+				// allowed-protocols. GKE needs one forwarding rule for a run of numbers, which is another reason to
+				// take the lowest free number.
 				Name: "GKE", Key: "gke", MaxPorts: 100, LimitReason: GkePortLimitApplied, Protocols: TCP | UDP,
 			},
 			signs{
@@ -65,15 +67,15 @@ func providers() []row {
 	}
 }
 
-// unknownProvider promises nothing and forbids nothing.
+// unknownProvider has no limits.
 func unknownProvider() Provider {
 	return Provider{Protocols: TCP | UDP | SCTP, CanMix: true}
 }
 
-// noProvider is what the provider annotation calls a provider that we don't know.
+// noProvider is the value of the provider annotation for an unknown provider.
 const noProvider = "none"
 
-// ProviderCalled returns the provider of a key: what a ledger recorded. It is false for one that we don't know.
+// ProviderCalled returns the provider of a key that a ledger recorded. It returns false for an unknown provider.
 func ProviderCalled(key string) (Provider, bool) {
 	found, known := providerCalled(key)
 	return found, known && found.Key != ""
@@ -88,8 +90,9 @@ func providerCalled(key string) (Provider, bool) {
 	return unknownProvider(), key == noProvider
 }
 
-// detectProvider goes by the first of these that tells: the class, which is what a controller goes by; the provider annotation;
-// an annotation that the mux's owner chose; an annotation that the chart sets by default. It returns false if none does.
+// detectProvider uses the first sign that tells the provider: the class, which selects the controller; the provider
+// annotation; an annotation that the mux's owner chose; an annotation that the chart sets by default. It returns false
+// without a sign, and if only the last one tells.
 func detectProvider(class, named string, annotations map[string]string) (Provider, bool) {
 	table := providers()
 	for _, r := range table {
@@ -100,11 +103,14 @@ func detectProvider(class, named string, annotations map[string]string) (Provide
 	if named != "" {
 		return providerCalled(named)
 	}
-	for _, inAnnotations := range [...]func(signs, map[string]string) bool{signs.chosen, signs.byDefault} {
-		for _, r := range table {
-			if inAnnotations(r.signs, annotations) {
-				return r.Provider, true
-			}
+	for _, r := range table {
+		if r.setByOwner(annotations) {
+			return r.Provider, true
+		}
+	}
+	for _, r := range table {
+		if r.setByChart(annotations) {
+			return r.Provider, false
 		}
 	}
 	return unknownProvider(), false
@@ -116,38 +122,38 @@ func (s signs) inClass(class string) bool {
 	})
 }
 
-// chosen is true for annotations that the mux's owner set for this provider.
-func (s signs) chosen(annotations map[string]string) bool {
+// setByOwner says that the mux's owner set annotations of this provider.
+func (s signs) setByOwner(annotations map[string]string) bool {
 	if s.typeKey != "" && slices.Contains(s.types, annotations[s.typeKey]) {
 		return true
 	}
 	for key := range annotations {
-		if s.begins(key) && !slices.Contains(s.defaults, key) {
+		if s.hasKey(key) && !slices.Contains(s.defaults, key) {
 			return true
 		}
 	}
 	return false
 }
 
-// byDefault is true for annotations that the chart sets by default.
-func (s signs) byDefault(annotations map[string]string) bool {
+// setByChart says that there are annotations that the chart sets by default.
+func (s signs) setByChart(annotations map[string]string) bool {
 	return slices.ContainsFunc(s.defaults, func(key string) bool {
 		_, set := annotations[key]
 		return set
 	})
 }
 
-func (s signs) begins(key string) bool {
+func (s signs) hasKey(key string) bool {
 	return slices.ContainsFunc(s.annotations, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// protocols returns what channels may use where the mux's owner doesn't say.
+// protocols returns the protocols that channels may use if the mux's owner sets none.
 func (p Provider) protocols() ProtocolPolicy {
 	return ProtocolPolicy{Allowed: p.Protocols, OneOnly: !p.CanMix}
 }
 
-// Under returns the mux with the limits of a provider that it was known under before: its cap is no higher than that
-// provider's, and its protocols are that provider's unless the owner states them.
+// Under returns the mux with the limits of its former provider: the cap is at most that provider's, and the protocols
+// are that provider's unless the mux's owner set them.
 func (m Mux) Under(p Provider) Mux {
 	m.Provider = p
 	if p.MaxPorts > 0 && m.Cap.Ports > p.MaxPorts {

@@ -23,27 +23,30 @@ func TestDetectProvider(t *testing.T) {
 	}{
 		"AWS's annotation beside the chart's default": {"", both("external"), "AWS NLB"},
 		"AWS's classic beside the chart's default":    {"", both("classic"), "GKE"},
-		"GKE's class against AWS's annotation":        {"networking.gke.io/l4", aws("nlb"), "GKE"},
+		"GKE's class beside AWS's annotation":         {"networking.gke.io/l4", aws("nlb"), "GKE"},
 		"AWS's annotation beside one chosen for GKE": {"", map[string]string{
 			"service.beta.kubernetes.io/aws-load-balancer-type": "nlb", "networking.gke.io/load-balancer-type": "Internal",
 		}, "GKE"},
-		"nothing to go by":                         {"", nil, ""},
-		"a class of GKE's":                         {"networking.gke.io/l4-regional-internal", nil, "GKE"},
-		"a class that merely begins like GKE's":    {"networking.gke.io", nil, ""},
-		"an annotation of GKE's":                   {"", gke, "GKE"},
-		"GKE's annotation under another's class":   {"example.com/lb", gke, "GKE"},
-		"AWS's class against GKE's annotation":     {"service.k8s.aws/nlb", gke, "AWS NLB"},
-		"AWS's class":                              {"eks.amazonaws.com/nlb", nil, "AWS NLB"},
-		"AWS's class with something after it":      {"service.k8s.aws/nlb2", nil, ""},
-		"AWS's annotation":                         {"", aws("nlb-ip"), "AWS NLB"},
-		"AWS's annotation of another kind":         {"", aws("classic"), ""},
-		"an annotation that is nobody's we know":   {"", map[string]string{"example.com/lb": "x"}, ""},
-		"a key that merely begins like one of GKE": {"", map[string]string{"cloud.google.community/x": "x"}, ""},
+		"no sign of a provider":                {"", nil, ""},
+		"a class of GKE's":                     {"networking.gke.io/l4-regional-internal", nil, "GKE"},
+		"a class that only begins like GKE's":  {"networking.gke.io", nil, ""},
+		"an annotation of GKE's":               {"", gke, "GKE"},
+		"GKE's annotation with another class":  {"example.com/lb", gke, "GKE"},
+		"AWS's class beside GKE's annotation":  {"service.k8s.aws/nlb", gke, "AWS NLB"},
+		"AWS's class":                          {"eks.amazonaws.com/nlb", nil, "AWS NLB"},
+		"AWS's class with a suffix":            {"service.k8s.aws/nlb2", nil, ""},
+		"AWS's annotation":                     {"", aws("nlb-ip"), "AWS NLB"},
+		"AWS's annotation of another kind":     {"", aws("classic"), ""},
+		"an annotation of an unknown provider": {"", map[string]string{"example.com/lb": "x"}, ""},
+		"a key that only begins like GKE's":    {"", map[string]string{"cloud.google.community/x": "x"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, told := detectProvider(c.class, "", c.annotations)
-			if got.Name != c.want || told != (c.want != "") {
-				t.Errorf("got %q (%t), want %q", got.Name, told, c.want)
+			if got.Name != c.want {
+				t.Errorf("got %q, want %q", got.Name, c.want)
+			}
+			if _, isDefault := c.annotations["cloud.google.com/l4-rbs"]; told != (c.want != "" && (!isDefault || c.want != "GKE")) {
+				t.Errorf("the owner named it: %t", told)
 			}
 		})
 	}
@@ -77,7 +80,7 @@ func TestProtocolsOfAProvider(t *testing.T) {
 	svc.Annotations[lang.Keys().AllowedProtocols] = "TCP,UDP"
 	mux, _ = lang.ParseMux(svc)
 	if want := (ProtocolPolicy{Allowed: TCP | UDP}); mux.Protocols != want {
-		t.Errorf("GKE, its owner says otherwise: got %v, want %v", mux.Protocols, want)
+		t.Errorf("GKE with the owner's protocols: got %v, want %v", mux.Protocols, want)
 	}
 	if mux.Protocols.Allowed.Has(corev1.ProtocolSCTP) || !mux.Protocols.Allowed.Has(corev1.ProtocolUDP) {
 		t.Errorf("%s has SCTP, or lacks UDP", mux.Protocols.Allowed)

@@ -11,10 +11,10 @@ import (
 // PortRange is a run of port numbers, both ends included.
 type PortRange struct{ First, Last int32 }
 
-// PortRanges is a set of port numbers in the order its owner wrote it, which is the order auto ports are taken in.
-// The zero value is empty.
+// PortRanges is a set of port numbers in the order in which the mux's owner wrote them. Auto ports are taken in this
+// order. The zero value is empty.
 type PortRanges struct {
-	written []PortRange // as written, neighbours joined
+	written []PortRange // as written; adjacent ranges are joined
 	sorted  []PortRange
 	size    int
 }
@@ -25,10 +25,10 @@ func AllPorts() PortRanges {
 	return PortRanges{written: all, sorted: all, size: MaxPort}
 }
 
-// Len returns how many numbers the set has.
+// Len returns the number of ports in the set.
 func (r PortRanges) Len() int { return r.size }
 
-// Contains is true if the set has the number.
+// Contains says that the number is in the set.
 func (r PortRanges) Contains(number int32) bool {
 	i, exact := slices.BinarySearchFunc(r.sorted, number, func(run PortRange, n int32) int {
 		return cmp.Compare(run.First, n)
@@ -36,7 +36,7 @@ func (r PortRanges) Contains(number int32) bool {
 	return exact || i > 0 && number <= r.sorted[i-1].Last
 }
 
-// All yields every number in the order written.
+// All yields every number in the written order.
 func (r PortRanges) All() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, run := range r.written {
@@ -49,16 +49,16 @@ func (r PortRanges) All() iter.Seq[int32] {
 	}
 }
 
-// Ranges returns the runs in the order written; those that continue each other are one.
+// Ranges returns the ranges in the written order; adjacent ones are joined.
 func (r PortRanges) Ranges() []PortRange { return slices.Clone(r.written) }
 
-// Equal is true if both have the same numbers in the same order.
+// Equal says that both have the same numbers in the same order.
 func (r PortRanges) Equal(other PortRanges) bool { return slices.Equal(r.written, other.written) }
 
-// String returns the set in the grammar it is read in.
+// String returns the ranges as a user would write them.
 func (r PortRanges) String() string { return strings.Join(r.first(len(r.written)), ",") }
 
-// Brief is String for a sentence: bounded, however many ranges there are.
+// Brief is String for messages: its length is limited.
 func (r PortRanges) Brief() string { return brief(r.first(maxListed), len(r.written)) }
 
 func (r PortRanges) first(most int) []string {
@@ -76,7 +76,7 @@ func (r PortRange) String() string {
 	return strconv.Itoa(int(r.First)) + "-" + strconv.Itoa(int(r.Last))
 }
 
-// parsePortRanges reads "20000-20099,21000".
+// parsePortRanges parses "20000-20099,21000".
 func parsePortRanges(n *note) PortRanges {
 	var runs []PortRange
 	for entry := range entries(n.value) {
@@ -119,7 +119,7 @@ func parsePortRange(entry string, n *note) (PortRange, bool) {
 	return PortRange{from, to}, true
 }
 
-// refuseOverlaps compares each run with the furthest-reaching one before it.
+// refuseOverlaps compares each range with the range before it that reaches furthest.
 func refuseOverlaps(sorted []PortRange, n *note) {
 	if len(sorted) == 0 {
 		return
@@ -138,7 +138,7 @@ func refuseOverlaps(sorted []PortRange, n *note) {
 	}
 }
 
-// join makes one of runs that continue each other, so that a list of single numbers is as small as a range.
+// join joins adjacent ranges, so that a list of single numbers is as small as a range.
 func join(runs []PortRange) []PortRange {
 	var joined []PortRange
 	for _, run := range runs {

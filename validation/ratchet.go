@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// News returns those of the new problems that the old object didn't have, compared by reason, port name and value.
+// News returns the new problems that the old object didn't have, compared by reason, port name and value.
 func News(old, new []Problem) []Problem {
 	news, _ := ratchet(old, new)
 	return news
@@ -28,14 +28,14 @@ func ratchet(old, new []Problem) (news, known []Problem) {
 	return news, known
 }
 
-// Check returns what there is to say about a Service, whatever it is; of a stranger, nothing. Problems that read alike
-// come once, with their number.
+// Check returns the findings of any Service; none for a stranger. Problems with the same text are merged into one, with
+// their number.
 func (l Language) Check(svc *corev1.Service) Findings {
 	found := l.check(svc, l.Classify(svc))
-	return Findings{Problems: told(found.denials()), Warnings: found.Warnings}
+	return Findings{Problems: mergeAlike(found.denials()), Warnings: found.Warnings}
 }
 
-// check judges a Service in the given roles, and only those.
+// check judges a Service only in the given roles.
 func (l Language) check(svc *corev1.Service, roles Kind) Findings {
 	var found Findings
 	if roles.Mux() {
@@ -43,49 +43,49 @@ func (l Language) check(svc *corev1.Service, roles Kind) Findings {
 	}
 	if roles.Channel() {
 		_, more := l.ParseChannel(svc)
-		found.Problems = append(found.Problems, unsaid(found.Problems, more.Problems)...)
+		found.Problems = append(found.Problems, unreported(found.Problems, more.Problems)...)
 		found.Excesses = append(found.Excesses, more.Excesses...)
-		found.Warnings = append(found.Warnings, unsaid(found.Warnings, more.Warnings)...)
+		found.Warnings = append(found.Warnings, unreported(found.Warnings, more.Warnings)...)
 		found.sort()
 	}
 	return found
 }
 
-// unsaid returns those of more that aren't in said, at the same field: a mux that is a channel too is told of an
-// unnamed port once.
-func unsaid(said, more []Problem) []Problem {
-	if len(said) == 0 {
+// unreported returns the problems of more that aren't reported at the same field yet. So an unnamed port of a Service
+// that is mux and channel is one problem.
+func unreported(reported, more []Problem) []Problem {
+	if len(reported) == 0 {
 		return more
 	}
 	type place struct {
 		identity
 		field string
 	}
-	seen := make(map[place]bool, len(said))
-	for _, p := range said {
+	seen := make(map[place]bool, len(reported))
+	for _, p := range reported {
 		seen[place{p.identity(), p.Field}] = true
 	}
-	var left []Problem
+	var rest []Problem
 	for _, p := range more {
 		if !seen[place{p.identity(), p.Field}] {
-			left = append(left, p)
+			rest = append(rest, p)
 		}
 	}
-	return left
+	return rest
 }
 
-// Verdict is the answer to a change of a Service. Problems that read alike come once, with their number.
+// Verdict is the result of reviewing a change. Problems with the same text are merged into one, with their number.
 type Verdict struct {
 	Kind Kind
-	// Denied are the problems that this change brings; the change may pass if there are none.
+	// Denied are the new problems of this change. Without any, the change may pass.
 	Denied []Problem
-	// Tolerated are problems that the old object had too. They don't block a label, a finalizer or a rollback.
+	// Tolerated are problems that the old object has, too. They don't block a label, a finalizer or a rollback.
 	Tolerated []Problem
 	Warnings  []Problem
 }
 
-// Review judges a change; old is nil for a new Service. Old problems count only in the role they were had in: a
-// Service that was no channel had no channel's problems, whatever it looked like.
+// Review judges a change; old is nil for a new Service. Old problems count only in the old Service's own role: a
+// Service that wasn't a channel had no problems of a channel.
 func (l Language) Review(old, new *corev1.Service) Verdict {
 	kind := l.Classify(new)
 	if kind == Stranger {
@@ -97,5 +97,5 @@ func (l Language) Review(old, new *corev1.Service) Verdict {
 		before := l.check(old, l.Classify(old)&kind)
 		denied, tolerated = ratchet(before.denials(), denied)
 	}
-	return Verdict{Kind: kind, Denied: told(denied), Tolerated: told(tolerated), Warnings: found.Warnings}
+	return Verdict{Kind: kind, Denied: mergeAlike(denied), Tolerated: mergeAlike(tolerated), Warnings: found.Warnings}
 }

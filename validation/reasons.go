@@ -1,6 +1,7 @@
 package validation
 
-// Reason says in one word what is wrong. Reasons are part of the API: people filter Events and metrics by them.
+// Reason is the machine-readable name of a problem or warning. Reasons are part of the API: users filter Events and
+// metrics by them.
 type Reason string
 
 // Reasons of problems: such a Service is refused.
@@ -17,11 +18,11 @@ const (
 	InvalidDisabled Reason = "InvalidDisabled"
 	// InvalidLoadBalancerClass is a class under our prefix that isn't <prefix>/<mux>[.<namespace>].
 	InvalidLoadBalancerClass Reason = "InvalidLoadBalancerClass"
-	// InvalidPort is a port of the Service without a name, or one that Kubernetes wouldn't take.
+	// InvalidPort is a port without a name, or one that Kubernetes refuses.
 	InvalidPort Reason = "InvalidPort"
-	// InvalidPortMapping is a mistake in external-ports, or one number and protocol asked for twice.
+	// InvalidPortMapping is a mistake in external-ports, or two ports that ask for the same number and protocol.
 	InvalidPortMapping Reason = "InvalidPortMapping"
-	// SourceRangesNotSupported is a channel that closes itself to some clients, which a mux can't honour.
+	// SourceRangesNotSupported is a channel with source ranges, which a mux can't enforce.
 	SourceRangesNotSupported Reason = "SourceRangesNotSupported"
 	// InvalidHostname is a mistake in external-dns-hostname.
 	InvalidHostname Reason = "InvalidHostname"
@@ -39,15 +40,15 @@ const (
 	InvalidAllowedHostnames Reason = "InvalidAllowedHostnames"
 	// InvalidAllowedProtocols is a mistake in allowed-protocols.
 	InvalidAllowedProtocols Reason = "InvalidAllowedProtocols"
-	// InvalidAllocationConfigMap is an allocation-configmap that can't be a ConfigMap's name.
+	// InvalidAllocationConfigMap is an allocation-configmap that isn't a valid ConfigMap name.
 	InvalidAllocationConfigMap Reason = "InvalidAllocationConfigMap"
 	// InvalidReleaseGrace is a release-grace that isn't a duration.
 	InvalidReleaseGrace Reason = "InvalidReleaseGrace"
 	// InvalidPlaceholder is a placeholder annotation other than keep or remove.
 	InvalidPlaceholder Reason = "InvalidPlaceholder"
-	// InvalidProvider is a provider annotation that names no provider.
+	// InvalidProvider is a provider annotation with an unknown provider.
 	InvalidProvider Reason = "InvalidProvider"
-	// InvalidGeneration is a generation stamp that the reconciler didn't write.
+	// InvalidGeneration is a generation stamp that the reconciler can't have written.
 	InvalidGeneration Reason = "InvalidGeneration"
 )
 
@@ -55,9 +56,9 @@ const (
 const (
 	// FieldNotHonoured is a field or annotation of a channel that a mux can't honour.
 	FieldNotHonoured Reason = "FieldNotHonoured"
-	// NodePortsUnused is a channel that takes node ports which nothing will use.
+	// NodePortsUnused is a channel that allocates node ports, which it doesn't need.
 	NodePortsUnused Reason = "NodePortsUnused"
-	// ExternalIPsBypassMux is a channel that takes addresses on the nodes, past the mux.
+	// ExternalIPsBypassMux is a channel that takes traffic on the nodes by externalIPs, past the mux.
 	ExternalIPsBypassMux Reason = "ExternalIPsBypassMux"
 	// RedundantOverride is an entry of external-ports that changes nothing.
 	RedundantOverride Reason = "RedundantOverride"
@@ -69,11 +70,11 @@ const (
 	ProviderPortLimitApplied Reason = "ProviderPortLimitApplied"
 	// MuxNotAddressable is a mux whose name and namespace don't fit into a loadBalancerClass.
 	MuxNotAddressable Reason = "MuxNotAddressable"
-	// LikelyTypo is a value that means something, but most likely not what was meant.
+	// LikelyTypo is a valid value that is probably a typo.
 	LikelyTypo Reason = "LikelyTypo"
-	// UnknownAnnotation is an annotation under our prefix that means nothing.
+	// UnknownAnnotation is an unknown annotation under our prefix.
 	UnknownAnnotation Reason = "UnknownAnnotation"
-	// MisplacedAnnotation is an annotation of ours where it means nothing: a mux's on a channel, a channel's on a mux,
-	// either on a Service that is neither, or among the labels.
+	// MisplacedAnnotation is an annotation of ours that has no effect where it is: a mux's on a channel, a channel's on
+	// a mux, either on a Service that is neither, or one set as a label.
 	MisplacedAnnotation Reason = "MisplacedAnnotation"
 )

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// What we write on Services, and read back.
+// Annotations that we write on Services and parse again.
 
-// PortMapping is one entry of a channel's ports annotation: what a port of it was given.
+// PortMapping is one entry of a channel's ports annotation: a port and its public number.
 type PortMapping struct {
 	Name   string
-	Port   int32 // its own number
-	Public int32 // the mux's
+	Port   int32 // the channel's number
+	Public int32 // the mux's number
 }
 
 // FormatPorts returns the ports annotation, such as "http:80->8080, grpc:9090->20001", in the order given.
 func FormatPorts(mappings []PortMapping) string { return string(AppendPorts(nil, mappings)) }
 
-// AppendPorts appends what FormatPorts returns: to compare it with what is there takes no string of its own.
+// AppendPorts appends the ports annotation to a buffer, so that a comparison needs no new string.
 func AppendPorts(to []byte, mappings []PortMapping) []byte {
 	for i, m := range mappings {
 		if i > 0 {
@@ -31,7 +31,7 @@ func AppendPorts(to []byte, mappings []PortMapping) []byte {
 	return to
 }
 
-// ParsePorts reads a ports annotation; false, and nothing, if any of it is malformed or a name is there twice.
+// ParsePorts parses a ports annotation. It returns false, and no mappings, if any entry is malformed or a name repeats.
 func ParsePorts(value string) ([]PortMapping, bool) {
 	var mappings []PortMapping
 	seen := map[string]bool{}
@@ -52,13 +52,13 @@ func ParsePorts(value string) ([]PortMapping, bool) {
 // FormatGeneration returns the generation annotation.
 func FormatGeneration(generation int64) string { return strconv.FormatInt(generation, 10) }
 
-// ParseGeneration reads a generation annotation; false if we can't have written it.
+// ParseGeneration parses a generation annotation. It returns false if we can't have written it.
 func ParseGeneration(value string) (int64, bool) { return number(value, 1, 1<<63-1) }
 
-// Switch is a setting of somebody else's that may also be absent.
+// Switch is a boolean annotation of external-dns that may be absent.
 type Switch uint8
 
-// The states of a Switch. Garbled is set, to neither true nor false: its owner's business, so it is left alone.
+// The states of a Switch. Garbled is neither true nor false: it is left unchanged for its owner to correct.
 const (
 	Unset Switch = iota
 	On
@@ -89,19 +89,19 @@ func (s Switch) String() string {
 	return ""
 }
 
-// ExternalDNS is what external-dns is told by a mux, or the part of it that is ours.
+// ExternalDNS holds a mux's annotations for external-dns, or the part of them that we wrote.
 type ExternalDNS struct {
-	Hostnames []string // sorted, each once; names are in lower case
+	Hostnames []string // sorted, without duplicates, in lower case
 	Proxied   Switch
 }
 
-// proxiedEntry begins the entry of aggregated-external-dns that isn't a name.
+// proxiedEntry is the prefix of the entry of aggregated-external-dns that isn't a name.
 const proxiedEntry = "cloudflare-proxied="
 
 // FormatHostnames returns external-dns's hostname annotation.
 func FormatHostnames(names []string) string { return strings.Join(names, ",") }
 
-// FormatAggregated returns the aggregated-external-dns annotation: the values that are ours, as in
+// FormatAggregated returns the aggregated-external-dns annotation: the values that we wrote, such as
 // "app.example.com,cloudflare-proxied=true".
 func FormatAggregated(ours ExternalDNS) string {
 	all := slices.Clone(ours.Hostnames)
@@ -111,7 +111,8 @@ func FormatAggregated(ours ExternalDNS) string {
 	return strings.Join(all, ",")
 }
 
-// ParseAggregated reads it. What can't be ours isn't listed: then it is the owner's, and left alone.
+// ParseAggregated parses the aggregated-external-dns annotation. It drops entries that we can't have written, so that
+// those count as the owner's and are left alone.
 func ParseAggregated(value string) ExternalDNS {
 	var ours ExternalDNS
 	for entry := range entries(value) {
@@ -127,8 +128,8 @@ func ParseAggregated(value string) ExternalDNS {
 	return ours
 }
 
-// parseExternalDNS reads what external-dns reads. It is never judged, as anyone may write there: what is no name is
-// kept as it is.
+// parseExternalDNS parses external-dns's annotations. It reports no problems, since other writers own them; an invalid
+// name is kept unchanged.
 func parseExternalDNS(hostnames, proxied string) ExternalDNS {
 	dns := ExternalDNS{Proxied: parseSwitch(proxied)}
 	for entry := range entries(hostnames) {

@@ -75,11 +75,11 @@ func FuzzAggregated(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		ours := ParseAggregated(value)
 		again := ParseAggregated(FormatAggregated(ours))
-		if ours.Proxied == Garbled { // which nobody writes
+		if ours.Proxied == Garbled { // our code never writes it
 			ours.Proxied = Unset
 		}
 		if diff := cmp.Diff(ours, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("reads otherwise after being written out:\n%s", diff)
+			t.Fatalf("reads differently after being written out:\n%s", diff)
 		}
 	})
 }

@@ -10,15 +10,15 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Every parser is fuzzed three ways: it never panics, what it accepts reads the same after being written out, and it
-// agrees with a plain reference below, which is slow, obvious, and written with regular expressions.
+// Every parser is fuzzed three ways. It never panics. An accepted value reads the same after being written out. And it
+// agrees with a reference below, which is slow, obvious, and uses regular expressions.
 
 func noteOf(value string) (*note, *Findings) {
 	found := &Findings{}
 	return &note{to: found, reason: "Fuzz", key: "key", name: "name", value: value}, found
 }
 
-// plainEntries is the grammar of lists, spelled out.
+// plainEntries implements the grammar of lists.
 func plainEntries(value string) []string {
 	var all []string
 	for _, entry := range strings.Split(value, ",") {
@@ -30,7 +30,7 @@ func plainEntries(value string) []string {
 	return all
 }
 
-// plainPort is the grammar of port numbers, spelled out.
+// plainPort implements the grammar of port numbers.
 func plainPort(s string) (int, bool) {
 	if !regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString(s) || len(s) > 9 {
 		return 0, false
@@ -59,7 +59,7 @@ func FuzzScalars(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		if value = trim(value); isEmptyList(value) {
-			return // refused before any of them is asked
+			return // such values are refused before parsing
 		}
 		check := func(what string, ok bool, parse func(*note)) {
 			n, found := noteOf(value)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzService throws whole Services at the door, as files may hold them: no API server has seen these.
+// FuzzService reviews whole Services from files, which no API server has validated.
 func FuzzService(f *testing.F) {
 	f.Add("svc-mux.nowake.ai/mux", "true", "http:8080", "a.b", "20000-20099", "http", int32(80), "TCP", "ClusterIP")
 	f.Add("svc-mux.nowake.ai", "yes", "\x00", "\u202e", "0x50", "", int32(-1), "tcp", "")
@@ -48,7 +48,7 @@ func FuzzService(f *testing.F) {
 		}
 		for _, p := range append(found.Problems, found.Warnings...) {
 			if p.Reason == "" || p.Field == "" || len(p.Message) > 2000 || !utf8.ValidString(p.Message) {
-				t.Fatalf("unfit: %+v", p)
+				t.Fatalf("incomplete: %+v", p)
 			}
 			for _, r := range p.Message {
 				if !unicode.IsPrint(r) {
@@ -57,7 +57,7 @@ func FuzzService(f *testing.F) {
 			}
 		}
 		if verdict := lang.Review(svc, svc); len(verdict.Denied) > 0 {
-			t.Fatalf("the ratchet denies what was there: %v", verdict.Denied)
+			t.Fatalf("the ratchet denies old problems: %v", verdict.Denied)
 		}
 	})
 }

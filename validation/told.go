@@ -1,8 +1,8 @@
 package validation
 
-// told returns problems as people are told of them: those that read alike once, with how many more there are. It comes
-// last: to the ratchet, two that read alike are two where their values differ.
-func told(problems []Problem) []Problem {
+// mergeAlike merges problems with the same text into one, with the number of the others. It runs after the ratchet,
+// which tells problems with the same text apart by their values.
+func mergeAlike(problems []Problem) []Problem {
 	if len(problems) < 2 {
 		return problems
 	}
@@ -14,12 +14,12 @@ func told(problems []Problem) []Problem {
 	more := make([]int, 0, len(problems))
 	var once []Problem
 	for _, p := range problems {
-		said := line{p.Reason, p.Field, p.Port, p.Message}
-		if i, before := at[said]; before {
+		alike := line{p.Reason, p.Field, p.Port, p.Message}
+		if i, before := at[alike]; before {
 			more[i]++
 			continue
 		}
-		at[said] = len(once)
+		at[alike] = len(once)
 		once, more = append(once, p), append(more, 0)
 	}
 	for i, count := range more {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Typos warns of slips that make a Service somebody else's. It is for files before they reach a cluster: there, nobody
-// asks admission about a stranger.
+// Typos warns of typos that make a Service neither mux nor channel. It is for files: in a cluster, admission never sees
+// such a Service.
 func (l Language) Typos(svc *corev1.Service) []Problem {
 	if l.prefix == "" {
 		return nil
@@ -33,7 +33,7 @@ func (l Language) warnClass(svc *corev1.Service, found *Findings) {
 	}
 }
 
-// meantClass returns a class whose prefix has a slip in it as it was most likely meant; "" if there is none.
+// meantClass returns the probable class of a Service whose class has a typo in its prefix; else "".
 func (l Language) meantClass(svc *corev1.Service) string {
 	if svc.Spec.LoadBalancerClass == nil {
 		return ""
@@ -46,17 +46,17 @@ func (l Language) meantClass(svc *corev1.Service) string {
 }
 
 func (l Language) warnPrefixes(svc *corev1.Service, found *Findings) {
-	slips := keysThat(svc.Annotations, func(key string) bool {
+	typos := keysThat(svc.Annotations, func(key string) bool {
 		_, ours := l.ownName(key)
 		return !ours && l.meant(key) != ""
 	})
-	for _, key := range slips {
+	for _, key := range typos {
 		found.warn(LikelyTypo, annotationField(key), "", key, textPrefix(key, l.prefix+"/"+l.meant(key)))
 	}
 }
 
-// warnLabels names labels that should have been annotations. A label beside its annotation is there to be selected by,
-// and one that is like none of them is nobody's business.
+// warnLabels warns of labels that should have been annotations. It ignores a label whose annotation exists too, which
+// is there for selectors.
 func (l Language) warnLabels(svc *corev1.Service, found *Findings) {
 	misplaced := keysThat(svc.Labels, func(key string) bool {
 		_, said := svc.Annotations[l.prefix+"/"+l.meant(key)]
@@ -68,8 +68,7 @@ func (l Language) warnLabels(svc *corev1.Service, found *Findings) {
 	}
 }
 
-// meant returns which of the annotations that users set a key most likely stands for, slips in its prefix and its name
-// forgiven; "" if none.
+// meant returns the annotation that a key probably stands for, even with typos in its prefix or name; else "".
 func (l Language) meant(key string) string {
 	prefix, name, _ := strings.Cut(key, "/")
 	if prefix != l.prefix && !l.isNearly(prefix) {
@@ -78,7 +77,7 @@ func (l Language) meant(key string) string {
 	return Nearest(lower(name), settable())
 }
 
-// isNearly is true for the prefix with a slip or two in it, or with capitals.
+// isNearly says that the text is the prefix with one or two typos, or in capitals.
 func (l Language) isNearly(prefix string) bool {
 	return prefix != l.prefix && Nearest(lower(prefix), []string{l.prefix}) != ""
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// typosOf returns what a file is warned of, as REASON FIELD.
+// typosOf returns the warnings about a Service from a file, as REASON FIELD.
 func typosOf(t *testing.T, svc *corev1.Service) []string {
 	t.Helper()
 	var got []string
@@ -24,19 +24,19 @@ func TestTyposInPrefixes(t *testing.T) {
 		key, class string
 		want       []string
 	}{
-		"our own prefix":              {"svc-mux.nowake.ai/external-ports", "svc-mux.nowake.ai/mux", nil},
-		"one too few in a key":        {"svc-mux.nowake.i/placeholder", "", typo("svc-mux.nowake.i/placeholder")},
-		"two swapped in a class":      {"", "svc-mux.nowaek.ai/mux", []string{"LikelyTypo spec.loadBalancerClass"}},
-		"capitals in a key":           {"Svc-Mux.nowake.ai/multiplexer", "", typo("Svc-Mux.nowake.ai/multiplexer")},
-		"a slip in prefix and name":   {"svc-mux.nowake.io/multiplexor", "", typo("svc-mux.nowake.io/multiplexor")},
-		"capitals in both":            {"SVC-MUX.nowake.ai/Port-Range", "", typo("SVC-MUX.nowake.ai/Port-Range")},
-		"three slips and more":        {"s.nowake.ai/disabled", "s.nowake.ai/x", nil},
-		"a name of ours elsewhere":    {"example.com/disabled", "example.com/mux", nil},
-		"a slip in it elsewhere":      {"example.com/multiplexor", "", nil},
-		"a name that is none of ours": {"svc-mux.nowake.a/flavour", "", nil},
-		"a name that we write":        {"svc-mux.nowake.a/ports", "", nil},
-		"a prefix that ours begins":   {"svc-mux.nowake.ai.evil/disabled", "svc-mux.nowake.ai.evil/x", nil},
-		"a key without a prefix":      {"disabled", "mux", nil},
+		"our own prefix":                       {"svc-mux.nowake.ai/external-ports", "svc-mux.nowake.ai/mux", nil},
+		"a missing letter in a key":            {"svc-mux.nowake.i/placeholder", "", typo("svc-mux.nowake.i/placeholder")},
+		"swapped letters in a class":           {"", "svc-mux.nowaek.ai/mux", []string{"LikelyTypo spec.loadBalancerClass"}},
+		"capitals in a key":                    {"Svc-Mux.nowake.ai/multiplexer", "", typo("Svc-Mux.nowake.ai/multiplexer")},
+		"slips in prefix and name":             {"svc-mux.nowake.io/multiplexor", "", typo("svc-mux.nowake.io/multiplexor")},
+		"capitals in prefix and name":          {"SVC-MUX.nowake.ai/Port-Range", "", typo("SVC-MUX.nowake.ai/Port-Range")},
+		"three slips or more":                  {"s.nowake.ai/disabled", "s.nowake.ai/x", nil},
+		"our name, another prefix":             {"example.com/disabled", "example.com/mux", nil},
+		"our name with a slip, another prefix": {"example.com/multiplexor", "", nil},
+		"a name that isn't ours":               {"svc-mux.nowake.a/flavour", "", nil},
+		"a name that we write":                 {"svc-mux.nowake.a/ports", "", nil},
+		"a prefix that begins with ours":       {"svc-mux.nowake.ai.evil/disabled", "svc-mux.nowake.ai.evil/x", nil},
+		"a key without a prefix":               {"disabled", "mux", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := &corev1.Service{}
@@ -53,32 +53,32 @@ func TestTyposInPrefixes(t *testing.T) {
 	}
 }
 
-// TestTyposOfServicesThatNobodyReads writes keys without our prefix, where they have none.
-func TestTyposOfServicesThatNobodyReads(t *testing.T) {
+// TestTyposOfServicesThatAreNotOurs uses Services that no review covers, because they lack our annotation or class.
+func TestTyposOfServicesThatAreNotOurs(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotations, labels map[string]string
 		class               string
 		want                []string
 	}{
-		"a misspelt multiplexer":  {annotations: map[string]string{"multiplexor": "true"}, want: []string{"UnknownAnnotation multiplexor"}},
-		"a name like none":        {annotations: map[string]string{"flavour": "x"}, want: []string{"UnknownAnnotation flavour"}},
-		"a mux's, and no mux":     {annotations: map[string]string{"port-range": "1-9"}, want: []string{"MisplacedAnnotation port-range"}},
-		"a channel's, no channel": {annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
-		"either's":                {annotations: map[string]string{"disabled": "true"}, want: []string{"MisplacedAnnotation disabled"}},
-		"the slip alone is told": {
+		"a misspelt multiplexer":            {annotations: map[string]string{"multiplexor": "true"}, want: []string{"UnknownAnnotation multiplexor"}},
+		"a name that isn't similar":         {annotations: map[string]string{"flavour": "x"}, want: []string{"UnknownAnnotation flavour"}},
+		"a mux's key without a mux":         {annotations: map[string]string{"port-range": "1-9"}, want: []string{"MisplacedAnnotation port-range"}},
+		"a channel's key without a channel": {annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
+		"either's":                          {annotations: map[string]string{"disabled": "true"}, want: []string{"MisplacedAnnotation disabled"}},
+		"only the slip is reported": {
 			annotations: map[string]string{"multiplexor": "true", "port-range": "1-9", "disabled": "true", "external-ports": "a:1"},
 			want:        []string{"MisplacedAnnotation external-ports", "UnknownAnnotation multiplexor"},
 		},
-		"also one in the prefix": {
+		"a slip in the prefix, too": {
 			annotations: map[string]string{"svc-mux.nowake.io/multiplexer": "true", "port-range": "1-9"},
 			want:        []string{"LikelyTypo svc-mux.nowake.io/multiplexer"},
 		},
-		"also one in the class": {
+		"a slip in the class, too": {
 			annotations: map[string]string{"external-ports": "a:1", "disabled": "true"}, class: "svc-mux.nowaek.ai/mux",
 			want: []string{"LikelyTypo spec.loadBalancerClass"},
 		},
-		"a mux that is switched off": {annotations: map[string]string{"multiplexer": "false", "port-range": "1-9", "disabled": "true"}},
-		"and a channel's on it": {
+		"a mux with multiplexer false": {annotations: map[string]string{"multiplexer": "false", "port-range": "1-9", "disabled": "true"}},
+		"a channel's key on such a mux": {
 			annotations: map[string]string{"multiplexer": "false", "external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"},
 		},
 		"a label": {
@@ -94,10 +94,10 @@ func TestTyposOfServicesThatNobodyReads(t *testing.T) {
 			want: []string{"MisplacedAnnotation metadata.labels[svc-mux.nowake.ai/external-ports]"},
 		},
 		"a label beside its annotation": {labels: map[string]string{"multiplexer": "true"}, annotations: map[string]string{"multiplexer": "true"}},
-		"a label like none of ours":     {labels: map[string]string{"flavour": "x", "mux": "x"}},
-		"another's class":               {class: "example.com/lb", annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
-		"a channel is admission's":      {class: "svc-mux.nowake.ai/mux", annotations: map[string]string{"port-range": "x", "y": "z"}},
-		"a mux is, too":                 {annotations: map[string]string{"multiplexer": "True", "external-ports": "x", "y": "z"}},
+		"a label that isn't similar":    {labels: map[string]string{"flavour": "x", "mux": "x"}},
+		"a class of others":             {class: "example.com/lb", annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
+		"a channel is reviewed":         {class: "svc-mux.nowake.ai/mux", annotations: map[string]string{"port-range": "x", "y": "z"}},
+		"a mux is reviewed":             {annotations: map[string]string{"multiplexer": "True", "external-ports": "x", "y": "z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := &corev1.Service{}
@@ -131,25 +131,25 @@ func prefixed(keys map[string]string) map[string]string {
 	return all
 }
 
-// TestWhatWeWriteIsNoTypo puts every key that isn't users' on a Service, as an annotation and as a label: one that was
-// a mux or a channel until now may carry it.
-func TestWhatWeWriteIsNoTypo(t *testing.T) {
+// TestOurOwnKeysAreNotTypos puts every key that we write on a Service, as an annotation and as a label: a former mux or
+// channel may have it.
+func TestOurOwnKeysAreNotTypos(t *testing.T) {
 	svc := &corev1.Service{}
 	svc.Annotations = map[string]string{}
 	keys := language(t).Keys()
 	for _, key := range []string{
-		keys.Ports, keys.Generation, keys.Announced, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS, keys.Managed,
+		keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS, keys.Managed,
 		keys.Mux,
 	} {
 		svc.Annotations[key] = "x"
 	}
 	svc.Labels = svc.Annotations
 	if got := typosOf(t, svc); got != nil {
-		t.Errorf("warned of %q", got)
+		t.Errorf("warnings: %q", got)
 	}
 }
 
-func TestALanguageWithoutAPrefixWarnsOfNothing(t *testing.T) {
+func TestLanguageWithoutAPrefixHasNoWarnings(t *testing.T) {
 	svc := &corev1.Service{}
 	svc.Annotations = map[string]string{"/x": "", "x/disabled": ""}
 	if got := (Language{}).Typos(svc); got != nil {

@@ -7,10 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// providerKeys begin the annotations by which cloud providers are told about a load balancer; a channel has none.
+// providerKeys is the prefix of annotations for cloud providers. A channel has no load balancer of its own, so they
+// have no effect on it.
 const providerKeys = "service.beta.kubernetes.io/"
 
-// warnChannel names the fields that a mux can't honour.
+// warnChannel warns of fields that a mux can't honour.
 func warnChannel(svc *corev1.Service, found *Findings) {
 	spec := &svc.Spec
 	const onTheMux, nowhere = "set it on the mux", "take it away"
@@ -44,7 +45,7 @@ func isProviderKey(key string) bool {
 	return strings.HasPrefix(key, providerKeys) && key != corev1.AnnotationLoadBalancerSourceRangesKey
 }
 
-// keysThat returns the first few keys of annotations or labels, in order, that there is something to say about.
+// keysThat returns the first maxProblems keys, sorted, for which matter is true.
 func keysThat(all map[string]string, matter func(key string) bool) []string {
 	var keys []string
 	for key := range all {
@@ -56,14 +57,15 @@ func keysThat(all map[string]string, matter func(key string) bool) []string {
 	return keys[:min(len(keys), maxProblems)]
 }
 
-// warnAnnotations names annotations under our prefix that do nothing here: a slip in a name is otherwise silent.
+// warnAnnotations warns of annotations under our prefix that have no effect here, since a typo in a name would
+// otherwise go unnoticed.
 func (l Language) warnAnnotations(svc *corev1.Service, what Kind, found *Findings) {
 	here, other := onMux, IsChannel
 	if what == IsChannel {
 		here, other = onChannel, IsMux
 	}
 	if l.Classify(svc) == Both {
-		here = anywhere // whichever is meant, it is refused: don't guess
+		here = anywhere // it is refused in any case, so don't guess which kind is meant
 	}
 	useless := keysThat(svc.Annotations, func(key string) bool {
 		name, ours := l.ownName(key)
@@ -80,7 +82,7 @@ func (l Language) warnAnnotations(svc *corev1.Service, what Kind, found *Finding
 	}
 }
 
-// ownName returns what follows our prefix in a key, if it is one of ours.
+// ownName returns a key without our prefix, and whether it has that prefix.
 func (l Language) ownName(key string) (string, bool) {
 	if n := len(l.prefix); len(key) > n && key[n] == '/' && key[:n] == l.prefix {
 		return key[n+1:], true

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Parts of the sentences in messages.go.
+// Parts of the messages in messages.go.
 
-// quote makes any value fit to print: escaped as Go would, and cut to a bounded length.
+// quote makes any value safe to print: escaped as in Go, and cut to maxQuoted bytes.
 func quote(value string) string {
 	if len(value) <= maxQuoted {
 		return strconv.Quote(value)
@@ -21,7 +21,7 @@ func quote(value string) string {
 	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(value[:end]), len(value))
 }
 
-// plain leaves a value without quotes if it is short and printable: a key, a port.
+// plain returns a short printable value, such as a key or a port, without quotes.
 func plain(value string) string {
 	if quoted := quote(value); quoted != `"`+value+`"` {
 		return quoted
@@ -29,10 +29,10 @@ func plain(value string) string {
 	return value
 }
 
-// list shows the first few names.
+// list returns the first maxListed names for a message.
 func list(names []string) string { return listed(names, ", ", len(names)) }
 
-// brief shows the first entries of a setting that has count of them, joined as they are written.
+// brief returns the first entries of a setting for a message. Count is the setting's number of entries.
 func brief(entries []string, count int) string {
 	shown := make([]string, 0, maxListed)
 	for _, entry := range entries[:min(len(entries), maxListed)] {
@@ -41,7 +41,7 @@ func brief(entries []string, count int) string {
 	return listed(shown, ",", count)
 }
 
-// listed joins the first few names, and counts what it leaves out of all.
+// listed joins the first maxListed names, and adds how many of all are left out.
 func listed(names []string, separator string, all int) string {
 	shown := names[:min(len(names), maxListed)]
 	text := strings.Join(shown, separator)

@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// What an API server sends, and all that is taken.
+// The only kind of request that is accepted: what an API server sends.
 const (
 	apiVersion = "admission.k8s.io/v1"
 	kind       = "AdmissionReview"
 	mediaType  = "application/json"
 )
 
-// maxBody leaves room for two objects of 3 MiB, the most that an API server takes in a request (etcd keeps 1.5
-// MiB), and for what the review says about the request.
+// maxBody has room for two objects of 3 MiB and the review's other fields. An API server accepts no larger object in a
+// request; etcd stores 1.5 MiB.
 const maxBody = 8 << 20
 
-// fault is why a request isn't judged, in HTTP's words: mostly the caller's mistake.
+// fault is an HTTP error for a request that isn't judged. Mostly the caller made a mistake.
 type fault struct {
 	code int
 	text string
@@ -37,7 +37,7 @@ func faultf(code int, format string, args ...any) *fault {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
-// read returns the review's request. Only a v1 AdmissionReview has one. The caller gives the loan back.
+// read returns the request of a v1 AdmissionReview. The caller must give the loan back.
 func read(w http.ResponseWriter, r *http.Request, l *loan) (*admissionv1.AdmissionRequest, *fault) {
 	if fault := checkHeader(r); fault != nil {
 		return nil, fault
@@ -78,8 +78,8 @@ func tooLarge() *fault {
 	return faultf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxBody)
 }
 
-// firstWeight is what a request takes before its body is read. A body can't be longer than the header announces; without
-// that, the length is -1.
+// firstWeight returns the memory that a request takes before its body is read. A body can't be longer than its header
+// announces. Without a length in the header, announced is -1.
 func firstWeight(announced int64) int64 {
 	if announced < 0 || announced > chunkSize {
 		announced = chunkSize
@@ -108,7 +108,7 @@ func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) 
 	return body, nil
 }
 
-// readChunks takes the weight of each chunk after the first before it reads the chunk.
+// readChunks takes the memory for each chunk after the first before it reads the chunk.
 func readChunks(ctx context.Context, from io.Reader, l *loan) ([]byte, error) {
 	var body bytes.Buffer
 	for {

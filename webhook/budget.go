@@ -10,38 +10,41 @@ import (
 )
 
 const (
-	// maxMemory bounds what all requests together hold, as budget counts it. The chart's memory limit is more than four
-	// times that: connections, predictions and garbage need the rest.
+	// maxMemory limits the memory of all requests together, as budget counts it. The chart's memory limit is more than
+	// four times as much: connections, predictions and garbage need the rest.
 	maxMemory = 56 << 20
-	// requestWeight stands for a request's goroutine, stream and header.
+	// requestWeight counts a request's goroutine, stream and header.
 	requestWeight = 16 << 10
-	// chunkSize is the step in which a large body takes memory. A smaller body takes its memory at once: until the webhook
-	// reads it, it fills the connection's buffers. Bytes of a body count twice, because buffers grow by doubling.
+	// chunkSize is the step in which a large body takes memory. A smaller body takes its memory at once: until the
+	// webhook reads it, it fills the connection's buffers. Each byte of a body counts twice, because buffers grow by
+	// doubling.
 	chunkSize   = streamWindow
 	bodyBuffers = 2
-	// A request for largeWeight or more leaves reserve free, so that reviews of usual size don't wait for a large one to be
-	// decoded.
+	// A request for largeWeight or more leaves reserve free, so that reviews of usual size don't wait until a large one
+	// is decoded.
 	largeWeight = 1 << 20
 	reserve     = 8 << 20
-	// maxWait is below the 5 s that the chart has API servers wait, so that the answer 503 still reaches them.
+	// maxWait is shorter than the 5 s for which API servers wait in the chart's configuration, so that the answer 503
+	// still reaches them.
 	maxWait = 4 * time.Second
-	// A request that waits holds up to streamWindow bytes that the webhook hasn't read, and that no budget counts.
-	// So few wait: maxWaiting in all, maxWaitingOfSender from one address.
+	// A waiting request holds up to streamWindow bytes that aren't read yet and that the budget doesn't count. So the
+	// number of waiting requests is limited: maxWaiting in all, maxWaitingOfSender from one address.
 	maxWaiting         = 256
 	maxWaitingOfSender = 64
 )
 
-// budget bounds the memory of all requests, and divides it between senders. A sender is an IP address: API servers have
+// budget limits the memory of all requests, and divides it between senders. A sender is an IP address: API servers have
 // few of them, and a pod has one.
 //
-//	a request begins      takes requestWeight, and what its body takes up to chunkSize
+//	a request begins      takes requestWeight, and the memory of its body up to chunkSize
 //	a large body arrives  takes each further chunkSize
-//	it is decoded         takes what decodeWeight says of the body
+//	it is decoded         takes the decodeWeight of the body
 //	it is answered        gives all of it back
 //
-// While the budget is used up, requests wait. The sender that holds least gets memory first. For a sender that holds less
-// than another, the budget cuts off requests of the sender that holds most, if their bodies are still arriving. So a
-// sender that stalls its bodies loses them to others, and one that sends many requests waits for its own.
+// While the budget is used up, requests wait. The sender that holds least gets memory first. If a waiting sender holds
+// less than another one, the budget cuts off requests of the sender that holds most, if their bodies are still
+// arriving. So a sender that stalls its bodies loses them to other senders, and a sender of many requests waits for its
+// own.
 type budget struct {
 	size int64
 	wait time.Duration
@@ -51,7 +54,7 @@ type budget struct {
 	senders map[string]*sender
 	waiters []*waiter // in the order of their arrival
 
-	reported atomic.Bool // a refusal was logged since the budget was last unused
+	reported atomic.Bool // true once a refusal was logged since the budget was last unused
 }
 
 type sender struct {
@@ -60,13 +63,13 @@ type sender struct {
 	loans   map[*loan]bool
 }
 
-// loan is what one request holds of the budget.
+// loan is the part of the budget that one request holds.
 type loan struct {
 	budget *budget
 	sender *sender
 	from   string
 	held   int64
-	// interrupt ends the reading of the body. It is nil before and after that.
+	// interrupt ends the reading of the body. It is nil except while the body is read.
 	interrupt func()
 	isCut     bool
 }
@@ -82,7 +85,7 @@ func newBudget() *budget {
 	return &budget{size: maxMemory, wait: maxWait, senders: map[string]*sender{}}
 }
 
-// open begins the loan of a request from an address. The request must give it back.
+// open starts the loan of a request from an address. The request must give it back.
 func (b *budget) open(from string) *loan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +99,7 @@ func (b *budget) open(from string) *loan {
 	return l
 }
 
-// take adds to the loan, and waits for that if it must.
+// take adds memory to the loan, and waits for it if necessary.
 func (l *loan) take(ctx context.Context, weight int64) *fault {
 	w := l.budget.request(l, weight)
 	if w == nil {
@@ -116,7 +119,7 @@ func (l *loan) take(ctx context.Context, weight int64) *fault {
 	return tooMany()
 }
 
-// request puts a waiter in line. It returns nil if the sender has too many there.
+// request adds a waiter to the queue. It returns nil if the queue has too many waiters of this sender.
 func (b *budget) request(l *loan, weight int64) *waiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +130,7 @@ func (b *budget) request(l *loan, weight int64) *waiter {
 	}
 	b.waiters = append(b.waiters, w)
 	l.sender.waiting++
-	b.serve()
+	b.grantWaiters()
 	for len(b.waiters) > maxWaiting || l.sender.waiting > maxWaitingOfSender {
 		last := b.lastOfLongest()
 		b.remove(last)
@@ -139,7 +142,7 @@ func (b *budget) request(l *loan, weight int64) *waiter {
 	return w
 }
 
-// lastOfLongest returns the waiter that came last of those whose sender has most in line.
+// lastOfLongest returns the newest waiter of the sender with most waiters.
 func (b *budget) lastOfLongest() *waiter {
 	last := b.waiters[0]
 	for _, w := range b.waiters {
@@ -163,9 +166,9 @@ func (b *budget) remove(w *waiter) {
 	}
 }
 
-// serve gives memory to waiters, to the sender that holds least first. For a waiter that finds none, it cuts requests off.
-// Small waiters overtake a large one.
-func (b *budget) serve() {
+// grantWaiters gives memory to waiters, first to the sender that holds least. If there isn't enough memory for a
+// waiter, it cuts off other requests. Small waiters overtake a large one.
+func (b *budget) grantWaiters() {
 	largeWaits := false
 	for {
 		w := b.lightest(!largeWaits)
@@ -191,7 +194,8 @@ func (b *budget) serve() {
 
 func (w *waiter) isLarge() bool { return w.weight >= largeWeight }
 
-// lightest returns the first waiter whose sender holds least, large ones only if they count too.
+// lightest returns the first waiter of the sender that holds least. It considers large waiters only if largeToo is
+// true.
 func (b *budget) lightest(largeToo bool) *waiter {
 	var lightest *waiter
 	for _, w := range b.waiters {
@@ -208,7 +212,8 @@ func (b *budget) grant(w *waiter) {
 	w.done <- true
 }
 
-// makeRoom cuts off requests of the sender that holds most, unless that is the waiter's own, or will be.
+// makeRoom cuts off requests of the sender that holds most. It does nothing if that sender is the waiter's own, or
+// would be with the new memory.
 func (b *budget) makeRoom(w *waiter, missing int64) {
 	largest := w.loan.sender
 	for _, s := range b.senders {
@@ -221,7 +226,7 @@ func (b *budget) makeRoom(w *waiter, missing int64) {
 	}
 	for l := range largest.loans {
 		if l.isCut {
-			missing -= l.held // it is about to come back
+			missing -= l.held // about to be given back
 		}
 	}
 	for missing > 0 {
@@ -230,7 +235,7 @@ func (b *budget) makeRoom(w *waiter, missing int64) {
 			return
 		}
 		missing -= l.held
-		b.cut(l)
+		b.cutOff(l)
 	}
 }
 
@@ -244,8 +249,8 @@ func (s *sender) largestReading() *loan {
 	return largest
 }
 
-// cut ends the reading of a request's body, and its wait for more memory.
-func (b *budget) cut(l *loan) {
+// cutOff ends the reading of a request's body, and its wait for more memory.
+func (b *budget) cutOff(l *loan) {
 	l.isCut = true
 	l.interrupt()
 	for _, w := range b.waiters {
@@ -257,7 +262,7 @@ func (b *budget) cut(l *loan) {
 	}
 }
 
-// beginReading lets the budget cut the request off. The interrupt must not call the budget.
+// beginReading allows the budget to cut the request off. The interrupt must not call the budget.
 func (l *loan) beginReading(interrupt func()) {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
@@ -284,14 +289,14 @@ func (l *loan) giveBack() {
 	if b.held == 0 {
 		b.reported.Store(false)
 	}
-	b.serve()
+	b.grantWaiters()
 }
 
 func tooMany() *fault {
-	return faultf(http.StatusServiceUnavailable, "reviews under way use all memory that is set aside for them: try again")
+	return faultf(http.StatusServiceUnavailable, "the reviews in progress use all memory set aside for them: try again")
 }
 
-// shouldReport is true for the first refusal since the budget was last unused.
+// shouldReport returns true for the first refusal since the budget was last unused.
 func (b *budget) shouldReport(fault *fault) bool {
 	return fault.code == http.StatusServiceUnavailable && b.reported.CompareAndSwap(false, true)
 }

@@ -19,14 +19,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newTestBudget has room for that many KiB. Requests that find none wait for a minute.
+// newTestBudget returns a budget of the given size. Requests without memory wait for a minute.
 func newTestBudget(kib int64) *budget {
 	b := newBudget()
 	b.size, b.wait = kib<<10, time.Minute
 	return b
 }
 
-// holding opens a loan that takes so many KiB. If it is cut off, the channel is closed.
+// holding opens a loan, and takes the given amount of memory. If the loan is cut off, the channel is closed.
 func holding(t *testing.T, b *budget, from string, kib int64) (*loan, chan struct{}) {
 	t.Helper()
 	l, cut := b.open(from), make(chan struct{})
@@ -39,7 +39,7 @@ func holding(t *testing.T, b *budget, from string, kib int64) (*loan, chan struc
 	return l, cut
 }
 
-// inBackground takes so many KiB and sends the result.
+// inBackground takes memory in the background, and sends the result.
 func inBackground(t *testing.T, l *loan, kib int64) <-chan *fault {
 	done := make(chan *fault, 1)
 	go func() { done <- l.take(t.Context(), kib<<10) }()
@@ -69,7 +69,7 @@ func TestSenderThatHoldsMostLosesStalledRequests(t *testing.T) {
 	done := inBackground(t, b.open("api-server"), 10)
 	<-largeCut
 	if large.endReading() {
-		t.Error("the request doesn't know that it was cut off")
+		t.Error("the loan of a cut-off request doesn't say so")
 	}
 	large.giveBack()
 	if fault := <-done; fault != nil {
@@ -83,7 +83,7 @@ func TestSenderThatHoldsMostLosesStalledRequests(t *testing.T) {
 		}
 	}
 	if !small.endReading() || !other.endReading() {
-		t.Error("a request thinks that it was cut off")
+		t.Error("the loan of another request says that it was cut off")
 	}
 }
 
@@ -94,7 +94,7 @@ func TestSenderThatHoldsMostWaitsForItsOwnRequests(t *testing.T) {
 	awaitWaiting(t, b, 1)
 	select {
 	case <-cut:
-		t.Error("its own request was cut off")
+		t.Error("the sender's own request was cut off")
 	default:
 	}
 	mine.giveBack()
@@ -106,7 +106,7 @@ func TestSenderThatHoldsMostWaitsForItsOwnRequests(t *testing.T) {
 func TestSenderThatHoldsLeastGetsMemoryFirst(t *testing.T) {
 	b := newTestBudget(100)
 	judged, _ := holding(t, b, "pod", 80)
-	judged.endReading() // its body has arrived, so it can't be cut off
+	judged.endReading() // its body has arrived, so the request can't be cut off
 	holding(t, b, "pod", 20)
 	first := inBackground(t, b.open("pod"), 30)
 	awaitWaiting(t, b, 1)
@@ -118,7 +118,7 @@ func TestSenderThatHoldsLeastGetsMemoryFirst(t *testing.T) {
 	}
 	select {
 	case fault := <-first:
-		t.Errorf("the pod's request was first: %v", fault)
+		t.Errorf("the pod's request got memory first: %v", fault)
 	default:
 	}
 	awaitWaiting(t, b, 1)
@@ -128,7 +128,7 @@ func TestSmallRequestDoesNotWaitForLargeOne(t *testing.T) {
 	b := newTestBudget(32 << 10)
 	judged, _ := holding(t, b, "pod", 20<<10)
 	judged.endReading()
-	inBackground(t, b.open("api-server"), 10<<10) // there is room for it, but not beside the reserve
+	inBackground(t, b.open("api-server"), 10<<10) // it would fit only with the reserve
 	awaitWaiting(t, b, 1)
 	if fault := <-inBackground(t, b.open("api-server"), 512); fault != nil {
 		t.Errorf("refused: %v", fault)
@@ -145,7 +145,7 @@ func TestFewRequestsWait(t *testing.T) {
 		awaitWaiting(t, b, i+1)
 	}
 	if fault := <-inBackground(t, b.open("pod-1"), 1); fault == nil {
-		t.Error("a sender has more requests waiting than it may")
+		t.Error("a sender has too many waiting requests")
 	}
 	for i := maxWaitingOfSender; i < maxWaiting; i++ {
 		inBackground(t, b.open(fmt.Sprintf("pod-%d", 2+i/maxWaitingOfSender)), 1)
@@ -155,7 +155,7 @@ func TestFewRequestsWait(t *testing.T) {
 	awaitWaiting(t, b, maxWaiting)
 	all.giveBack() // all waiters get memory
 	if fault := <-api; fault != nil {
-		t.Errorf("the API server's request was refused, though its sender has fewer waiting: %v", fault)
+		t.Errorf("the API server's request was refused, although its sender has fewer waiting requests: %v", fault)
 	}
 	awaitWaiting(t, b, 0)
 }
@@ -167,13 +167,13 @@ func TestWaitingRequestIsCutOff(t *testing.T) {
 	awaitWaiting(t, b, 1)
 	inBackground(t, b.open("api-server"), 1)
 	if fault := <-done; fault == nil || fault.code != http.StatusServiceUnavailable {
-		t.Errorf("it has %v", fault)
+		t.Errorf("the request gets %v", fault)
 	}
 	l.giveBack()
 	awaitWaiting(t, b, 0)
 }
 
-// budgeted is a handler whose budget the test holds.
+// budgeted is a handler with a budget that the test can read.
 type budgeted struct {
 	*handler
 	logs *bytes.Buffer
@@ -188,7 +188,7 @@ func newBudgeted(t *testing.T) budgeted {
 	}, logs}
 }
 
-// post announces a body of any length, or none with -1, and returns the code.
+// post sends a body with an announced length, or with -1 without one, and returns the status code.
 func (g budgeted) post(body io.Reader, announced int64) int {
 	r := httptest.NewRequest(http.MethodPost, Path, body)
 	r.Header.Set("Content-Type", "application/json")
@@ -201,11 +201,11 @@ func (g budgeted) post(body io.Reader, announced int64) int {
 func TestRequestGivesItsMemoryBack(t *testing.T) {
 	g := newBudgeted(t)
 	for name, body := range map[string]io.Reader{
-		"a good one":      bytes.NewReader(sized(t, 1<<20)),
-		"one too large":   strings.NewReader(strings.Repeat(" ", maxBody+1)),
-		"no review":       strings.NewReader(strings.Repeat(" ", 1<<20)),
-		"one cut off":     io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), &failing{}),
-		"one that panics": io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), &panicking{}),
+		"a valid review":     bytes.NewReader(sized(t, 1<<20)),
+		"a too large body":   strings.NewReader(strings.Repeat(" ", maxBody+1)),
+		"no review":          strings.NewReader(strings.Repeat(" ", 1<<20)),
+		"a cut-off body":     io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), &failing{}),
+		"a body that panics": io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), &panicking{}),
 	} {
 		g.post(body, -1)
 		if g.budget.held != 0 || len(g.budget.senders) > 0 {
@@ -222,7 +222,7 @@ type panicking struct{}
 
 func (panicking) Read([]byte) (int, error) { panic("lost") }
 
-// stalled sends so much, says so, and then nothing until the test is over.
+// stalled sends some bytes, closes a channel, and sends nothing more until the test ends.
 type stalled struct {
 	io.Reader
 	sent chan struct{}
@@ -239,7 +239,7 @@ func (s *stalled) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStalledBodyHoldsWhatHasArrived announces more than it sends. Of a small body, what it announces counts.
+// TestStalledBodyHoldsWhatHasArrived announces more than it sends. A small body counts with its announced length.
 func TestStalledBodyHoldsWhatHasArrived(t *testing.T) {
 	for size, chunks := range map[int]int64{0: 1, 1000: 1, chunkSize: 2, 3*chunkSize + 2: 4} {
 		g := newBudgeted(t)
@@ -255,12 +255,12 @@ func TestStalledBodyHoldsWhatHasArrived(t *testing.T) {
 		}
 		close(over)
 		if code := <-ended; code != http.StatusBadRequest {
-			t.Errorf("ended with %d", code)
+			t.Errorf("the request ends with code %d", code)
 		}
 	}
 }
 
-func TestRefusalForWantOfMemoryIsLoggedOnce(t *testing.T) {
+func TestRefusalForLackOfMemoryIsLoggedOnce(t *testing.T) {
 	g := newBudgeted(t)
 	for rush := range 2 {
 		l, _ := holding(t, g.budget, "192.0.2.1", g.budget.size>>10)
@@ -280,7 +280,7 @@ func TestRefusalForWantOfMemoryIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestDecodeWeightIsEnough compares the estimate with what a review holds once it is judged, for bodies that take much more
+// TestDecodeWeightIsEnough compares the estimate with the memory of a decoded review, for bodies that take much more
 // memory than their length.
 func TestDecodeWeightIsEnough(t *testing.T) {
 	good := string(body(t, request(t, nil, channel(nil))))
@@ -338,7 +338,7 @@ func TestBodyWithTooManyElementsIsRefused(t *testing.T) {
 	}
 }
 
-// TestLargestRealReviewIsJudged has a mux with 10,000 ports that two appliers manage, before and after a change.
+// TestLargestRealReviewIsJudged reviews a change of a mux with 10,000 ports that two field managers applied.
 func TestLargestRealReviewIsJudged(t *testing.T) {
 	svc := channel(func(svc *corev1.Service) {
 		svc.Spec.Ports = nil

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// maxConnections is how many connections the webhook keeps. An API server needs one for each 8 reviews under way.
+	// maxConnections limits the open connections. An API server needs one connection for each 8 concurrent reviews.
 	maxConnections = 128
-	// receiveBuffer bounds the bytes of a connection that wait in the kernel. The pod's memory limit counts them.
+	// receiveBuffer limits the bytes of a connection that wait in the kernel. The pod's memory limit counts them.
 	receiveBuffer = 128 << 10
 )
 
-// connections is a listener that keeps a bounded number of connections, and divides them between senders as budget does
-// memory. At the bound, a new connection takes the place of the oldest one of the sender that has most. A new connection
-// of that sender itself is closed. So no sender keeps another one out by holding connections open.
+// connections is a listener that limits its open connections, and divides them between senders as budget divides
+// memory. At the limit, a new connection replaces the oldest one of the sender that has most. A new connection of that
+// sender itself is closed. So no sender can keep others out by holding connections open.
 type connections struct {
 	net.Listener
 	most int
@@ -36,7 +36,7 @@ func limitConnections(listener net.Listener, most int) *connections {
 	return &connections{Listener: listener, most: most, open: map[string][]*connection{}}
 }
 
-// Accept returns the next connection that has a place.
+// Accept returns the next connection within the limit.
 func (l *connections) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -44,12 +44,12 @@ func (l *connections) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetReadBuffer(receiveBuffer) // without it, the system's default holds
+			_ = tcp.SetReadBuffer(receiveBuffer) // on failure, the system's default applies
 		}
 		c := &connection{Conn: conn, list: l, from: senderOf(conn.RemoteAddr().String())}
 		replaced, ok := l.add(c)
 		if replaced != nil {
-			_ = replaced.Close() // the server hears of it when it reads
+			_ = replaced.Close() // the server notices at its next read
 		}
 		if ok {
 			return c, nil
@@ -58,7 +58,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// add gives the connection a place. It returns the connection whose place that was, if it had one.
+// add adds the connection to the list. It returns the connection that it replaces, and false if there is no place.
 func (l *connections) add(c *connection) (replaced *connection, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *connections) add(c *connection) (replaced *connection, ok bool) {
 		}
 		own := len(l.open[c.from])
 		if own > 0 {
-			own++ // else two senders take the same place from each other
+			own++ // or two senders would replace each other's connections forever
 		}
 		if len(l.open[largest]) <= own {
 			return nil, false
@@ -96,7 +96,7 @@ func (l *connections) remove(c *connection) {
 	}
 }
 
-// Close frees the connection's place.
+// Close closes the connection and frees its place.
 func (c *connection) Close() error {
 	c.list.mu.Lock()
 	c.list.remove(c)

@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// TestCorpus asks about every Service of the corpus over HTTP.
+// TestCorpus sends every Service of the corpus over HTTP.
 func TestCorpus(t *testing.T) {
 	cases, err := corpus.Load()
 	if err != nil {
@@ -33,13 +33,13 @@ func TestCorpus(t *testing.T) {
 		})
 	}
 	if len(cases) < 500 {
-		t.Errorf("only %d cases: the corpus isn't whole", len(cases))
+		t.Errorf("only %d cases: the corpus is incomplete", len(cases))
 	}
 }
 
-// TestNothingIsNewsWhileSpecAndAnnotationsStay holds what the chart's matchConditions go by, which leave such updates out: of
-// no Service is anything denied, or foreseen, however bad it is.
-func TestNothingIsNewsWhileSpecAndAnnotationsStay(t *testing.T) {
+// TestUpdateWithUnchangedSpecAndAnnotationsIsNeverDenied checks the assumption of the chart's matchConditions, which
+// exclude such updates from reviews. No such update may cause a denial or a prediction, however bad the Service is.
+func TestUpdateWithUnchangedSpecAndAnnotationsIsNeverDenied(t *testing.T) {
 	cases, err := corpus.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +59,8 @@ func TestNothingIsNewsWhileSpecAndAnnotationsStay(t *testing.T) {
 		if got := seer.review(t, request(t, svc, other)); !got.Allowed {
 			t.Errorf("%s is denied: %v", keyOf(svc), got.Result)
 		}
-		if told := seer.foresee(svc, other); len(told) > 0 {
-			t.Errorf("of %s it is foreseen: %v", keyOf(svc), told)
+		if told := seer.predictions(svc, other); len(told) > 0 {
+			t.Errorf("predictions for %s: %v", keyOf(svc), told)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func causes(response *admissionv1.AdmissionResponse) []corpus.Expect {
 	return all
 }
 
-// cut is true if the last line stands for more.
+// cut returns whether the last line is the count of omitted warnings.
 func cut(warnings []string) bool {
 	return len(warnings) > 0 && len(warnings[len(warnings)-1]) < len("and 12345 more")+1 &&
 		warnings[len(warnings)-1][:4] == "and "

@@ -1,10 +1,10 @@
-// Package webhook answers the API server's admission reviews of Services, in the language of package validation.
+// Package webhook answers the API server's admission reviews of Services. Package validation has the rules.
 //
-//	Review      one request in, one answer out; nothing else is known to it     PURE
+//	Review      one request in, one answer out; uses no other input             PURE
 //	NewHandler  an http.Handler around it: bodies, counters, a log line per denial
-//	Run         the process: TLS, probes, metrics, and an end that fails no admission
+//	Run         the process: TLS, probes, metrics, and a shutdown that fails no admission
 //
-// What needs a second object to decide isn't decided here, and for what is, no client and no right is needed. On
-// request, the process also follows Services and tells what the reconciler would decide by them: predict.go. That only
-// ever adds to an answer. Readiness, and admission, don't depend on it.
+// Rules that need a second object aren't enforced here, so the webhook needs no client and no rights. As an option, the
+// process also watches Services and predicts what the reconciler will decide (predict.go). Predictions only add to an
+// answer: readiness and admission don't depend on them.
 package webhook

@@ -9,15 +9,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// state is what a process says about its readiness.
+// state is the process's readiness.
 type state struct {
 	certificate func() error
-	clients     func() error    // nil where clients need no certificate
-	remarks     []func() string // what is wrong though the process is ready
+	clients     func() error    // nil if clients need no certificate
+	remarks     []func() string // faults that leave the process ready
 	draining    atomic.Bool
 }
 
-// ready is nil if reviews can come. Its listener has been open since before anybody could ask.
+// ready returns nil if the process can take reviews. It doesn't check the listener, which is open before the first
+// probe can arrive.
 func (s *state) ready() error {
 	if s.draining.Load() {
 		return errors.New("draining: this process is about to end")
@@ -30,9 +31,9 @@ func (s *state) ready() error {
 	return s.certificate()
 }
 
-// leaving asks callers, while draining, to take their next review to another process: with HTTP/1.1 the connection
-// is closed after the answer, with HTTP/2 it is said goodbye to in a way that loses no request.
-func (s *state) leaving(next http.Handler) http.Handler {
+// closeIfDraining asks callers to use another process while this one drains. With HTTP/1.1, the connection is closed
+// after the answer; with HTTP/2, a GOAWAY frame ends it without losing a request.
+func (s *state) closeIfDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close")
@@ -41,16 +42,16 @@ func (s *state) leaving(next http.Handler) http.Handler {
 	})
 }
 
-// drain ends the process so that no admission fails by it:
+// drain shuts the process down without failing an admission:
 //
-//	SIGTERM ─ not ready any more ─ DrainDelay: reviews are still taken, ─ no new ones, up to DrainTimeout ─ end
-//	                               endpoints take that time to go         for those under way
+//	SIGTERM ─ not ready any more ─ DrainDelay: new reviews are taken, ─ no new ones; up to DrainTimeout ─ end
+//	                               until endpoints are updated          for reviews in progress
 func (p *process) drain() {
 	p.state.draining.Store(true)
 	p.log.Info("draining: reviews are still taken", zap.Duration("for", p.options.DrainDelay))
 	p.sleep(p.options.DrainDelay)
 	if err := p.admission.shutdown(p.options.DrainTimeout); err != nil {
-		p.log.Warn("drained, but cut off reviews that were still under way; a longer --drain-timeout waits for them",
+		p.log.Warn("drained, but cut off reviews in progress; a longer --drain-timeout waits for them",
 			zap.Duration("waited", p.options.DrainTimeout), zap.Error(err))
 	}
 	if err := p.probes.shutdown(time.Second); err != nil {

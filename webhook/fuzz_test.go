@@ -13,8 +13,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// FuzzAdmissionReview sends any body: it is refused with a 4xx, or answered as an API server takes it. The handler is
-// the one without a net for panics.
+// FuzzAdmissionReview posts any body. The answer must be a 4xx, or a response that an API server accepts. The handler
+// here doesn't recover panics.
 func FuzzAdmissionReview(f *testing.F) {
 	bad := annotated("external-ports", "http:0,grpc:http")
 	update := request(f, bad, bad)
@@ -33,14 +33,14 @@ func FuzzAdmissionReview(f *testing.F) {
 
 	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), budget: newBudget()}
 	seer := newSeer(f, mux, api)
-	h.foresight = seer.foresight
+	h.predictor = seer.predictor
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(data))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if seer.logs.Len() > 0 {
-			t.Fatalf("a prediction fails: %s", seer.logs)
+			t.Fatalf("a prediction failed: %s", seer.logs)
 		}
 		if w.Code != http.StatusOK {
 			if w.Code < 400 || w.Code > 499 {
@@ -61,11 +61,11 @@ func checkAnswer(t *testing.T, review admissionv1.AdmissionReview) {
 	response := review.Response
 	switch {
 	case review.APIVersion != apiVersion || review.Kind != kind || response == nil || response.UID == "":
-		t.Fatalf("an answer that no API server takes: %+v", review)
+		t.Fatalf("an answer that no API server accepts: %+v", review)
 	case !response.Allowed && (response.Result == nil || response.Result.Code < 400 || response.Result.Message == ""):
-		t.Errorf("a denial without a word: %+v", response)
+		t.Errorf("a denial without a message: %+v", response)
 	case len(response.Patch) > 0 || response.PatchType != nil:
-		t.Errorf("a validating webhook patches nothing: %+v", response)
+		t.Errorf("a validating webhook must not patch: %+v", response)
 	}
 	checkWarnings(t, response.Warnings)
 }

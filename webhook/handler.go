@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Path is where reviews are asked for.
+// Path is the URL path of reviews.
 const Path = "/validate"
 
 type handler struct {
@@ -20,8 +20,8 @@ type handler struct {
 	log     *zap.Logger
 	metrics metrics
 	budget  *budget
-	// foresight is nil where nothing is to be foreseen.
-	foresight *foresight
+	// predictor is nil if predictions are off.
+	predictor *predictor
 	served    served
 }
 
@@ -30,9 +30,9 @@ func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.R
 	return newHandler(lang, nil, nil, log, registry)
 }
 
-func newHandler(lang validation.Language, foresight *foresight, served served, log *zap.Logger, registry prometheus.Registerer,
+func newHandler(lang validation.Language, predictor *predictor, served served, log *zap.Logger, registry prometheus.Registerer,
 ) http.Handler {
-	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), budget: newBudget(), foresight: foresight, served: served}
+	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), budget: newBudget(), predictor: predictor, served: served}
 	return h.recovering(h)
 }
 
@@ -45,7 +45,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, fault)
 		return
 	}
-	answer := review(h.lang, h.foresight, h.served, req)
+	answer := review(h.lang, h.predictor, h.served, req)
 	h.write(w, answer)
 	h.metrics.answered(req.Operation, answer, time.Since(start))
 	if !answer.Response.Allowed {
@@ -57,17 +57,17 @@ func (h *handler) write(w http.ResponseWriter, answer Answer) {
 	review := admissionv1.AdmissionReview{Response: answer.Response}
 	review.APIVersion, review.Kind = apiVersion, kind
 	body, err := json.Marshal(review)
-	if err != nil { // strings and numbers can't fail; if they do, the API server is to know
+	if err != nil { // strings and numbers can always be encoded; a panic becomes an error for the API server
 		panic(err)
 	}
 	w.Header().Set("Content-Type", mediaType)
 	if _, err := w.Write(body); err != nil {
-		h.log.Debug("the API server went away before its answer", zap.Error(err))
+		h.log.Debug("the API server closed the connection before the answer", zap.Error(err))
 	}
 }
 
-// logDenial is the one line of a request at the level info. An annotation may hold a secret, so values stay out.
-// The user is who the sender says; from is the sender's address.
+// logDenial logs a denial: the only line of a request at level info. It leaves values out, because an annotation may
+// hold a secret. The user is the one that the sender names; from is the sender's address.
 func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, from string) {
 	h.log.Info("denied",
 		zap.String("operation", string(req.Operation)), zap.String("kind", answer.Kind),
@@ -76,18 +76,18 @@ func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, fr
 		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)), zap.String("from", from))
 }
 
-// maxLogged bounds what a caller can have logged; no name in Kubernetes is longer.
+// maxLogged limits the texts of a caller in the log. No name in Kubernetes is longer.
 const maxLogged = 253
 
-// refuse answers requests that aren't judged. No API server sends most of them, so the log has them at the level debug: else
-// anybody could fill it. A review that found no memory is a change that the API server refuses, so the first one is a
-// warning.
+// refuse answers requests that aren't judged. API servers send few of them, so they are logged at level debug;
+// otherwise any client could fill the log. A review without memory is a change that the API server refuses, so the
+// first such refusal is a warning.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
 	h.metrics.refused(fault.code)
 	if h.budget.shouldReport(fault) {
-		h.log.Warn("refused a review: the reviews under way use all memory that is set aside for them (logged once until none is "+
-			"under way); more replicas share the load; client certificates and a NetworkPolicy keep senders away that are no "+
-			"API server", zap.String("from", r.RemoteAddr))
+		h.log.Warn("refused a review: the reviews in progress use all memory set aside for them (logged once until no review is "+
+			"in progress); add replicas to share the load, or use client certificates and a NetworkPolicy to keep out senders "+
+			"that aren't API servers", zap.String("from", r.RemoteAddr))
 	}
 	h.log.Debug("refused a request", zap.String("from", r.RemoteAddr), zap.Int("code", fault.code),
 		zap.String("fault", fault.text))
@@ -97,8 +97,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
 	http.Error(w, fault.text, fault.code)
 }
 
-// recovering makes a panic the failure of one request, which the API server then treats by the webhook's
-// failurePolicy.
+// recovering turns a panic into an error for one request. The API server then applies the webhook's failurePolicy.
 func (h *handler) recovering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -108,7 +107,7 @@ func (h *handler) recovering(next http.Handler) http.Handler {
 			}
 			h.metrics.refused(http.StatusInternalServerError)
 			h.log.Error("a review panicked", zap.Any("panic", what), zap.Stack("stack"))
-			http.Error(w, "the review failed, the webhook's log says why", http.StatusInternalServerError)
+			http.Error(w, "the review failed: see the webhook's log", http.StatusInternalServerError)
 		}()
 		next.ServeHTTP(w, r)
 	})

@@ -43,12 +43,12 @@ func TestHostileRequestsAreRefusedWithoutAnAnswer(t *testing.T) {
 		"a deep object in a request": {post(deep(good)), 400, "no AdmissionReview"},
 		"null":                       {post("null"), 400, `"" of ""`},
 		"a number":                   {post("1"), 400, "no AdmissionReview"},
-		"an object of nothing":       {post("{}"), 400, "AdmissionReview of admission.k8s.io/v1"},
+		"an empty object":            {post("{}"), 400, "AdmissionReview of admission.k8s.io/v1"},
 		"v1beta1":                    {post(strings.Replace(good, "k8s.io/v1", "k8s.io/v1beta1", 1)), 400, "v1beta1"},
 		"another kind":               {post(strings.Replace(good, "AdmissionReview", "Pod", 1)), 400, `"Pod"`},
 		"a review without a request": {post(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`), 400, "no request"},
 		"a request without a uid":    {post(strings.Replace(good, "0af3", "", 1)), 400, "uid"},
-		"a response in its place":    {post(strings.Replace(good, `"request"`, `"response"`, 1)), 400, "no request"},
+		"a response for a request":   {post(strings.Replace(good, `"request"`, `"response"`, 1)), 400, "no request"},
 		"10 MB of white space":       {post(strings.Repeat(" ", 10<<20)), 413, "8388608"},
 		"10 MB in one annotation":    {post(string(body(t, request(t, nil, annotated("x", strings.Repeat("x", 10<<20)))))), 413, "8388608"},
 	}
@@ -68,7 +68,7 @@ func TestHostileRequestsAreRefusedWithoutAnAnswer(t *testing.T) {
 				}
 			}
 			if door.logs.Len() > 0 {
-				t.Errorf("whoever sends this can fill the log: %s", door.logs)
+				t.Errorf("such requests fill the log: %s", door.logs)
 			}
 		})
 	}
@@ -108,10 +108,10 @@ func TestOddObjectsAreDeniedOrPass(t *testing.T) {
 		"a spec that is a list":                  {object(func(svc map[string]any) { svc["spec"] = []any{} }), false},
 		"annotations that are a word":            {object(func(svc map[string]any) { svc["metadata"] = map[string]any{"annotations": "x"} }), false},
 		"no spec at all":                         {object(func(svc map[string]any) { delete(svc, "spec") }), true},
-		"a field nobody knows":                   {object(func(svc map[string]any) { svc["sepc"] = 1 }), true},
+		"an unknown field":                       {object(func(svc map[string]any) { svc["sepc"] = 1 }), true},
 		"very many annotations":                  {object(func(svc map[string]any) { svc["metadata"] = map[string]any{"annotations": many} }), true},
 		"invalid UTF-8 in an annotation of ours": {invalidUTF8(t, "svc-mux.nowake.ai/external-ports", "http:\xff\xfe"), false},
-		"invalid UTF-8 in another one":           {invalidUTF8(t, "example.com/x", "\xff"), true},
+		"invalid UTF-8 in another annotation":    {invalidUTF8(t, "example.com/x", "\xff"), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,13 +119,13 @@ func TestOddObjectsAreDeniedOrPass(t *testing.T) {
 			if got := door.ask(t, tc.req); got.Allowed != tc.allowed {
 				t.Errorf("allowed %v: %v", got.Allowed, got.Result)
 			} else if !got.Allowed && (got.Result.Code < 400 || got.Result.Message == "" || len(got.Result.Message) > 1024) {
-				t.Errorf("a denial without a word, or with too many: %v", got.Result)
+				t.Errorf("a denial without a message, or with a too long one: %v", got.Result)
 			}
 		})
 	}
 }
 
-// invalidUTF8 replaces bytes of the encoded object: no encoder would write them.
+// invalidUTF8 replaces bytes of the encoded object, because encoders don't write invalid UTF-8.
 func invalidUTF8(t *testing.T, key, value string) *admissionv1.AdmissionRequest {
 	t.Helper()
 	req := request(t, nil, channel(func(svc *corev1.Service) { svc.Annotations[key] = "HERE" }))
@@ -133,7 +133,7 @@ func invalidUTF8(t *testing.T, key, value string) *admissionv1.AdmissionRequest 
 	return req
 }
 
-func TestAPanicIsOneRequestsFailure(t *testing.T) {
+func TestPanicFailsOnlyItsRequest(t *testing.T) {
 	var logs bytes.Buffer
 	h := &handler{log: newLog(zapcore.InfoLevel, &logs), metrics: newMetrics(prometheus.NewRegistry())}
 	w := httptest.NewRecorder()
@@ -143,19 +143,19 @@ func TestAPanicIsOneRequestsFailure(t *testing.T) {
 		t.Errorf("code %d, body %q", w.Code, w.Body)
 	}
 	if log := logs.String(); !strings.Contains(log, `"panic":"lost"`) || !strings.Contains(log, `"stack":`) {
-		t.Errorf("logged %q", log)
+		t.Errorf("the log is %q", log)
 	}
 	if got := testutil.ToFloat64(h.metrics.failures.WithLabelValues("500")); got != 1 {
-		t.Errorf("counted %v failures", got)
+		t.Errorf("%v failures counted", got)
 	}
 }
 
-func TestOneLogLinePerDenialAndNoneElse(t *testing.T) {
+func TestOnlyDenialsAreLogged(t *testing.T) {
 	door := newDoor(t, zapcore.InfoLevel)
 	door.ask(t, request(t, nil, channel(nil)))
 	door.ask(t, request(t, annotated("disabled", "yes"), annotated("disabled", "yes")))
 	if door.logs.Len() > 0 {
-		t.Errorf("logged of what was allowed: %s", door.logs)
+		t.Errorf("allowed requests are logged: %s", door.logs)
 	}
 	req := request(t, nil, annotated("external-ports", "http:hunter2"))
 	dryRun := true
@@ -193,10 +193,10 @@ func TestMetrics(t *testing.T) {
 # TYPE svc_lb_mux_admission_denials_total counter
 svc_lb_mux_admission_denials_total{reason="InvalidPortMapping"} 1
 svc_lb_mux_admission_denials_total{reason="SourceRangesNotSupported"} 1
-# HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: what was no review, or came too slowly or not to its end (4xx); reviews that failed (500); reviews refused because those under way used all memory set aside for them (503).
+# HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: not a review, too slow, or incomplete (4xx); reviews that failed (500); reviews refused because those in progress used all memory set aside for them (503).
 # TYPE svc_lb_mux_admission_failed_requests_total counter
 svc_lb_mux_admission_failed_requests_total{code="400"} 1
-# HELP svc_lb_mux_admission_reviews_total Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread where nobody had to look, or nobody could read it) and by decision (allowed, warned, denied).
+# HELP svc_lb_mux_admission_reviews_total Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread if the Service wasn't needed or can't be decoded) and by decision (allowed, warned, denied).
 # TYPE svc_lb_mux_admission_reviews_total counter
 svc_lb_mux_admission_reviews_total{decision="allowed",kind="channel",operation="CREATE"} 1
 svc_lb_mux_admission_reviews_total{decision="allowed",kind="unread",operation="other"} 1

@@ -27,7 +27,7 @@ func testLanguage(t testing.TB) validation.Language {
 	return lang
 }
 
-// channel is a good one; edit makes it another.
+// channel returns a valid channel, changed by edit.
 func channel(edit func(*corev1.Service)) *corev1.Service {
 	class, nodePorts := validation.DefaultPrefix+"/mux", false
 	svc := &corev1.Service{
@@ -44,12 +44,12 @@ func channel(edit func(*corev1.Service)) *corev1.Service {
 	return svc
 }
 
-// annotated is a channel with one annotation of ours.
+// annotated returns a channel with one annotation of ours.
 func annotated(name, value string) *corev1.Service {
 	return channel(func(svc *corev1.Service) { svc.Annotations[validation.DefaultPrefix+"/"+name] = value })
 }
 
-// request is a review as an API server asks for it: without old it is about a new object.
+// request returns a review request as an API server sends it. Without old it is a create.
 func request(t testing.TB, old, svc *corev1.Service) *admissionv1.AdmissionRequest {
 	t.Helper()
 	req := &admissionv1.AdmissionRequest{
@@ -108,7 +108,7 @@ func (d door) post(body io.Reader) *httptest.ResponseRecorder {
 	return w
 }
 
-// ask posts a review and reads the answer, which must be one that an API server takes.
+// ask posts a review, and reads the answer, which an API server must accept.
 func (d door) ask(t testing.TB, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	return answered(t, d.post(bytes.NewReader(body(t, req))), req)

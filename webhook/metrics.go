@@ -21,8 +21,8 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	m := metrics{
 		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_reviews_total",
-			Help: "Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread where " +
-				"nobody had to look, or nobody could read it) and by decision (allowed, warned, denied).",
+			Help: "Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread if the " +
+				"Service wasn't needed or can't be decoded) and by decision (allowed, warned, denied).",
 		}, []string{"operation", "kind", "decision"}),
 		denials: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_denials_total",
@@ -30,8 +30,8 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		}, []string{"reason"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_failed_requests_total",
-			Help: "Requests without an answer: what was no review, or came too slowly or not to its end (4xx); reviews that " +
-				"failed (500); reviews refused because those under way used all memory set aside for them (503).",
+			Help: "Requests without an answer: not a review, too slow, or incomplete (4xx); reviews that failed (500); " +
+				"reviews refused because those in progress used all memory set aside for them (503).",
 		}, []string{"code"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "svc_lb_mux_admission_review_duration_seconds",
@@ -55,7 +55,8 @@ func (m metrics) refused(code int) {
 	m.failures.WithLabelValues(strconv.Itoa(code)).Inc()
 }
 
-// operationLabel keeps out what a caller made up: each label value is a time series for good.
+// operationLabel returns the operation, or "other" for an unknown one: a caller can send any text, and each label value
+// makes a permanent time series.
 func operationLabel(operation admissionv1.Operation) string {
 	switch operation {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
@@ -64,7 +65,7 @@ func operationLabel(operation admissionv1.Operation) string {
 	return "other"
 }
 
-// newRegistry holds what is known of the process itself.
+// newRegistry returns a registry with the metrics of the process itself.
 func newRegistry(version string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

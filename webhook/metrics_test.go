@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")
 
-// TestWhichMetricsThereAre lists them, with their labels. Names and labels are part of the API; alerts, dashboard and
-// docs are held to the list.
-func TestWhichMetricsThereAre(t *testing.T) {
+// TestMetricNamesAndLabels lists all metrics with their labels. Names and labels are part of the API. Tests compare
+// alerts, dashboard and docs with this list.
+func TestMetricNamesAndLabels(t *testing.T) {
 	registry := newRegistry("v0-test")
 	newMetrics(registry)
-	newForesightMetrics(registry)
+	newPredictionMetrics(registry)
 	certs.NewFiles(certs.FilesOptions{}, zap.NewNop(), registry)
 	got := strings.Join(described(registry), "")
 	file := filepath.Join("testdata", "metrics.txt")
@@ -36,12 +36,12 @@ func TestWhichMetricsThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: people's alerts read these; -update takes them as they are (-want +got):\n%s", file, diff)
+		t.Errorf("%s differs: users' alerts read these metrics; -update rewrites the list (-want +got):\n%s", file, diff)
 	}
 }
 
-// described writes what a collector describes, one metric a line: its name, and its labels in their order. Of what Go
-// and the process tell, it leaves out all but what the dashboard reads.
+// described returns the metrics of a collector, one per line: the name, and the labels in their order. Of Go's and the
+// process's metrics, it returns only those that the dashboard uses.
 func described(from prometheus.Collector) []string {
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -67,7 +67,7 @@ func described(from prometheus.Collector) []string {
 	return lines
 }
 
-// between cuts a part out of how a description prints itself, which is the only thing it does.
+// between cuts a part out of a description's text, because descriptions have no other accessors.
 func between(text, from, to string) string {
 	_, rest, _ := strings.Cut(text, from)
 	part, _, _ := strings.Cut(rest, to)

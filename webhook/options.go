@@ -16,42 +16,43 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// Options are what a process is told: by flags and, where none is given, by environment variables.
+// Options are the settings of a process, from flags and environment variables. Flags take precedence.
 type Options struct {
-	// APIPrefix is what annotations and classes begin with.
+	// APIPrefix is the prefix of annotations and classes.
 	APIPrefix string
-	// DefaultMuxNamespace is that of muxes which a class names without one.
+	// DefaultMuxNamespace is the namespace of muxes whose class has no namespace.
 	DefaultMuxNamespace string
-	// ExternalDNS are what external-dns's annotations begin with, separated by commas; the usual ones if empty.
+	// ExternalDNS are the prefixes of external-dns's annotations, separated by commas; if empty, its default prefixes.
 	ExternalDNS string
-	// MuxNamespaces are those in which the release looks after muxes, separated by commas; all if empty.
+	// MuxNamespaces are the namespaces in which the release manages muxes, separated by commas; all if empty.
 	MuxNamespaces string
-	// LogLevel is debug, info, warn or error; empty is info, or debug if Debug is true-like.
+	// LogLevel is debug, info, warn or error. If it is empty, the level is info, or debug if Debug is true.
 	LogLevel string
-	// Debug is the environment's word; a flag would say LogLevel.
+	// Debug is the value of the environment variable SVC_LB_MUX_DEBUG. There is no flag for it.
 	Debug string
 
-	// Address is where reviews are served over TLS, ProbeAddress where probes and metrics are, without.
+	// Address serves reviews over TLS. ProbeAddress serves probes and metrics over plain HTTP.
 	Address, ProbeAddress string
 
-	// CertDir holds the serving certificate, as CertName and KeyName.
+	// CertDir holds the serving certificate in the files CertName and KeyName.
 	CertDir, CertName, KeyName string
-	// CertInterval is how often the files are looked at.
+	// CertInterval is the time between two reads of the files.
 	CertInterval time.Duration
 
 	// ClientCA is the file with the CA that signs the certificates of API servers. Without one, any client is admitted.
 	ClientCA string
-	// ClientNames are the names, one of which such a certificate must have; comma-separated. Empty allows all names.
+	// ClientNames are the allowed names in such a certificate, separated by commas. If it is empty, any name is
+	// allowed.
 	ClientNames string
 
-	// DrainDelay is how long reviews are still taken once the process is told to end: the cluster needs that time to
-	// stop sending them here. DrainTimeout bounds the wait for those still under way after it.
+	// DrainDelay is how long new reviews are still taken after SIGTERM, until the cluster stops sending them.
+	// DrainTimeout limits the wait for the reviews in progress after that.
 	DrainDelay, DrainTimeout time.Duration
 
 	PredictOptions
 }
 
-// DefaultOptions takes from the environment what it says.
+// DefaultOptions returns the defaults, with the values of environment variables.
 func DefaultOptions(getenv func(string) string) Options {
 	return Options{
 		APIPrefix:           cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
@@ -70,35 +71,35 @@ func DefaultOptions(getenv func(string) string) Options {
 	}
 }
 
-// AddFlags lets flags overrule what is there.
+// AddFlags defines the flags. Their defaults are the current values.
 func (o *Options) AddFlags(set *flag.FlagSet) {
 	text := func(to *string, name, usage string) { set.StringVar(to, name, *to, usage) }
 	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
 
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
-		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
+		"`namespace` of muxes whose class has no namespace (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
 	text(&o.ExternalDNS, "external-dns-prefixes", flags.ExternalDNSUsage)
 	text(&o.MuxNamespaces, "mux-namespaces",
-		"`namespaces` in which the reconciler looks after muxes, separated by commas, to warn of muxes elsewhere; all if empty")
+		"`namespaces` in which the reconciler manages muxes, separated by commas; warns of muxes in others; all if empty")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 	text(&o.Address, "address", "`host:port` to serve admission reviews on, over TLS")
 	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
 	text(&o.CertDir, "cert-dir", "`folder` with the serving certificate, such as a mounted Secret")
-	text(&o.CertName, "cert-name", "`file` in it with the certificate and what follows it in its chain")
-	text(&o.KeyName, "key-name", "`file` in it with the private key")
-	span(&o.CertInterval, "cert-interval", "`time` between two looks at these files")
+	text(&o.CertName, "cert-name", "`file` in --cert-dir with the certificate and its chain")
+	text(&o.KeyName, "key-name", "`file` in --cert-dir with the private key")
+	span(&o.CertInterval, "cert-interval", "`time` between two reads of these files")
 	text(&o.ClientCA, "client-ca",
-		"`file` with the CA that signs the certificates of API servers; if empty, the webhook asks for none")
+		"`file` with the CA that signs the client certificates of API servers; if empty, clients need no certificate")
 	text(&o.ClientNames, "client-names",
-		"comma-separated `names`, one of which such a certificate must have; all if empty")
+		"allowed `names` in such a certificate, separated by commas; if empty, any name")
 	span(&o.DrainDelay, "drain-delay",
-		"`time` for which reviews are still taken after SIGTERM, while the cluster stops sending them")
-	span(&o.DrainTimeout, "drain-timeout", "`time` to wait for reviews that are still under way after that")
+		"`time` for which new reviews are still taken after SIGTERM, until the cluster stops sending them")
+	span(&o.DrainTimeout, "drain-timeout", "`time` to wait after that for reviews in progress")
 	o.PredictOptions.addFlags(set)
 }
 
-// Check says everything that is wrong, each with its flag, its value and the way out.
+// Check returns all mistakes, each with its flag, its value and how to correct it.
 func (o Options) Check() error {
 	_, langErr := o.language()
 	_, levelErr := o.level()
@@ -115,8 +116,8 @@ func (o Options) language() (validation.Language, error) {
 
 func (o Options) checkNamespace() error {
 	if o.DefaultMuxNamespace == "" {
-		return errors.New("--default-mux-namespace is empty: name the namespace that muxes live in, there or in " +
-			"DEFAULT_MUX_NAMESPACE or NAMESPACE")
+		return errors.New("--default-mux-namespace is empty: set it, DEFAULT_MUX_NAMESPACE or NAMESPACE to the " +
+			"namespace of your muxes")
 	}
 	errs := []error{flags.Namespace("--default-mux-namespace (DEFAULT_MUX_NAMESPACE, NAMESPACE)", o.DefaultMuxNamespace)}
 	for _, namespace := range o.muxNamespaces() {
@@ -125,7 +126,7 @@ func (o Options) checkNamespace() error {
 	return errors.Join(errs...)
 }
 
-// muxNamespaces is the list; empty for all.
+// muxNamespaces returns the list of namespaces; empty for all.
 func (o Options) muxNamespaces() []string { return flags.List(o.MuxNamespaces) }
 
 func (o Options) level() (zapcore.Level, error) {
@@ -138,7 +139,7 @@ func (o Options) checkAddresses() error {
 	err := errors.Join(flags.Address("--address", o.Address, "9443"),
 		flags.Address("--probe-address", o.ProbeAddress, "8081"))
 	if err == nil && o.Address == o.ProbeAddress && !strings.HasSuffix(o.Address, ":0") {
-		return fmt.Errorf("--probe-address %q is --address too: give it a port of its own", o.ProbeAddress)
+		return fmt.Errorf("--probe-address %q is the same as --address: give it a port of its own", o.ProbeAddress)
 	}
 	return err
 }
@@ -152,7 +153,7 @@ func (o Options) checkFiles() error {
 		}
 	}
 	if o.ClientCA == "" && o.ClientNames != "" {
-		errs = append(errs, fmt.Errorf("--client-names %q are of certificates that nothing asks for: set --client-ca too", o.ClientNames))
+		errs = append(errs, fmt.Errorf("--client-names %q have no effect alone: set --client-ca too", o.ClientNames))
 	}
 	if o.CertDir == "" {
 		errs = append(errs, errors.New("--cert-dir is empty: name the folder that holds the certificate"))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzOptions gives a process any words, a line each: those with a dash are flags, the others set the environment. What is taken can be
-// worked with, and each mistake is told by its flag.
+// FuzzOptions gives a process any words, one per line. Words with a dash are flags, the others set environment
+// variables. Accepted options must work, and each mistake must name its flag.
 func FuzzOptions(f *testing.F) {
 	for _, words := range []string{
 		"NAMESPACE=infra", "DEFAULT_MUX_NAMESPACE=A\nAPI_PREFIX=mux.example.com\nSVC_LB_MUX_DEBUG=1", "", "--default-mux-namespace=a\n--address=[::1]:1\n--log-level=DEBUG",
@@ -30,7 +30,7 @@ func FuzzOptions(f *testing.F) {
 		if err := options.Check(); err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "SVC_LB_MUX_DEBUG ") {
-					t.Errorf("it doesn't tell by which flag: %q", line)
+					t.Errorf("the message doesn't name the flag: %q", line)
 				}
 			}
 			return
@@ -55,7 +55,7 @@ func FuzzOptions(f *testing.F) {
 			}
 		}
 		if options.CertInterval <= 0 || options.DrainDelay < 0 || options.DrainTimeout < 0 || options.strict() && !options.predict() {
-			t.Errorf("taken: %+v", options)
+			t.Errorf("accepted: %+v", options)
 		}
 	})
 }

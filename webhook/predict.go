@@ -16,124 +16,125 @@ import (
 )
 
 const (
-	// patience is how long a review waits for what is foreseen of it. Nothing but a machine that has no time for us takes
-	// that long; the change then goes unpredicted, as it would without us.
-	patience = 500 * time.Millisecond
-	// maxTurns is how many predictions are made at once.
-	maxTurns = 2
-	// maxForeseen is how many ports a review's objects may have to be predicted. It bounds what a forged review costs: a
-	// prediction can't be stopped, and no budget counts its memory. Two objects with 10,000 ports each are below it.
-	maxForeseen = 25_000
+	// predictionTimeout is how long a review waits for its prediction. Only an overloaded machine takes longer. The
+	// change then goes without a prediction.
+	predictionTimeout = 500 * time.Millisecond
+	// maxConcurrent limits the predictions made at once.
+	maxConcurrent = 2
+	// maxPredictedPorts is how many ports a review's objects may have for a prediction. It limits the cost of a forged
+	// review: a prediction can't be stopped, and the budget doesn't count its memory. Two objects with 10,000 ports
+	// each are below it.
+	maxPredictedPorts = 25_000
 )
 
-// foresight tells what a change will come to, by the Services it knows. It is a help, not a guard: where it doesn't
-// know, is busy, or breaks, a review is answered without it. A nil one foresees nothing.
+// predictor predicts the result of a change from the Services that it knows. It helps users and guards nothing: if it
+// is not ready, busy, or fails, a review is answered without it. A nil predictor predicts nothing.
 //
-//	review ─▶ of(request) ─▶ book: the Services as last heard ─▶ plan: what they come to ─▶ warnings
-//	                                                                                      └▶ strict: denials
-type foresight struct {
-	lang validation.Language
-	book *book
-	// strict denies what Services alone prove; hide keeps other namespaces' channels unnamed.
+//	review ─▶ predict(request) ─▶ index: the Services as last seen ─▶ plan: the result ─▶ warnings
+//	                                                                                    └▶ strict: denials
+type predictor struct {
+	lang  validation.Language
+	index *index
+	// strict denies conflicts that Services alone prove. hide leaves out the names of other namespaces' channels.
 	strict, hide bool
-	// ready is false for as long as the book isn't to be gone by.
-	ready    func() bool
-	log      *zap.Logger
-	metrics  foresightMetrics
-	turns    chan struct{}
-	patience time.Duration
+	// ready is false while the index is incomplete or stale.
+	ready   func() bool
+	log     *zap.Logger
+	metrics predictionMetrics
+	slots   chan struct{}
+	timeout time.Duration
 }
 
-// foreseeing is what the options ask for, and what must run for it; both are nil where they ask for nothing.
-func foreseeing(options Options, lang validation.Language, version string, log *zap.Logger, registry prometheus.Registerer,
-) (*foresight, func(context.Context)) {
+// newPredictor returns the predictor and the function that keeps it up to date. Both are nil if predictions are off.
+func newPredictor(options Options, lang validation.Language, version string, log *zap.Logger, registry prometheus.Registerer,
+) (*predictor, func(context.Context)) {
 	if !options.predict() {
 		return nil, nil
 	}
-	metrics := newForesightMetrics(registry)
+	metrics := newPredictionMetrics(registry)
 	follower := &follower{log: log, metrics: metrics}
 	follower.connect(options, version)
-	book := newBook(lang, time.Now, follower.complete)
-	foresight := &foresight{
-		lang: lang, book: book, strict: options.strict(), hide: options.hide(), ready: follower.ready, log: log,
-		metrics: metrics, turns: make(chan struct{}, maxTurns), patience: patience,
+	index := newIndex(lang, time.Now, follower.complete)
+	predictor := &predictor{
+		lang: lang, index: index, strict: options.strict(), hide: options.hide(), ready: follower.ready, log: log,
+		metrics: metrics, slots: make(chan struct{}, maxConcurrent), timeout: predictionTimeout,
 	}
-	return foresight, func(ctx context.Context) { follower.run(ctx, book) }
+	return predictor, func(ctx context.Context) { follower.run(ctx, index) }
 }
 
-// of returns what is foreseen of a request that nothing else is wrong with; svc is its new object, nil if it deletes one.
-func (f *foresight) of(req *admissionv1.AdmissionRequest, svc *corev1.Service) []plan.Prediction {
+// predict returns the predictions for a request without problems. svc is the new object, nil for a deletion.
+func (p *predictor) predict(req *admissionv1.AdmissionRequest, svc *corev1.Service) []plan.Prediction {
 	switch {
-	case f == nil:
+	case p == nil:
 		return nil
-	case !f.ready():
-		f.metrics.skipped(skippedUnready)
+	case !p.ready():
+		p.metrics.skipped(skippedUnready)
 		return nil
 	}
-	return f.inTime(func() []plan.Prediction {
+	return p.withTimeout(func() []plan.Prediction {
 		old, err := decode(req.OldObject)
 		if err != nil {
-			old = nil // a creation has none
+			old = nil // a creation has no old object
 		}
-		if portsOf(old)+portsOf(svc) > maxForeseen {
-			f.metrics.skipped(skippedLarge)
+		if portsOf(old)+portsOf(svc) > maxPredictedPorts {
+			p.metrics.skipped(skippedLarge)
 			return nil
 		}
-		return f.foresee(old, svc)
+		return p.predictions(old, svc)
 	})
 }
 
-// inTime waits its turn and for the answer, and for both no longer than it has patience. Whoever comes too late works on
-// to the end, in its turn: so there are never more of them than turns.
-func (f *foresight) inTime(foresee func() []plan.Prediction) []plan.Prediction {
-	late := time.NewTimer(f.patience)
+// withTimeout runs a prediction, and waits for a slot and for the result no longer than the timeout. A late prediction
+// keeps its slot until it ends, so there are never more predictions than slots.
+func (p *predictor) withTimeout(predict func() []plan.Prediction) []plan.Prediction {
+	late := time.NewTimer(p.timeout)
 	defer late.Stop()
 	select {
-	case f.turns <- struct{}{}:
+	case p.slots <- struct{}{}:
 	case <-late.C:
-		f.metrics.skipped(skippedBusy)
+		p.metrics.skipped(skippedBusy)
 		return nil
 	}
 	answer := make(chan []plan.Prediction, 1)
 	go func() {
 		start := time.Now()
 		defer func() {
-			f.broke(recover())
-			f.metrics.duration.Observe(time.Since(start).Seconds())
-			<-f.turns
+			p.notePanic(recover())
+			p.metrics.duration.Observe(time.Since(start).Seconds())
+			<-p.slots
 			close(answer)
 		}()
-		answer <- foresee()
+		answer <- predict()
 	}()
 	select {
-	case said := <-answer:
-		return said
+	case result := <-answer:
+		return result
 	case <-late.C:
-		f.metrics.skipped(skippedBusy)
+		p.metrics.skipped(skippedBusy)
 		return nil
 	}
 }
 
-// broke is told of a panic. It must not fail a review: with failurePolicy Fail that would be a denial.
-func (f *foresight) broke(what any) {
+// notePanic logs a panic. A panic must not fail the review: with failurePolicy Fail, that would be a denial.
+func (p *predictor) notePanic(what any) {
 	if what == nil {
 		return
 	}
-	f.metrics.skipped(skippedBroken)
-	f.log.Error("a prediction panicked; its review was answered without it", zap.String("panic", fmt.Sprint(what)),
+	p.metrics.skipped(skippedBroken)
+	p.log.Error("a prediction panicked; its review was answered without it", zap.String("panic", fmt.Sprint(what)),
 		zap.Stack("stack"))
 }
 
-func (f *foresight) foresee(old, svc *corev1.Service) []plan.Prediction {
-	var said []plan.Prediction
-	is, was := f.kind(svc), f.kind(old)
+func (p *predictor) predictions(old, svc *corev1.Service) []plan.Prediction {
+	var found []plan.Prediction
+	is, was := p.kind(svc), p.kind(old)
 	if was.Mux() && old.DeletionTimestamp == nil {
-		said = f.mux(old, svc, is)
+		found = p.mux(old, svc, is)
 	}
 	if is == validation.IsChannel {
-		said = append(said, f.channel(old, svc, was)...)
+		found = append(found, p.channel(old, svc, was)...)
 	}
-	return said
+	return found
 }
 
 func portsOf(svc *corev1.Service) int {
@@ -143,38 +144,38 @@ func portsOf(svc *corev1.Service) int {
 	return len(svc.Spec.Ports)
 }
 
-func (f *foresight) kind(svc *corev1.Service) validation.Kind {
+func (p *predictor) kind(svc *corev1.Service) validation.Kind {
 	if svc == nil {
 		return validation.Stranger
 	}
-	return f.lang.Classify(svc)
+	return p.lang.Classify(svc)
 }
 
-func (f *foresight) mux(old, svc *corev1.Service, is validation.Kind) []plan.Prediction {
-	outlook := f.book.outlook(keyOf(old))
+func (p *predictor) mux(old, svc *corev1.Service, is validation.Kind) []plan.Prediction {
+	outlook := p.index.outlook(keyOf(old))
 	switch {
 	case outlook == nil:
 		return nil
 	case svc == nil:
-		return outlook.Deleted(f.hide)
+		return outlook.Deleted(p.hide)
 	case !is.Mux():
-		return outlook.Dropped(f.hide)
+		return outlook.Dropped(p.hide)
 	}
-	return outlook.Mux(readMux(f.lang, old), readMux(f.lang, svc), f.hide)
+	return outlook.Mux(readMux(p.lang, old), readMux(p.lang, svc), p.hide)
 }
 
-func (f *foresight) channel(old, svc *corev1.Service, was validation.Kind) []plan.Prediction {
-	after := plan.ReadChannel(f.lang, svc)
+func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []plan.Prediction {
+	after := plan.ReadChannel(p.lang, svc)
 	if after.Mux.Name == "" {
-		return nil // its class names none
+		return nil // its class names no mux
 	}
 	var before *plan.ObservedChannel
 	if was == validation.IsChannel {
-		channel := plan.ReadChannel(f.lang, old)
+		channel := plan.ReadChannel(p.lang, old)
 		before = &channel
 	}
-	if outlook := f.book.outlook(after.Mux); outlook != nil {
-		return outlook.Channel(before, after, f.hide)
+	if outlook := p.index.outlook(after.Mux); outlook != nil {
+		return outlook.Channel(before, after, p.hide)
 	}
 	return nil
 }

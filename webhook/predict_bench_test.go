@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// crowd is a mux with that many channels, all of which have come to rest.
+// crowd returns a mux with the given number of channels, all at rest.
 func crowd(t testing.TB, channels int) (*corev1.Service, []*corev1.Service) {
 	t.Helper()
 	var all []*corev1.Service
@@ -21,12 +21,12 @@ func crowd(t testing.TB, channels int) (*corev1.Service, []*corev1.Service) {
 	return testMux(t, map[string]string{"port-range": "20000-39999", "max-ports": "20000"}, all...), all
 }
 
-// BenchmarkReview10000Channels is what a review costs on a mux of 10,000 channels: once nothing has changed since the
-// last one, right after a change, and where a change has nothing to do with ports.
+// BenchmarkReview10000Channels measures a review on a mux of 10,000 channels: without changes since the last review,
+// right after a change, and for a change that doesn't concern ports.
 func BenchmarkReview10000Channels(b *testing.B) {
 	mux, channels := crowd(b, 10_000)
 	seer := newSeer(b, append(channels, mux)...)
-	seer.book.holds = holds
+	seer.index.holdFactor = holdFactor
 	fresh := request(b, nil, named("team-a", "web", 8080))
 	taken := request(b, nil, named("team-a", "web", 20000))
 	label := request(b, channels[0], channels[0])
@@ -40,10 +40,10 @@ func BenchmarkReview10000Channels(b *testing.B) {
 		ask  func()
 		says int
 	}{
-		"a channel that is granted": {func() { seer.review(b, fresh) }, 0},
-		"a channel that is refused": {func() { seer.review(b, taken) }, 1},
-		"a label":                   {func() { seer.review(b, label) }, 0},
-		"the mux is deleted":        {func() { seer.review(b, deletion) }, 1},
+		"a channel with a port": {func() { seer.review(b, fresh) }, 0},
+		"a refused channel":     {func() { seer.review(b, taken) }, 1},
+		"a label":               {func() { seer.review(b, label) }, 0},
+		"the mux is deleted":    {func() { seer.review(b, deletion) }, 1},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -52,10 +52,10 @@ func BenchmarkReview10000Channels(b *testing.B) {
 		})
 	}
 	b.Run("right after a change", func(b *testing.B) {
-		seer.book.holds = 0
-		defer func() { seer.book.holds = holds }()
+		seer.index.holdFactor = 0
+		defer func() { seer.index.holdFactor = holdFactor }()
 		for i := 0; b.Loop(); i++ {
-			_ = seer.book.Update(named("team-x", "comes", int32(1+i%1000)))
+			_ = seer.index.Update(named("team-x", "comes", int32(1+i%1000)))
 			seer.review(b, fresh)
 		}
 	})
@@ -64,7 +64,7 @@ func BenchmarkReview10000Channels(b *testing.B) {
 			var all sync.WaitGroup
 			for i := range 100 {
 				all.Go(func() {
-					_ = seer.book.Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
+					_ = seer.index.Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
 					seer.review(b, fresh)
 				})
 			}

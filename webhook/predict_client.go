@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// newClient knows the core API and nothing else: client-go's own clients know them all, which weighs as much as the rest
+// newClient returns a client for the core API only. client-go's clientset includes all APIs, and would double the size
 // of the webhook.
 func newClient(kubeconfig, version string) (rest.Interface, error) {
 	config, err := restConfig(kubeconfig, version)
@@ -27,7 +27,7 @@ func newClient(kubeconfig, version string) (rest.Interface, error) {
 	return rest.RESTClientFor(config)
 }
 
-// restConfig is how to reach the API server: as a kubeconfig says, or as a pod does.
+// restConfig returns the connection to the API server, from a kubeconfig or from the pod's service account.
 func restConfig(kubeconfig, version string) (*rest.Config, error) {
 	load := rest.InClusterConfig
 	if kubeconfig != "" {
@@ -45,7 +45,7 @@ func restConfig(kubeconfig, version string) (*rest.Config, error) {
 	return config, nil
 }
 
-// servicesBy asks for those of all namespaces.
+// servicesBy returns a request for the Services of all namespaces.
 func servicesBy(client rest.Interface, options *metav1.ListOptions) *rest.Request {
 	return client.Get().Resource("services").VersionedParams(options, metav1.ParameterCodec)
 }

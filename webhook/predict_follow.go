@@ -16,37 +16,38 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// follower keeps the book up to date with the API server. It never ends before it is told to: without rights, or with
-// nobody to ask, it tries again, and says so once.
+// follower keeps the index up to date with the API server. It runs until it is stopped: without rights, or while the
+// API server is down, it retries, and logs the failure once.
 type follower struct {
 	services rest.Interface
 	log      *zap.Logger
-	metrics  foresightMetrics
+	metrics  predictionMetrics
 
 	mu      sync.Mutex
-	read    bool // all Services have come once
-	failing bool // the last try failed
-	told    bool // that it fails
+	read    bool // all Services have arrived once
+	failing bool // the last request failed
+	warned  bool // the failure was logged
 }
 
-// connect fails on what no waiting mends. That is said, and no reason to end: admission goes on.
+// connect makes the client. A failure can't be cured by waiting, so it is logged; admission continues without
+// predictions.
 func (f *follower) connect(options Options, version string) {
 	client, err := newClient(options.Kubeconfig, version)
 	if err == nil {
 		f.services = client
 		return
 	}
-	f.log.Error("predictions are off: there is no way to the API server; admission goes on without them", zap.Error(err))
+	f.log.Error("predictions are off: the API server can't be reached with this configuration; admission continues without them", zap.Error(err))
 }
 
-// run follows Services into the book until the context ends.
-func (f *follower) run(ctx context.Context, book *book) {
+// run copies Services into the index until the context ends.
+func (f *follower) run(ctx context.Context, index *index) {
 	if f.services == nil {
 		return
 	}
-	// Each try would be a line of its own there; what matters of them is said here.
+	// The reflector would log each retry. logFailure reports the failures instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
-	cache.NewReflectorWithOptions(f.listWatch(), &corev1.Service{}, book, cache.ReflectorOptions{Name: "services"}).
+	cache.NewReflectorWithOptions(f.listWatch(), &corev1.Service{}, index, cache.ReflectorOptions{Name: "services"}).
 		RunWithContext(ctx)
 }
 
@@ -55,46 +56,46 @@ func (f *follower) listWatch() *cache.ListWatch {
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list := &corev1.ServiceList{}
 			err := servicesBy(f.services, &options).Do(ctx).Into(list)
-			return list, f.heard(ctx, err)
+			return list, f.noteResult(ctx, err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
 			stream, err := servicesBy(f.services, &options).Watch(ctx)
-			return stream, f.heard(ctx, err)
+			return stream, f.noteResult(ctx, err)
 		},
 	}
 }
 
-// ready is true while the book is to be gone by: it is complete, and is being kept so.
+// ready says that the index is complete and up to date.
 func (f *follower) ready() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.read && !f.failing
 }
 
-// complete is called once all Services have come.
-func (f *follower) complete() { f.turn(func() { f.read = true }) }
+// complete is called once all Services have arrived.
+func (f *follower) complete() { f.setState(func() { f.read = true }) }
 
-// heard passes an answer of the API server on.
-func (f *follower) heard(ctx context.Context, err error) error {
-	if ctx.Err() != nil || ordinary(err) {
+// noteResult records whether a request failed, and returns its error.
+func (f *follower) noteResult(ctx context.Context, err error) error {
+	if ctx.Err() != nil || isExpected(err) {
 		return err
 	}
-	f.turn(func() { f.failing = err != nil })
+	f.setState(func() { f.failing = err != nil })
 	if err != nil {
-		f.complain(err)
+		f.logFailure(err)
 	}
 	return err
 }
 
-// ordinary answers come from API servers in good health: one that can't stream a list, or that has forgotten what is
-// asked for. They are asked again in another way.
-func ordinary(err error) bool {
+// isExpected says that the error comes from a healthy API server: one that can't stream a list, or that has dropped the
+// requested version. The reflector then asks in another way.
+func isExpected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// turn changes the state, and says if that begins or ends something.
-func (f *follower) turn(change func()) {
+// setState changes the state, and reports when predictions start or stop.
+func (f *follower) setState(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.read && !f.failing
@@ -105,18 +106,18 @@ func (f *follower) turn(change func()) {
 	}
 	f.metrics.ready(is)
 	if is {
-		f.told = false
-		f.log.Info("predictions are made: all Services are known")
+		f.warned = false
+		f.log.Info("predictions are made: all Services were read")
 	}
 }
 
-func (f *follower) complain(err error) {
+func (f *follower) logFailure(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.told {
-		f.told = true
-		f.log.Warn("no predictions are made: Services can't be read (this is said once, until they can); admission goes on "+
-			"without", zap.Error(err))
+	if !f.warned {
+		f.warned = true
+		f.log.Warn("no predictions are made: Services can't be read (logged once, until they can); admission continues "+
+			"without predictions", zap.Error(err))
 	}
 	f.log.Debug("Services can't be read", zap.Error(err))
 }

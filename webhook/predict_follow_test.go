@@ -21,13 +21,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// apiServer answers about Services as one without watch lists does, or refuses.
+// apiServer serves Services without watch lists, or refuses all requests.
 type apiServer struct {
 	*httptest.Server
 	services []corev1.Service
 	refuses  atomic.Bool
 	asked    atomic.Int64
-	cut      chan struct{} // ends a watch that is under way
+	cut      chan struct{} // ends an open watch
 }
 
 func newAPIServer(t *testing.T, services ...*corev1.Service) *apiServer {
@@ -84,12 +84,12 @@ func (s *apiServer) kubeconfig(t *testing.T) string {
 	return path
 }
 
-// following is a foresight that follows an API server.
-func following(t *testing.T, kubeconfig string) (*foresight, *safeBuffer) {
+// following starts a foresight that follows an API server.
+func following(t *testing.T, kubeconfig string) (*predictor, *safeBuffer) {
 	t.Helper()
 	logs := &safeBuffer{}
 	options := Options{PredictOptions: PredictOptions{Predict: "true", Kubeconfig: kubeconfig}}
-	foresight, follow := foreseeing(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
+	foresight, follow := newPredictor(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -101,7 +101,7 @@ func following(t *testing.T, kubeconfig string) (*foresight, *safeBuffer) {
 		select {
 		case <-ended:
 		case <-time.After(10 * time.Second):
-			t.Error("it goes on though it was told to end")
+			t.Error("the foresight doesn't end")
 		}
 	})
 	return foresight, logs
@@ -111,45 +111,45 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not %s", what)
+			t.Fatalf("not true in time: %s", what)
 		}
 	}
 }
 
-func TestPredictionsBeginOnceServicesAreKnown(t *testing.T) {
+func TestPredictionsStartOnceServicesAreKnown(t *testing.T) {
 	api := named("team-b", "api", 8080)
 	server := newAPIServer(t, testMux(t, nil, api), api)
 	foresight, logs := following(t, server.kubeconfig(t))
 	eventually(t, "ready", foresight.ready)
 	got := review(testLanguage(t), foresight, nil, request(t, nil, named("team-a", "web", 8080))).Response
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], conflict) {
-		t.Errorf("it says %q", got.Warnings)
+		t.Errorf("the warnings are %q", got.Warnings)
 	}
-	if testutil.ToFloat64(foresight.metrics.known) != 1 || strings.Count(logs.String(), "\n") != 1 {
-		t.Errorf("known: %v, log: %s", testutil.ToFloat64(foresight.metrics.known), logs)
+	if testutil.ToFloat64(foresight.metrics.readyGauge) != 1 || strings.Count(logs.String(), "\n") != 1 {
+		t.Errorf("known: %v, log: %s", testutil.ToFloat64(foresight.metrics.readyGauge), logs)
 	}
 }
 
-func TestWithoutRightsItIsSaidOnceAndTriedAgain(t *testing.T) {
+func TestMissingRightsAreLoggedOnceAndRetried(t *testing.T) {
 	server := newAPIServer(t, testMux(t, nil))
 	server.refuses.Store(true)
 	foresight, logs := following(t, server.kubeconfig(t))
 	eventually(t, "asked several times", func() bool { return server.asked.Load() > 4 })
-	if foresight.ready() || testutil.ToFloat64(foresight.metrics.known) != 0 {
-		t.Error("ready without knowing anything")
+	if foresight.ready() || testutil.ToFloat64(foresight.metrics.readyGauge) != 0 {
+		t.Error("ready without Services")
 	}
 	if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "no predictions are made") ||
 		!strings.Contains(log, "services is forbidden") {
-		t.Errorf("logged %s", log)
+		t.Errorf("the log is %s", log)
 	}
 	server.refuses.Store(false)
 	eventually(t, "ready", foresight.ready)
 	if log := logs.String(); strings.Count(log, "\n") != 2 || !strings.Contains(log, "predictions are made: all") {
-		t.Errorf("logged %s", log)
+		t.Errorf("the log is %s", log)
 	}
 }
 
-func TestPredictionsPauseWhileServicesCannotBeReadAnyMore(t *testing.T) {
+func TestPredictionsPauseWhileServicesAreUnreadable(t *testing.T) {
 	server := newAPIServer(t, testMux(t, nil))
 	foresight, logs := following(t, server.kubeconfig(t))
 	eventually(t, "ready", foresight.ready)
@@ -159,24 +159,24 @@ func TestPredictionsPauseWhileServicesCannotBeReadAnyMore(t *testing.T) {
 	server.refuses.Store(false)
 	eventually(t, "ready again", foresight.ready)
 	if log := logs.String(); strings.Count(log, "\n") != 3 {
-		t.Errorf("logged %s", log)
+		t.Errorf("the log is %s", log)
 	}
 }
 
-func TestWithoutAWayToTheAPIServerAdmissionGoesOn(t *testing.T) {
+func TestReviewsWorkWithoutTheAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, kubeconfig := range []string{"", "/does/not/exist"} {
 		foresight, logs := following(t, kubeconfig)
 		if got := review(testLanguage(t), foresight, nil, request(t, nil, channel(nil))).Response; !got.Allowed || got.Warnings != nil {
-			t.Errorf("it says %v", got)
+			t.Errorf("the answer is %v", got)
 		}
 		if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "predictions are off") {
-			t.Errorf("logged %s", log)
+			t.Errorf("the log is %s", log)
 		}
 	}
 }
 
-func TestAProcessIsReadyWithoutTheAPIServerAndAsksItOnlyOnRequest(t *testing.T) {
+func TestProcessUsesTheAPIServerOnlyForPredictions(t *testing.T) {
 	for name, predict := range map[string]flags.Switch{"off": "", "on": "true"} {
 		t.Run(name, func(t *testing.T) {
 			server := newAPIServer(t)
@@ -195,7 +195,7 @@ func TestAProcessIsReadyWithoutTheAPIServerAndAsksItOnlyOnRequest(t *testing.T) 
 			}
 			r.end(t)
 			if asked := server.asked.Load(); (asked > 0) != (predict == "true") {
-				t.Errorf("the API server was asked %d times", asked)
+				t.Errorf("the API server got %d requests", asked)
 			}
 		})
 	}

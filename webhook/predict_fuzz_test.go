@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim takes off any Service what is never read: it reads as before, and a second time takes off nothing.
+// FuzzTrim trims any Service: it reads as before, and a second trim changes nothing.
 func FuzzTrim(f *testing.F) {
 	mux := testMux(f, map[string]string{"port-range": "20000-20009"})
 	noted := mux.DeepCopy()
@@ -32,17 +32,17 @@ func FuzzTrim(f *testing.F) {
 		want := readEntry(lang, svc.DeepCopy())
 		once := trimmed(t, svc.DeepCopy())
 		if diff := cmp.Diff(once, trimmed(t, once.DeepCopy())); diff != "" {
-			t.Errorf("trimmed twice:\n%s", diff)
+			t.Errorf("a second trim changes:\n%s", diff)
 		}
 		whole := cmp.Exporter(func(reflect.Type) bool { return true })
 		if diff := cmp.Diff(want, readEntry(lang, once), whole); diff != "" {
-			t.Errorf("it reads as another:\n%s", diff)
+			t.Errorf("the trimmed Service reads differently:\n%s", diff)
 		}
 		if key := once.Annotations[corev1.LastAppliedConfigAnnotation]; key != "" || once.Labels != nil || once.ManagedFields != nil {
-			t.Errorf("it keeps %+v", once)
+			t.Errorf("the trimmed Service keeps %+v", once)
 		}
-		if _, known := svc.Annotations[declared]; !known && declaresPlaceholder(once) != plan.DeclaresPlaceholder(svc) {
-			t.Error("the answer to who declares the placeholder is another")
+		if _, known := svc.Annotations[declaresMark]; !known && declaresPlaceholder(once) != plan.DeclaresPlaceholder(svc) {
+			t.Error("another owner declares the placeholder")
 		}
 	})
 }

@@ -13,39 +13,39 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-func TestNothingIsForeseenUntilServicesAreKnown(t *testing.T) {
+func TestNoPredictionsUntilServicesAreKnown(t *testing.T) {
 	seer := newSeer(t)
 	seer.strict, seer.ready = true, func() bool { return false }
 	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
-		t.Errorf("it says %v", got)
+		t.Errorf("the answer is %v", got)
 	}
 	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedUnready)); got != 1 {
-		t.Errorf("counted %v", got)
+		t.Errorf("%v counted", got)
 	}
 }
 
-func TestAReviewIsAnsweredThoughItsPredictionPanics(t *testing.T) {
+func TestReviewIsAnsweredIfItsPredictionPanics(t *testing.T) {
 	seer := newSeer(t)
-	seer.book = nil
-	for range 2 * maxTurns { // each gives its turn back
+	seer.index = nil
+	for range 2 * maxConcurrent { // each prediction must return its turn
 		if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
-			t.Fatalf("it says %v", got)
+			t.Fatalf("the answer is %v", got)
 		}
 	}
-	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedBroken)); got != 2*maxTurns {
-		t.Errorf("counted %v", got)
+	if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedBroken)); got != 2*maxConcurrent {
+		t.Errorf("%v counted", got)
 	}
 	if log := seer.logs.String(); !strings.Contains(log, "nil pointer") || !strings.Contains(log, `"stack":`) {
-		t.Errorf("logged %q", log)
+		t.Errorf("the log is %q", log)
 	}
 }
 
-func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
+func TestReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	seer := newSeer(t)
-	seer.patience = 20 * time.Millisecond
-	blocked, begun := make(chan struct{}), make(chan struct{}, maxTurns)
-	for range maxTurns {
-		go seer.inTime(func() []plan.Prediction {
+	seer.timeout = 20 * time.Millisecond
+	blocked, begun := make(chan struct{}), make(chan struct{}, maxConcurrent)
+	for range maxConcurrent {
+		go seer.withTimeout(func() []plan.Prediction {
 			begun <- struct{}{}
 			<-blocked
 			return nil
@@ -54,21 +54,22 @@ func TestAReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	}
 	start := time.Now()
 	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
-		t.Errorf("it says %v", got)
+		t.Errorf("the answer is %v", got)
 	}
 	if took := time.Since(start); took > time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("the review took %v", took)
 	}
 	close(blocked)
-	seer.patience = time.Minute
+	seer.timeout = time.Minute
 	if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); len(got.Warnings) != 1 {
-		t.Errorf("with time again it says %v", got.Warnings)
+		t.Errorf("with enough time the warnings are %v", got.Warnings)
 	}
 }
 
-// TestReviewOfVeryManyPortsIsNotPredicted with a channel from before the limit of ports: it is warned of that, and not refused.
+// TestReviewOfVeryManyPortsIsNotPredicted changes a channel from before the limit of ports: it gets a warning about the
+// limit, and isn't denied.
 func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
-	for count, skips := range map[int]float64{maxForeseen / 2: 0, maxForeseen/2 + 1: 1} { // of the old object, and of the new one
+	for count, skips := range map[int]float64{maxPredictedPorts / 2: 0, maxPredictedPorts/2 + 1: 1} { // ports of the old object, and of the new one
 		seer := newSeer(t)
 		svc := named("team-a", "web", 1)
 		for i := range count - 1 {
@@ -77,20 +78,20 @@ func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
 		old := svc.DeepCopy()
 		old.Spec.Ports = old.Spec.Ports[:count-1]
 		if got := seer.review(t, request(t, old, svc)); !got.Allowed || len(got.Warnings) != 1 {
-			t.Errorf("%d ports: allowed %v, warned of %v", count, got.Allowed, got.Warnings)
+			t.Errorf("%d ports: allowed %v, warnings %v", count, got.Allowed, got.Warnings)
 		}
 		if got := testutil.ToFloat64(seer.metrics.skips.WithLabelValues(skippedLarge)); got != skips {
-			t.Errorf("%d ports: counted %v, want %v", count, got, skips)
+			t.Errorf("%d ports: %v counted, want %v", count, got, skips)
 		}
 	}
 }
 
-func TestForeseeingNothingTouchesNothing(t *testing.T) {
-	foresight, follow := foreseeing(Options{}, testLanguage(t), "", zap.NewNop(), nil)
+func TestDisabledPredictionsDoNothing(t *testing.T) {
+	foresight, follow := newPredictor(Options{}, testLanguage(t), "", zap.NewNop(), nil)
 	if foresight != nil || follow != nil {
-		t.Error("there is something to run though nothing was asked for")
+		t.Error("disabled predictions return a foresight")
 	}
 	if got := review(testLanguage(t), nil, nil, deletionOf(t, testMux(t, nil))).Response; !got.Allowed || got.Warnings != nil {
-		t.Errorf("it says %v", got)
+		t.Errorf("the answer is %v", got)
 	}
 }

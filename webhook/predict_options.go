@@ -8,15 +8,16 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// PredictOptions are about what a change will come to. Off, nothing is asked of the API server, and no right is needed.
+// PredictOptions are the settings of predictions. With predictions off, the webhook sends no requests to the API
+// server, and needs no rights.
 type PredictOptions struct {
-	// Predict reads Services, and warns of what channels and muxes are about to run into.
+	// Predict reads Services, and warns of ports that the reconciler will refuse.
 	Predict flags.Switch
-	// Strict denies what those Services prove.
+	// Strict denies a change if the Services alone prove the conflict.
 	Strict flags.Switch
-	// HideHolders names channels of the sender's own namespace only.
+	// HideHolders leaves out the names of channels in other namespaces than the sender's.
 	HideHolders flags.Switch
-	// Kubeconfig is the file that says how to reach the API server; empty means from within the cluster.
+	// Kubeconfig is the file with the connection to the API server. If it is empty, the pod's service account is used.
 	Kubeconfig string
 }
 
@@ -29,11 +30,11 @@ func defaultPredictOptions(getenv func(string) string) PredictOptions {
 
 func (o *PredictOptions) addFlags(set *flag.FlagSet) {
 	set.Var(&o.Predict, "predict", "read Services, and warn of what the reconciler would refuse: true or false (PREDICT)")
-	set.Var(&o.Strict, "predict-strict", "deny it, where Services alone prove it (PREDICT_STRICT)")
+	set.Var(&o.Strict, "predict-strict", "deny a change instead, if the Services alone prove that it will be refused: true or false (PREDICT_STRICT)")
 	set.Var(&o.HideHolders, "predict-hide-holders",
-		"name channels of the sender's own namespace alone: true, the default, or false (PREDICT_HIDE_HOLDERS)")
+		"name only channels of the sender's own namespace: true, the default, or false (PREDICT_HIDE_HOLDERS)")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"`file` that says how to reach the API server, for --predict (KUBECONFIG); from within the cluster if empty")
+		"`file` with the connection to the API server, for --predict (KUBECONFIG); if empty, the pod's service account is used")
 }
 
 func (o *PredictOptions) check() error {
@@ -41,7 +42,7 @@ func (o *PredictOptions) check() error {
 	strict, strictErr := o.Strict.On("--predict-strict (PREDICT_STRICT)")
 	_, hideErr := o.HideHolders.On("--predict-hide-holders (PREDICT_HIDE_HOLDERS)")
 	if err == nil && strict && !predict {
-		strictErr = errors.New("--predict-strict (PREDICT_STRICT) denies what --predict foresees: set --predict too")
+		strictErr = errors.New("--predict-strict (PREDICT_STRICT) has no effect alone: set --predict too")
 	}
 	return errors.Join(err, strictErr, hideErr)
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestPredictionsAreOffUnlessAskedFor(t *testing.T) {
+func TestPredictionsAreOffByDefault(t *testing.T) {
 	type env = map[string]string
 	type seen struct {
 		predict, strict, hide bool
@@ -15,12 +15,12 @@ func TestPredictionsAreOffUnlessAskedFor(t *testing.T) {
 		args        []string
 		want        seen
 	}{
-		"nothing is said":                 {want: seen{hide: true}},
-		"a flag that stands alone":        {args: []string{"--predict"}, want: seen{predict: true, hide: true}},
-		"the environment says so":         {environment: env{"PREDICT": "yes", "PREDICT_STRICT": "1", "PREDICT_HIDE_HOLDERS": "On"}, want: seen{true, true, true, ""}},
-		"a flag comes before":             {environment: env{"PREDICT": "true"}, args: []string{"--predict=false"}, want: seen{hide: true}},
-		"holders may be named":            {args: []string{"--predict-hide-holders=false"}, want: seen{}},
-		"a kubeconfig alone asks nothing": {environment: env{"KUBECONFIG": "/a"}, want: seen{hide: true, kubeconfig: "/a"}},
+		"by default":                  {want: seen{hide: true}},
+		"a flag without a value":      {args: []string{"--predict"}, want: seen{predict: true, hide: true}},
+		"environment variables":       {environment: env{"PREDICT": "yes", "PREDICT_STRICT": "1", "PREDICT_HIDE_HOLDERS": "On"}, want: seen{true, true, true, ""}},
+		"a flag overrides a variable": {environment: env{"PREDICT": "true"}, args: []string{"--predict=false"}, want: seen{hide: true}},
+		"holders are named":           {args: []string{"--predict-hide-holders=false"}, want: seen{}},
+		"only a kubeconfig":           {environment: env{"KUBECONFIG": "/a"}, want: seen{hide: true, kubeconfig: "/a"}},
 		"a kubeconfig by flag": {
 			environment: env{"KUBECONFIG": "/a"}, args: []string{"--predict", "--kubeconfig=/b"}, want: seen{predict: true, hide: true, kubeconfig: "/b"},
 		},

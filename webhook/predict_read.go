@@ -9,12 +9,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// declared marks a Service whose applier declares the placeholder port, where what told so was dropped. No such
-// annotation can exist in a cluster: its key isn't one.
-const declared = "(declares the placeholder)"
+// declaresMark is an annotation that trim sets on a Service whose applier declares the placeholder port, because trim
+// drops the metadata that shows it. It isn't a valid annotation key, so no Service in a cluster can have it.
+const declaresMark = "(declares the placeholder)"
 
-// trim takes off a Service what is never read here: while all of them are gathered, they are in memory together. It may
-// be done twice, and doesn't look at what the Service is.
+// trim drops the parts of a Service that this package never reads, to save memory while all Services are listed. It may
+// run twice on a Service, and treats all Services alike.
 func trim(obj any) (any, error) {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
@@ -31,20 +31,20 @@ func trim(obj any) (any, error) {
 		if svc.Annotations == nil {
 			svc.Annotations = map[string]string{}
 		}
-		svc.Annotations[declared] = "true"
+		svc.Annotations[declaresMark] = "true"
 	}
 	return svc, nil
 }
 
 func declaresPlaceholder(svc *corev1.Service) bool {
-	return svc.Annotations[declared] != "" || plan.DeclaresPlaceholder(svc)
+	return svc.Annotations[declaresMark] != "" || plan.DeclaresPlaceholder(svc)
 }
 
 func readMux(lang validation.Language, svc *corev1.Service) *plan.ObservedMux {
 	return plan.ReadMux(lang, svc, declaresPlaceholder(svc))
 }
 
-// readEntry keeps what decisions are made from, and nothing that changes without them.
+// readEntry parses a Service, and drops the fields that no decision depends on.
 func readEntry(lang validation.Language, svc *corev1.Service) entry {
 	var is entry
 	kind := lang.Classify(svc)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTrimmingTwiceKeepsWhatIsAskedFor(t *testing.T) {
+func TestTrimmingTwiceKeepsTheSettings(t *testing.T) {
 	svc := testMux(t, nil)
 	svc.Annotations[corev1.LastAppliedConfigAnnotation] = `{"spec":{"ports":[{"port":101}]}}`
 	svc.Labels, svc.Status.Conditions = map[string]string{"a": "b"}, []metav1.Condition{{Type: "x"}}
@@ -19,10 +19,10 @@ func TestTrimmingTwiceKeepsWhatIsAskedFor(t *testing.T) {
 		}
 		svc = trimmed.(*corev1.Service)
 		if svc.Labels != nil || svc.Status.Conditions != nil || svc.Annotations[corev1.LastAppliedConfigAnnotation] != "" {
-			t.Errorf("it keeps %v", svc)
+			t.Errorf("the trimmed Service is %v", svc)
 		}
 	}
 	if !readMux(testLanguage(t), svc).DeclaresPlaceholder || !readMux(testLanguage(t), before).DeclaresPlaceholder {
-		t.Error("the answer to who declares the placeholder is lost")
+		t.Error("the trim loses who declares the placeholder")
 	}
 }

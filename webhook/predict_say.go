@@ -7,45 +7,45 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// foreseen is what is to be said of predictions.
-type foreseen struct {
+// predicted holds the messages of predictions.
+type predicted struct {
 	warnings []string
 	denied   []validation.Problem
 }
 
-// say turns predictions into words. A denial says what stands in the way; a warning also what it comes to.
-func (f *foresight) say(predictions []plan.Prediction) foreseen {
-	var said foreseen
+// messages returns the messages of predictions. A denial names the conflict; a warning also names its effect.
+func (p *predictor) messages(predictions []plan.Prediction) predicted {
+	var result predicted
 	for i := range predictions {
-		p := &predictions[i]
-		if f.strict && p.Proven {
-			said.denied = append(said.denied, p.Problem)
-			f.metrics.told(p.Reason, Denied)
+		prediction := &predictions[i]
+		if p.strict && prediction.Proven {
+			result.denied = append(result.denied, prediction.Problem)
+			p.metrics.predicted(prediction.Reason, Denied)
 			continue
 		}
-		text := p.Message
-		if p.Effect != "" {
-			text = p.Effect + ": " + text
+		text := prediction.Message
+		if prediction.Effect != "" {
+			text = prediction.Effect + ": " + text
 		}
-		said.warnings = append(said.warnings, text)
-		f.metrics.told(p.Reason, Warned)
+		result.warnings = append(result.warnings, text)
+		p.metrics.predicted(prediction.Reason, Warned)
 	}
-	return said
+	return result
 }
 
-// deletes is true for the deletion of a Service, which may be warned of and never is denied.
-func deletes(req *admissionv1.AdmissionRequest) bool {
+// isDeletion says that the request deletes a Service. A deletion may get warnings and is never denied.
+func isDeletion(req *admissionv1.AdmissionRequest) bool {
 	return req.Operation == admissionv1.Delete && ofServices(req)
 }
 
-// deletion answers one.
-func deletion(f *foresight, req *admissionv1.AdmissionRequest) Answer {
-	answer := pass(req, notRead)
+// answerDeletion answers the deletion of a Service.
+func answerDeletion(p *predictor, req *admissionv1.AdmissionRequest) Answer {
+	answer := allow(req, notRead)
 	old, err := decode(req.OldObject)
-	if f == nil || err != nil {
+	if p == nil || err != nil {
 		return answer
 	}
-	answer.Kind = f.kind(old).String()
-	answer.Response.Warnings = warnings(validation.Verdict{}, f.say(f.of(req, nil)).warnings...)
+	answer.Kind = p.kind(old).String()
+	answer.Response.Warnings = warnings(validation.Verdict{}, p.messages(p.predict(req, nil)).warnings...)
 	return answer
 }

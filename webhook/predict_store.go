@@ -8,61 +8,61 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What follows makes the book a reflector's store.
-var _ cache.TransformingStore = (*book)(nil)
+// The methods below make the index a reflector's store.
+var _ cache.TransformingStore = (*index)(nil)
 
-// Add enters a Service that is new.
-func (b *book) Add(obj any) error { return b.Update(obj) }
+// Add stores a new Service.
+func (x *index) Add(obj any) error { return x.Update(obj) }
 
-// Update enters what a Service is now.
-func (b *book) Update(obj any) error {
+// Update stores the new state of a Service.
+func (x *index) Update(obj any) error {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
-		return fmt.Errorf("a Service is expected, not %T", obj)
+		return fmt.Errorf("expected a Service, got %T", obj)
 	}
-	is := readEntry(b.lang, svc)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.set(keyOf(svc), is)
+	is := readEntry(x.lang, svc)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.set(keyOf(svc), is)
 	return nil
 }
 
-// Delete forgets it.
-func (b *book) Delete(obj any) error {
+// Delete removes a Service.
+func (x *index) Delete(obj any) error {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
-		return fmt.Errorf("a Service is expected, not %T", obj)
+		return fmt.Errorf("expected a Service, got %T", obj)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.set(keyOf(svc), entry{})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.set(keyOf(svc), entry{})
 	return nil
 }
 
-// Replace enters all Services that there are, and forgets all others.
-func (b *book) Replace(list []any, _ string) error {
+// Replace stores all Services, and removes all others.
+func (x *index) Replace(list []any, _ string) error {
 	entries := make(map[types.NamespacedName]entry, len(list))
 	for _, obj := range list {
 		if svc, ok := obj.(*corev1.Service); ok {
-			entries[keyOf(svc)] = readEntry(b.lang, svc)
+			entries[keyOf(svc)] = readEntry(x.lang, svc)
 		}
 	}
-	b.mu.Lock()
-	for key := range b.entries {
+	x.mu.Lock()
+	for key := range x.entries {
 		if _, still := entries[key]; !still {
-			b.set(key, entry{})
+			x.set(key, entry{})
 		}
 	}
 	for key, is := range entries {
-		b.set(key, is)
+		x.set(key, is)
 	}
-	b.mu.Unlock()
-	b.read()
+	x.mu.Unlock()
+	x.read()
 	return nil
 }
 
-// Resync has nothing to do: nobody waits for news here.
-func (b *book) Resync() error { return nil }
+// Resync does nothing: the index has no handlers to notify.
+func (x *index) Resync() error { return nil }
 
-// Transformer is what the reflector does to Services that it gathers for Replace.
-func (b *book) Transformer() cache.TransformFunc { return trim }
+// Transformer returns the function that the reflector applies to each listed Service.
+func (x *index) Transformer() cache.TransformFunc { return trim }

@@ -10,52 +10,52 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestStrictDeniesWhatServicesProve(t *testing.T) {
+func TestStrictDeniesOnlyCertainRefusals(t *testing.T) {
 	api, db := named("team-b", "api", 8080), named("team-b", "db", 5432)
 	tests := map[string]struct {
 		mux     *corev1.Service
 		old     *corev1.Service
 		svc     *corev1.Service
 		pending []*corev1.Service
-		want    string // empty if it is allowed
+		want    string // message of the denial; empty if the request must be allowed
 	}{
-		"a number that another one has on the mux": {mux: testMux(t, nil, api), svc: named("team-a", "web", 8080), want: conflict},
-		"a number that another one is about to get": {
+		"a number that another channel has on the mux": {mux: testMux(t, nil, api), svc: named("team-a", "web", 8080), want: conflict},
+		"a number that another channel is about to get": {
 			mux: testMux(t, nil), pending: []*corev1.Service{api}, svc: named("team-a", "web", 8080),
 		},
 		"a namespace that isn't allowed": {
 			mux: testMux(t, map[string]string{"allowed-namespaces": "team-b"}), svc: named("team-a", "web", 80),
 			want: "namespace team-a may not attach",
 		},
-		"a cap that is passed": {
+		"a cap that is exceeded": {
 			mux: testMux(t, map[string]string{"max-ports": "1"}, api), svc: named("team-a", "web", 80),
 			want: "1 port more would pass the 1 ports (max-ports)",
 		},
-		"a protocol that isn't carried": {
+		"a disallowed protocol": {
 			mux: testMux(t, map[string]string{"allowed-protocols": "UDP"}), svc: named("team-a", "web", 80),
 			want: "doesn't take TCP, only UDP",
 		},
-		"a mux that isn't there may come a moment later": {mux: named("x", "x", 1), svc: named("team-a", "web", 80)},
-		"a mux that is paused goes on some time": {
+		"a missing mux may be created a moment later": {mux: named("x", "x", 1), svc: named("team-a", "web", 80)},
+		"a paused mux will continue": {
 			mux: testMux(t, map[string]string{"disabled": "true"}, api), svc: named("team-a", "web", 80),
 		},
-		"the last number but one is no reason": {
+		"a nearly used-up range": {
 			mux: testMux(t, map[string]string{"max-ports": "2"}, api), svc: named("team-a", "web", 80),
 		},
-		"a channel that was withdrawn comes back to a mux that has been narrowed since": {
+		"a disabled channel is enabled on a mux with a narrower range": {
 			mux: testMux(t, map[string]string{"explicit-range": "20000-20099"}, api), old: disabled(named("team-a", "web", 8443)),
 			svc: named("team-a", "web", 8443),
 		},
-		"a channel that was withdrawn comes back for what is another's": {
+		"a disabled channel is enabled for a number that another one has": {
 			mux: testMux(t, nil, api), old: disabled(named("team-a", "web", 8080)), svc: named("team-a", "web", 8080), want: conflict,
 		},
-		"one of two numbers is mended": {
+		"one of two conflicts is resolved": {
 			mux: testMux(t, nil, api, db), old: named("team-a", "web", 8080, 5432), svc: named("team-a", "web", 8081, 5432),
 		},
-		"one of two numbers is mended, and a third is another's": {
+		"one of two conflicts is resolved, and a third is added": {
 			mux: testMux(t, nil, api, db), old: named("team-a", "web", 9090, 5432), svc: named("team-a", "web", 8080, 5432), want: conflict,
 		},
-		"a label on a channel that is refused": {
+		"a label on a refused channel": {
 			mux: testMux(t, nil, api), old: named("team-a", "web", 8080), svc: named("team-a", "web", 8080),
 		},
 	}
@@ -68,13 +68,13 @@ func TestStrictDeniesWhatServicesProve(t *testing.T) {
 				t.Fatalf("allowed %v: %v", got.Allowed, got.Result)
 			}
 			if tc.want != "" && !strings.Contains(got.Result.Message, tc.want) {
-				t.Errorf("denied with %q, which lacks %q", got.Result.Message, tc.want)
+				t.Errorf("the denial %q lacks %q", got.Result.Message, tc.want)
 			}
 		})
 	}
 }
 
-func TestADenialIsCountedAndHasItsField(t *testing.T) {
+func TestDenialIsCountedAndNamesItsField(t *testing.T) {
 	api := named("team-b", "api", 8080)
 	seer := newSeer(t, testMux(t, nil, api), api)
 	seer.strict, seer.hide = true, true
@@ -84,7 +84,7 @@ func TestADenialIsCountedAndHasItsField(t *testing.T) {
 	if diff := cmp.Diff(want, got.Result.Details.Causes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := testutil.ToFloat64(seer.metrics.spoken.WithLabelValues("MuxPortConflict", "denied")); got != 1 {
-		t.Errorf("counted %v", got)
+	if got := testutil.ToFloat64(seer.metrics.predictions.WithLabelValues("MuxPortConflict", "denied")); got != 1 {
+		t.Errorf("%v counted", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// testMux is the mux of channels, with the ports that they have by now.
+// testMux returns the mux of the channels, with their ports.
 func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Service) *corev1.Service {
 	t.Helper()
 	lang := testLanguage(t)
@@ -38,13 +38,13 @@ func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Se
 	for _, channel := range channels {
 		w.Channels = append(w.Channels, plan.ReadChannel(lang, channel))
 	}
-	if p := plan.Mux(w); p.Publish != nil && p.Publish.Ports != nil {
+	if p := plan.Mux(w, plan.Memory{}); p.Publish != nil && p.Publish.Ports != nil {
 		svc.Spec.Ports = p.Publish.Ports
 	}
 	return svc
 }
 
-// named is a channel with a port, and perhaps more.
+// named returns a channel with a port, and possibly more.
 func named(namespace, name string, port int32, more ...int32) *corev1.Service {
 	return channel(func(svc *corev1.Service) {
 		svc.Namespace, svc.Name = namespace, name
@@ -57,15 +57,15 @@ func named(namespace, name string, port int32, more ...int32) *corev1.Service {
 	})
 }
 
-// disabled is a channel that is withdrawn.
+// disabled disables a channel.
 func disabled(svc *corev1.Service) *corev1.Service {
 	svc.Annotations[validation.DefaultPrefix+"/disabled"] = "true"
 	return svc
 }
 
-// seer is a foresight with its log and metrics, that knows some Services.
+// seer is a foresight with its log and metrics, which knows some Services.
 type seer struct {
-	*foresight
+	*predictor
 	logs     *bytes.Buffer
 	registry *prometheus.Registry
 }
@@ -74,9 +74,9 @@ func newSeer(t testing.TB, services ...*corev1.Service) seer {
 	t.Helper()
 	s := seer{logs: &bytes.Buffer{}, registry: prometheus.NewRegistry()}
 	book := newTestBook(t)
-	s.foresight = &foresight{
-		lang: testLanguage(t), book: book, ready: func() bool { return true }, log: newLog(zapcore.InfoLevel, s.logs),
-		metrics: newForesightMetrics(s.registry), turns: make(chan struct{}, maxTurns), patience: time.Minute,
+	s.predictor = &predictor{
+		lang: testLanguage(t), index: book, ready: func() bool { return true }, log: newLog(zapcore.InfoLevel, s.logs),
+		metrics: newPredictionMetrics(s.registry), slots: make(chan struct{}, maxConcurrent), timeout: time.Minute,
 	}
 	list := make([]any, len(services))
 	for i, svc := range services {
@@ -90,7 +90,7 @@ func newSeer(t testing.TB, services ...*corev1.Service) seer {
 
 func (s seer) review(t testing.TB, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	return review(testLanguage(t), s.foresight, nil, req).Response
+	return review(testLanguage(t), s.predictor, nil, req).Response
 }
 
 func deletionOf(t testing.TB, svc *corev1.Service) *admissionv1.AdmissionRequest {
@@ -102,7 +102,7 @@ func deletionOf(t testing.TB, svc *corev1.Service) *admissionv1.AdmissionRequest
 
 const conflict = `port "http" asks for 8080/TCP, and team-b/api (port "http") has it: ask for another number such as 8081`
 
-func TestWhatIsForeseen(t *testing.T) {
+func TestPredictions(t *testing.T) {
 	api := named("team-b", "api", 8080)
 	mux := testMux(t, nil, api)
 	change := func(svc *corev1.Service, edit func(*corev1.Service)) *corev1.Service {
@@ -120,25 +120,25 @@ func TestWhatIsForeseen(t *testing.T) {
 		want []string
 	}{
 		"a channel that gets what it asks for": {request(t, nil, named("team-a", "web", 80)), nil},
-		"a number that another one has": {
+		"a number that another channel has": {
 			request(t, nil, named("team-a", "web", 8080)), []string{"it will get no port: " + conflict},
 		},
-		"a label on a channel that is refused": {
+		"a label on a refused channel": {
 			request(t, named("team-a", "web", 8080), change(named("team-a", "web", 8080), label)), nil,
 		},
-		"another number, which another one has": {
+		"a change to a number that another channel has": {
 			request(t, named("team-a", "web", 80), named("team-a", "web", 8080)), []string{"it will get no port: " + conflict},
 		},
-		"a channel that comes from another mux is new here": {
+		"a channel that changes its mux counts as new": {
 			request(t, change(named("team-a", "web", 8080), class("svc-mux.nowake.ai/other")), named("team-a", "web", 8080)),
 			[]string{"it will get no port: " + conflict},
 		},
-		"a mux that isn't there": {
+		"a missing mux": {
 			request(t, nil, change(named("team-a", "web", 80), class("svc-mux.nowake.ai/edge.infra"))),
 			[]string{"it will get no port: there is no mux infra/edge: a Service by that name needs type LoadBalancer and " +
 				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or name another in spec.loadBalancerClass"},
 		},
-		"a Service that is no mux": {
+		"a Service that isn't a mux": {
 			request(t, nil, change(named("team-a", "web", 80), class("svc-mux.nowake.ai/api.team-b"))),
 			[]string{"it will get no port: there is no mux team-b/api: a Service by that name needs type LoadBalancer and " +
 				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or name another in spec.loadBalancerClass"},
@@ -147,17 +147,17 @@ func TestWhatIsForeseen(t *testing.T) {
 			"with the mux svc-mux/mux, 1 channel (team-b/api) will lose address and ports; a mux made again by that name gives " +
 				"them the same numbers",
 		}},
-		"a mux that is being deleted is deleted again":                  {deletionOf(t, change(mux, goes)), nil},
-		"a channel is deleted":                                          {deletionOf(t, api), nil},
-		"a stranger is deleted":                                         {deletionOf(t, change(api, class("example.com/x"))), nil},
-		"a label on a mux":                                              {request(t, mux, change(mux, label)), nil},
-		"a mux of which the old object is missing, as no API server is": {request(t, nil, mux), nil},
+		"a mux that is being deleted is deleted again": {deletionOf(t, change(mux, goes)), nil},
+		"a channel is deleted":                         {deletionOf(t, api), nil},
+		"a stranger is deleted":                        {deletionOf(t, change(api, class("example.com/x"))), nil},
+		"a label on a mux":                             {request(t, mux, change(mux, label)), nil},
+		"an update of a mux without the old object":    {request(t, nil, mux), nil},
 		"a mux that loses its annotation": {
 			request(t, mux, change(mux, func(svc *corev1.Service) { svc.Annotations = nil })),
 			[]string{"svc-mux/mux is no mux from now on, and 1 channel (team-b/api) will lose address and ports; make it a mux " +
 				"again, and they get the same numbers"},
 		},
-		"a mux that shuts a namespace out": {
+		"a mux that disallows a namespace": {
 			request(t, mux, change(mux, func(svc *corev1.Service) {
 				svc.Annotations[validation.DefaultPrefix+"/allowed-namespaces"] = "team-a"
 			})),
@@ -179,7 +179,7 @@ func TestWhatIsForeseen(t *testing.T) {
 				seer.strict = strict
 				got := seer.review(t, tc.req)
 				if strict && len(got.Warnings) < len(tc.want) {
-					continue // it is denied, which is another test's
+					continue // the request is denied: another test checks that
 				}
 				if diff := cmp.Diff(tc.want, got.Warnings); diff != "" || !got.Allowed {
 					t.Errorf("allowed %v (-want +got):\n%s", got.Allowed, diff)

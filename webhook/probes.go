@@ -8,14 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Where probes and metrics are.
+// The URL paths of probes and metrics.
 const (
 	HealthPath  = "/healthz"
 	ReadyPath   = "/readyz"
 	MetricsPath = "/metrics"
 )
 
-// probeRoutes: alive is whoever answers; ready is who can take reviews, and it says why not, or what is wrong all the same.
+// probeRoutes serves probes and metrics. The process is healthy if it answers at all, and ready if it can take reviews.
+// /readyz also shows why it isn't ready, and faults that leave it ready.
 func probeRoutes(state *state, registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(HealthPath, func(w http.ResponseWriter, _ *http.Request) {

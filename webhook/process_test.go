@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// running is a process that serves, as in a pod whose Secret volume is there.
+// running is a process that serves, as in a pod with a Secret volume.
 type running struct {
 	*process
 	authority *certstest.Authority
@@ -29,7 +29,7 @@ type running struct {
 	stop      context.CancelFunc // as SIGTERM does
 	ended     chan error
 	release   chan struct{}
-	inside    atomic.Int64 // reviews that have begun and not ended
+	inside    atomic.Int64 // number of open reviews
 }
 
 type safeBuffer struct {
@@ -57,8 +57,8 @@ func testOptions(volume *certstest.Volume) Options {
 	return options
 }
 
-// start runs a process; prepare may change its options, and its volume that is empty until then. Where release isn't
-// nil, a drain's delay lasts until it is closed, however long the options say.
+// start runs a process. prepare may change its options, and fill its volume. If release isn't nil, a drain's delay
+// lasts until release is closed, whatever the options say.
 func start(t *testing.T, prepare func(*running, *Options)) *running {
 	t.Helper()
 	r := &running{
@@ -97,14 +97,14 @@ func (r *running) end(t *testing.T) {
 	select {
 	case err := <-r.ended:
 		if err != nil {
-			t.Errorf("ended with %v", err)
+			t.Errorf("the process ended with %v", err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("doesn't end")
+		t.Fatal("the process doesn't end")
 	}
 }
 
-// probe asks the plain port.
+// probe requests a path from the plain HTTP port.
 func (r *running) probe(t *testing.T, path string) (int, string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -133,17 +133,18 @@ func (r *running) awaitReady(t *testing.T, want int) {
 	}
 }
 
-// awaitInside returns once that many reviews are under way.
+// awaitInside waits until the given number of reviews are open.
 func (r *running) awaitInside(t *testing.T, want int64) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); r.inside.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d reviews are under way, want %d", r.inside.Load(), want)
+			t.Fatalf("%d reviews are open, want %d", r.inside.Load(), want)
 		}
 	}
 }
 
-// caller is an API server to the process; it comes back over the same connection or, if fresh, over a new one.
+// caller returns a client that acts as an API server. It keeps its connection or, if fresh, opens a new one per
+// request.
 func caller(pool *x509.CertPool, fresh, http2 bool) *http.Client {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(!http2)
@@ -153,7 +154,7 @@ func caller(pool *x509.CertPool, fresh, http2 bool) *http.Client {
 	}}
 }
 
-// ask sends a body and wants to read that it is allowed.
+// ask sends a body, and returns an error unless it is allowed.
 func (r *running) ask(client *http.Client, body io.Reader) error {
 	response, err := client.Post("https://"+r.admission.listener.Addr().String()+Path, "application/json", body)
 	if err != nil {
@@ -167,7 +168,7 @@ func (r *running) ask(client *http.Client, body io.Reader) error {
 	return err
 }
 
-func TestReadyOnceACertificateIsThere(t *testing.T) {
+func TestReadyOnceACertificateExists(t *testing.T) {
 	r := start(t, func(*running, *Options) {})
 	if code, text := r.probe(t, ReadyPath); code != http.StatusServiceUnavailable || !strings.Contains(text, "certificate") {
 		t.Errorf("ready without a certificate: %d %s", code, text)
@@ -194,7 +195,7 @@ func TestReadyOnceACertificateIsThere(t *testing.T) {
 	r.end(t)
 }
 
-func TestOnlyTLS12AndLaterIsSpoken(t *testing.T) {
+func TestOnlyTLS12AndLaterIsAccepted(t *testing.T) {
 	r := start(t, withCertificate(t))
 	r.awaitReady(t, http.StatusOK)
 	for version, welcome := range map[uint16]bool{
@@ -213,7 +214,7 @@ func TestOnlyTLS12AndLaterIsSpoken(t *testing.T) {
 	r.end(t)
 }
 
-func TestRunFailsAtOnceWhereItCantListen(t *testing.T) {
+func TestRunFailsAtOnceIfAPortIsInUse(t *testing.T) {
 	r := start(t, withCertificate(t))
 	taken := r.admission.listener.Addr().String()
 	for flag, edit := range map[string]func(*Options){
@@ -223,13 +224,13 @@ func TestRunFailsAtOnceWhereItCantListen(t *testing.T) {
 		options := testOptions(r.volume)
 		edit(&options)
 		if err := Run(t.Context(), options, "", io.Discard); err == nil || !strings.Contains(err.Error(), flag+" \""+taken) {
-			t.Errorf("%s is taken: %v", flag, err)
+			t.Errorf("the port of %s is in use: %v", flag, err)
 		}
 	}
 	r.end(t)
 }
 
-func TestNothingRunsOnAfterTheEnd(t *testing.T) {
+func TestNothingRunsAfterTheEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 3 {
 		r := start(t, withCertificate(t))
@@ -237,7 +238,7 @@ func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 		for _, http2 := range []bool{false, true} {
 			client := caller(r.authority.Pool(), false, http2)
 			for _, text := range []string{string(body(t, request(t, nil, channel(nil)))), "{", strings.Repeat(" ", maxBody+1)} {
-				_ = r.ask(client, strings.NewReader(text)) // some are refused: none may leave anything behind
+				_ = r.ask(client, strings.NewReader(text)) // refused requests must leave no goroutines, either
 			}
 			client.CloseIdleConnections()
 		}
@@ -251,21 +252,21 @@ func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestAServerThatFailsEndsTheProcess(t *testing.T) {
+func TestFailedServerEndsTheProcess(t *testing.T) {
 	r := start(t, withCertificate(t))
 	r.awaitReady(t, http.StatusOK)
 	r.admission.listener.Close()
 	select {
 	case err := <-r.ended:
 		if err == nil || !strings.Contains(err.Error(), "serving on") {
-			t.Errorf("ended with %v", err)
+			t.Errorf("the process ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("goes on without its listener")
+		t.Fatal("the process continues without its listener")
 	}
 }
 
-// sized is a good channel whose review has about that many bytes.
+// sized returns a valid review of about the given size.
 func sized(t *testing.T, bytes int) []byte {
 	t.Helper()
 	return body(t, request(t, nil, channel(func(svc *corev1.Service) {

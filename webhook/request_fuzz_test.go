@@ -19,10 +19,11 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// FuzzRequest sends any request that net/http can read to all that is served: each is answered; by a review only if it asks for
-// one where, how and as large as reviews may be, and else in the words of HTTP. Each gives its memory back to the budget.
+// FuzzRequest sends any request that net/http can parse to all handlers. Each must be answered: with a review only if
+// path, method, media type and size are those of a review, and otherwise with an HTTP error. Each must return its
+// memory to the budget.
 //
-// After the body come blanks, so that it can be large. Its length is as announced, or announced otherwise, or not at all: in chunks.
+// Blanks follow the body, so that it can be large. Its length is announced rightly, wrongly, or, in chunks, not at all.
 func FuzzRequest(f *testing.F) {
 	good := body(f, request(f, nil, channel(nil)))
 	denied := body(f, request(f, nil, annotated("external-ports", "http:0")))
@@ -49,19 +50,19 @@ func FuzzRequest(f *testing.F) {
 		wire := spoken(head, text, int64(min(blanks, maxBody+2)), announced)
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(wire)))
 		if err != nil {
-			return // which net/http answers itself
+			return // net/http answers such requests itself
 		}
 		reached := false
 		state := &state{}
 		state.draining.Store(draining)
 		w := httptest.NewRecorder()
-		state.leaving(routes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		state.closeIfDraining(routes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			reached = true
 			h.recovering(h).ServeHTTP(w, r)
 		}))).ServeHTTP(w, r)
 
 		if h.budget.held != 0 || len(h.budget.senders) > 0 {
-			t.Fatalf("%d bytes of the budget are kept", h.budget.held)
+			t.Fatalf("%d bytes of the budget aren't returned", h.budget.held)
 		}
 		if closes := w.Header().Get("Connection") == "close"; closes != draining && r.RequestURI != "*" {
 			t.Errorf("closes: %t, draining: %t", closes, draining)
@@ -76,13 +77,13 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// How a body's length is announced; what isn't negative is what is announced.
+// How a body's length is announced. Other values are the announced length.
 const (
 	asItIs   = -1
 	inChunks = -2
 )
 
-// spoken is a request as it comes over the wire.
+// spoken returns the bytes of a request on the wire.
 func spoken(head string, text []byte, blanks, announced int64) []byte {
 	var wire bytes.Buffer
 	wire.WriteString(strings.TrimRight(head, "\r\n") + "\r\n")
@@ -104,7 +105,7 @@ func spoken(head string, text []byte, blanks, announced int64) []byte {
 	return wire.Bytes()
 }
 
-// checkAnswered reads a request once more, and compares with what it says of itself.
+// checkAnswered parses the request again, and compares the answer with what the request needs.
 func checkAnswered(t *testing.T, wire []byte, w *httptest.ResponseRecorder) {
 	t.Helper()
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(wire)))
@@ -117,7 +118,7 @@ func checkAnswered(t *testing.T, wire []byte, w *httptest.ResponseRecorder) {
 	case r.Method != http.MethodPost:
 		checkRefused(t, w, http.StatusMethodNotAllowed)
 		if w.Header().Get("Allow") != http.MethodPost {
-			t.Errorf("it doesn't say which method is allowed: %v", w.Header())
+			t.Errorf("the answer doesn't name the allowed method: %v", w.Header())
 		}
 		return
 	case unheard != nil || media != mediaType:
@@ -137,28 +138,28 @@ func checkAnswered(t *testing.T, wire []byte, w *httptest.ResponseRecorder) {
 	}
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil || w.Code != http.StatusOK || w.Header().Get("Content-Type") != mediaType {
-		t.Fatalf("a review is answered by code %d, %v: %s", w.Code, err, w.Body)
+		t.Fatalf("the answer to a review has code %d, %v: %s", w.Code, err, w.Body)
 	}
 	checkAnswer(t, review)
 	var asked map[string]any
 	_ = json.Unmarshal(text, &asked)
 	request, _ := asked["request"].(map[string]any)
 	if uid, _ := request["uid"].(string); uid != "" && uid != string(review.Response.UID) {
-		t.Errorf("the review %q is answered by %q", uid, review.Response.UID)
+		t.Errorf("the answer to review %q has the UID %q", uid, review.Response.UID)
 	}
 }
 
-// checkRefused: whoever isn't judged is told why, in a line of text.
+// checkRefused checks that a refused request gets the reason, as a line of text.
 func checkRefused(t *testing.T, w *httptest.ResponseRecorder, code int) {
 	t.Helper()
 	said := w.Body.String()
 	if w.Code != code || strings.TrimSpace(said) == "" || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
-		t.Errorf("refused by %d %v, not %d: %q", w.Code, w.Header(), code, said)
+		t.Errorf("refused with %d %v, want %d: %q", w.Code, w.Header(), code, said)
 	}
 	if len(said) > longestRefusal {
-		t.Errorf("what is refused is quoted at length, in %d bytes", len(said))
+		t.Errorf("the refusal quotes too much: %d bytes", len(said))
 	}
 }
 
-// longestRefusal has room for two quotes, of which each character may be escaped.
+// longestRefusal has room for two quotes whose characters are all escaped.
 const longestRefusal = 10 * (2*maxLogged + maxErrorText)

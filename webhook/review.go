@@ -12,34 +12,35 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Answer is what is said to one request. Its response goes out; the rest is for those who count and log.
+// Answer is the result of one request. Only the response is sent; the other fields are for metrics and logs.
 type Answer struct {
 	Response *admissionv1.AdmissionResponse
-	// Kind is what the Service is to us, or notRead.
+	// Kind is the Service's kind, or notRead.
 	Kind string
 	// Namespace and Name are the object's.
 	Namespace, Name string
-	// Reasons are those of a denial, each once, sorted.
+	// Reasons are the reasons of a denial, sorted, without duplicates.
 	Reasons []string
 }
 
-// Decision is how an answer counts.
+// Decision is the result for metrics.
 type Decision string
 
 // The decisions.
 const (
 	Allowed Decision = "allowed"
-	Warned  Decision = "warned" // allowed, with something to say
+	Warned  Decision = "warned" // allowed, with warnings
 	Denied  Decision = "denied"
 )
 
-// notRead is the kind of an object that nobody had to look at, such as one that is deleted, or that nobody could read.
+// notRead is the kind of an object that wasn't decoded: the object of a deletion, or one that can't be decoded.
 const notRead = "unread"
 
-// reasonUnreadable is a denial's reason where no Service could be read. No API server sends such a request.
+// reasonUnreadable is the reason of a denial for an object that can't be decoded. API servers don't send such a
+// request.
 const reasonUnreadable = "Unreadable"
 
-// Decision says which of the three it is.
+// Decision returns the decision of the answer.
 func (a Answer) Decision() Decision {
 	switch {
 	case !a.Response.Allowed:
@@ -50,28 +51,28 @@ func (a Answer) Decision() Decision {
 	return Allowed
 }
 
-// Review judges a request: a Service created or updated by the language, anything else passes. A dry run is answered
-// as the real thing would be.
+// Review answers a request. It judges a Service that is created or updated, and allows any other request. A dry run
+// gets the same answer.
 //
-// The old object is decoded only if the new one has problems: nothing else depends on it.
+// It decodes the old object only if the new one has problems.
 func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer {
 	return review(lang, nil, nil, req)
 }
 
-// review asks what is foreseen too, once nothing else is wrong.
-func review(lang validation.Language, foresight *foresight, served served, req *admissionv1.AdmissionRequest) Answer {
-	if deletes(req) {
-		return deletion(foresight, req)
+// review also asks for predictions, if the Service has no problems.
+func review(lang validation.Language, predictor *predictor, served served, req *admissionv1.AdmissionRequest) Answer {
+	if isDeletion(req) {
+		return answerDeletion(predictor, req)
 	}
-	if !concerns(req) {
-		return pass(req, notRead)
+	if !isJudged(req) {
+		return allow(req, notRead)
 	}
 	svc, err := decode(req.Object)
 	if err != nil {
 		return unreadable(req, "object", err)
 	}
 	if svc.DeletionTimestamp != nil {
-		return pass(req, lang.Classify(svc).String()) // it only loses finalizers now
+		return allow(req, lang.Classify(svc).String()) // a Service being deleted only loses finalizers
 	}
 	verdict := lang.Review(nil, svc)
 	if len(verdict.Denied) > 0 && req.Operation == admissionv1.Update {
@@ -81,17 +82,17 @@ func review(lang validation.Language, foresight *foresight, served served, req *
 		}
 		verdict = lang.Review(old, svc)
 	}
-	var also foreseen
+	var predicted predicted
 	if len(verdict.Denied) == 0 {
-		also = foresight.say(foresight.of(req, svc))
-		also.warnings = append(served.warnings(lang, svc), also.warnings...)
+		predicted = predictor.messages(predictor.predict(req, svc))
+		predicted.warnings = append(served.warnings(lang, svc), predicted.warnings...)
 	}
-	return say(req, svc, verdict, also)
+	return answerOf(req, svc, verdict, predicted)
 }
 
-// concerns is true for what the language is about. The webhook's rules and matchConditions let nothing else through;
-// where they are edited, it still must pass.
-func concerns(req *admissionv1.AdmissionRequest) bool {
+// isJudged says that the request is judged. The webhook's rules and matchConditions send no other request; if they are
+// edited, other requests must still be allowed.
+func isJudged(req *admissionv1.AdmissionRequest) bool {
 	return (req.Operation == admissionv1.Create || req.Operation == admissionv1.Update) && ofServices(req)
 }
 
@@ -102,7 +103,7 @@ func ofServices(req *admissionv1.AdmissionRequest) bool {
 
 func decode(object runtime.RawExtension) (*corev1.Service, error) {
 	if len(object.Raw) == 0 || string(object.Raw) == "null" {
-		return nil, fmt.Errorf("is missing: a Service is expected")
+		return nil, fmt.Errorf("is missing: expected a Service")
 	}
 	svc := &corev1.Service{}
 	if err := json.Unmarshal(object.Raw, svc); err != nil {
@@ -111,20 +112,20 @@ func decode(object runtime.RawExtension) (*corev1.Service, error) {
 	return svc, nil
 }
 
-func pass(req *admissionv1.AdmissionRequest, kind string) Answer {
+func allow(req *admissionv1.AdmissionRequest, kind string) Answer {
 	return Answer{
 		Response: &admissionv1.AdmissionResponse{UID: req.UID, Allowed: true},
 		Kind:     kind, Namespace: req.Namespace, Name: req.Name,
 	}
 }
 
-func say(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict, also foreseen) Answer {
-	answer := pass(req, verdict.Kind.String())
+func answerOf(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict, predicted predicted) Answer {
+	answer := allow(req, verdict.Kind.String())
 	if answer.Name == "" {
 		answer.Name = nameOf(svc)
 	}
-	answer.Response.Warnings = warnings(verdict, also.warnings...)
-	if denied := append(verdict.Denied, also.denied...); len(denied) > 0 {
+	answer.Response.Warnings = warnings(verdict, predicted.warnings...)
+	if denied := append(verdict.Denied, predicted.denied...); len(denied) > 0 {
 		answer.Response.Allowed = false
 		answer.Response.Result = denial(req.Operation, answer.Namespace, answer.Name, denied)
 		answer.Reasons = reasons(denied)
@@ -132,8 +133,8 @@ func say(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validat
 	return answer
 }
 
-// nameOf is for a request that names no object. An API server has made a name up by then; where it hasn't, people know
-// the object by what its name will begin with.
+// nameOf returns the object's name for a request that has none. An API server has generated a name by then; otherwise
+// the prefix of the generated name identifies the object.
 func nameOf(svc *corev1.Service) string {
 	if svc.Name == "" && svc.GenerateName != "" {
 		return svc.GenerateName + "*"
@@ -142,7 +143,7 @@ func nameOf(svc *corev1.Service) string {
 }
 
 func unreadable(req *admissionv1.AdmissionRequest, part string, err error) Answer {
-	answer := pass(req, notRead)
+	answer := allow(req, notRead)
 	answer.Response.Allowed = false
 	answer.Response.Result = unreadableStatus(part, err)
 	answer.Reasons = []string{reasonUnreadable}

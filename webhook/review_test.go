@@ -16,7 +16,7 @@ import (
 
 const mapping = "metadata.annotations[svc-mux.nowake.ai/external-ports]"
 
-func TestDenialSaysEverythingAtOnce(t *testing.T) {
+func TestDenialListsAllProblems(t *testing.T) {
 	bad := annotated("external-ports", "grcp:8080,http:99999")
 	bad.Spec.Ports[1].Name = ""
 	got := Review(testLanguage(t), request(t, nil, bad)).Response
@@ -59,32 +59,32 @@ func TestReview(t *testing.T) {
 		edit     func(*admissionv1.AdmissionRequest)
 		want     outcome
 	}{
-		"a good channel passes": {new: channel(nil), want: outcome{Decision: Allowed, Kind: "channel"}},
-		"a stranger passes, whatever it looks like": {
+		"a valid channel is allowed": {new: channel(nil), want: outcome{Decision: Allowed, Kind: "channel"}},
+		"any stranger is allowed": {
 			new:  &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}, {Port: 2}}}},
 			want: outcome{Decision: Allowed, Kind: "stranger"},
 		},
-		"a bad new channel is invalid": {new: bad, want: denied},
-		"a channel that asks for too much is warned": {
+		"a bad new channel is denied as invalid": {new: bad, want: denied},
+		"a suspicious channel causes a warning": {
 			new: odd, want: outcome{Decision: Warned, Kind: "channel", Warnings: 1},
 		},
-		"a change that makes a channel bad is forbidden, so that no force deletes it": {
+		"a change to a bad channel is denied as forbidden, so that --force doesn't delete it": {
 			old: channel(nil), new: bad,
 			want: outcome{Denied, 403, metav1.StatusReasonForbidden, "channel", []string{"InvalidPortMapping"}, 0},
 		},
-		"a problem that was there before is a warning": {
+		"a problem from before is a warning": {
 			old: bad, new: bad, want: outcome{Decision: Warned, Kind: "channel", Warnings: 1},
 		},
-		"a new problem beside an old one denies, and warns of the old one": {
+		"a new problem is denied, and an old one beside it is a warning": {
 			old: bad, new: worse,
 			want: outcome{Denied, 403, metav1.StatusReasonForbidden, "channel", []string{"InvalidPortMapping"}, 1},
 		},
-		"the old object isn't read if the new one is good": {
+		"the old object isn't read if the new one is valid": {
 			old: channel(nil), new: channel(nil),
 			edit: func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = []byte(`"no Service"`) },
 			want: outcome{Decision: Allowed, Kind: "channel"},
 		},
-		"a bad object passes while it is being deleted": {
+		"a bad object is allowed while it is being deleted": {
 			new: channel(func(svc *corev1.Service) {
 				svc.Spec.Ports[0].Name = ""
 				svc.DeletionTimestamp = &metav1.Time{}
@@ -92,42 +92,42 @@ func TestReview(t *testing.T) {
 			}),
 			want: outcome{Decision: Allowed, Kind: "channel"},
 		},
-		"a deletion passes unread": {
+		"a deletion is allowed unread": {
 			new: bad,
 			edit: func(r *admissionv1.AdmissionRequest) {
 				r.Operation, r.OldObject, r.Object = admissionv1.Delete, r.Object, runtime.RawExtension{}
 			},
 			want: outcome{Decision: Allowed, Kind: notRead},
 		},
-		"a status passes unread": {
+		"a status write is allowed unread": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" },
 			want: outcome{Decision: Allowed, Kind: notRead},
 		},
-		"another resource passes unread": {
+		"another resource is allowed unread": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "pods" },
 			want: outcome{Decision: Allowed, Kind: notRead},
 		},
-		"another group's services pass unread": {
+		"another group's services are allowed unread": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.Resource.Group, r.Kind.Group = "x.io", "x.io" },
 			want: outcome{Decision: Allowed, Kind: notRead},
 		},
-		"another kind passes unread": {
+		"another kind is allowed unread": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = "Scale" },
 			want: outcome{Decision: Allowed, Kind: notRead},
 		},
-		"a dry run is answered alike": {
+		"a dry run gets the same answer": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { yes := true; r.DryRun = &yes }, want: denied,
 		},
-		"without an object nothing can be said": {
+		"a request without an object fails": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }, want: unreadable,
 		},
-		"null is no object": {
+		"null isn't an object": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("null") }, want: unreadable,
 		},
-		"a list is no object": {
+		"a list isn't an object": {
 			new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("[]") }, want: unreadable,
 		},
-		"an update of a bad object without its old self can't be judged": {
+		"an update of a bad object without the old object fails": {
 			old: bad, new: bad, edit: func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = nil }, want: unreadable,
 		},
 	}
@@ -164,7 +164,7 @@ func TestOneProblemIsOneLine(t *testing.T) {
 	}
 }
 
-func TestANameMadeUpByTheAPIServerIsTold(t *testing.T) {
+func TestGeneratedNameIsReported(t *testing.T) {
 	req := request(t, nil, annotated("external-ports", "grcp:1"))
 	req.Name = ""
 	if got := Review(testLanguage(t), req); got.Name != "web" || got.Response.Result.Details.Name != "web" {
@@ -172,7 +172,7 @@ func TestANameMadeUpByTheAPIServerIsTold(t *testing.T) {
 	}
 }
 
-func TestANameThatIsNotMadeUpYetIsToldByItsBeginning(t *testing.T) {
+func TestGenerateNameIsReportedBeforeTheNameExists(t *testing.T) {
 	bad := annotated("external-ports", "grcp:1")
 	bad.Name, bad.GenerateName = "", "web-"
 	got := Review(testLanguage(t), request(t, nil, bad))
@@ -182,13 +182,13 @@ func TestANameThatIsNotMadeUpYetIsToldByItsBeginning(t *testing.T) {
 	}
 }
 
-func TestSentenceDropsOnlyWhatTheFieldSays(t *testing.T) {
+func TestSentenceDropsOnlyTheFieldsName(t *testing.T) {
 	tests := map[string]struct {
 		field, message, want string
 	}{
 		"an annotation's name": {"metadata.annotations[x.io/disabled]", "disabled: is empty", "is empty"},
 		"a path":               {"spec.type", "spec.type: a mux is one", "a mux is one"},
-		"nothing of its own":   {"spec.ports[1].name", "port 80 has no name: give it one", "port 80 has no name: give it one"},
+		"no field name":        {"spec.ports[1].name", "port 80 has no name: give it one", "port 80 has no name: give it one"},
 		"another annotation":   {"metadata.annotations[x.io/not-disabled]", "disabled: is empty", "disabled: is empty"},
 	}
 	for name, tc := range tests {

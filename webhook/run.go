@@ -15,7 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/certs"
 )
 
-// Run serves until the context ends, then drains, and returns nil if that was the reason. Its log goes to logs.
+// Run serves until the context ends, then drains, and returns nil. It returns an error if serving fails. Its log goes
+// to logs.
 func Run(ctx context.Context, options Options, version string, logs io.Writer) error {
 	p, err := newProcess(options, version, logs)
 	if err != nil {
@@ -24,21 +25,21 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 	return p.run(ctx)
 }
 
-// process is what one webhook consists of.
+// process holds the parts of a running webhook.
 type process struct {
 	options   Options
 	log       *zap.Logger
 	files     *certs.Files
-	clients   *certs.Clients // nil where clients need no certificate
+	clients   *certs.Clients // nil if clients need no certificate
 	state     *state
 	admission server
 	probes    server
-	// follow keeps what predictions are made from up to date; nil where none are made.
+	// follow keeps the predictor up to date; nil if predictions are off.
 	follow func(context.Context)
 	sleep  func(time.Duration)
 }
 
-// newProcess listens at once, so that what can't work fails before anything runs.
+// newProcess opens the listeners at once, so that a bad address fails before anything runs.
 func newProcess(options Options, version string, logs io.Writer) (*process, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -71,11 +72,11 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 	log.Info("starting", zap.String("version", version), zap.Stringer("address", admission.Addr()),
 		zap.Stringer("probeAddress", probes.Addr()), zap.String("apiPrefix", lang.Prefix()),
 		zap.String("defaultMuxNamespace", lang.DefaultMuxNamespace()))
-	foresight, follow := foreseeing(options, lang, version, log, registry)
+	predictor, follow := newPredictor(options, lang, version, log, registry)
 	return &process{
 		options: options, log: log, files: files, clients: clients, state: state,
 		admission: server{
-			admissionServer(state.leaving(routes(newHandler(lang, foresight, options.muxNamespaces(), log, registry))), files, clients, log),
+			admissionServer(state.closeIfDraining(routes(newHandler(lang, predictor, options.muxNamespaces(), log, registry))), files, clients, log),
 			limitConnections(admission, maxConnections)},
 		probes: server{probeServer(probeRoutes(state, registry), log), probes},
 		follow: follow,
@@ -83,9 +84,9 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 	}, nil
 }
 
-// run returns when nothing of it runs any more.
+// run returns when all its goroutines have ended.
 func (p *process) run(ctx context.Context) error {
-	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // certificates are followed to the very end
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // certificates are followed until the end
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()

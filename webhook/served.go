@@ -10,20 +10,20 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// served are the namespaces in which the release looks after muxes; all if empty. A mux elsewhere is accepted, because another
-// release may look after it, and warned of.
+// served are the namespaces in which the release manages muxes; all if empty. A mux in another namespace is allowed
+// with a warning, because another release may manage it.
 type served []string
 
-// warnings are about a Service whose mux is in another namespace.
+// warnings returns the warnings for a Service whose mux is in another namespace.
 func (s served) warnings(lang validation.Language, svc *corev1.Service) []string {
 	if len(s) == 0 {
 		return nil
 	}
-	const way = "unless another release looks after it. Add namespace %s to rbac.muxNamespaces of the chart, or %s (%s)"
-	var said []string
+	const way = "unless another release manages it. Add namespace %s to rbac.muxNamespaces of the chart, or %s (%s)"
+	var texts []string
 	kind, here := lang.Classify(svc), strings.Join(s, ", ")
 	if kind.Mux() && !slices.Contains(s, svc.Namespace) {
-		said = append(said, fmt.Sprintf("nothing will happen to this mux "+way, svc.Namespace, "make it where muxes are looked after", here))
+		texts = append(texts, fmt.Sprintf("nothing will happen to this mux "+way, svc.Namespace, "create it in a namespace where muxes are managed", here))
 	}
 	if kind.Channel() {
 		class := ""
@@ -31,9 +31,9 @@ func (s served) warnings(lang validation.Language, svc *corev1.Service) []string
 			class = *svc.Spec.LoadBalancerClass
 		}
 		if mux, ok := lang.ParseClass(class); ok && !slices.Contains(s, mux.Namespace) {
-			said = append(said, fmt.Sprintf("it will get no port of the mux %s, "+way, mux, mux.Namespace,
-				"name a mux where muxes are looked after", here))
+			texts = append(texts, fmt.Sprintf("it will get no port of the mux %s, "+way, mux, mux.Namespace,
+				"name a mux in a namespace where muxes are managed", here))
 		}
 	}
-	return said
+	return texts
 }

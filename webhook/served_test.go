@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestMuxesElsewhereAreWarnedOf: the release looks after muxes in two namespaces. A mux elsewhere, and a channel that names one, is
-// accepted with a warning that names the setting.
-func TestMuxesElsewhereAreWarnedOf(t *testing.T) {
+// TestMuxesElsewhereCauseAWarning uses a release that serves muxes in two namespaces. A mux in another namespace, and a
+// channel that names one, is allowed with a warning that names the setting.
+func TestMuxesElsewhereCauseAWarning(t *testing.T) {
 	mux := func(namespace string) *corev1.Service {
 		svc := testMux(t, nil)
 		svc.Namespace = namespace
@@ -31,7 +31,7 @@ func TestMuxesElsewhereAreWarnedOf(t *testing.T) {
 		"a channel of a mux":              {of(prefix + "mux.edge"), nil},
 		"a channel of a mux elsewhere":    {of(prefix + "mux.away"), []string{"no port of the mux away/mux", "namespace away", "rbac.muxNamespaces", "edge, svc-mux"}},
 		"a Service that is neither":       {of("example.com/class"), nil},
-		"a channel whose class is broken": {of(prefix + "a.b.c"), nil},
+		"a channel with an invalid class": {of(prefix + "a.b.c"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDoor(t, zapcore.InfoLevel)
@@ -44,18 +44,18 @@ func TestMuxesElsewhereAreWarnedOf(t *testing.T) {
 				}
 			}
 			if len(found) != min(len(tc.want), 1) {
-				t.Fatalf("it warns %q", got.Warnings)
+				t.Fatalf("the warnings are %q", got.Warnings)
 			}
 			for _, part := range tc.want {
 				if !strings.Contains(found[0], part) {
-					t.Errorf("the warning doesn't say %q: %s", part, found[0])
+					t.Errorf("the warning lacks %q: %s", part, found[0])
 				}
 			}
 			if tc.want != nil && (!got.Allowed || strings.HasSuffix(found[0], "…")) {
-				t.Errorf("allowed %v, with %s", got.Allowed, found[0])
+				t.Errorf("allowed %v, with the warning %s", got.Allowed, found[0])
 			}
 			if all := Review(testLanguage(t), request(t, nil, tc.svc)).Response.Warnings; len(got.Warnings) != len(all)+len(found) {
-				t.Errorf("without a list of namespaces it warns %q", all)
+				t.Errorf("without a list of namespaces the warnings are %q", all)
 			}
 		})
 	}

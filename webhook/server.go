@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	// headerTimeout and bodyTimeout are more than an API server waits for (30 s at most, 5 s as the chart sets it);
-	// they end what nobody waits for any more.
+	// headerTimeout and bodyTimeout are longer than an API server waits: 5 s in the chart's configuration, and 30 s at
+	// most. They end requests whose caller has given up.
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 10 * time.Second
 	answerTimeout = 15 * time.Second
-	// idleTimeout is more than the 90 s after which API servers close idle connections: were we the first to close
-	// one, a request could be on its way into it.
+	// idleTimeout is longer than the 90 s after which API servers close idle connections. If the webhook closed a
+	// connection first, a request could be lost in it.
 	idleTimeout = 3 * time.Minute
 	// maxHeader has room for a bearer token, which an API server may be configured to send.
 	maxHeader = 8 << 10
 
-	// An HTTP/2 connection's window holds the windows of all its streams. With less, bodies that wait for the budget
-	// would fill it, and bodies that could be read would wait behind them. A stream's window can't be below the protocol's
-	// own 64 KiB, which callers use before they learn ours. Few streams bound the bytes that a connection brings before the
+	// An HTTP/2 connection's window holds the windows of all its streams. If it were smaller, bodies that wait for the
+	// budget would fill it and block bodies that could be read. A stream's window can't be below the protocol's initial
+	// 64 KiB, which callers use before they learn ours. Few streams limit the bytes that connections bring before the
 	// budget counts them: 64 MiB on all connections together. API servers open another connection for more reviews.
 	maxStreams       = 8
 	streamWindow     = 64 << 10
 	connectionWindow = maxStreams * streamWindow
-	// maxFrame is the protocol's least: each connection keeps a buffer for its largest frame so far.
+	// maxFrame is the protocol's minimum: each connection keeps a buffer for its largest frame so far.
 	maxFrame = 16 << 10
 )
 
-// server is one listener and what is served there.
+// server is a listener and its HTTP server.
 type server struct {
 	http     *http.Server
 	listener net.Listener
 }
 
-// admissionServer admits any client if clients is nil.
+// admissionServer returns the server of reviews. If clients is nil, it admits any client.
 func admissionServer(handler http.Handler, files *certs.Files, clients *certs.Clients, log *zap.Logger) *http.Server {
 	server := probeServer(handler, log)
 	server.TLSConfig = &tls.Config{
@@ -56,9 +56,9 @@ func admissionServer(handler http.Handler, files *certs.Files, clients *certs.Cl
 }
 
 func probeServer(handler http.Handler, log *zap.Logger) *http.Server {
-	errorLog, err := zap.NewStdLogAt(log, zap.DebugLevel) // handshakes that somebody broke off: no news to most
+	errorLog, err := zap.NewStdLogAt(log, zap.DebugLevel) // for example, TLS handshakes that clients broke off
 	if err != nil {
-		panic(err) // only a level that doesn't exist
+		panic(err) // only an unknown level fails
 	}
 	return &http.Server{
 		Handler: handler, ErrorLog: errorLog, MaxHeaderBytes: maxHeader,
@@ -91,7 +91,7 @@ func (s server) ended(err error) error {
 	return fmt.Errorf("serving on %s: %w", s.listener.Addr(), err)
 }
 
-// shutdown waits for what is under way, up to a limit, and then cuts it off.
+// shutdown waits for requests in progress, up to a limit, and then closes their connections.
 func (s server) shutdown(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -102,7 +102,7 @@ func (s server) shutdown(limit time.Duration) error {
 	return err
 }
 
-// close doesn't wait. Its error would be the listener's, which is closed then all the same.
+// close closes the server without waiting. An error could only come from the listener, which is closed in any case.
 func (s server) close() {
 	_ = s.http.Close()
 }

@@ -11,10 +11,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// denial is the answer's Status. It says everything twice: as causes, and as a line each of the message, because
-// kubectl shows the causes of one object that is Invalid, and everybody else (kubectl given several objects, Helm,
-// Argo CD, client-go's errors) shows the message. The API server puts the webhook's name before the message and keeps
-// the rest.
+// denial returns the Status of a denial. It contains each problem twice, as a cause and as a line of the message:
+// kubectl shows the causes if one object is Invalid. All other clients (kubectl with several objects, Helm, Argo CD,
+// client-go's errors) show the message. The API server puts the webhook's name before the message and keeps the rest.
 func denial(operation admissionv1.Operation, namespace, name string, problems []validation.Problem) *metav1.Status {
 	status := &metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -36,12 +35,12 @@ func denial(operation admissionv1.Operation, namespace, name string, problems []
 	return status
 }
 
-// codeOf is 422 Invalid for a new object: kubectl then prints each cause on a line of its own.
+// codeOf returns 422 Invalid for a new object: kubectl then prints each cause on a line of its own.
 //
-// A change of an object that is there must not be Invalid: `kubectl apply --force`, and others who force as it does,
-// take Invalid for "can't be changed in place" and delete the object to create it anew. They would take a live
-// channel off its mux, and not get it back: the new one is refused, and so is the old one if it was only tolerated.
-// With 403 Forbidden they stop. The message names each problem in both cases.
+// For a change of an existing object it returns 403 Forbidden. To `kubectl apply --force` and similar clients, Invalid
+// means "can't be changed in place": they delete the object and create it again. That would take a live channel off its
+// mux. The new object would be refused, and so would the old one if its problems were only tolerated. With 403 these
+// clients stop. The message names each problem in both cases.
 func codeOf(operation admissionv1.Operation) (int32, metav1.StatusReason) {
 	if operation == admissionv1.Create {
 		return http.StatusUnprocessableEntity, metav1.StatusReasonInvalid
@@ -49,8 +48,8 @@ func codeOf(operation admissionv1.Operation) (int32, metav1.StatusReason) {
 	return http.StatusForbidden, metav1.StatusReasonForbidden
 }
 
-// sentence is a problem's message without the part of the object that it begins with, where the field says it too:
-// both are always shown together.
+// sentence returns a problem's message without the field at its start, if the problem's Field names it too: both are
+// always shown together.
 func sentence(p validation.Problem) string {
 	part, rest, found := strings.Cut(p.Message, ": ")
 	if found && (part == p.Field || strings.HasSuffix(p.Field, "/"+part+"]")) {

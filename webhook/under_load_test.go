@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// load is callers that ask without a pause, over connections that stay and over new ones, HTTP/1.1 and HTTP/2.
+// load runs callers that send requests without a pause, over kept and new connections, HTTP/1.1 and HTTP/2.
 type load struct {
 	callers sync.WaitGroup
 	over    chan struct{}
@@ -46,7 +46,7 @@ func (r *running) load(t *testing.T) *load {
 	return l
 }
 
-// end stops the callers and returns how often they asked; every time must have been answered.
+// end stops the callers, and returns the number of requests. Each must have been answered.
 func (l *load) end(t *testing.T) int64 {
 	t.Helper()
 	close(l.over)
@@ -76,7 +76,7 @@ func TestNoRequestFailsWhileCertificatesAreSwapped(t *testing.T) {
 	r.end(t)
 }
 
-// slow is a body whose second half comes when it is told to.
+// slow is a body whose second half is sent when the test says so.
 type slow struct {
 	first, second io.Reader
 	now           chan struct{}
@@ -95,7 +95,7 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.second.Read(p)
 }
 
-func TestARolloutFailsNoAdmission(t *testing.T) {
+func TestRolloutFailsNoReview(t *testing.T) {
 	r := start(t, func(r *running, options *Options) {
 		withCertificate(t)(r, options)
 		r.release = make(chan struct{})
@@ -107,13 +107,13 @@ func TestARolloutFailsNoAdmission(t *testing.T) {
 	r.stop()
 	r.awaitReady(t, http.StatusServiceUnavailable)
 	if code, _ := r.probe(t, HealthPath); code != http.StatusOK {
-		t.Errorf("healthy while draining: %d; a kubelet would kill it", code)
+		t.Errorf("/healthz returns %d while draining: a kubelet would kill the pod", code)
 	}
 	if !r.saysGoodbye(t) {
-		t.Error("callers aren't asked to come back over a new connection, which would lead them elsewhere")
+		t.Error("answers don't ask callers to open a new connection, which would go to another pod")
 	}
 	time.Sleep(500 * time.Millisecond)
-	asked := load.end(t) // now no endpoint leads here any more
+	asked := load.end(t) // from now on no endpoint leads to this process
 	close(r.release)
 	r.awaitClosed(t)
 
@@ -125,7 +125,7 @@ func TestARolloutFailsNoAdmission(t *testing.T) {
 	t.Logf("%d requests around the signal, %d under way at the end", asked, len(bodies))
 }
 
-// saysGoodbye is true if an answer is the last one of its connection.
+// saysGoodbye returns whether an answer closes its connection.
 func (r *running) saysGoodbye(t *testing.T) bool {
 	t.Helper()
 	client := caller(r.authority.Pool(), false, false)
@@ -139,7 +139,7 @@ func (r *running) saysGoodbye(t *testing.T) bool {
 	return response.Close
 }
 
-// begin sends halves of good reviews; each must be allowed once its body is told to go on.
+// begin sends the first halves of valid reviews. Each must be allowed once its second half is sent.
 func (r *running) begin(t *testing.T, count int) ([]*slow, *sync.WaitGroup) {
 	t.Helper()
 	var bodies []*slow
@@ -151,7 +151,7 @@ func (r *running) begin(t *testing.T, count int) ([]*slow, *sync.WaitGroup) {
 			client := caller(r.authority.Pool(), false, i%2 == 0)
 			defer client.CloseIdleConnections()
 			if err := r.ask(client, body); err != nil {
-				t.Errorf("one that was under way: %v", err)
+				t.Errorf("an open review failed: %v", err)
 			}
 		})
 	}
@@ -159,7 +159,7 @@ func (r *running) begin(t *testing.T, count int) ([]*slow, *sync.WaitGroup) {
 	return bodies, underWay
 }
 
-// awaitClosed returns once nobody gets in any more.
+// awaitClosed waits until new connections are refused.
 func (r *running) awaitClosed(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -169,12 +169,12 @@ func (r *running) awaitClosed(t *testing.T) {
 		}
 		conn.Close()
 		if time.Now().After(deadline) {
-			t.Fatal("still takes new connections")
+			t.Fatal("new connections are still accepted")
 		}
 	}
 }
 
-func TestAReviewThatNeverEndsDoesNotHoldTheProcess(t *testing.T) {
+func TestEndlessReviewDoesNotBlockTheEnd(t *testing.T) {
 	r := start(t, func(r *running, options *Options) {
 		withCertificate(t)(r, options)
 		options.DrainTimeout = 50 * time.Millisecond
@@ -188,16 +188,16 @@ func TestAReviewThatNeverEndsDoesNotHoldTheProcess(t *testing.T) {
 	r.end(t)
 	close(body.now)
 	if err := <-gone; err == nil {
-		t.Error("the test's review ended in time")
+		t.Error("the endless review ended in time")
 	}
 	if !bytes.Contains([]byte(r.logs.String()), []byte("--drain-timeout")) {
-		t.Errorf("cut off without a word: %s", r.logs)
+		t.Errorf("the cut isn't logged: %s", r.logs)
 	}
 }
 
-// TestSlowLargeBodiesKeepNobodyOut sends half of many large bodies. Another review is judged meanwhile, and so are they in
-// the end.
-func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
+// TestSlowLargeBodiesDoNotBlockOthers sends the first halves of many large bodies. Another review is judged meanwhile,
+// and finally so are all of them.
+func TestSlowLargeBodiesDoNotBlockOthers(t *testing.T) {
 	r := start(t, withCertificate(t))
 	r.awaitReady(t, http.StatusOK)
 	client := caller(r.authority.Pool(), false, true)
@@ -211,7 +211,7 @@ func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
 		bodies = append(bodies, body)
 		large.Go(func() {
 			if err := r.ask(client, body); err != nil {
-				t.Errorf("a slow one: %v", err)
+				t.Errorf("a slow review failed: %v", err)
 			}
 			answered <- struct{}{}
 		})
@@ -222,7 +222,7 @@ func TestSlowLargeBodiesKeepNobodyOut(t *testing.T) {
 			t.Errorf("a review of %d bytes: %v", size, err)
 		}
 	}
-	for _, body := range bodies { // one after the other: all at once would be many
+	for _, body := range bodies { // one after the other: all at once would exceed the memory
 		close(body.now)
 		<-answered
 	}

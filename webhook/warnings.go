@@ -8,28 +8,29 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Kubernetes' limits. Past the total, the API server cuts every warning of a request, those of others too, to the
-// length of one. It counts characters; the total is counted in bytes here, which are never fewer.
+// Kubernetes' limits. Above the total, the API server cuts each warning of a request, also those of other webhooks, to
+// the length of one. It counts characters; this code counts bytes for the total, which are never fewer.
 const (
 	maxWarning  = 256
 	maxWarnings = 4096
-	// maxErrorText is how much of another package's error is passed on: it may quote what it was given.
+	// maxErrorText limits the text of another package's error, which may quote its input.
 	maxErrorText = 512
 )
 
-// textTolerated comes before a problem that isn't this change's doing.
+// textTolerated is the prefix of problems that the old object has, too.
 const textTolerated = "was there before, and is refused in new Services: "
 
-// warnings are the lines that kubectl prints. Tolerated problems come first, then what is foreseen: they matter more.
-func warnings(verdict validation.Verdict, foreseen ...string) []string {
-	if len(verdict.Tolerated)+len(verdict.Warnings)+len(foreseen) == 0 {
+// warnings returns the lines that kubectl prints. Tolerated problems come first, then predictions, because they matter
+// more.
+func warnings(verdict validation.Verdict, predictions ...string) []string {
+	if len(verdict.Tolerated)+len(verdict.Warnings)+len(predictions) == 0 {
 		return nil
 	}
-	texts := make([]string, 0, len(verdict.Tolerated)+len(verdict.Warnings)+len(foreseen))
+	texts := make([]string, 0, len(verdict.Tolerated)+len(verdict.Warnings)+len(predictions))
 	for _, p := range verdict.Tolerated {
 		texts = append(texts, shorten(textTolerated+p.Message, maxWarning))
 	}
-	for _, text := range foreseen {
+	for _, text := range predictions {
 		texts = append(texts, shorten(text, maxWarning))
 	}
 	for _, p := range verdict.Warnings {
@@ -38,7 +39,7 @@ func warnings(verdict validation.Verdict, foreseen ...string) []string {
 	return fit(texts)
 }
 
-// fit drops the last ones of too many, and says how many.
+// fit drops texts past the total limit, and adds how many it dropped.
 func fit(texts []string) []string {
 	const room = 32 // for the last line
 	total := 0
@@ -51,7 +52,7 @@ func fit(texts []string) []string {
 	return texts
 }
 
-// shorten cuts a text to a number of characters, after a whole word if there is one near.
+// shorten cuts a text to a number of characters, after a whole word if one ends near the limit.
 func shorten(text string, limit int) string {
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
 		return text

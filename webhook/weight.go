@@ -3,24 +3,24 @@ package webhook
 import "bytes"
 
 const (
-	// elementWeight stands for an element of a JSON array. The worst is a Service's port without a name: its struct, and a
-	// denial that names it. A test measures it.
+	// elementWeight counts an element of a JSON array. The worst case is a Service's port without a name: its struct,
+	// and a denial that names it. A test measures it.
 	elementWeight = 768
-	// fieldWeight stands for a member of a JSON object. The worst is an annotation.
+	// fieldWeight counts a member of a JSON object. The worst case is an annotation.
 	fieldWeight = 80
-	// maxDecodeWeight is the most that one request may take to decode and judge. Two objects with 10,000 ports each, and
-	// the managed fields of two appliers, take half of it.
+	// maxDecodeWeight limits the memory to decode and judge one request. Two objects with 10,000 ports each, and the
+	// managed fields of two appliers, take half of it.
 	maxDecodeWeight = 40 << 20
-	// managedFields precedes an object that the decoder copies as it is.
+	// managedFields precedes an object that the decoder copies without decoding it.
 	managedFields = `"fieldsV1":`
-	// maxDepth is how deep the JSON decoder goes.
+	// maxDepth is the JSON decoder's limit of nesting.
 	maxDepth = 10_000
 )
 
-// decodeWeight estimates the memory that decoding and judging a JSON body takes. A short body can take a lot: each
-// "{}," in a list becomes a struct of a hundred bytes.
+// decodeWeight estimates the memory to decode and judge a JSON body. A short body can need a lot: each "{}," in a list
+// becomes a struct of a hundred bytes.
 //
-// It doesn't check the JSON. Text that is no JSON isn't decoded, whatever its weight is.
+// It doesn't check the JSON: invalid JSON isn't decoded, whatever its weight.
 func decodeWeight(body []byte) int64 {
 	var elements, fields int64
 	inArray := make([]bool, 0, 64)

@@ -1,5 +1,5 @@
-// Package certstest makes certificates for tests, and lays them out as a kubelet lays out a Secret volume. It is for
-// tests alone.
+// Package certstest makes certificates for tests, and lays them out as a kubelet lays out a Secret volume. Only tests
+// use it.
 package certstest
 
 import (
@@ -25,7 +25,7 @@ type Authority struct {
 	serial int64
 }
 
-// NewAuthority has a key of its own.
+// NewAuthority makes an authority with a new key.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	key := newKey(t)
@@ -45,7 +45,7 @@ func NewAuthority(t testing.TB) *Authority {
 	return &Authority{cert: cert, key: key, serial: 1}
 }
 
-// Pool is what a client trusts.
+// Pool returns the certificates that a client trusts.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
@@ -57,7 +57,7 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// PEM is the authority's certificate as a file holds it.
+// PEM returns the authority's certificate in PEM format.
 func (a *Authority) PEM() []byte { return block("CERTIFICATE", a.cert.Raw) }
 
 // Pair signs a new certificate with a new key for localhost and 127.0.0.1.
@@ -69,7 +69,7 @@ func (a *Authority) Pair(t testing.TB, notAfter time.Time) Pair {
 	})
 }
 
-// Client signs a new certificate for a client, good for an hour.
+// Client signs a new certificate for a client. It is valid for one hour.
 func (a *Authority) Client(t testing.TB, commonName string, dnsNames ...string) *Pair {
 	t.Helper()
 	pair := a.sign(t, &x509.Certificate{
@@ -120,16 +120,16 @@ type Volume struct {
 	generation int
 }
 
-// NewVolume is empty: the Secret isn't there yet.
+// NewVolume makes an empty volume: the Secret doesn't exist yet.
 func NewVolume(t testing.TB) *Volume {
 	t.Helper()
 	return &Volume{Dir: t.TempDir()}
 }
 
-// CertFile is where a pod finds the certificate.
+// CertFile returns the path of the certificate.
 func (v *Volume) CertFile() string { return filepath.Join(v.Dir, "tls.crt") }
 
-// KeyFile is where a pod finds the private key.
+// KeyFile returns the path of the private key.
 func (v *Volume) KeyFile() string { return filepath.Join(v.Dir, "tls.key") }
 
 // Put swaps the volume's content in one step, as a kubelet does.

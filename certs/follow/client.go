@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient reads and writes what certificates are about, past every cache. It knows where the kinds are without asking:
-// cert-manager's may come later than we do.
+// NewClient returns a client without a cache for the kinds that certificates need. The kinds' paths are fixed here, not
+// discovered, because cert-manager's CRDs may be installed after this process starts.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -1,6 +1,6 @@
-// Package follow tells of one object of the API server by its name: how it is now, and each time it changes.
+// Package follow watches a single object by name and reports each change.
 //
-// It is a list and a watch with a field selector, and nothing is kept. An informer of the manager's cache would do the
-// same, but the manager waits for all of its informers before anything is decided: a kind that isn't there yet, as
-// cert-manager's, or a right that is missing, would stop the whole reconciler. What follows here harms nobody else.
+// It lists and watches with a field selector and stores nothing. It doesn't use the manager's informers: the manager
+// waits for all informers before it starts any controller. A kind that isn't installed yet, such as cert-manager's, or
+// a missing right would then stop the whole reconciler.
 package follow

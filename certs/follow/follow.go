@@ -16,42 +16,41 @@ import (
 )
 
 const (
-	// patience is for one list: an API server that doesn't answer mustn't be waited for longer than a fault may go
-	// untold.
-	patience = 5 * time.Second
-	// lifetime of one watch, in seconds: a connection that died silently is noticed after it at the latest.
-	lifetime = 300
-	// between two lists after a failure, and at least between any two.
-	between = 2 * time.Second
+	// listTimeout limits one list request. If the API server doesn't answer for longer, that is reported as a fault.
+	listTimeout = 5 * time.Second
+	// watchSeconds limits one watch. A connection that died silently is noticed after this time at the latest.
+	watchSeconds = 300
+	// listPause is the least time between two lists.
+	listPause = 2 * time.Second
 )
 
-// News is what is known of the object. Without an object and an error, it isn't there.
+// News is the object's state, or the error of a request. Without an object and an error, the object doesn't exist.
 type News struct {
 	Object client.Object
 	Err    error
 }
 
-// Object hands over the news of one object until the context ends: all that the API server tells of it, in order, and
-// each failure to ask. List is an empty list of the object's kind.
-func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName, tell func(News)) {
+// Object watches one object until the context ends. It calls report with every state that the API server sends, in order,
+// and with each failed request. List is an empty list of the object's kind.
+func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName, report func(News)) {
 	for ctx.Err() == nil {
-		if err := once(ctx, c, list, key, tell); err != nil && ctx.Err() == nil {
-			tell(News{Err: err})
+		if err := listAndWatch(ctx, c, list, key, report); err != nil && ctx.Err() == nil {
+			report(News{Err: err})
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(between):
+		case <-time.After(listPause):
 		}
 	}
 }
 
-func once(ctx context.Context, c client.WithWatch, kind client.ObjectList, key types.NamespacedName, tell func(News)) error {
+func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectList, key types.NamespacedName, report func(News)) error {
 	list, ok := kind.DeepCopyObject().(client.ObjectList)
 	if !ok {
-		return fmt.Errorf("%T is no list", kind)
+		return fmt.Errorf("%T isn't a list type", kind)
 	}
 	these := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}}
-	within, cancel := context.WithTimeout(ctx, patience)
+	within, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if err := c.List(within, list, these...); err != nil {
 		return err
@@ -63,35 +62,35 @@ func once(ctx context.Context, c client.WithWatch, kind client.ObjectList, key t
 	}); err != nil {
 		return err
 	}
-	tell(now)
+	report(now)
 
 	changes, err := c.Watch(ctx, list, append(these, &client.ListOptions{Raw: &metav1.ListOptions{
-		ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: ptr.To[int64](lifetime),
+		ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: ptr.To[int64](watchSeconds),
 	}})...)
 	if err != nil {
 		return err
 	}
 	defer changes.Stop()
 	for change := range changes.ResultChan() {
-		if err := pass(change, tell); err != nil {
+		if err := forward(change, report); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func pass(change watch.Event, tell func(News)) error {
+func forward(change watch.Event, report func(News)) error {
 	switch change.Type {
 	case watch.Added, watch.Modified:
 		object, _ := change.Object.(client.Object)
-		tell(News{Object: object})
+		report(News{Object: object})
 	case watch.Deleted:
-		tell(News{})
+		report(News{})
 	case watch.Error:
 		if err := apierrors.FromObject(change.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return err
 		}
-	case watch.Bookmark: // never asked for
+	case watch.Bookmark: // not requested
 	}
 	return nil
 }

@@ -1,9 +1,10 @@
-// Package guard says whether admission is on guard: whether an API server that asks the webhook gets through to it.
+// Package guard checks whether admission is on guard: whether an API server that calls the webhook reaches it and
+// trusts its certificate.
 //
-//	observe  the configuration, what cert-manager says of its Certificates, and a handshake with the webhook's Service
-//	judge    what is amiss, each with a reason and a way out                PURE
-//	tell     an Event on the webhook's Service, metrics, readiness; on a change only
+//	observe  the configuration, the status of cert-manager's Certificates, and a handshake with the webhook's Service
+//	judge    the faults, each with a reason and a way out                   PURE
+//	emit     an Event on the webhook's Service, metrics, readiness; on a change only
 //
-// The handshake is what counts: it is what the API server will do, with the name and the bundle that it will do it with.
-// What cert-manager says comes on top, since it tells of what is about to go wrong. What mends a fault doesn't live here.
+// The handshake decides: it uses the same name and the same CA bundle as the API server. cert-manager's status adds
+// warnings of faults that will break the handshake later. This package only reports faults; it repairs nothing.
 package guard

@@ -27,13 +27,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// steady is a certificate that is the same in every process, so that what fuzzing keeps means the same tomorrow.
+// steady is a certificate that is the same in every process, so that stored fuzz inputs keep their meaning.
 type steady struct {
 	cert *x509.Certificate
 	key  ed25519.PrivateKey
 }
 
-// steadyNow is in the midst of what steady certificates live.
+// steadyNow is a time in the middle of the steady certificates' lives.
 var steadyNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newSteady(t testing.TB, serial byte, by *steady, names ...string) *steady {
@@ -66,8 +66,8 @@ func (s *steady) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Raw})
 }
 
-// FuzzConfiguration reads any configuration, with one certificate served at every place that it names. It has the API server
-// off guard exactly if that one's own client can't ask there, or doesn't trust what it meets.
+// FuzzConfiguration judges any configuration, with one certificate served at each of its addresses. Admission must be
+// off guard exactly if the API server's own client can't connect, or doesn't trust the certificate.
 func FuzzConfiguration(f *testing.F) {
 	authority := newSteady(f, 1, nil)
 	leaf := newSteady(f, 2, authority, "localhost", "hook.ns.svc")
@@ -114,31 +114,31 @@ func FuzzConfiguration(f *testing.F) {
 			checkTarget(t, config, place)
 			faults, shakes := judgeEntry(&o.configuration, &c.Webhooks[i], place, o.handshakes[place], steadyNow), shakes(t, config, leaf)
 			if off := slices.ContainsFunc(faults, func(f Fault) bool { return f.Reason.offGuard() }); off == shakes {
-				t.Fatalf("%s: an API server gets through: %v; amiss is %+v", place, shakes, faults)
+				t.Fatalf("%s: an API server connects: %v; faults: %+v", place, shakes, faults)
 			}
 			gets = gets && shakes
 		}
 		status := judged(t, o, steadyNow)
 		if status.OnGuard != gets {
-			t.Errorf("on guard: %v, and an API server gets through: %v: %+v", status.OnGuard, gets, status.Faults)
+			t.Errorf("on guard: %v, but an API server connects: %v: %+v", status.OnGuard, gets, status.Faults)
 		}
 	})
 }
 
-// judged checks what holds for every judgement, and that it is the same twice.
+// judged judges twice, checks that both results are equal, and checks rules for every result.
 func judged(t *testing.T, o *observation, now time.Time) Status {
 	t.Helper()
 	if !o.tried() {
-		t.Fatal("a place isn't tried")
+		t.Fatal("an address isn't tried")
 	}
 	status := judge(o, now)
 	if diff := cmp.Diff(status, judge(o, now)); diff != "" {
-		t.Fatalf("judged twice:\n%s", diff)
+		t.Fatalf("the second judgement differs:\n%s", diff)
 	}
 	lines := 0
 	for _, fault := range status.Faults {
 		if !slices.Contains(Reasons(), fault.Reason) || fault.Object == "" || !strings.Contains(fault.Message, fault.Object) {
-			t.Errorf("unfit: %+v", fault)
+			t.Errorf("a fault is incomplete: %+v", fault)
 		}
 		if fault.Reason != ExpiresSoon {
 			lines++
@@ -154,25 +154,25 @@ func judged(t *testing.T, o *observation, now time.Time) Status {
 	return status
 }
 
-// checkTarget compares with where HTTP's own client goes.
+// checkTarget compares the address with the one that HTTP's own client uses.
 func checkTarget(t *testing.T, config *admissionregistrationv1.WebhookClientConfig, place target) {
 	t.Helper()
 	host, port, able := asked(config)
 	switch {
 	case !able && place != target{}:
-		t.Errorf("%+v is asked, and can't be", place)
-	case able && config.Service == nil && isASCII(host) && place != target{host: host, port: port}: // others are written in ASCII on their way
-		t.Errorf("%q is read as %+v, and %s:%d is asked", *config.URL, place, host, port)
+		t.Errorf("%+v is the address, but the client has none", place)
+	case able && config.Service == nil && isASCII(host) && place != target{host: host, port: port}: // the client converts other hosts to ASCII
+		t.Errorf("%q is parsed as %+v, but the client uses %s:%d", *config.URL, place, host, port)
 	case able && place.service == "":
 		if again, number, err := net.SplitHostPort(place.String()); err != nil || again != place.name() || number != strconv.Itoa(int(place.port)) {
-			t.Errorf("%q can't be told apart into host and port", place)
+			t.Errorf("%q can't be split into host and port", place)
 		}
 	case able && (place.name() != host || place.port != port):
-		t.Errorf("%+v, and %s:%d is asked", place, host, port)
+		t.Errorf("%+v, but the client uses %s:%d", place, host, port)
 	}
 }
 
-// asked is the name and port by which an API server asks; false if it can't.
+// asked returns the name and port that an API server connects to, or false if it can't.
 func asked(config *admissionregistrationv1.WebhookClientConfig) (string, int32, bool) {
 	if service := config.Service; service != nil {
 		port := ptr.Deref(service.Port, 443)
@@ -186,7 +186,7 @@ func asked(config *admissionregistrationv1.WebhookClientConfig) (string, int32, 
 	dialled := ""
 	transport := &http.Transport{DialTLSContext: func(_ context.Context, _, address string) (net.Conn, error) {
 		dialled = address
-		return nil, errors.New("that is all")
+		return nil, errors.New("stop here: only the address matters")
 	}}
 	request := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: &url.URL{Scheme: address.Scheme, Host: address.Host}}
 	if _, err := transport.RoundTrip(request); err == nil {
@@ -197,7 +197,7 @@ func asked(config *admissionregistrationv1.WebhookClientConfig) (string, int32, 
 	return host, int32(port), err == nil && wrong == nil && host != "" && port > 0
 }
 
-// shakes is true if an API server that goes by an entry gets through to who serves a certificate.
+// shakes returns whether an API server with a configuration's entry accepts a served certificate.
 func shakes(t *testing.T, config *admissionregistrationv1.WebhookClientConfig, serves *steady) bool {
 	t.Helper()
 	name, _, able := asked(config)
@@ -205,11 +205,11 @@ func shakes(t *testing.T, config *admissionregistrationv1.WebhookClientConfig, s
 		return false
 	}
 	if !isASCII(name) {
-		t.Skip("an API server asks for such a host by its name in punycode, and the guard as it is written")
+		t.Skip("an API server uses the punycode name of such a host, but the guard the written name")
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(config.CABundle) {
-		return false // what the machine trusts hasn't signed it
+		return false // the machine's own CAs haven't signed it
 	}
 	here, there := net.Pipe()
 	defer here.Close()
@@ -223,8 +223,8 @@ func shakes(t *testing.T, config *admissionregistrationv1.WebhookClientConfig, s
 
 func isASCII(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 }) }
 
-// FuzzServed meets any certificates at a good place, with any bundle, at any time. What it is content with has a name, a life and
-// a signature; what it calls expired is.
+// FuzzServed judges any served certificates at a valid address, with any bundle, at any time. A certificate without
+// faults has a name, a valid period and a trusted signature. A certificate that counts as expired is expired.
 func FuzzServed(f *testing.F) {
 	authority := newSteady(f, 1, nil)
 	leaf := newSteady(f, 2, authority, "localhost")
@@ -251,10 +251,10 @@ func FuzzServed(f *testing.F) {
 		}}
 		status := judged(t, o, now)
 		if len(status.Faults) > 1 {
-			t.Errorf("one certificate, and much amiss: %+v", status.Faults)
+			t.Errorf("several faults of one certificate: %+v", status.Faults)
 		}
 		if !status.NotAfter.Equal(served[0].NotAfter) {
-			t.Errorf("it ends at %s, not at %s", status.NotAfter, served[0].NotAfter)
+			t.Errorf("the end is %s, want %s", status.NotAfter, served[0].NotAfter)
 		}
 		all := append(bundled(bundle), served...)
 		if status.OnGuard {
@@ -262,7 +262,7 @@ func FuzzServed(f *testing.F) {
 		}
 		over := func(c *x509.Certificate) bool { return now.Before(c.NotBefore) || now.After(c.NotAfter) }
 		if len(status.Faults) == 1 && status.Faults[0].Reason == CertificateExpired && !slices.ContainsFunc(all, over) {
-			t.Errorf("none of these has expired: %+v", status.Faults)
+			t.Errorf("no certificate has expired: %+v", status.Faults)
 		}
 	})
 }
@@ -270,17 +270,17 @@ func FuzzServed(f *testing.F) {
 func checkTrusted(t *testing.T, leaf *x509.Certificate, others []*x509.Certificate, now time.Time) {
 	t.Helper()
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
-		t.Errorf("it lives from %s to %s, and is good at %s", leaf.NotBefore, leaf.NotAfter, now)
+		t.Errorf("the certificate is valid from %s to %s, but accepted at %s", leaf.NotBefore, leaf.NotAfter, now)
 	}
 	if err := leaf.VerifyHostname("localhost"); err != nil {
 		t.Error(err)
 	}
 	if !slices.ContainsFunc(others, func(by *x509.Certificate) bool { return leaf.Equal(by) || leaf.CheckSignatureFrom(by) == nil }) {
-		t.Error("nobody has signed it")
+		t.Error("no certificate of the bundle has signed it")
 	}
 }
 
-// bundled are the certificates of a bundle.
+// bundled returns the certificates of a bundle.
 func bundled(bundle []byte) []*x509.Certificate {
 	var all []*x509.Certificate
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
@@ -291,8 +291,8 @@ func bundled(bundle []byte) []*x509.Certificate {
 	return all
 }
 
-// FuzzCertificate reads any of cert-manager's Certificates: one is at fault unless its first word about Ready is True and its Issuer
-// is there. Admission stays on guard all the while.
+// FuzzCertificate judges any Certificate of cert-manager's. It is at fault unless its first Ready condition is True and
+// its Issuer exists. Admission stays on guard in any case.
 func FuzzCertificate(f *testing.F) {
 	for _, conditions := range []string{
 		``, `{"type":"Ready","status":"True"}`, `{"type":"Ready","status":"Unknown"}`, `{"type":"Ready","status":"False","reason":"DoesNotExist","message":"no\nsecret"}`,

@@ -18,20 +18,21 @@ import (
 	"nowake.ai/svc-lb-mux/certs/follow"
 )
 
-// Options say what is guarded, and whom to tell.
+// Options say which webhook is checked and where faults are reported.
 type Options struct {
 	Client client.WithWatch
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	// Configuration is the ValidatingWebhookConfiguration's name.
 	Configuration string
-	// Namespace is where Certificates and SelfManagedSecret are.
+	// Namespace holds the Certificates and SelfManagedSecret.
 	Namespace string
-	// Certificates are the names of cert-manager's; SelfManagedSecret is empty where there is none.
+	// Certificates are the names of cert-manager's Certificates. SelfManagedSecret is the self-managed Secret's name,
+	// or empty.
 	Certificates      []string
 	SelfManagedSecret string
-	// Kept says what hinders the self-managed certificate's keeper; nil where there is none.
+	// Kept returns why the self-managed certificate can't be kept. It is nil unless certificates are self-managed.
 	Kept func() error
-	// Leading says whether this process is the one that emits Events.
+	// Leading says whether this process leads: only the leader emits Events.
 	Leading func() bool
 	Events  record.EventRecorder
 	Metrics prometheus.Registerer
@@ -39,30 +40,30 @@ type Options struct {
 }
 
 const (
-	// interval is the time between two looks, whatever the API server tells meanwhile.
+	// interval is the time between two handshakes without a change of the configuration.
 	interval = 10 * time.Second
-	// patience is for how long Events wait at the start: while things are being installed, nothing is amiss.
-	patience = 15 * time.Second
-	// soon is how long after a change of the configuration there is a look besides.
-	soon = 500 * time.Millisecond
+	// startupGrace delays the first Events: during an installation, missing objects aren't faults.
+	startupGrace = 15 * time.Second
+	// afterChange is the time from a change of the configuration to an additional handshake.
+	afterChange = 500 * time.Millisecond
 )
 
-// Guard looks, in every replica.
+// Guard checks admission. It runs in every replica.
 type Guard struct {
 	options Options
 	status  atomic.Pointer[Status]
-	teller  teller
+	emitter eventEmitter
 
-	// Of the one goroutine that looks.
-	seen     observation
-	services map[target]*corev1.Service
-	place    target // of the last Service that the configuration named
-	news     chan func()
+	// Only the goroutine of Start uses these.
+	seen      observation
+	services  map[target]*corev1.Service
+	lastPlace target // the last Service that the configuration named
+	updates   chan func()
 }
 
-// New does nothing yet.
+// New returns a Guard that hasn't checked anything. Start runs it.
 func New(options Options) *Guard {
-	g := &Guard{options: options, services: map[target]*corev1.Service{}, news: make(chan func())}
+	g := &Guard{options: options, services: map[target]*corev1.Service{}, updates: make(chan func())}
 	g.status.Store(&Status{})
 	g.seen.configuration = known{kind: "ValidatingWebhookConfiguration", name: options.Configuration}
 	for _, name := range options.Certificates {
@@ -71,18 +72,18 @@ func New(options Options) *Guard {
 	if options.SelfManagedSecret != "" {
 		g.seen.secret = &known{kind: "Secret", name: options.SelfManagedSecret}
 	}
-	g.teller = newTeller(options.Events)
+	g.emitter = newEventEmitter(options.Events)
 	options.Metrics.MustRegister(collector{g.Status})
 	return g
 }
 
-// Status is what was found last.
+// Status returns the result of the last check.
 func (g *Guard) Status() Status { return *g.status.Load() }
 
-// NeedLeaderElection is false: each replica is ready only if admission is on guard, as far as it sees.
+// NeedLeaderElection returns false: each replica checks admission for its own readiness.
 func (*Guard) NeedLeaderElection() bool { return false }
 
-// Start looks until the context ends, and returns when nothing of it runs any more.
+// Start checks until the context ends. It returns when all its goroutines have ended.
 func (g *Guard) Start(ctx context.Context) error {
 	var following sync.WaitGroup
 	defer following.Wait()
@@ -94,11 +95,11 @@ func (g *Guard) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case take := <-g.news:
+		case apply := <-g.updates:
 			before := g.seen.configuration
-			take()
+			apply()
 			if before.object != g.seen.configuration.object {
-				next.Reset(soon)
+				next.Reset(afterChange)
 			}
 		case <-next.C:
 			g.look(ctx)
@@ -108,47 +109,46 @@ func (g *Guard) Start(ctx context.Context) error {
 	}
 }
 
-// followAll has the API server tell of each object. What it tells is taken one by one: also a fault that is over in a
-// moment is one.
+// followAll watches each object. It applies every update separately, so that even a short fault is reported.
 func (g *Guard) followAll(ctx context.Context, following *sync.WaitGroup) {
-	one := func(list client.ObjectList, namespace string, r *known) {
+	watch := func(list client.ObjectList, namespace string, r *known) {
 		key := types.NamespacedName{Namespace: namespace, Name: r.name}
 		following.Go(func() {
 			follow.Object(ctx, g.options.Client, list, key, func(news follow.News) {
 				select {
-				case g.news <- func() { r.hear(news, g.options.Now()) }:
+				case g.updates <- func() { r.update(news, g.options.Now()) }:
 				case <-ctx.Done():
 				}
 			})
 		})
 	}
-	one(&admissionregistrationv1.ValidatingWebhookConfigurationList{}, "", &g.seen.configuration)
+	watch(&admissionregistrationv1.ValidatingWebhookConfigurationList{}, "", &g.seen.configuration)
 	for i := range g.seen.certificates {
-		one(&cmapi.CertificateList{}, g.options.Namespace, &g.seen.certificates[i].known)
+		watch(&cmapi.CertificateList{}, g.options.Namespace, &g.seen.certificates[i].known)
 	}
 	if g.seen.secret != nil {
-		one(&corev1.SecretList{}, g.options.Namespace, g.seen.secret)
+		watch(&corev1.SecretList{}, g.options.Namespace, g.seen.secret)
 	}
 }
 
-// look asks for what nobody tells of.
+// look makes the handshakes and reads the issuers: no watch reports these.
 func (g *Guard) look(ctx context.Context) {
 	shook := map[target]handshake{}
 	entries := g.seen.entries()
 	for i := range entries {
 		place := targetOf(&entries[i].ClientConfig)
 		if _, done := shook[place]; !done {
-			shook[place] = g.shake(ctx, place)
+			shook[place] = g.tryHandshake(ctx, place)
 		}
 	}
 	g.seen.handshakes = shook
 	for i := range g.seen.certificates {
-		g.lookForIssuer(ctx, &g.seen.certificates[i])
+		g.checkIssuer(ctx, &g.seen.certificates[i])
 	}
 }
 
-// conclude says what was found. Until the first word about the configuration, and while a place that it names wasn't tried,
-// there is nothing new to say.
+// conclude publishes the result. It publishes nothing before the first answer about the configuration, or while an
+// endpoint of the configuration has had no handshake yet.
 func (g *Guard) conclude(started time.Time) {
 	if g.options.Kept != nil {
 		g.seen.kept = g.options.Kept()
@@ -159,7 +159,7 @@ func (g *Guard) conclude(started time.Time) {
 	}
 	status := judge(&g.seen, now)
 	g.status.Store(&status)
-	if g.options.Leading() && !now.Before(started.Add(patience)) {
-		g.teller.tell(status, g.about())
+	if g.options.Leading() && !now.Before(started.Add(startupGrace)) {
+		g.emitter.emit(status, g.eventObject())
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lookForIssuer asks for the Issuer itself: cert-manager's Certificate doesn't say that it isn't there, and tells of it in
-// a CertificateRequest alone, once there is one. An issuer that we may not read, or of a kind that isn't
-// cert-manager's own, is taken to be there.
-func (g *Guard) lookForIssuer(ctx context.Context, c *certificate) {
+// checkIssuer reads the Issuer itself. A Certificate's status doesn't say that its issuer is missing; only a
+// CertificateRequest does, once one exists. An issuer counts as present if we may not read it, or if its kind isn't
+// cert-manager's own.
+func (g *Guard) checkIssuer(ctx context.Context, c *certificate) {
 	c.issuerLost = false
 	crt, ok := c.object.(*cmapi.Certificate)
 	if !ok {
@@ -28,7 +28,7 @@ func (g *Guard) lookForIssuer(ctx context.Context, c *certificate) {
 	default:
 		return
 	}
-	within, cancel := context.WithTimeout(ctx, ask)
+	within, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	c.issuerLost = apierrors.IsNotFound(g.options.Client.Get(within, key, issuer))
 }

@@ -10,19 +10,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// secretDoesNotExist is cert-manager's reason for a Certificate whose Secret isn't there; the constant is under its
-// internal/.
+// secretDoesNotExist is cert-manager's reason for a Certificate whose Secret is missing. cert-manager's own constant is
+// internal.
 const secretDoesNotExist = "DoesNotExist"
 
 func judgeCertificate(c *certificate, now time.Time) []Fault {
-	if apierrors.IsNotFound(c.err) { // a list of nothing is empty: this is said of the kind
-		return []Fault{{CertManagerMissing, c.String(), fmt.Sprintf("the API server doesn't know cert-manager's Certificates, and %s "+
-			"is to keep the webhook's certificate: install cert-manager, or set certs.mode to selfManaged", c)}}
+	if apierrors.IsNotFound(c.err) { // of the kind: a list of a known kind is never "not found"
+		return []Fault{{CertManagerMissing, c.String(), fmt.Sprintf("the API server doesn't know the kind Certificate of cert-manager, "+
+			"which %s needs to issue the webhook's certificate: install cert-manager, or set certs.mode to selfManaged", c)}}
 	}
-	faults := c.unread(now)
+	faults := c.unreadableFaults(now)
 	if c.heard && c.object == nil {
 		return append(faults, Fault{CertificateMissing, c.String(), fmt.Sprintf(
-			"%s isn't there, so that nobody renews the webhook's certificate: helm upgrade puts it back", c)})
+			"%s isn't there, so that the webhook's certificate isn't renewed: helm upgrade creates it again", c)})
 	}
 	crt, ok := c.object.(*cmapi.Certificate)
 	if !ok {
@@ -30,7 +30,7 @@ func judgeCertificate(c *certificate, now time.Time) []Fault {
 	}
 	if c.issuerLost {
 		faults = append(faults, Fault{IssuerMissing, c.String(), fmt.Sprintf("%s names the %s %s, which isn't there, so that it can't "+
-			"be renewed: helm upgrade puts it back", c, issuerKind(crt), crt.Spec.IssuerRef.Name)})
+			"be renewed: create it (helm upgrade creates the chart's own), or correct certs.certManager.issuerRef", c, issuerKind(crt), crt.Spec.IssuerRef.Name)})
 	}
 	return append(faults, judgeReady(c, crt)...)
 }
@@ -44,7 +44,7 @@ func judgeReady(c *certificate, crt *cmapi.Certificate) []Fault {
 		return nil
 	case ready.Reason == secretDoesNotExist:
 		return []Fault{{SecretMissing, c.String(), fmt.Sprintf("%s: its Secret %s isn't there, and new pods wait for it: cert-manager "+
-			"makes it anew (it says: %s)", c, crt.Spec.SecretName, ready.Message)}}
+			"makes it again (it says: %s)", c, crt.Spec.SecretName, ready.Message)}}
 	}
 	return []Fault{{CertificateNotReady, c.String(), fmt.Sprintf("%s isn't ready (%s): %s", c, ready.Reason, ready.Message)}}
 }

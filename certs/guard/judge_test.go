@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// scene is a world in which all is well, until a case changes it.
+// scene is a world without faults, until a case changes it.
 type scene struct {
 	observation
 	entry *admissionregistrationv1.ValidatingWebhook
@@ -29,7 +29,7 @@ type scene struct {
 	ready *cmapi.CertificateCondition
 }
 
-// chain is what an authority's new certificate is served as, and the bundle that trusts it.
+// chain returns the certificates that a new CA's certificate is served with, and the bundle that trusts them.
 func chain(t *testing.T, life time.Duration) ([]*x509.Certificate, []byte) {
 	t.Helper()
 	pair := certstest.NewAuthority(t).Pair(t, time.Now().Add(life))
@@ -60,49 +60,49 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-func TestWhatIsAmiss(t *testing.T) {
+func TestJudgeFindsFaults(t *testing.T) {
 	absent := apierrors.NewNotFound(schema.GroupResource{}, "")
 	for name, tc := range map[string]struct {
 		do   func(*scene)
 		want []Reason
 		off  bool
 	}{
-		"nothing":                   {func(*scene) {}, nil, false},
-		"there is no configuration": {func(s *scene) { s.configuration.object = nil }, []Reason{ConfigurationMissing}, true},
-		"it was never to be read":   {func(s *scene) { s.configuration = known{err: errors.New("no"), since: s.now} }, []Reason{Unreadable}, true},
-		"it can't be read just now": {func(s *scene) { s.configuration.err, s.configuration.since = errors.New("no"), s.now }, nil, false},
-		"it can't be read for long": {func(s *scene) { s.configuration.err = errors.New("no") }, []Reason{Unreadable}, true},
-		"the bundle is no PEM":      {func(s *scene) { s.entry.ClientConfig.CABundle = []byte("x") }, []Reason{NoCABundle}, true},
-		"the bundle of a Service is empty": {func(s *scene) {
+		"no fault":         {func(*scene) {}, nil, false},
+		"no configuration": {func(s *scene) { s.configuration.object = nil }, []Reason{ConfigurationMissing}, true},
+		"a configuration that was never readable":         {func(s *scene) { s.configuration = known{err: errors.New("no"), since: s.now} }, []Reason{Unreadable}, true},
+		"a configuration that is unreadable for a moment": {func(s *scene) { s.configuration.err, s.configuration.since = errors.New("no"), s.now }, nil, false},
+		"a configuration that is unreadable for long":     {func(s *scene) { s.configuration.err = errors.New("no") }, []Reason{Unreadable}, true},
+		"a bundle that isn't PEM":                         {func(s *scene) { s.entry.ClientConfig.CABundle = []byte("x") }, []Reason{NoCABundle}, true},
+		"an empty bundle for a Service": {func(s *scene) {
 			s.entry.ClientConfig = admissionregistrationv1.WebhookClientConfig{
 				Service: &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "hook"}}
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NoCABundle}, true},
-		"the bundle is another's": {func(s *scene) { _, s.entry.ClientConfig.CABundle = chain(t, time.Hour) }, []Reason{NotTrusted}, true},
-		"the certificate is for another name": {func(s *scene) {
+		"another CA's bundle": {func(s *scene) { _, s.entry.ClientConfig.CABundle = chain(t, time.Hour) }, []Reason{NotTrusted}, true},
+		"a certificate for another name": {func(s *scene) {
 			url := "https://elsewhere"
 			s.entry.ClientConfig.URL = &url
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NotTrusted}, true},
-		"nobody is named": {func(s *scene) {
+		"an address without a host": {func(s *scene) {
 			url := "https://:443" // where a certificate for any name would do
 			s.entry.ClientConfig.URL = &url
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NotReachable}, true},
-		"the certificate has expired": {func(s *scene) { s.now = s.now.Add(21 * time.Hour) }, []Reason{CertificateExpired}, true},
-		"its authority has expired":   {func(s *scene) { s.now = s.now.Add(-3 * time.Hour) }, []Reason{CertificateExpired}, true},
-		"it expires soon":             {func(s *scene) { s.now = s.now.Add(19 * time.Hour) }, []Reason{ExpiresSoon}, false},
-		"nobody answers":              {func(s *scene) { s.handshakes[s.place] = handshake{err: errors.New("refused")} }, []Reason{NotReachable}, true},
-		"there is no Service":         {func(s *scene) { s.handshakes[s.place] = handshake{missing: true} }, []Reason{ServiceMissing}, true},
-		"there is no cert-manager":    {func(s *scene) { s.certificates[0].known = known{err: absent, since: s.now} }, []Reason{CertManagerMissing}, false},
-		"there is no Certificate":     {func(s *scene) { s.certificates[0].object = nil }, []Reason{CertificateMissing}, false},
-		"its Issuer isn't there":      {func(s *scene) { s.certificates[0].issuerLost = true }, []Reason{IssuerMissing}, false},
-		"it has no condition":         {func(s *scene) { s.ready.Type = "Other" }, []Reason{CertificateNotReady}, false},
-		"it isn't ready":              {func(s *scene) { s.ready.Status = cmmeta.ConditionFalse }, []Reason{CertificateNotReady}, false},
-		"its Secret isn't there":      {func(s *scene) { s.ready.Status, s.ready.Reason = cmmeta.ConditionFalse, "DoesNotExist" }, []Reason{SecretMissing}, false},
-		"our Secret isn't there":      {func(s *scene) { s.secret.object = nil }, []Reason{SecretMissing}, false},
-		"it can't be kept":            {func(s *scene) { s.kept = errors.New("forbidden") }, []Reason{NotKept}, false},
-		"much at once, in a fixed order": {func(s *scene) {
+		"an expired certificate":              {func(s *scene) { s.now = s.now.Add(21 * time.Hour) }, []Reason{CertificateExpired}, true},
+		"a CA outside of its validity":        {func(s *scene) { s.now = s.now.Add(-3 * time.Hour) }, []Reason{CertificateExpired}, true},
+		"a certificate that expires soon":     {func(s *scene) { s.now = s.now.Add(19 * time.Hour) }, []Reason{ExpiresSoon}, false},
+		"no answer":                           {func(s *scene) { s.handshakes[s.place] = handshake{err: errors.New("refused")} }, []Reason{NotReachable}, true},
+		"no Service":                          {func(s *scene) { s.handshakes[s.place] = handshake{missing: true} }, []Reason{ServiceMissing}, true},
+		"no cert-manager":                     {func(s *scene) { s.certificates[0].known = known{err: absent, since: s.now} }, []Reason{CertManagerMissing}, false},
+		"no Certificate":                      {func(s *scene) { s.certificates[0].object = nil }, []Reason{CertificateMissing}, false},
+		"no Issuer":                           {func(s *scene) { s.certificates[0].issuerLost = true }, []Reason{IssuerMissing}, false},
+		"a Certificate without a condition":   {func(s *scene) { s.ready.Type = "Other" }, []Reason{CertificateNotReady}, false},
+		"a Certificate that isn't ready":      {func(s *scene) { s.ready.Status = cmmeta.ConditionFalse }, []Reason{CertificateNotReady}, false},
+		"no Secret of the Certificate":        {func(s *scene) { s.ready.Status, s.ready.Reason = cmmeta.ConditionFalse, "DoesNotExist" }, []Reason{SecretMissing}, false},
+		"no self-managed Secret":              {func(s *scene) { s.secret.object = nil }, []Reason{SecretMissing}, false},
+		"a certificate that can't be renewed": {func(s *scene) { s.kept = errors.New("forbidden") }, []Reason{NotKept}, false},
+		"several faults in a fixed order": {func(s *scene) {
 			s.kept, s.secret.object, s.entry.ClientConfig.CABundle = errors.New("forbidden"), nil, []byte("x")
 		}, []Reason{NoCABundle, SecretMissing, NotKept}, true},
 	} {
@@ -126,26 +126,26 @@ func TestWhatIsAmiss(t *testing.T) {
 	}
 }
 
-// Else whoever waits for readiness would go on before anybody has shaken hands.
-func TestNothingIsSaidOfAPlaceThatWasNotTried(t *testing.T) {
+// Otherwise a process that waits for readiness would continue before any handshake.
+func TestNewAddressIsNotTriedYet(t *testing.T) {
 	s := newScene(t)
 	if !s.tried() {
-		t.Error("all were tried")
+		t.Error("all addresses were tried, want true")
 	}
 	url := "https://elsewhere"
 	s.entry.ClientConfig.URL = &url
 	if s.tried() {
-		t.Error("it has another place now")
+		t.Error("a changed address counts as tried")
 	}
 }
 
-func TestWhereNobodyIsNamedNobodyIsAsked(t *testing.T) {
+func TestAddressWithoutHostIsNotDialed(t *testing.T) {
 	g := &Guard{options: Options{Dial: func(_ context.Context, _, address string) (net.Conn, error) {
-		t.Errorf("%s is asked", address)
+		t.Errorf("%s is dialed", address)
 		return nil, errors.New("no")
 	}}}
-	if shook := g.shake(t.Context(), target{}); shook.err == nil {
-		t.Error("somebody answers")
+	if shook := g.tryHandshake(t.Context(), target{}); shook.err == nil {
+		t.Error("the handshake succeeds, want an error")
 	}
 }
 
@@ -156,8 +156,8 @@ func TestReadinessHasALineForEachFault(t *testing.T) {
 	}
 }
 
-func TestBeforeTheFirstLookItIsNotReady(t *testing.T) {
+func TestNotReadyBeforeTheFirstCheck(t *testing.T) {
 	if (Status{}).Ready() == nil {
-		t.Error("nothing is known yet")
+		t.Error("ready before the first check")
 	}
 }

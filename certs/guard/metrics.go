@@ -2,7 +2,7 @@ package guard
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// collector tells the status as it is when it is asked.
+// collector reports the current status at each scrape.
 type collector struct {
 	status func() Status
 }
@@ -14,7 +14,7 @@ func onGuardDesc() *prometheus.Desc {
 
 func faultDesc() *prometheus.Desc {
 	return prometheus.NewDesc("svc_lb_mux_admission_fault",
-		"1 while something is amiss with admission, or with what keeps its certificate, for that reason.", []string{"reason"}, nil)
+		"1 while admission, or the renewal of its certificate, has a fault of that reason.", []string{"reason"}, nil)
 }
 
 func expiryDesc() *prometheus.Desc {
@@ -29,7 +29,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- expiryDesc()
 }
 
-// Collect is for prometheus.Collector. Before the first look there is nothing to tell.
+// Collect is for prometheus.Collector. It reports nothing before the first check.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	status := c.status()
 	if !status.Known {
@@ -45,12 +45,12 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		return 0
 	}
 	gauge(onGuardDesc(), is(status.OnGuard))
-	amiss := map[Reason]bool{}
+	present := map[Reason]bool{}
 	for _, fault := range status.Faults {
-		amiss[fault.Reason] = true
+		present[fault.Reason] = true
 	}
 	for _, reason := range Reasons() {
-		gauge(faultDesc(), is(amiss[reason]), string(reason))
+		gauge(faultDesc(), is(present[reason]), string(reason))
 	}
 	var expiry float64
 	if !status.NotAfter.IsZero() {

@@ -16,29 +16,29 @@ import (
 	"nowake.ai/svc-lb-mux/certs/follow"
 )
 
-// observation is all that a judgement is made from.
+// observation is the input of judge.
 type observation struct {
 	configuration known
-	// handshakes are those with each place that an entry of the configuration names; a place that isn't in there hasn't
-	// been tried yet.
+	// handshakes are the results by endpoint of the configuration. An endpoint that isn't in the map wasn't tried yet.
 	handshakes map[target]handshake
 	// certificates are cert-manager's.
 	certificates []certificate
-	// secret is the self-managed one, nil if there is none to be; kept is what hinders its keeper.
+	// secret is the self-managed Secret, or nil in another mode. kept is why the self-managed certificate can't be
+	// kept.
 	secret *known
 	kept   error
 }
 
-// known is what is known of an object: how it is, or that it isn't there, or since when it can't be read.
+// known is the last known state of an object: its content, its absence, or since when it can't be read.
 type known struct {
 	kind, name string
-	object     client.Object // nil if it isn't there
-	heard      bool          // the API server has told of it at least once
+	object     client.Object // nil if it doesn't exist
+	heard      bool          // it was read at least once, or found missing
 	err        error
-	since      time.Time // of err
+	since      time.Time // when err began
 }
 
-func (r *known) hear(news follow.News, now time.Time) {
+func (r *known) update(news follow.News, now time.Time) {
 	if news.Err == nil {
 		r.object, r.heard, r.err = news.Object, true, nil
 		return
@@ -51,23 +51,24 @@ func (r *known) hear(news follow.News, now time.Time) {
 
 func (r *known) String() string { return r.kind + " " + r.name }
 
-// certificate is one of cert-manager's. issuerLost is true if its Issuer isn't there, as far as that may be asked.
+// certificate is the state of a cert-manager Certificate. issuerLost is true if its Issuer is missing, as far as our
+// rights tell.
 type certificate struct {
 	known
 	issuerLost bool
 }
 
-// target is where, and by which name, an API server asks.
+// target is the endpoint that an API server calls: a Service or a URL.
 type target struct {
 	namespace, service string // empty for a URL
-	host               string // of a URL
+	host               string // for a URL
 	port               int32
 }
 
 const https = 443
 
-// targetOf is the zero target for what no API server could ask. One without a name must not get through: a certificate
-// that is for no name in particular is any.
+// targetOf returns the endpoint of an entry, or the zero target if no API server could call it. An endpoint without a
+// host name must not pass: verification against an empty name accepts a certificate for any name.
 func targetOf(config *admissionregistrationv1.WebhookClientConfig) target {
 	var place target
 	switch service := config.Service; {
@@ -94,7 +95,7 @@ func targetOfURL(text string) target {
 	return target{host: address.Hostname(), port: int32(port)}
 }
 
-// name is what the certificate must be for.
+// name returns the name that the certificate must be valid for.
 func (t target) name() string {
 	if t.service == "" {
 		return t.host
@@ -109,14 +110,14 @@ func (t target) String() string {
 	return fmt.Sprintf("Service %s/%s, port %d", t.namespace, t.service, t.port)
 }
 
-// handshake is what came of one: the certificates that were served, or why there are none.
+// handshake is the result of one handshake: the served certificates, or an error.
 type handshake struct {
 	served  []*x509.Certificate
-	missing bool // there is no such Service
+	missing bool // the Service doesn't exist
 	err     error
 }
 
-// entries are those of the configuration; none if it isn't known.
+// entries returns the configuration's webhooks; none before the configuration was read.
 func (o *observation) entries() []admissionregistrationv1.ValidatingWebhook {
 	configuration, ok := o.configuration.object.(*admissionregistrationv1.ValidatingWebhookConfiguration)
 	if !ok {
@@ -125,7 +126,7 @@ func (o *observation) entries() []admissionregistrationv1.ValidatingWebhook {
 	return configuration.Webhooks
 }
 
-// tried is false while there is a place of which it isn't known what a handshake comes to.
+// tried says that every endpoint of the configuration has had a handshake.
 func (o *observation) tried() bool {
 	entries := o.entries()
 	for i := range entries {

@@ -1,51 +1,51 @@
 package guard
 
-// Reason is why admission isn't on guard, or won't stay so: in Events, as a metric's label, and in /readyz.
+// Reason is why admission isn't on guard, or soon won't be. It appears in Events, as a metric's label, and in /readyz.
 type Reason string
 
-// These take admission off guard: while one lasts, muxes and channels can't be changed (but for ConfigurationMissing:
-// then they can be, and nobody looks).
+// These take admission off guard: while such a fault lasts, muxes and channels can't be changed. ConfigurationMissing
+// is the exception: without the configuration, changes pass unchecked.
 const (
-	// ConfigurationMissing says that the API server isn't told to ask anybody.
+	// ConfigurationMissing says that the ValidatingWebhookConfiguration is gone, so the API server calls no webhook.
 	ConfigurationMissing Reason = "ConfigurationMissing"
-	// NoCABundle says that an entry of the configuration has no CA bundle, or one without a certificate in it.
+	// NoCABundle says that an entry of the configuration has no CA bundle, or a bundle without a certificate.
 	NoCABundle Reason = "NoCABundle"
-	// ServiceMissing says that the Service which the configuration names isn't there.
+	// ServiceMissing says that the Service named by the configuration doesn't exist.
 	ServiceMissing Reason = "ServiceMissing"
-	// NotReachable says that nobody answers at the Service, or nobody with a certificate.
+	// NotReachable says that the Service doesn't answer, or that its answer carries no certificate.
 	NotReachable Reason = "NotReachable"
-	// NotTrusted says that the certificate served isn't signed by the bundle, or is for other names.
+	// NotTrusted says that the served certificate isn't signed by the bundle, or is valid for other names.
 	NotTrusted Reason = "NotTrusted"
-	// CertificateExpired says that the certificate served, or one that signed it, is past its end.
+	// CertificateExpired says that the served certificate, or one that signed it, has expired.
 	CertificateExpired Reason = "CertificateExpired"
-	// Unreadable says that the API server doesn't tell what has to be known.
+	// Unreadable says that a needed object can't be read from the API server.
 	Unreadable Reason = "Unreadable"
 )
 
-// These say that the certificate isn't looked after, though what is served may still be good.
+// These say that the certificate isn't kept up to date, though the served one may still be good.
 const (
 	// CertManagerMissing says that the API server doesn't know cert-manager's kinds.
 	CertManagerMissing Reason = "CertManagerMissing"
-	// CertificateMissing says that a cert-manager Certificate isn't there.
+	// CertificateMissing says that a cert-manager Certificate doesn't exist.
 	CertificateMissing Reason = "CertificateMissing"
 	// CertificateNotReady says that a cert-manager Certificate isn't ready.
 	CertificateNotReady Reason = "CertificateNotReady"
-	// IssuerMissing says that the Issuer which such a Certificate names isn't there.
+	// IssuerMissing says that the Issuer of a Certificate doesn't exist.
 	IssuerMissing Reason = "IssuerMissing"
-	// SecretMissing says that the Secret isn't there which a new pod of the webhook would need to start.
+	// SecretMissing says that the Secret doesn't exist which a new pod of the webhook needs to start.
 	SecretMissing Reason = "SecretMissing"
 	// NotKept says that the self-managed certificate, or its bundle, can't be written.
 	NotKept Reason = "NotKept"
 )
 
-// ExpiresSoon says that the certificate served is near its end and wasn't renewed in time. It alone leaves the process
-// ready.
+// ExpiresSoon says that the served certificate expires soon and wasn't renewed in time. It is the only reason that
+// leaves the process ready.
 const ExpiresSoon Reason = "ExpiresSoon"
 
-// OnGuard is the reason of the Event that says that all is well again.
+// OnGuard is the reason of the Event after the last fault has gone.
 const OnGuard Reason = "AdmissionOnGuard"
 
-// Reasons are all that a fault can have.
+// Reasons returns all reasons of faults, in the order in which faults are reported.
 func Reasons() []Reason {
 	return []Reason{
 		ConfigurationMissing, NoCABundle, ServiceMissing, NotReachable, NotTrusted, CertificateExpired, Unreadable,
@@ -54,7 +54,7 @@ func Reasons() []Reason {
 	}
 }
 
-// offGuard is true if, with it, an API server doesn't get an answer from the webhook.
+// offGuard says that API servers get no answer from the webhook while a fault of this reason lasts.
 func (r Reason) offGuard() bool {
 	switch r {
 	case ConfigurationMissing, NoCABundle, ServiceMissing, NotReachable, NotTrusted, CertificateExpired, Unreadable:

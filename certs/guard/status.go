@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// Fault is one thing that is amiss.
+// Fault is one fault of admission or of its certificate.
 type Fault struct {
 	Reason Reason
-	// Object is what it is about, such as "Certificate svc-mux-webhook".
+	// Object is the object with the fault, such as "Certificate svc-mux-webhook".
 	Object string
-	// Message is a sentence that names the object and the way out.
+	// Message names the object, the fault and the way out.
 	Message string
 }
 
-// Status is what is known of admission. The console may print it as it is.
+// Status is the result of a check. The console may print it unchanged.
 type Status struct {
-	// Known is false until the first look.
+	// Known is false until the first check.
 	Known bool
-	// OnGuard is true if the API server gets through to the webhook.
+	// OnGuard is true if API servers reach the webhook and trust it.
 	OnGuard bool
 	// Faults are in the order of Reasons.
 	Faults []Fault
-	// NotAfter is when the certificate that is served expires; zero if none was seen.
+	// NotAfter is when the served certificate expires; zero if none was seen.
 	NotAfter time.Time
 }
 
-// Ready is nil if nothing is amiss but what has time. It names everything else, a line each, also where cert-manager uses
-// several.
+// Ready returns nil if there is no fault, or only ExpiresSoon. Otherwise the error has one line for each fault: line
+// breaks in cert-manager's messages become spaces.
 func (s Status) Ready() error {
 	if !s.Known {
-		return errors.New("admission: not looked at yet")
+		return errors.New("admission: not checked yet")
 	}
 	var lines []string
 	for _, fault := range s.Faults {
@@ -48,7 +48,7 @@ func (s Status) Ready() error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// statusOf puts faults in order, and drops what is said twice.
+// statusOf sorts the faults by reason and drops duplicates.
 func statusOf(faults []Fault, notAfter time.Time) Status {
 	order := Reasons()
 	slices.SortStableFunc(faults, func(a, b Fault) int {

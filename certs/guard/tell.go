@@ -8,47 +8,47 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// teller emits an Event when a fault comes, and one when the last has gone. What is said of a fault may change while it
-// lasts; that isn't told again.
-type teller struct {
-	events record.EventRecorder
-	told   map[[2]string]bool // by reason and object
+// eventEmitter emits an Event for each new fault, and one when the last fault has gone. A fault whose message changes
+// isn't emitted again.
+type eventEmitter struct {
+	events   record.EventRecorder
+	reported map[[2]string]bool // the current faults, by reason and object
 }
 
-func newTeller(events record.EventRecorder) teller {
-	return teller{events: events, told: map[[2]string]bool{}}
+func newEventEmitter(events record.EventRecorder) eventEmitter {
+	return eventEmitter{events: events, reported: map[[2]string]bool{}}
 }
 
-func (t *teller) tell(status Status, about runtime.Object) {
+func (t *eventEmitter) emit(status Status, object runtime.Object) {
 	now := map[[2]string]bool{}
 	for _, fault := range status.Faults {
 		key := [2]string{string(fault.Reason), fault.Object}
-		if !t.told[key] && !now[key] {
-			t.events.Event(about, corev1.EventTypeWarning, string(fault.Reason), fault.Message)
+		if !t.reported[key] && !now[key] {
+			t.events.Event(object, corev1.EventTypeWarning, string(fault.Reason), fault.Message)
 		}
 		now[key] = true
 	}
-	if len(t.told) > 0 && len(now) == 0 {
-		t.events.Event(about, corev1.EventTypeNormal, string(OnGuard), "the webhook is asked about muxes and channels, and trusted")
+	if len(t.reported) > 0 && len(now) == 0 {
+		t.events.Event(object, corev1.EventTypeNormal, string(OnGuard), "API servers reach the webhook and trust its certificate")
 	}
-	t.told = now
+	t.reported = now
 }
 
-// about is the webhook's Service, where people look, though it may be gone; or the configuration, which is in no
-// namespace, where none was ever named.
-func (g *Guard) about() runtime.Object {
+// eventObject returns the object of the Events: the webhook's Service, even if it is gone, since users look there. If
+// the configuration never named a Service, it returns the configuration, which has no namespace.
+func (g *Guard) eventObject() runtime.Object {
 	entries := g.seen.entries()
 	for i := range entries {
 		if place := targetOf(&entries[i].ClientConfig); place.service != "" {
-			g.place = place
+			g.lastPlace = place
 			break
 		}
 	}
-	if svc := g.services[g.place]; svc != nil {
+	if svc := g.services[g.lastPlace]; svc != nil {
 		return svc
 	}
-	if g.place.service != "" {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: g.place.namespace, Name: g.place.service}}
+	if g.lastPlace.service != "" {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: g.lastPlace.namespace, Name: g.lastPlace.service}}
 	}
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: g.options.Configuration}}
 }

@@ -9,24 +9,24 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-func TestFaultsAreToldWhenTheyComeAndOnceWhenTheLastHasGone(t *testing.T) {
+func TestNewFaultsAndTheirEndCauseOneEventEach(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
-	teller := newTeller(recorder)
+	teller := newEventEmitter(recorder)
 	blank := Fault{NoCABundle, "a", "first"}
 	for i, step := range []struct {
 		faults []Fault
 		want   []string
 	}{
-		{nil, nil}, // all is well, and always was
+		{nil, nil}, // there was never a fault
 		{[]Fault{blank, {NoCABundle, "a", "of another entry"}}, []string{"Warning NoCABundle first"}},
 		{[]Fault{{NoCABundle, "a", "in other words"}}, nil},
 		{[]Fault{blank, {NoCABundle, "b", "another"}}, []string{"Warning NoCABundle another"}},
 		{[]Fault{blank}, nil},
-		{nil, []string{"Normal AdmissionOnGuard the webhook is asked about muxes and channels, and trusted"}},
+		{nil, []string{"Normal AdmissionOnGuard API servers reach the webhook and trust its certificate"}},
 		{nil, nil},
 		{[]Fault{blank}, []string{"Warning NoCABundle first"}},
 	} {
-		teller.tell(Status{Faults: step.faults}, &corev1.Service{})
+		teller.emit(Status{Faults: step.faults}, &corev1.Service{})
 		var got []string
 		for len(recorder.Events) > 0 {
 			got = append(got, <-recorder.Events)

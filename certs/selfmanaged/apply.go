@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errChanged is a conflict, in JSON patch's words.
+// errChanged is a write conflict: JSON patch reports one as a failed test.
 var errChanged = errors.New("the configuration has changed meanwhile")
 
 func (k *Keeper) apply(ctx context.Context, seen seen, decision Decision) error {
@@ -40,7 +40,7 @@ func (k *Keeper) apply(ctx context.Context, seen seen, decision Decision) error 
 	return nil
 }
 
-// writeBundle changes nothing but the bundles, and those only if the configuration is still the one that was seen.
+// writeBundle writes only the CA bundles, and only if the configuration still has the observed resourceVersion.
 func (k *Keeper) writeBundle(ctx context.Context, configuration *admissionregistrationv1.ValidatingWebhookConfiguration, text []byte) error {
 	type operation struct {
 		Op    string `json:"op"`
@@ -56,7 +56,7 @@ func (k *Keeper) writeBundle(ctx context.Context, configuration *admissionregist
 		return err
 	}
 	err = k.options.Client.Patch(ctx, configuration.DeepCopy(), client.RawPatch(types.JSONPatchType, patch))
-	if apierrors.IsInvalid(err) { // so is a test that fails
+	if apierrors.IsInvalid(err) { // also the answer to a failed test
 		return fmt.Errorf("%w: %w", errChanged, err)
 	}
 	if err != nil {
@@ -65,7 +65,7 @@ func (k *Keeper) writeBundle(ctx context.Context, configuration *admissionregist
 	return nil
 }
 
-// writeSecret replaces what the Secret holds. What others have put on it, such as labels, stays.
+// writeSecret replaces the Secret's data. It keeps other metadata, such as labels of others.
 func (k *Keeper) writeSecret(ctx context.Context, seen seen, state State) error {
 	data, err := state.data()
 	if err != nil {
@@ -83,7 +83,7 @@ func (k *Keeper) writeSecret(ctx context.Context, seen seen, state State) error 
 		secret.Labels = map[string]string{}
 	}
 	maps.Copy(secret.Labels, k.options.Labels)
-	own(secret, seen.configuration)
+	setOwner(secret, seen.configuration)
 	if seen.secret == nil {
 		err = k.options.Client.Create(ctx, secret)
 	} else {
@@ -95,9 +95,9 @@ func (k *Keeper) writeSecret(ctx context.Context, seen seen, state State) error 
 	return nil
 }
 
-// own has the Secret go when the configuration goes, so that nothing is left behind. A reference to one of the same name
-// that is gone already is replaced: for its sake the Secret would go at once.
-func own(secret *corev1.Secret, configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// setOwner makes the configuration the Secret's owner, so that the Secret is garbage-collected with it. It drops a
+// reference to a deleted configuration of the same name: with that reference, the Secret would be deleted at once.
+func setOwner(secret *corev1.Secret, configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	const kind = "ValidatingWebhookConfiguration"
 	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
 		return owner.Kind == kind && owner.Name == configuration.Name

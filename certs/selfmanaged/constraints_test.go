@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuthoritySignsForTheWebhookAlone has each authority sign leaves for several names and usages. Only those for the webhook's
-// names, as a server, are trusted.
+// TestAuthoritySignsForTheWebhookAlone lets each authority sign leaves for several names and usages. Only leaves for
+// the webhook's names, as a server, are trusted.
 func TestAuthoritySignsForTheWebhookAlone(t *testing.T) {
 	s := settled(t)
 	by := read(s.secret).Signing
@@ -52,8 +52,9 @@ func signedAs(t *testing.T, s *sim, by Authority, names []string, usage x509.Ext
 	return leaf
 }
 
-// TestAuthorityWithoutConstraintsStaysUntilRotated upgrades from a version that made authorities without name constraints. Nothing
-// is written at the upgrade. The next rotation makes an authority with constraints, and every served leaf is trusted throughout.
+// TestAuthorityWithoutConstraintsStaysUntilRotated upgrades from a version whose authorities have no name constraints.
+// The upgrade writes nothing. The next rotation makes an authority with constraints, and every served leaf is trusted
+// throughout.
 func TestAuthorityWithoutConstraintsStaysUntilRotated(t *testing.T) {
 	s := newSim(t)
 	s.unconstrained()
@@ -75,7 +76,7 @@ func TestAuthorityWithoutConstraintsStaysUntilRotated(t *testing.T) {
 	}
 }
 
-// unconstrained makes the world that an older version left.
+// unconstrained creates the state that an older version left.
 func (s *sim) unconstrained() {
 	s.t.Helper()
 	template, err := newTemplate(s.now, s.policy.Authority)
@@ -96,8 +97,8 @@ func (s *sim) unconstrained() {
 	s.setSecret(data)
 }
 
-// TestAuthorityForOtherNamesIsReplaced gives the configuration another Service. The authority may not sign for that one: a new
-// authority is trusted first, and then signs.
+// TestAuthorityForOtherNamesIsReplaced gives the configuration another Service, for which the authority may not sign. A
+// new authority is trusted first, and then signs.
 func TestAuthorityForOtherNamesIsReplaced(t *testing.T) {
 	s := settled(t)
 	w := s.world()
@@ -130,7 +131,7 @@ func TestKeysThatCertManagerWritesAreRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text, err := encodeKey(other); err != nil || readKey(text, cert) != nil {
-				t.Errorf("another certificate's key is taken for its own: %v", err)
+				t.Errorf("another certificate's key is accepted: %v", err)
 			}
 		})
 	}

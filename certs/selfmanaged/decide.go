@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Step is what to do next. One write is one step: whatever it comes to, the next decision begins with what is there.
+// Step is the next action. Each step makes at most one write; the next decision starts from a new observation.
 type Step int
 
 const (
-	// Wait until Decision.Again, or until something changes.
+	// Wait does nothing until Decision.Again, or until an object changes.
 	Wait Step = iota
-	// Forge makes an authority, in memory.
+	// Forge makes an authority in memory.
 	Forge
 	// WriteBundle writes Decision.Bundle into every entry of the configuration.
 	WriteBundle
@@ -22,7 +22,7 @@ const (
 	WriteSecret
 )
 
-// Decision is the next step, with its why.
+// Decision is the next step and its reason.
 type Decision struct {
 	Step   Step
 	Why    string
@@ -31,62 +31,62 @@ type Decision struct {
 	Again  time.Time
 }
 
-// Draft is a State to be written, with what is to be made first.
+// Draft is a State to write, and the parts that must be made before.
 type Draft struct {
 	State
 	// NewNext asks for an authority as Next, NewLeaf for a leaf that Signing signs.
 	NewNext, NewLeaf bool
 }
 
-// mostOld bounds how many authorities of the past are trusted: a process that can write bundles and no Secrets, and is
-// started over and over, must not fill the configuration.
-const mostOld = 16
+// maxOld limits the old authorities in the bundle. Without it, a process that restarts often, and can write bundles but
+// no Secrets, would add an authority at each start and fill the configuration.
+const maxOld = 16
 
-// Decide is the whole of it.
+// Decide returns the next step, or until when to wait.
 func Decide(w World) Decision {
 	if !w.usable() {
-		return w.begin()
+		return w.startOver()
 	}
 	s := *w.Secret
-	if old, more := w.adopted(); more {
+	if old, more := w.oldWithUnknown(); more {
 		s.Old, s.OldSince = old, w.Now
-		return write("an authority of ours is in the bundle that the Secret doesn't know", Draft{State: s})
+		return write("the bundle has an authority of ours that isn't in the Secret", Draft{State: s})
 	}
 	if len(s.Old) > 0 && s.OldSince.IsZero() {
 		s.OldSince = w.Now
-		return write("since when old authorities are old can't be read", Draft{State: s})
+		return write("the time at which the old authorities were replaced can't be read", Draft{State: s})
 	}
-	if want := bundle(w.trusted()); !w.everywhere(want) {
-		return Decision{Step: WriteBundle, Why: "the bundle isn't what the Secret's authorities make", Bundle: want}
+	if want := bundle(w.trusted()); !w.allBundlesAre(want) {
+		return Decision{Step: WriteBundle, Why: "the bundle doesn't match the Secret's authorities", Bundle: want}
 	}
 	if !w.Owned {
-		return write("the Secret isn't owned by the configuration, and would outlive it", Draft{State: s})
+		return write("the Secret has no owner reference to the configuration, and would outlive it", Draft{State: s})
 	}
-	if len(s.Old) > 0 && !w.overlapping() {
+	if len(s.Old) > 0 && !w.inOverlap() {
 		s.Old = nil
-		return write("nothing that an old authority has signed is served any more", Draft{State: s})
+		return write("no certificate of an old authority is served any more", Draft{State: s})
 	}
 	if decision := w.rotate(s); decision.Step != Wait {
 		return decision
 	}
-	return Decision{Again: w.again()}
+	return Decision{Again: w.nextDue()}
 }
 
 func write(why string, draft Draft) Decision {
 	return Decision{Step: WriteSecret, Why: why, Secret: draft}
 }
 
-// usable is false if there is nothing to go on from: no authority, or one for other names, or one that can't sign, and no leaf
-// either.
+// usable says that the Secret is a base for further steps: it has a valid authority for these names that can sign, or
+// that has signed a good leaf.
 func (w World) usable() bool {
 	s := w.Secret
 	return s != nil && valid(s.Signing.Cert, w.Now) && permits(s.Signing.Cert, w.Names) &&
 		(s.Signing.Key != nil || s.Leaf.good(s.Signing, w.Names, w.Now))
 }
 
-// begin makes a Secret anew. Its authority is trusted before there is a leaf of it; and if there may be pods that serve
-// another's leaf, for a while before.
-func (w World) begin() Decision {
+// startOver makes a new Secret. The new authority goes into the bundles before it signs a leaf. If pods may serve a
+// leaf of another authority, the step waits for Policy.Settle in between.
+func (w World) startOver() Decision {
 	next := w.Pending
 	if w.Secret != nil && w.Secret.Next.canSign(w.Names, w.Now) {
 		next = &w.Secret.Next
@@ -94,47 +94,47 @@ func (w World) begin() Decision {
 	if next == nil || !next.canSign(w.Names, w.Now) {
 		return Decision{Step: Forge, Why: "there is no authority that can sign"}
 	}
-	old := oldest(slices.DeleteFunc(w.readable(), next.Cert.Equal))
-	if want := bundle(byAge(append(old[:len(old):len(old)], next.Cert))); !w.everywhere(want) {
-		return Decision{Step: WriteBundle, Why: "a new authority is trusted before anything is signed by it", Bundle: want}
+	old := limitOld(slices.DeleteFunc(w.possibleSigners(), next.Cert.Equal))
+	if want := bundle(byAge(append(old[:len(old):len(old)], next.Cert))); !w.allBundlesAre(want) {
+		return Decision{Step: WriteBundle, Why: "a new authority must be trusted before it signs", Bundle: want}
 	}
-	if since := w.since(next.Cert); len(old) > 0 && w.Now.Before(since.Add(w.Policy.Settle)) {
+	if since := w.trustedSince(next.Cert); len(old) > 0 && w.Now.Before(since.Add(w.Policy.Settle)) {
 		return Decision{Again: since.Add(w.Policy.Settle)}
 	}
-	return write("there is no Secret, or none that can be used",
+	return write("there is no Secret, or it can't be used",
 		Draft{State: State{Signing: *next, Old: old, OldSince: w.Now}, NewLeaf: true})
 }
 
-// readable are all authorities that may have signed what is being served; whose they are doesn't matter, for before there is a
-// Secret, somebody else may have kept the certificate.
-func (w World) readable() []*x509.Certificate {
+// possibleSigners returns all authorities that may have signed the served leaf, also those of others: before the Secret
+// exists, another tool may have kept the certificate.
+func (w World) possibleSigners() []*x509.Certificate {
 	var all []*x509.Certificate
 	if s := w.Secret; s != nil {
-		all = with(all, w.Now, s.Signing.Cert, s.Next.Cert)
-		all = with(all, w.Now, s.Old...)
+		all = appendValid(all, w.Now, s.Signing.Cert, s.Next.Cert)
+		all = appendValid(all, w.Now, s.Old...)
 	}
-	return with(all, w.Now, slices.DeleteFunc(w.inBundles(), isNoAuthority)...)
+	return appendValid(all, w.Now, slices.DeleteFunc(w.inBundles(), isNoAuthority)...)
 }
 
-// rotate replaces what grows old, or can't be used.
+// rotate replaces an authority or leaf that is due for renewal or can't be used.
 func (w World) rotate(s State) Decision {
 	switch {
 	case s.Next.Cert == nil && (s.Signing.Key == nil || !w.Now.Before(renewal(s.Signing.Cert))),
 		s.Next.Cert != nil && !s.Next.canSign(w.Names, w.Now):
-		return write("the authority's time is coming: the next one is made", Draft{State: s, NewNext: true})
+		return write("the authority must be renewed: the next one is made", Draft{State: s, NewNext: true})
 	case s.Next.Cert != nil && !w.Now.Before(w.promotion()):
-		s.Old, s.OldSince = oldest(with(s.Old, w.Now, s.Signing.Cert)), w.Now
+		s.Old, s.OldSince = limitOld(appendValid(s.Old, w.Now, s.Signing.Cert)), w.Now
 		s.Signing, s.Next = s.Next, Authority{}
 		return write("the next authority has been trusted for long enough", Draft{State: s, NewLeaf: true})
 	case s.Signing.Key != nil && !w.Now.Before(w.leafDue()):
-		return write("the leaf's time is coming, or it can't be used", Draft{State: s, NewLeaf: true})
+		return write("the leaf must be renewed, or it can't be used", Draft{State: s, NewLeaf: true})
 	}
 	return Decision{}
 }
 
-// promotion is when Next may sign: sooner, if there isn't the time to wait for long.
+// promotion returns when Next may sign. That is earlier if the signing authority expires soon.
 func (w World) promotion() time.Time {
-	since := w.since(w.Secret.Next.Cert)
+	since := w.trustedSince(w.Secret.Next.Cert)
 	if end := w.Secret.Signing.Cert.NotAfter; end.Before(since.Add(2 * w.Policy.Trusted)) {
 		return since.Add(w.Policy.Settle)
 	}
@@ -143,9 +143,9 @@ func (w World) promotion() time.Time {
 
 func (w World) leafGood() bool { return w.Secret.Leaf.good(w.Secret.Signing, w.Names, w.Now) }
 
-// leafDue is when a new leaf is to be signed: never before its authority is known to be trusted.
+// leafDue returns when to sign a new leaf: never before its authority is known to be trusted.
 func (w World) leafDue() time.Time {
-	trusted := w.since(w.Secret.Signing.Cert).Add(w.Policy.Settle)
+	trusted := w.trustedSince(w.Secret.Signing.Cert).Add(w.Policy.Settle)
 	if !w.leafGood() {
 		return trusted
 	}
@@ -155,8 +155,8 @@ func (w World) leafDue() time.Time {
 	return trusted
 }
 
-// again is when the next thing is due, if nobody changes anything.
-func (w World) again() time.Time {
+// nextDue returns when the next step is due if no object changes.
+func (w World) nextDue() time.Time {
 	due := []time.Time{}
 	if s := w.Secret; s.Signing.Key != nil {
 		due = append(due, w.leafDue())
@@ -172,62 +172,63 @@ func (w World) again() time.Time {
 	return slices.MinFunc(due, time.Time.Compare)
 }
 
-// trusted are the authorities that the bundle must have.
+// trusted returns the authorities that the bundle must have.
 func (w World) trusted() []*x509.Certificate {
-	all := with(nil, w.Now, w.Secret.Signing.Cert, w.Secret.Next.Cert)
-	if w.overlapping() {
-		all = with(all, w.Now, w.Secret.Old...)
+	all := appendValid(nil, w.Now, w.Secret.Signing.Cert, w.Secret.Next.Cert)
+	if w.inOverlap() {
+		all = appendValid(all, w.Now, w.Secret.Old...)
 	}
 	return byAge(all)
 }
 
-func (w World) overlapping() bool { return w.Now.Before(w.Secret.OldSince.Add(w.Policy.Overlap)) }
+func (w World) inOverlap() bool { return w.Now.Before(w.Secret.OldSince.Add(w.Policy.Overlap)) }
 
-// adopted are the old authorities together with those of ours in the bundle that the Secret knows nothing of: they come
-// from a Secret that was replaced by another one, or by a backup. Pods may serve what they have signed. False says that
-// there are none of these.
-func (w World) adopted() ([]*x509.Certificate, bool) {
+// oldWithUnknown returns the old authorities together with authorities of ours that are in the bundle and not in the
+// Secret. Those come from a Secret that was replaced, for example by a backup; pods may still serve certificates that
+// they signed. The result is false without such authorities.
+func (w World) oldWithUnknown() ([]*x509.Certificate, bool) {
 	s := w.Secret
-	known := with(with(nil, w.Now, s.Signing.Cert, s.Next.Cert), w.Now, s.Old...)
-	left := slices.DeleteFunc(w.inBundles(), func(cert *x509.Certificate) bool { return !ours(cert) || contains(known, cert) })
-	old := oldest(with(s.Old, w.Now, left...))
+	known := appendValid(appendValid(nil, w.Now, s.Signing.Cert, s.Next.Cert), w.Now, s.Old...)
+	left := slices.DeleteFunc(w.inBundles(), func(cert *x509.Certificate) bool { return !isOurs(cert) || contains(known, cert) })
+	old := limitOld(appendValid(s.Old, w.Now, left...))
 	return old, slices.ContainsFunc(left, func(cert *x509.Certificate) bool { return contains(old, cert) })
 }
 
 func (w World) inBundles() []*x509.Certificate {
 	var all []*x509.Certificate
 	for _, text := range w.Bundles {
-		all = with(all, w.Now, readCertificates(text)...)
+		all = appendValid(all, w.Now, readCertificates(text)...)
 	}
 	return all
 }
 
-func (w World) everywhere(want []byte) bool {
+func (w World) allBundlesAre(want []byte) bool {
 	return !slices.ContainsFunc(w.Bundles, func(have []byte) bool { return !bytes.Equal(have, want) })
 }
 
-// since is now for what isn't in every bundle.
-func (w World) since(cert *x509.Certificate) time.Time {
+// trustedSince returns since when the authority has been in every bundle; if it isn't yet, the current time.
+func (w World) trustedSince(cert *x509.Certificate) time.Time {
 	if at, known := w.Since[string(cert.Raw)]; known {
 		return at
 	}
 	return w.Now
 }
 
-// oldest leaves those out that are one too many: strangers before ours, and of ours what came last, which nothing was signed by.
-func oldest(certs []*x509.Certificate) []*x509.Certificate {
+// limitOld returns at most maxOld authorities. It drops those of others before ours, and of ours the newest: no
+// certificate was signed by it yet.
+func limitOld(certs []*x509.Certificate) []*x509.Certificate {
 	certs = slices.SortedStableFunc(slices.Values(byAge(certs)), func(a, b *x509.Certificate) int { return cmp.Compare(rank(a), rank(b)) })
-	return byAge(certs[:min(len(certs), mostOld)])
+	return byAge(certs[:min(len(certs), maxOld)])
 }
 
 func rank(cert *x509.Certificate) int {
-	if ours(cert) {
+	if isOurs(cert) {
 		return 0
 	}
 	return 1
 }
 
-// byAge is an order that doesn't change with what an authority is used for: the bundle isn't written for that.
+// byAge sorts authorities by age, not by role, so that a change of role doesn't rewrite the bundle.
 func byAge(certs []*x509.Certificate) []*x509.Certificate {
 	return slices.SortedStableFunc(slices.Values(certs), func(a, b *x509.Certificate) int {
 		return cmp.Or(a.NotBefore.Compare(b.NotBefore), bytes.Compare(a.Raw, b.Raw))

@@ -16,8 +16,8 @@ const (
 	wroteSecret   = "the Secret was written"
 )
 
-// Each story begins with a certificate that is served and trusted. What it writes is told in full, and how many
-// authorities are trusted then.
+// Each story begins with a served and trusted certificate. It lists all writes, and the number of authorities that are
+// trusted at the end.
 func TestStories(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, story := range map[string]struct {
@@ -25,28 +25,28 @@ func TestStories(t *testing.T) {
 		writes  []string
 		trusted int
 	}{
-		"nothing happens": {do: func(*testing.T, *sim) {}, trusted: 1},
-		"a bundle that is blanked is put right at once": {
+		"nothing changes": {do: func(*testing.T, *sim) {}, trusted: 1},
+		"an emptied bundle is restored at once": {
 			do: func(_ *testing.T, s *sim) { s.setBundles(nil, s.bundles[1]) }, writes: []string{wroteBundle}, trusted: 1,
 		},
-		"a bundle with somebody else's authority in it is put right at once": {
+		"a foreign authority is removed from the bundle at once": {
 			do: func(t *testing.T, s *sim) {
 				more := slices.Concat(s.bundles[0], bundle([]*x509.Certificate{strangers(t, s).Cert}))
 				s.setBundles(more, more)
 			},
 			writes: []string{wroteBundle}, trusted: 1,
 		},
-		"a leaf is renewed by the same authority, as long before its end as the policy says": {
+		"a leaf is renewed by the same authority when the policy says so": {
 			do: func(_ *testing.T, s *sim) { s.after(2*day - s.policy.Renew) }, writes: []string{wroteSecret}, trusted: 1,
 		},
 		"a leaf isn't renewed before that": {
 			do: func(_ *testing.T, s *sim) { s.after(2*day - s.policy.Renew - time.Hour) }, trusted: 1,
 		},
-		"an authority is followed by the next one, which is trusted first": {
+		"the next authority is trusted before it signs": {
 			do:     func(_ *testing.T, s *sim) { s.after(6 * day * 2 / 3); s.signAnew() },
 			writes: []string{wroteSecret, wroteBundle}, trusted: 2,
 		},
-		"the next one signs, and the old one is trusted on": {
+		"the next authority signs, and the old one stays trusted": {
 			do: func(_ *testing.T, s *sim) {
 				s.after(6 * day * 2 / 3)
 				s.signAnew()
@@ -55,7 +55,7 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteSecret, wroteBundle, wroteSecret}, trusted: 2,
 		},
-		"the old one goes at last, from the bundle first": {
+		"the old authority is removed at last, first from the bundle": {
 			do: func(_ *testing.T, s *sim) {
 				s.after(6 * day * 2 / 3)
 				s.signAnew()
@@ -66,28 +66,28 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteSecret, wroteBundle, wroteSecret, wroteBundle, wroteSecret}, trusted: 1,
 		},
-		"a Secret that is deleted is made anew, and what its pods serve is trusted on": {
+		"a deleted Secret is recreated, and served leaves stay trusted": {
 			do:     func(_ *testing.T, s *sim) { s.secret = nil },
 			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: 2,
 		},
-		"an authority that can't be read is replaced, and known from the bundle": {
+		"a broken authority is replaced, and stays trusted through the bundle": {
 			do:     func(_ *testing.T, s *sim) { s.replace(caCertKey, "rubbish") },
 			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: 2,
 		},
-		"an authority without its key is followed by another, and the leaf stays as long": {
+		"an authority without a key is replaced, and the leaf stays meanwhile": {
 			do: func(_ *testing.T, s *sim) { s.replace(caKeyKey, "rubbish") }, writes: []string{wroteSecret, wroteBundle}, trusted: 2,
 		},
-		"a leaf whose key is another's is signed anew": {
+		"a leaf with a wrong key is signed again": {
 			do: func(_ *testing.T, s *sim) { s.secret = withKey(s.secret, caKeyKey) }, writes: []string{wroteSecret}, trusted: 1,
 		},
-		"a leaf that is half written is signed anew": {
+		"a half-written leaf is signed again": {
 			do:     func(_ *testing.T, s *sim) { s.replace(leafCertKey, string(s.secret[leafCertKey][:100])) },
 			writes: []string{wroteSecret}, trusted: 1,
 		},
-		"a configuration that was made anew owns the Secret again": {
+		"a recreated configuration owns the Secret again": {
 			do: func(_ *testing.T, s *sim) { s.owned = false }, writes: []string{wroteSecret}, trusted: 1,
 		},
-		"a Secret from a backup doesn't cost the trust in what is served": {
+		"served leaves stay trusted when a Secret is restored from a backup": {
 			do: func(t *testing.T, s *sim) {
 				backup := maps.Clone(s.secret)
 				s.secret = nil
@@ -99,7 +99,7 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteSecret, wroteBundle}, trusted: 2,
 		},
-		"a Secret of cert-manager's is taken over, and its authority followed by ours": {
+		"a Secret of cert-manager is taken over, and its authority replaced by ours": {
 			do: func(t *testing.T, s *sim) {
 				stranger := strangers(t, s)
 				leaf, err := newLeaf(*stranger, names(), s.now, s.policy)
@@ -113,7 +113,7 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteSecret, wroteSecret, wroteBundle}, trusted: 2,
 		},
-		"where somebody provided another Secret, what they have trusted is trusted on": {
+		"the authorities of a provided Secret stay trusted": {
 			do: func(t *testing.T, s *sim) {
 				stranger := strangers(t, s)
 				leaf, err := newLeaf(*stranger, names(), s.now, s.policy)
@@ -126,11 +126,11 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: 2,
 		},
-		"of too many authorities, strangers aren't trusted on": {
+		"of too many authorities, foreign ones are dropped": {
 			do: func(t *testing.T, s *sim) {
 				many := readCertificates(s.bundles[0])
-				for i := range mostOld + 4 {
-					s.now = s.now.Add(-time.Duration(i) * time.Minute) // they are older
+				for i := range maxOld + 4 {
+					s.now = s.now.Add(-time.Duration(i) * time.Minute) // they are older than ours
 					many = append(many, strangers(t, s).Cert)
 					s.now = s.now.Add(time.Duration(i) * time.Minute)
 				}
@@ -139,9 +139,9 @@ func TestStories(t *testing.T) {
 				s.rest()
 				s.check()
 			},
-			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: mostOld + 1,
+			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: maxOld + 1,
 		},
-		"an authority whose end is near is followed in a hurry": {
+		"an authority near its end is replaced quickly": {
 			do: func(_ *testing.T, s *sim) {
 				s.after(6*day - 5*time.Minute)
 				s.rest()
@@ -149,11 +149,11 @@ func TestStories(t *testing.T) {
 			},
 			writes: []string{wroteSecret, wroteBundle, wroteSecret, wroteSecret}, trusted: 2,
 		},
-		"after years of nobody there, it begins anew": {
+		"after years without a keeper, the Secret is recreated": {
 			do:     func(_ *testing.T, s *sim) { s.after(1000 * day) },
 			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: 1,
 		},
-		"a crash after an authority was trusted leaves that trusted for a while": {
+		"a crash after an authority was trusted keeps it trusted for a while": {
 			do: func(_ *testing.T, s *sim) {
 				s.secret = nil
 				s.pass()
@@ -174,13 +174,13 @@ func TestStories(t *testing.T) {
 				t.Errorf("%d authorities are trusted, want %d", s.authorities(), story.trusted)
 			}
 			if s.pass() {
-				t.Error("it isn't at rest")
+				t.Error("the keeper isn't at rest")
 			}
 		})
 	}
 }
 
-// signAnew has the leaf renewed that is due as well, so that a story is about authorities alone.
+// signAnew renews the due leaf first, so that a story is only about authorities.
 func (s *sim) signAnew() {
 	state, err := forge(Draft{State: *read(s.secret), NewLeaf: true}, names(), s.now, s.policy)
 	s.must(err)
@@ -200,7 +200,7 @@ func withKey(data map[string][]byte, key string) map[string][]byte {
 	return data
 }
 
-// strangers is an authority that somebody else made.
+// strangers returns a foreign authority.
 func strangers(t *testing.T, s *sim) *Authority {
 	t.Helper()
 	ours, err := newAuthority(names(), s.now, s.policy)
@@ -214,7 +214,7 @@ func strangers(t *testing.T, s *sim) *Authority {
 	return &Authority{Cert: cert, Key: ours.Key}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenStateIsReadBack(t *testing.T) {
 	s := settled(t)
 	first := read(s.secret)
 	data, err := first.data()
@@ -224,16 +224,16 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestTheDefaultsHoldTogether(t *testing.T) {
+func TestDefaultPolicyIsValid(t *testing.T) {
 	if err := DefaultPolicy().Check(); err != nil {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func(*Policy){
 		"an overlap as long as an authority's life": func(p *Policy) { p.Overlap = p.Authority },
 		"a leaf that outlives its authority":        func(p *Policy) { p.Leaf = p.Authority + time.Hour },
-		"a leaf that is renewed when it is there":   func(p *Policy) { p.Renew = p.Leaf },
-		"a leaf that is renewed when it is over":    func(p *Policy) { p.Renew = 0 },
-		"a leaf that is renewed all but at once":    func(p *Policy) { p.Renew = p.Leaf * 4 / 5 },
+		"a leaf that is renewed at once":            func(p *Policy) { p.Renew = p.Leaf },
+		"a leaf that is renewed at its end":         func(p *Policy) { p.Renew = 0 },
+		"a leaf that is renewed almost at once":     func(p *Policy) { p.Renew = p.Leaf * 4 / 5 },
 	} {
 		policy := DefaultPolicy()
 		spoil(&policy)
@@ -243,8 +243,9 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	}
 }
 
-// TestALeafThatIsShorterForItsAuthoritysSake isn't renewed over and over in the last days of an authority that nobody renewed.
-func TestALeafThatIsShorterForItsAuthoritysSake(t *testing.T) {
+// TestLeafThatEndsWithItsAuthorityIsNotRenewedOften checks the last days of an authority that wasn't rotated: its
+// leaves have short lives, but must not be renewed over and over.
+func TestLeafThatEndsWithItsAuthorityIsNotRenewedOften(t *testing.T) {
 	policy := DefaultPolicy()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	by, err := newAuthority(names(), now, policy)
@@ -258,7 +259,7 @@ func TestALeafThatIsShorterForItsAuthoritysSake(t *testing.T) {
 			t.Fatal(err)
 		}
 		if life, due := leaf.Cert.NotAfter.Sub(at), policy.leafRenewal(leaf.Cert); due.Before(at.Add(life / 5)) {
-			t.Errorf("made %s before its authority's end, it is renewed after %s", left, due.Sub(at))
+			t.Errorf("a leaf made %s before its authority's end is renewed after %s", left, due.Sub(at))
 		}
 	}
 }

@@ -1,22 +1,23 @@
-// Package selfmanaged keeps the webhook's certificate where no cert-manager does: an authority of its own, a leaf that it
-// signs, both in one Secret, and the bundle that API servers trust, in the webhook's configuration.
+// Package selfmanaged makes and renews the webhook's certificate without cert-manager. It keeps an authority and a leaf
+// signed by it in one Secret, and writes the CA bundle into the webhook's configuration.
 //
 //	read     Secret and configuration -> State                              PURE
-//	decide   State, what is trusted, the time -> the next write, and when to look again   PURE
+//	decide   State, the bundles, the time -> the next write, and when to look again   PURE
 //	forge    keys and certificates, by crypto/x509
-//	Keeper   observes, decides, applies one write, and begins anew
+//	Keeper   observes, decides, applies one write, and starts again
 //
-// An API server must trust whatever leaf a pod may serve. It learns of a new bundle within moments, but a pod learns of a
-// new Secret within minutes. So trust comes first and goes last:
+// API servers must trust every leaf that a pod may serve. An API server sees a new bundle within moments, but a pod
+// sees a new Secret only after minutes. So an authority is added to the bundle before it signs, and removed from it
+// last:
 //
 //	        Secret                      bundle
 //	        ca A, leaf by A             A
 //	1.      ca A, next B, leaf by A     A
 //	2.                                  A B         for Trusted
-//	3.      ca B, old A, leaf by B      A B         for Overlap: pods may serve A's leaf still
+//	3.      ca B, old A, leaf by B      A B         for Overlap: pods may still serve A's leaf
 //	4.                                  B
 //	5.      ca B, leaf by B             B
 //
-// The Secret is the memory: whoever leads next goes on from there. A Secret that is lost, or can't be read, is made anew
-// in the same order; what authority its leaf had is then known from the bundle.
+// The Secret holds all state: the next leader continues from it. A Secret that is lost or can't be read is made again
+// in the same order. The authority of the served leaf is then taken from the bundle.
 package selfmanaged

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// forge makes what a draft asks for.
+// forge makes the authority and the leaf that a draft asks for.
 func forge(draft Draft, names []string, now time.Time, policy Policy) (State, error) {
 	s := draft.State
 	if draft.NewNext {
@@ -31,8 +31,8 @@ func forge(draft Draft, names []string, now time.Time, policy Policy) (State, er
 	return s, nil
 }
 
-// newAuthority makes an authority that can sign for these names alone, and for servers alone: a stolen key vouches for nothing
-// else.
+// newAuthority makes an authority that can sign only server certificates, and only for these names. That limits the
+// damage of a stolen key.
 func newAuthority(names []string, now time.Time, policy Policy) (*Authority, error) {
 	template, err := newTemplate(now, policy.Authority)
 	if err != nil {
@@ -76,7 +76,7 @@ func sign(template, by *x509.Certificate, of crypto.PublicKey, with crypto.Signe
 	return x509.ParseCertificate(der)
 }
 
-// newTemplate begins a little in the past: clocks differ.
+// newTemplate returns a template whose validity starts in the past, since clocks differ.
 func newTemplate(now time.Time, life time.Duration) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

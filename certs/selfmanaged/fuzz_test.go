@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzSecret writes anything into one of the Secret's keys, in the midst of a life. What can't be read is as if it weren't there,
-// and the keeper comes to rest with a certificate that is of use.
+// FuzzSecret writes anything into a key of the Secret. An unreadable value counts as missing, and the keeper comes to
+// rest with a usable certificate.
 func FuzzSecret(f *testing.F) {
 	s := newSim(f)
 	s.rest()

@@ -18,19 +18,19 @@ import (
 	"nowake.ai/svc-lb-mux/certs/follow"
 )
 
-// Options say what is kept, and where.
+// Options say which certificate is kept, and where.
 type Options struct {
 	Client        client.WithWatch
 	Configuration string               // the ValidatingWebhookConfiguration's name
-	Secret        types.NamespacedName // its Secret
-	Labels        map[string]string    // of the Secret, beside what others put there
+	Secret        types.NamespacedName // the Secret of the certificate
+	Labels        map[string]string    // added to the Secret's labels
 	Policy        Policy
 	Now           func() time.Time
 	Log           logr.Logger
 }
 
-// Keeper is the shell around Decide. Only one is to run at a time; should there be two for a moment, the resourceVersions
-// that each write carries keep them from undoing each other's.
+// Keeper runs Decide and applies its steps. Only the leader runs it. If two run for a moment, the resourceVersion in
+// each write keeps them from undoing each other's changes.
 type Keeper struct {
 	options Options
 	pending *Authority
@@ -38,12 +38,12 @@ type Keeper struct {
 	failure atomic.Pointer[error]
 }
 
-// New does nothing yet.
+// New returns a Keeper. Start runs it.
 func New(options Options) *Keeper {
 	return &Keeper{options: options, since: map[string]time.Time{}}
 }
 
-// Failure says why the Secret or the bundle can't be kept; nil if they are.
+// Failure returns why the Secret or the bundle can't be kept; nil if they are.
 func (k *Keeper) Failure() error {
 	if failure := k.failure.Load(); failure != nil {
 		return *failure
@@ -52,24 +52,24 @@ func (k *Keeper) Failure() error {
 }
 
 const (
-	// patience is for one pass.
-	patience = 10 * time.Second
-	// retry is after a failure.
-	retry = 2 * time.Second
-	// mostSteps are more than anything takes: whoever makes them quarrels with somebody.
-	mostSteps = 12
-	// idle is the longest time between two looks, though news comes at once.
-	idle = 30 * time.Second
+	// passTimeout limits one call of work.
+	passTimeout = 10 * time.Second
+	// retryDelay is the time until the next try after a failure.
+	retryDelay = 2 * time.Second
+	// maxSteps is more than any change needs. Reaching it means a write conflict with another controller.
+	maxSteps = 12
+	// maxPause is the longest time between two passes. Changes start one at once.
+	maxPause = 30 * time.Second
 )
 
-// Start keeps certificate and bundle until the context ends, and returns when nothing of it runs any more. It is a Runnable
-// that waits to lead.
+// Start keeps certificate and bundle until the context ends. It returns when all its goroutines have ended. The manager
+// starts it only on the leader.
 func (k *Keeper) Start(ctx context.Context) error {
 	news := make(chan struct{}, 1)
 	poke := func(follow.News) {
 		select {
 		case news <- struct{}{}:
-		default: // somebody said so already
+		default: // a change is already queued
 		}
 	}
 	var following sync.WaitGroup
@@ -90,34 +90,34 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// work takes steps until there is none left, and returns how long to wait.
+// work takes steps until none is left. It returns the time until the next call.
 func (k *Keeper) work(ctx context.Context) time.Duration {
-	within, cancel := context.WithTimeout(ctx, patience)
+	within, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
-	for range mostSteps {
+	for range maxSteps {
 		again, err := k.pass(within)
 		switch {
 		case ctx.Err() != nil:
 			return 0
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, errChanged):
-			// somebody was faster: begin with what is there now
-			if !wait(within, retry/20) {
-				k.failed(err) // it isn't a matter of being first, then
-				return retry
+			// write conflict: observe again
+			if !wait(within, retryDelay/20) {
+				k.failed(err) // the conflict lasts, so report it
+				return retryDelay
 			}
 		case err != nil:
 			k.failed(err)
-			return retry
+			return retryDelay
 		case again.IsZero():
 			continue
 		default:
 			k.recovered()
-			return min(idle, max(retry/20, again.Sub(k.options.Now())))
+			return min(maxPause, max(retryDelay/20, again.Sub(k.options.Now())))
 		}
 	}
-	k.failed(fmt.Errorf("after %d writes there is still one to make: does somebody else write Secret %s, or the CA bundle of "+
-		"ValidatingWebhookConfiguration %s?", mostSteps, k.options.Secret, k.options.Configuration))
-	return idle
+	k.failed(fmt.Errorf("after %d writes another one is needed: does another controller write Secret %s, or the CA bundle of "+
+		"ValidatingWebhookConfiguration %s?", maxSteps, k.options.Secret, k.options.Configuration))
+	return maxPause
 }
 
 func wait(ctx context.Context, span time.Duration) bool {
@@ -132,25 +132,25 @@ func wait(ctx context.Context, span time.Duration) bool {
 func (k *Keeper) failed(err error) {
 	before := k.failure.Swap(&err)
 	if before == nil || (*before).Error() != err.Error() {
-		k.options.Log.Error(err, "self-managed certificate: it can't be kept for now; trying again",
+		k.options.Log.Error(err, "self-managed certificate: it can't be renewed for now; trying again",
 			"secret", k.options.Secret.String(), "configuration", k.options.Configuration)
 	}
 }
 
 func (k *Keeper) recovered() {
 	if k.failure.Swap(nil) != nil {
-		k.options.Log.Info("self-managed certificate: it is kept again")
+		k.options.Log.Info("self-managed certificate: it is up to date again")
 	}
 }
 
-// pass observes, decides and applies one step. A time says that there was none to take until then.
+// pass observes, decides and applies one step. If no step is due, it returns when the next one is.
 func (k *Keeper) pass(ctx context.Context) (time.Time, error) {
 	seen, err := k.observe(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
 	if seen.world.usable() {
-		k.pending = nil // somebody's Secret is there, so ours won't be
+		k.pending = nil // the Secret's authority replaces the pending one
 	}
 	decision := Decide(seen.world)
 	if decision.Step == Wait {
@@ -164,7 +164,7 @@ func (k *Keeper) pass(ctx context.Context) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// String is what was done.
+// String describes the step in the past tense, for the log.
 func (s Step) String() string {
 	return [...]string{"nothing to do", "an authority was made", "the bundle was written", "the Secret was written"}[s]
 }

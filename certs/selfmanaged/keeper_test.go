@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// slow is an API server that answers nothing, and a client that takes a moment to give up.
+// slow is an API server that never answers, and a client that needs a moment to give up.
 type slow struct {
 	client.WithWatch
 	asked, waiting atomic.Int32
@@ -35,7 +35,7 @@ func (s *slow) answer(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func TestNothingRunsOnAfterTheEnd(t *testing.T) {
+func TestNothingRunsAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slow{}
 		keeper := New(Options{Client: server, Configuration: "mux", Secret: types.NamespacedName{Namespace: "svc-mux", Name: "mux"},

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// keysAndText has a key in each algorithm and encoding of cert-manager's `privateKey`.
+// keysAndText returns a key in each algorithm and encoding of cert-manager's `privateKey`.
 func keysAndText(t *testing.T) map[string]keyAndText {
 	t.Helper()
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// seen is a world, and the objects that it was read from.
+// seen is a World and the objects that it was read from.
 type seen struct {
 	world         World
 	configuration *admissionregistrationv1.ValidatingWebhookConfiguration
 	secret        *corev1.Secret // nil if there is none
 }
 
-// observe reads both objects from the API server itself: what is to be written over must not be of yesterday.
+// observe reads both objects from the API server, not from a cache: a stale object must not be the base of a write.
 func (k *Keeper) observe(ctx context.Context) (seen, error) {
 	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := k.options.Client.Get(ctx, types.NamespacedName{Name: k.options.Configuration}, &configuration); err != nil {
-		return seen{}, fmt.Errorf("reading ValidatingWebhookConfiguration %s, whose CA bundle is to be kept: %w", k.options.Configuration, err)
+		return seen{}, fmt.Errorf("reading ValidatingWebhookConfiguration %s to keep its CA bundle: %w", k.options.Configuration, err)
 	}
 	names, err := namesOf(&configuration)
 	if err != nil {
@@ -39,18 +39,18 @@ func (k *Keeper) observe(ctx context.Context) (seen, error) {
 	case apierrors.IsNotFound(err):
 		s.secret = nil
 	case err != nil:
-		return seen{}, fmt.Errorf("reading Secret %s, which is to hold the webhook's certificate: %w", k.options.Secret, err)
+		return seen{}, fmt.Errorf("reading Secret %s with the webhook's certificate: %w", k.options.Secret, err)
 	default:
 		s.world.Secret = read(s.secret.Data)
 		s.world.Owned = slices.ContainsFunc(s.secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
 			return owner.UID == configuration.UID
 		})
 	}
-	k.remember(s.world)
+	k.noteTrustedSince(s.world)
 	return s, nil
 }
 
-// namesOf are those that the API server calls the webhook by, and the longer one that tools do.
+// namesOf returns the name by which the API server calls the webhook, and the longer name that other clients use.
 func namesOf(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) ([]string, error) {
 	for i := range configuration.Webhooks {
 		if service := configuration.Webhooks[i].ClientConfig.Service; service != nil {
@@ -58,12 +58,12 @@ func namesOf(configuration *admissionregistrationv1.ValidatingWebhookConfigurati
 			return []string{name, name + ".cluster.local"}, nil
 		}
 	}
-	return nil, fmt.Errorf("ValidatingWebhookConfiguration %s names no Service in any clientConfig: a certificate is kept "+
+	return nil, fmt.Errorf("ValidatingWebhookConfiguration %s names no Service in any clientConfig: the certificate is made "+
 		"for a Service only", configuration.Name)
 }
 
-// remember notes since when each authority has been in every bundle.
-func (k *Keeper) remember(w World) {
+// noteTrustedSince records since when each authority has been in every bundle.
+func (k *Keeper) noteTrustedSince(w World) {
 	inAll := map[string]int{}
 	for _, text := range w.Bundles {
 		for _, cert := range readCertificates(text) {

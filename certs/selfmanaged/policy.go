@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// Policy is how long things last.
+// Policy holds the lifetimes and waiting times.
 type Policy struct {
-	// Authority and Leaf are lives. An authority is renewed when two thirds of its life are over, and so is a leaf that had to
-	// be shorter than Leaf because its authority ends.
+	// Authority and Leaf are lifetimes. An authority is renewed after two thirds of its life. So is a leaf whose life
+	// is shorter than Leaf because its authority ends earlier.
 	Authority, Leaf time.Duration
 	// Renew is how long before its end any other leaf is renewed.
 	Renew time.Duration
-	// Trusted is how long a new authority is in the bundle before anything is signed by it; Settle is the same where a
-	// leaf is missing or broken, so that nothing can be served until then.
+	// Trusted is how long a new authority is in the bundle before it signs. Settle is the same if the leaf is missing
+	// or broken, so that no certificate can be served before.
 	Trusted, Settle time.Duration
-	// Overlap is how long an authority stays in the bundle once nothing is signed by it any more: pods may serve what it
-	// signed. A kubelet takes about two minutes to tell them better.
+	// Overlap is how long an old authority stays in the bundle after its last leaf was replaced: pods may still serve
+	// that leaf, since a kubelet takes about two minutes to update a Secret volume.
 	Overlap time.Duration
 }
 
-// DefaultPolicy is for clusters. Tests are in more of a hurry.
+// DefaultPolicy is the policy for clusters. Tests use shorter times.
 func DefaultPolicy() Policy {
 	const day = 24 * time.Hour
 	return Policy{Authority: 365 * day, Leaf: 90 * day, Renew: 30 * day, Trusted: 10 * time.Minute, Settle: 10 * time.Second,
 		Overlap: time.Hour}
 }
 
-// Check says what can't work.
+// Check returns an error if the policy can't work.
 func (p Policy) Check() error {
-	// After two thirds of its life an authority is to be replaced. Until that is done it must be good.
+	// An authority must stay valid until its replacement, which starts after two thirds of its life, is done.
 	room := p.Authority / 3
 	var errs []error
 	if p.Leaf <= 0 || p.Leaf > p.Authority {
 		errs = append(errs, fmt.Errorf("a leaf's life of %s must be more than 0 and no more than the authority's %s", p.Leaf, p.Authority))
 	}
-	// More, and a leaf that is a little shorter for its authority's sake would be renewed as soon as it is there.
+	// With a longer Renew, a leaf that its authority made a little shorter would be due for renewal at once.
 	if p.Renew <= 0 || p.Renew > p.Leaf/4*3 {
 		errs = append(errs, fmt.Errorf("a leaf is renewed %s before its end: that must be more than 0, and no more than three quarters "+
 			"of its life of %s", p.Renew, p.Leaf))

@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWhatIsServedIsTrusted plays histories of time, crashes between any two writes, and mishaps.
-func TestWhatIsServedIsTrusted(t *testing.T) {
+// TestServedLeavesAreTrusted plays histories of passing time, crashes between any two writes, and mishaps.
+func TestServedLeavesAreTrusted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSim(t)
 		s.rest()
 		s.after(time.Minute)
-		hurt := false // somebody took trust away, or nobody was there for too long, and it isn't back everywhere yet
+		hurt := false // the bundle was changed, or the keeper was away for too long, and trust isn't restored everywhere yet
 		rested := s.now
 		rest := func() { s.rest(); rested = s.now }
 		pass := func(span time.Duration) {
@@ -33,13 +33,13 @@ func TestWhatIsServedIsTrusted(t *testing.T) {
 					pass(6 * time.Hour)
 				}
 			},
-			"nobody is there for days": func(t *rapid.T) {
+			"the keeper is away for days": func(t *rapid.T) {
 				s.after(time.Duration(rapid.IntRange(0, 8*24*60).Draw(t, "minutes")) * time.Minute)
 				hurt = true
 			},
 			"a write is made": func(*rapid.T) { s.pass() },
-			"it crashes":      func(*rapid.T) { s.crash() },
-			"it comes to rest": func(*rapid.T) {
+			"a crash":         func(*rapid.T) { s.crash() },
+			"the keeper comes to rest": func(*rapid.T) {
 				rest()
 				if hurt {
 					s.after(2 * s.policy.Settle)
@@ -58,7 +58,7 @@ func TestWhatIsServedIsTrusted(t *testing.T) {
 					s.breakPart(t)
 				}
 			},
-			"the bundle is blanked, or somebody else's": func(t *rapid.T) {
+			"the bundle is emptied or replaced": func(t *rapid.T) {
 				if s.atRest() {
 					foreign := []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 					choice := rapid.SampledFrom([][]byte{nil, foreign, []byte("no certificate")})
@@ -66,7 +66,7 @@ func TestWhatIsServedIsTrusted(t *testing.T) {
 					hurt = true
 				}
 			},
-			"the configuration is another one": func(*rapid.T) { s.owned = false },
+			"the configuration is recreated": func(*rapid.T) { s.owned = false },
 			"": func(*rapid.T) {
 				if !hurt {
 					s.check()

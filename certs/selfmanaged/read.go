@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The keys of the Secret. The first two are what the webhook's pods mount.
+// The keys of the Secret. The webhook's pods mount the first two.
 const (
 	leafCertKey, leafKeyKey = corev1.TLSCertKey, corev1.TLSPrivateKeyKey
 	caCertKey, caKeyKey     = "ca.crt", "ca.key"
@@ -19,7 +19,7 @@ const (
 	oldSinceKey             = "old-ca-since"
 )
 
-// read takes what it can: each part that can't be read is as if it weren't there.
+// read parses the Secret's data. A part that can't be parsed counts as missing.
 func read(data map[string][]byte) *State {
 	s := &State{
 		Signing: readAuthority(data[caCertKey], data[caKeyKey]),
@@ -43,7 +43,7 @@ func readAuthority(cert, key []byte) Authority {
 	return a
 }
 
-// readPair returns the first certificate, and the key if it is the certificate's.
+// readPair returns the first certificate, and the private key if it belongs to that certificate.
 func readPair(cert, key []byte) Authority {
 	certs := readCertificates(cert)
 	if len(certs) == 0 {
@@ -52,7 +52,7 @@ func readPair(cert, key []byte) Authority {
 	return Authority{Cert: certs[0], Key: readKey(key, certs[0])}
 }
 
-// readKey returns the first key of the text if it is the certificate's.
+// readKey returns the first private key of the text if it belongs to the certificate.
 func readKey(text []byte, of *x509.Certificate) crypto.Signer {
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -71,10 +71,11 @@ func readKey(text []byte, of *x509.Certificate) crypto.Signer {
 	return key
 }
 
-// pkcs8 is the type of the blocks that are written. cert-manager, from which a Secret may be taken over, writes all three.
+// pkcs8 is the type of the PEM blocks that we write. A Secret taken over from cert-manager may have any of the three
+// types that parseKey knows.
 const pkcs8 = "PRIVATE KEY"
 
-// parseKey returns nil if the block holds no key that can sign.
+// parseKey returns nil if the block holds no private key that can sign.
 func parseKey(block *pem.Block) crypto.Signer {
 	switch block.Type {
 	case pkcs8:
@@ -94,7 +95,7 @@ func parseKey(block *pem.Block) crypto.Signer {
 	return nil
 }
 
-// readCertificates returns the blocks that are certificates, and skips all others.
+// readCertificates returns the certificates of the text, and skips all other PEM blocks.
 func readCertificates(text []byte) []*x509.Certificate {
 	var certs []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// sim is a Secret, a configuration of two entries, pods that serve and API servers that trust, each after its own while.
+// sim has a Secret, a configuration with two entries, pods that serve with a delay, and API servers that trust with a
+// delay.
 type sim struct {
 	t      fatal
 	now    time.Time
 	policy Policy
 
-	secret  map[string][]byte // nil if there is none
+	secret  map[string][]byte // nil if it doesn't exist
 	owned   bool
 	bundles [2][]byte
 
 	keeper  *Keeper
 	written []served  // leaves that pods may serve
-	trusted []trusted // bundles that API servers may go by
-	writes  []string  // why, since they were last read
+	trusted []trusted // bundles that API servers may use
+	writes  []string  // steps since the last reset
 }
 
 type served struct {
 	leaf  *x509.Certificate
-	until time.Time // zero for the last one that was good
+	until time.Time // zero for the latest valid leaf
 }
 
 type trusted struct {
 	bundle []byte
-	until  time.Time // zero for the one in place
+	until  time.Time // zero for the present bundle
 }
 
 type fatal interface {
@@ -39,8 +40,8 @@ type fatal interface {
 }
 
 const (
-	mountLag = 2 * time.Minute // of a kubelet
-	watchLag = 5 * time.Second // of an API server
+	mountLag = 2 * time.Minute // delay of a kubelet
+	watchLag = 5 * time.Second // delay of an API server
 )
 
 func names() []string { return []string{"hook.ns.svc", "hook.ns.svc.cluster.local"} }
@@ -54,7 +55,7 @@ func newSim(t fatal) *sim {
 	return s
 }
 
-// crash loses what isn't written.
+// crash loses the keeper's unwritten state.
 func (s *sim) crash() { s.keeper = New(Options{}) }
 
 func (s *sim) world() World {
@@ -63,11 +64,11 @@ func (s *sim) world() World {
 	if s.secret != nil {
 		w.Secret = read(s.secret)
 	}
-	s.keeper.remember(w)
+	s.keeper.noteTrustedSince(w)
 	return w
 }
 
-// pass is the keeper's, on this world; false if there was nothing to do.
+// pass runs one step of the keeper. It returns false if there was nothing to do.
 func (s *sim) pass() bool {
 	w := s.world()
 	if w.usable() {
@@ -77,7 +78,7 @@ func (s *sim) pass() bool {
 	switch decision.Step {
 	case Wait:
 		if !decision.Again.After(s.now) {
-			s.t.Fatalf("it waits until %s, and it is %s", decision.Again, s.now)
+			s.t.Fatalf("the keeper waits until %s, but it is %s", decision.Again, s.now)
 		}
 		return false
 	case Forge:
@@ -104,7 +105,7 @@ func (s *sim) must(err error) {
 	}
 }
 
-// rest has the keeper go on until there is nothing to do, for as long as it takes.
+// rest runs steps until there is nothing to do.
 func (s *sim) rest() {
 	s.t.Helper()
 	for range 100 {
@@ -117,10 +118,10 @@ func (s *sim) rest() {
 		s.pass()
 		s.after(s.policy.Settle)
 	}
-	s.t.Fatalf("it never comes to rest: %q", s.writes)
+	s.t.Fatalf("the keeper never comes to rest: %q", s.writes)
 }
 
-// finish rests until no change of authority is under way any more: none that is to sign, none that has signed.
+// finish rests until no rotation is under way: no next authority waits, and no old one is kept.
 func (s *sim) finish() {
 	s.t.Helper()
 	for range 5 {
@@ -130,7 +131,7 @@ func (s *sim) finish() {
 		}
 		s.after(max(s.policy.Trusted, s.policy.Overlap))
 	}
-	s.t.Fatalf("a change of authority never ends: %q", s.writes)
+	s.t.Fatalf("a rotation never ends: %q", s.writes)
 }
 
 func (s *sim) after(span time.Duration) {
@@ -151,7 +152,7 @@ func (s *sim) after(span time.Duration) {
 	s.written, s.trusted = stillServed, stillTrusted
 }
 
-// setSecret also has pods learn of it: a leaf that can't be used leaves the one before in place.
+// setSecret writes the Secret. Pods learn of a usable leaf; otherwise they keep the one before.
 func (s *sim) setSecret(data map[string][]byte) {
 	s.secret = data
 	leaf := Leaf(readPair(data[leafCertKey], data[leafKeyKey]))
@@ -176,13 +177,13 @@ func (s *sim) setBundles(first, second []byte) {
 	}
 }
 
-// check holds it to its promise: whatever pod an API server asks, it trusts it.
+// check checks the promise: every API server trusts every pod.
 func (s *sim) check() {
 	s.t.Helper()
 	for _, leaf := range s.written {
 		for _, have := range s.trusted {
 			if !trusts(have.bundle, leaf.leaf, s.now) {
-				s.t.Fatalf("at %s a leaf of %s is served that %d bytes of bundle don't trust; it did %q", s.now, leaf.leaf.NotBefore,
+				s.t.Fatalf("at %s a served leaf of %s isn't trusted by a bundle of %d bytes; steps: %q", s.now, leaf.leaf.NotBefore,
 					len(have.bundle), s.writes)
 			}
 		}
@@ -196,7 +197,7 @@ func trusts(bundle []byte, leaf *x509.Certificate, now time.Time) bool {
 	return err == nil
 }
 
-// settled is a world after its first minute.
+// settled returns a sim after its first minute.
 func settled(t *testing.T) *sim {
 	t.Helper()
 	s := newSim(t)

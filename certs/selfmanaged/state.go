@@ -7,74 +7,75 @@ import (
 	"time"
 )
 
-// authorityName is by whom a certificate says that it was issued. By it, what we have put into a bundle is told from what
-// somebody else has.
+// authorityName is the issuer name of our certificates. It tells our authorities in a bundle from those of others.
 const authorityName = "svc-lb-mux self-managed authority"
 
-// Authority signs leaves. Without a key it is trusted, and signs no more.
+// Authority signs leaves. An authority without a key is trusted, but can't sign.
 type Authority struct {
 	Cert *x509.Certificate
 	Key  crypto.Signer
 }
 
-// Leaf is what pods serve. Without a key, or with another one's, it is no use.
+// Leaf is the certificate that pods serve. It can't be served without its key.
 type Leaf struct {
 	Cert *x509.Certificate
 	Key  crypto.Signer
 }
 
-// State is what the Secret holds, as far as it can be read.
+// State is the parsed content of the Secret.
 type State struct {
-	// Signing is the authority that signs now.
+	// Signing is the authority that signs new leaves.
 	Signing Authority
-	// Next is the one that signs once it was trusted for long enough.
+	// Next replaces Signing after it was trusted for long enough.
 	Next Authority
-	// Old have signed what may be served still, the last of them until OldSince.
+	// Old are replaced authorities whose leaves pods may still serve. OldSince is when the last of them was replaced.
 	Old      []*x509.Certificate
 	OldSince time.Time
 	Leaf     Leaf
 }
 
-// World is all that a decision is made from.
+// World is the input of a decision.
 type World struct {
-	// Secret is what was read, nil if there is none. Owned is false if it won't go with the configuration.
+	// Secret is the observed Secret, or nil. Owned says that the configuration is its owner.
 	Secret *State
 	Owned  bool
-	// Names are those that the leaf must be good for.
+	// Names are the names that the leaf must be valid for.
 	Names []string
-	// Bundles are those of the configuration's entries, as they stand there.
+	// Bundles are the CA bundles of the configuration's entries.
 	Bundles [][]byte
-	// Since tells, by an authority's bytes, since when it has been in every bundle, as far as this process has seen.
+	// Since is the time since when this process has seen an authority in every bundle, by the authority's bytes.
 	Since map[string]time.Time
-	// Pending is an authority that was made and isn't in any Secret yet.
+	// Pending is an authority that was made and isn't in the Secret yet.
 	Pending *Authority
 	Now     time.Time
 	Policy  Policy
 }
 
-// canSign is true if a leaf for these names, signed by the authority now, is trusted by whoever trusts the authority.
+// canSign says that the authority can sign a valid leaf for these names now.
 func (a Authority) canSign(names []string, now time.Time) bool {
 	return a.Key != nil && valid(a.Cert, now) && permits(a.Cert, names)
 }
 
-// permits is true if the authority's name constraints let it sign for these names. An authority without constraints, as older
-// versions made, may sign for any name: it stays until it is rotated.
+// permits says that the authority's name constraints allow these names. An authority of an older version has no
+// constraints and may sign for any name: it stays until it is rotated.
 func permits(authority *x509.Certificate, names []string) bool {
 	permitted := authority.PermittedDNSDomains
 	return len(permitted) == 0 || !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(permitted, name) })
 }
 
-// valid is true from the first moment on: clocks differ, and whoever signed it in our future is still to be trusted then.
+// valid says that the certificate hasn't expired. It ignores NotBefore: clocks differ, and a certificate that another
+// machine just signed must count as valid.
 func valid(cert *x509.Certificate, now time.Time) bool {
 	return cert != nil && !now.After(cert.NotAfter)
 }
 
-// renewal is when two thirds of a certificate's life are over, in whole seconds, as in the certificate.
+// renewal returns when two thirds of a certificate's life are over, in whole seconds, as in the certificate.
 func renewal(cert *x509.Certificate) time.Time {
 	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3).Truncate(time.Second)
 }
 
-// leafRenewal is when a leaf's life is over but for Policy.Renew.
+// leafRenewal returns when a leaf must be renewed: Policy.Renew before its end, or after two thirds of its life if that
+// was made shorter.
 func (p Policy) leafRenewal(leaf *x509.Certificate) time.Time {
 	if leaf.NotAfter.Sub(leaf.NotBefore) < p.Leaf {
 		return renewal(leaf)
@@ -82,14 +83,14 @@ func (p Policy) leafRenewal(leaf *x509.Certificate) time.Time {
 	return leaf.NotAfter.Add(-p.Renew)
 }
 
-// good is true if pods can serve the leaf, and whoever trusts the authority trusts it.
+// good says that pods can serve the leaf and that the authority has signed it for these names.
 func (l Leaf) good(by Authority, names []string, now time.Time) bool {
 	return l.Key != nil && valid(l.Cert, now) && by.Cert != nil && l.Cert.CheckSignatureFrom(by.Cert) == nil &&
 		slices.Equal(l.Cert.DNSNames, names)
 }
 
-// ours is true for an authority that was made here.
-func ours(cert *x509.Certificate) bool {
+// isOurs says that this package made the authority.
+func isOurs(cert *x509.Certificate) bool {
 	return cert.IsCA && cert.Subject.CommonName == authorityName && cert.CheckSignatureFrom(cert) == nil
 }
 
@@ -98,8 +99,8 @@ func contains(list []*x509.Certificate, cert *x509.Certificate) bool {
 	return slices.ContainsFunc(list, cert.Equal)
 }
 
-// with appends what is still good and isn't there yet.
-func with(list []*x509.Certificate, now time.Time, more ...*x509.Certificate) []*x509.Certificate {
+// appendValid appends the certificates that haven't expired and aren't in the list yet.
+func appendValid(list []*x509.Certificate, now time.Time, more ...*x509.Certificate) []*x509.Certificate {
 	list = slices.Clip(list)
 	for _, cert := range more {
 		if valid(cert, now) && !contains(list, cert) {

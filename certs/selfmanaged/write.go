@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// data is what the Secret holds of a state. What is missing has no key, but for the two that the Secret's type wants.
+// data returns the Secret's content for a state. Missing parts get no key, except for the two keys that the Secret's
+// type requires.
 func (s State) data() (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for _, pair := range []struct {
@@ -50,11 +51,11 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pkcs8, Bytes: der}), nil
 }
 
-// bundle is PEM, one certificate after the other.
+// bundle returns the certificates in PEM format, one after the other.
 func bundle(certs []*x509.Certificate) []byte {
 	var text bytes.Buffer
 	for _, cert := range certs {
-		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}) // a buffer takes everything
+		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}) // a buffer returns no errors
 	}
 	return text.Bytes()
 }

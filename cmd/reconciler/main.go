@@ -1,4 +1,4 @@
-// Command reconciler is the reconciler's process.
+// Command reconciler runs the reconciler.
 package main
 
 import (

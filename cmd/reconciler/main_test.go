@@ -16,35 +16,35 @@ import (
 func TestRun(t *testing.T) {
 	type outcome struct {
 		Code           int
-		Stdout, Stderr string // of Stderr, the first line: usage texts and logs follow
+		Stdout, Stderr string // of Stderr, only the first line: usage texts and logs follow
 	}
 	tests := map[string]struct {
 		args []string
 		want outcome
 	}{
-		"the version is printed": {
+		"the version": {
 			args: []string{"--version"}, want: outcome{Stdout: "reconciler " + version.String() + "\n"},
 		},
-		"help is no failure": {args: []string{"--help"}, want: outcome{Stderr: "Usage of reconciler:"}},
-		"an argument is refused by name": {
+		"help succeeds": {args: []string{"--help"}, want: outcome{Stderr: "Usage of reconciler:"}},
+		"an argument is refused and named": {
 			args: []string{"serve"}, want: outcome{Code: 2, Stderr: `reconciler: takes no arguments, got "serve"; try --help`},
 		},
-		"an unknown flag is refused by name": {
+		"an unknown flag is refused and named": {
 			args: []string{"--port=8443"}, want: outcome{Code: 2, Stderr: "flag provided but not defined: -port"},
 		},
-		"a bad value is refused with the way out": {
+		"an invalid value is refused with a remedy": {
 			args: []string{"--kubeconfig=x", "--log-level=loud"},
 			want: outcome{Code: 2, Stderr: `reconciler: --log-level "loud": write debug, info, warn or error`},
 		},
-		"without a way to the API server it says what it needs": {
-			want: outcome{Code: 2, Stderr: "reconciler: --kubeconfig (KUBECONFIG) is empty, and this is no pod of a cluster: name the " +
-				"file that says how to reach the API server"},
+		"a missing API server address": {
+			want: outcome{Code: 2, Stderr: "reconciler: --kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a cluster: " +
+				"name the file with the connection to the API server"},
 		},
-		"a kubeconfig that isn't there is a failure": {
+		"a missing kubeconfig": {
 			args: []string{"--kubeconfig=/not/there"},
 			want: outcome{Code: 1, Stderr: `reconciler: --kubeconfig "/not/there": stat /not/there: no such file or directory`},
 		},
-		"an address that isn't ours is a failure": {
+		"an address of another machine": {
 			args: []string{"--kubeconfig=" + kubeconfig(t), "--probe-address=192.0.2.1:8081"},
 			want: outcome{Code: 1, Stderr: `reconciler: --probe-address "192.0.2.1:8081": listen tcp 192.0.2.1:8081: bind: ` +
 				`cannot assign requested address`},
@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 
 func nothing(string) string { return "" }
 
-// kubeconfig leads to a port where nobody answers.
+// kubeconfig returns a kubeconfig with a port that nothing listens on.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -81,7 +81,7 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-func TestAProcessToldToEndExits0(t *testing.T) {
+func TestStoppedProcessExits0(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	args := []string{"--kubeconfig=" + kubeconfig(t), "--probe-address=127.0.0.1:0"}

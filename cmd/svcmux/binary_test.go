@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestBinary builds the command and asks the operating system for its exit codes.
+// TestBinary builds the command, and checks the exit codes of the process.
 func TestBinary(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "svcmux")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -21,19 +21,19 @@ func TestBinary(t *testing.T) {
 		args  []string
 		want  int
 	}{
-		"a good channel on standard input": {stdin: goodChannel, args: []string{"validate", "-f", "-"}},
-		"a bad one":                        {stdin: badChannel, args: []string{"validate", "-f", "-"}, want: 1},
-		"a bad one, of another prefix": {
+		"a valid channel on standard input": {stdin: goodChannel, args: []string{"validate", "-f", "-"}},
+		"a bad channel":                     {stdin: badChannel, args: []string{"validate", "-f", "-"}, want: 1},
+		"a bad channel of another prefix": {
 			stdin: badChannel, env: []string{"API_PREFIX=mux.example.com"}, args: []string{"validate", "-f", "-"},
 		},
-		"a warning that counts":        {stdin: warnedChannel, args: []string{"validate", "--strict", "-f", "-"}, want: 1},
-		"a file that can't be read":    {args: []string{"validate", "-f", "testdata/tree"}, want: 2},
-		"a file as a shell's pipe":     {stdin: badChannel, args: []string{"validate", "-f", "/dev/stdin"}, want: 1},
-		"a format that there isn't":    {args: []string{"validate", "-f", "testdata", "-o", "pdf"}, want: 2},
-		"no verb":                      {want: 2},
-		"the version":                  {args: []string{"--version"}},
-		"a verb's help":                {args: []string{"validate", "-h"}},
-		"as many brackets as will fit": {stdin: strings.Repeat("[", 1<<20), args: []string{"validate", "-f", "-"}, want: 2},
+		"a warning with --strict":  {stdin: warnedChannel, args: []string{"validate", "--strict", "-f", "-"}, want: 1},
+		"an unreadable file":       {args: []string{"validate", "-f", "testdata/tree"}, want: 2},
+		"a shell's pipe as a file": {stdin: badChannel, args: []string{"validate", "-f", "/dev/stdin"}, want: 1},
+		"an unknown format":        {args: []string{"validate", "-f", "testdata", "-o", "pdf"}, want: 2},
+		"no verb":                  {want: 2},
+		"the version":              {args: []string{"--version"}},
+		"a verb's help":            {args: []string{"validate", "-h"}},
+		"a megabyte of brackets":   {stdin: strings.Repeat("[", 1<<20), args: []string{"validate", "-f", "-"}, want: 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// charts knows the templates of Helm charts: they become YAML only when Helm renders them.
+// charts finds the templates of Helm charts. Only Helm can render them to YAML, so they are skipped.
 type charts struct {
-	known   map[string]string // directory -> chart that it holds templates of, or ""
-	skipped map[string]int    // chart -> how many of its templates
+	byDirectory map[string]string // directory -> the chart whose templates it holds, or ""
+	skipped     map[string]int    // chart -> number of skipped templates
 }
 
 func newCharts() *charts {
-	return &charts{known: map[string]string{}, skipped: map[string]int{}}
+	return &charts{byDirectory: map[string]string{}, skipped: map[string]int{}}
 }
 
-// isTemplate is true for a file below a chart's templates/ that Helm has work to do in.
+// isTemplate says that the file is below a chart's templates/ and has template actions.
 func (c *charts) isTemplate(file source, data []byte) bool {
 	if file.path == "" || !hasTemplate(data) {
 		return false
 	}
-	chart := c.of(filepath.Dir(file.path))
+	chart := c.chartOf(filepath.Dir(file.path))
 	if chart == "" {
 		return false
 	}
@@ -32,9 +32,10 @@ func (c *charts) isTemplate(file source, data []byte) bool {
 	return true
 }
 
-// of looks upwards for a templates/ beside a Chart.yaml. It goes by absolute paths: -f . may be inside of one.
-func (c *charts) of(dir string) string {
-	if chart, known := c.known[dir]; known {
+// chartOf looks for a parent directory named templates beside a Chart.yaml. It compares absolute paths, since -f . may
+// name a directory inside a chart.
+func (c *charts) chartOf(dir string) string {
+	if chart, known := c.byDirectory[dir]; known {
 		return chart
 	}
 	chart := ""
@@ -47,11 +48,11 @@ func (c *charts) of(dir string) string {
 			}
 		}
 	}
-	c.known[dir] = chart
+	c.byDirectory[dir] = chart
 	return chart
 }
 
-func (c *charts) tell(rep *report) {
+func (c *charts) reportSkipped(rep *report) {
 	for _, chart := range slices.Sorted(maps.Keys(c.skipped)) {
 		rep.skip(filepath.Join(chart, "templates"), fmt.Sprintf("%s skipped, Helm has to render it first: "+
 			"helm template %s | svcmux validate -f -", count(c.skipped[chart], "template"), printable(chart)))

@@ -18,8 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// TestCorpus writes every Service of the corpus to files, as documents of YAML and as a List in JSON, and wants the
-// corpus's own verdict of each. A file has no past: what an update tolerates is a problem here.
+// TestCorpus writes every Service of the corpus to files, as YAML documents and as a List in JSON, and compares the
+// findings with the corpus. A file has no old object, so problems that an update would tolerate count here.
 func TestCorpus(t *testing.T) {
 	cases := must[[]corpus.Case](t)(corpus.Load())
 	lang := must[validation.Language](t)(corpus.Language())
@@ -29,7 +29,7 @@ func TestCorpus(t *testing.T) {
 			if err := os.WriteFile(path, []byte(write(t, cases)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			rep := look(lang, options{files: []string{path}, namespace: "default"}, nil)
+			rep := judgeFiles(lang, options{files: []string{path}, namespace: "default"}, nil)
 			if len(rep.Unreadable) > 0 || rep.Muxes+rep.Channels+rep.Others != len(cases) {
 				t.Errorf("%d Services of %d, unreadable: %+v", rep.Muxes+rep.Channels+rep.Others, len(cases), rep.Unreadable)
 			}
@@ -56,7 +56,7 @@ func compare(t *testing.T, what string, want []corpus.Expect, found []finding, s
 			got = append(got, corpus.Expect{Reason: f.Reason, Field: f.Field})
 		}
 		if f.Line == 0 {
-			t.Errorf("%s: %s is in no line", what, f.Field)
+			t.Errorf("%s: %s has no line number", what, f.Field)
 		}
 	}
 	slices.SortFunc(want, corpus.Expect.Compare)

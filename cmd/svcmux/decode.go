@@ -16,22 +16,22 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// What only files show: an API server has refused or dropped it before anyone else looks.
+// Reasons that only files can have: an API server refuses or drops these mistakes before admission sees them.
 const (
-	// UnknownField is a field that no Service has.
+	// UnknownField is a field that Services don't have.
 	UnknownField validation.Reason = "UnknownField"
-	// RepeatedField is a field that is there twice.
+	// RepeatedField is a field that is set more than once.
 	RepeatedField validation.Reason = "RepeatedField"
-	// UnknownKind is an object that Kubernetes doesn't know, but for a slip in its kind or version a Service.
+	// UnknownKind is an object with a mistake in its kind or apiVersion, probably meant to be a Service.
 	UnknownKind validation.Reason = "UnknownKind"
-	// AnnotationNotText is the value of an annotation that lacks its quotes.
+	// AnnotationNotText is an annotation whose value must be in quotes.
 	AnnotationNotText validation.Reason = "AnnotationNotText"
 )
 
-// maxSlips bounds how many slips of each sort are told of one Service.
-const maxSlips = 32
+// maxMistakes limits the reported mistakes of each sort for one Service.
+const maxMistakes = 32
 
-// decode reads a Service as an API server does, letter by letter, and finds what only files show.
+// decode decodes a Service as strictly as an API server, and finds the mistakes that only files can have.
 func (o object) decode() (*corev1.Service, validation.Findings, error) {
 	var found validation.Findings
 	found.Problems = o.quoteAnnotations()
@@ -41,12 +41,12 @@ func (o object) decode() (*corev1.Service, validation.Findings, error) {
 		return nil, found, errAt{o.at.line, fmt.Sprintf("can't be read: %v", err)}
 	}
 	svc := &corev1.Service{}
-	nothing := runtime.NewScheme() // decodes into what it is given
+	nothing := runtime.NewScheme() // an empty scheme: the decoder fills the given object
 	decoder := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, nothing, nothing,
 		strict.SerializerOptions{Strict: true})
 	_, _, err = decoder.Decode(data, nil, svc)
-	if slips, isStrict := runtime.AsStrictDecodingError(err); isStrict {
-		found.Warnings = append(found.Warnings, unknown(slips.Errors())...)
+	if mistakes, isStrict := runtime.AsStrictDecodingError(err); isStrict {
+		found.Warnings = append(found.Warnings, unknownFields(mistakes.Errors())...)
 		err = nil
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (o object) decode() (*corev1.Service, validation.Findings, error) {
 	return svc, found, nil
 }
 
-// quoteAnnotations puts the quotes around values that lack them, so that they can be judged all the same.
+// quoteAnnotations puts annotation values without quotes into quotes, so that the Service can be decoded and judged.
 func (o object) quoteAnnotations() []validation.Problem {
 	meta, _ := o.fields["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
@@ -73,7 +73,7 @@ func (o object) quoteAnnotations() []validation.Problem {
 			text = string(data)
 		}
 		annotations[key] = text
-		if len(found) < maxSlips {
+		if len(found) < maxMistakes {
 			found = append(found, validation.Problem{
 				Reason: AnnotationNotText, Field: path, Value: text,
 				Message: fmt.Sprintf("%s: %s is not text: put it in quotes, %s", printable(path), printable(text), shown(text)),
@@ -93,26 +93,26 @@ func pathTo(parent, key string) string {
 	return parent + "." + key
 }
 
-// unknown tells of fields that no Service has.
-func unknown(slips []error) []validation.Problem {
+// unknownFields returns a warning for each field that Services don't have.
+func unknownFields(mistakes []error) []validation.Problem {
 	var found []validation.Problem
-	for _, slip := range slips[:min(len(slips), maxSlips)] {
-		quoted, isUnknown := strings.CutPrefix(slip.Error(), "unknown field ")
+	for _, mistake := range mistakes[:min(len(mistakes), maxMistakes)] {
+		quoted, isUnknown := strings.CutPrefix(mistake.Error(), "unknown field ")
 		path, err := strconv.Unquote(quoted)
 		if !isUnknown || err != nil {
-			path = "" // an error that this build doesn't know: tell it as it is
+			path = "" // an error of another sort: report its own text
 		}
-		message := slip.Error()
+		message := mistake.Error()
 		if path != "" {
-			message = printable(path) + ": a Service has no such field, so it does nothing" + otherwise(path)
+			message = printable(path) + ": a Service has no such field, so it does nothing" + suggestion(path)
 		}
 		found = append(found, validation.Problem{Reason: UnknownField, Field: path, Value: path, Message: message})
 	}
 	return found
 }
 
-// otherwise looks for the same name in other letters.
-func otherwise(path string) string {
+// suggestion returns a hint if a field of the same name in other upper and lower case exists.
+func suggestion(path string) string {
 	at := reflect.TypeFor[corev1.Service]()
 	for path != "" {
 		step, isIndex, rest := firstStep(path)

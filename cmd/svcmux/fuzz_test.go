@@ -15,8 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzFile reads anything as a file: it never panics, says the same twice, names lines that the file has, prints
-// and prints nothing that a terminal could stumble over.
+// FuzzFile reads any input as a file. The command never panics, gives the same report twice, names only existing lines,
+// and prints nothing that could harm a terminal.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{
 		goodChannel, warnedChannel, badChannel, stranger, goodChannel + "---\n" + badChannel, longAliases()[:64],
@@ -41,7 +41,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rep := look(data)
 		if diff := cmp.Diff(rep, look(data), cmp.AllowUnexported(report{})); diff != "" {
-			t.Errorf("twice the same file, two reports:\n%s", diff)
+			t.Errorf("two reports of one file differ:\n%s", diff)
 		}
 		lines := 1
 		for range breaks(data) {
@@ -65,7 +65,7 @@ func FuzzFile(f *testing.F) {
 			}
 			strange := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 			if text := b.String(); format != "json" && strings.ContainsFunc(text, strange) {
-				t.Errorf("%s isn't fit for a terminal: %q", format, text)
+				t.Errorf("%s could harm a terminal: %q", format, text)
 			}
 			if format == "json" && !json.Valid(b.Bytes()) {
 				t.Errorf("not JSON: %q", b.String())
@@ -74,7 +74,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// breaks yields each line break as YAML sees it.
+// breaks yields each line break as YAML defines it.
 func breaks(data []byte) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for at := 0; at < len(data); {
@@ -87,8 +87,7 @@ func breaks(data []byte) func(yield func(int) bool) {
 	}
 }
 
-// FuzzSplit compares with a reader of streams: whatever YAML reads as several documents is cut into as many, with the
-// same values.
+// FuzzSplit compares with a reader of YAML streams: both must find the same documents with the same values.
 func FuzzSplit(f *testing.F) {
 	for _, text := range []string{
 		"a\n---\nb", "---\na\n...\nb\n", "%YAML 1.1\n--- a\n---\n---\nb", "# c\n---\n\u2028---\nx", "a: |\n  b\n ---\n---\rc", "--- |\n x\n--- 'a'",
@@ -116,7 +115,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// documents reads a stream to its end. Empty documents don't count.
+// documents reads all documents of a stream. Empty documents don't count.
 func documents(data []byte) ([]string, bool) {
 	var values []string
 	decoder := yaml3.NewDecoder(bytes.NewReader(data))

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// maxFile bounds what is read of one file. An API server takes 3 MiB an object; a List of a whole cluster's Services
-// is some tens of MiB.
+// maxFile limits the size of one file. An API server accepts 3 MiB an object; a List of all Services of a large cluster
+// has some tens of MiB.
 const maxFile = 64 << 20
 
 const stdinName = "<stdin>"
@@ -20,17 +20,17 @@ const stdinName = "<stdin>"
 // source is one file to read.
 type source struct {
 	path string // empty for standard input
-	name string // as people are told of it
+	name string // as shown to users
 }
 
-// gatherer walks directories; what it can't look into is told in the report.
+// gatherer walks directories, and reports those that it can't read.
 type gatherer struct {
 	rep   *report
 	found []source
 	seen  map[string]bool
 }
 
-// gather lists the files that paths stand for, each once, sorted.
+// gather returns the files of the given paths, without duplicates, sorted by name.
 func gather(paths []string, rep *report) []source {
 	g := gatherer{rep: rep, seen: map[string]bool{}}
 	for _, path := range paths {
@@ -59,7 +59,7 @@ func (g *gatherer) add(s source) {
 	}
 }
 
-// root walks a directory that was named. One with nothing in it is most likely not the one that was meant.
+// root walks a directory of the command line. It reports a directory without manifests, which is probably a wrong path.
 func (g *gatherer) root(path string) {
 	troubles := len(g.rep.Unreadable)
 	if files := g.directory(path); files == 0 && len(g.rep.Unreadable) == troubles {
@@ -67,7 +67,7 @@ func (g *gatherer) root(path string) {
 	}
 }
 
-// directory returns how many files it found.
+// directory adds the manifests of a directory and returns their number.
 func (g *gatherer) directory(path string) int {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -88,7 +88,8 @@ func (g *gatherer) directory(path string) int {
 	return files
 }
 
-// isManifest goes by the name. A link to a file is as good as a file; one to a directory could lead in circles.
+// isManifest decides by the file's extension. It follows links to files, but not to directories: those could form a
+// loop.
 func (g *gatherer) isManifest(path string, entry fs.DirEntry) bool {
 	if entry.Type()&fs.ModeSymlink != 0 {
 		info, err := os.Stat(path)
@@ -97,7 +98,7 @@ func (g *gatherer) isManifest(path string, entry fs.DirEntry) bool {
 			g.rep.skip(path, "is a link to a directory, which isn't followed: name it with -f")
 			return false
 		case err == nil && !info.Mode().IsRegular():
-			g.rep.skip(path, "is a link to no file: reading it could wait for ever")
+			g.rep.skip(path, "is a link to no file: reading it could block forever")
 			return false
 		}
 	}
@@ -112,7 +113,7 @@ func (s source) read(stdin io.Reader) ([]byte, error) {
 	if s.path == "" {
 		data, err := readAll(stdin)
 		if err == nil && strings.TrimSpace(string(data)) == "" {
-			// A pipe's first command that failed leaves nothing; that must not look like success.
+			// If the command before a pipe failed, the input is empty. That must not look like success.
 			return nil, errors.New("is empty: did the command before the pipe fail?")
 		}
 		return data, err
@@ -136,7 +137,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// plainError leaves out the path, which is told anyway.
+// plainError drops the path, since the report names it already.
 func plainError(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {

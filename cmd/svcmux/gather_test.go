@@ -15,15 +15,15 @@ func TestGathering(t *testing.T) {
 		files map[string]string
 		args  string
 		links map[string]string
-		want  []string // what is said, one line each, without the summary
+		want  []string // the remarks, one per line, without the summary
 		code  int
 	}{
-		"directories are read with all below, but only what is named like a manifest": {
+		"directories are read recursively, but only files named like manifests": {
 			files: map[string]string{"d/b.yml": badChannel, "d/e/a.yaml": badChannel, "d/c.json": "{}", "d/x.md": badChannel, "d/yaml": badChannel},
 			args:  "-f d", code: 1,
 			want: []string{"d/b.yml:8:", "d/e/a.yaml:8:"},
 		},
-		"a chart's templates are skipped, with one line": {
+		"a chart's templates are skipped with one remark": {
 			files: map[string]string{
 				"c/Chart.yaml": chart, "c/templates/a.yaml": template, "c/templates/sub/b.yaml": template,
 				"c/templates/plain.yaml": badChannel, "c/values.yaml": "{}",
@@ -31,7 +31,7 @@ func TestGathering(t *testing.T) {
 			args: "-f .", code: 1,
 			want: []string{"c/templates/plain.yaml:8:", "c/templates: 2 templates skipped, Helm has to render it first: helm template c |"},
 		},
-		"a chart in a chart has a line of its own": {
+		"a chart in a chart has a separate remark": {
 			files: map[string]string{
 				"c/Chart.yaml": chart, "c/templates/a.yaml": template,
 				"c/charts/d/Chart.yaml": chart, "c/charts/d/templates/a.yaml": template,
@@ -39,51 +39,51 @@ func TestGathering(t *testing.T) {
 			args: "-f c",
 			want: []string{"c/charts/d/templates: 1 template skipped,", "c/templates: 1 template skipped,"},
 		},
-		"the folder itself may be named": {
+		"the templates folder is named": {
 			files: map[string]string{"c/Chart.yaml": chart, "c/templates/a.yaml": template},
 			args:  "-f c/templates",
 			want:  []string{"c/templates: 1 template skipped,"},
 		},
-		"and so may a single template": {
+		"a single template is named": {
 			files: map[string]string{"c/Chart.yaml": chart, "c/templates/a.yaml": template},
 			args:  "-f c/templates/a.yaml",
 			want:  []string{"c/templates: 1 template skipped,"},
 		},
-		"a template outside of a chart is told from broken YAML": {
+		"a template outside of a chart isn't reported as broken YAML": {
 			files: map[string]string{"templates/a.yaml": template},
 			args:  "-f .", code: 2,
 			want: []string{"svcmux validate: templates/a.yaml:"},
 		},
-		"and so is one in a chart, where Helm doesn't render": {
+		"a template in a chart, outside of its templates folder": {
 			files: map[string]string{"c/Chart.yaml": "name: x", "c/crds/a.yaml": template},
 			args:  "-f c", code: 2,
 			want: []string{"svcmux validate: c/crds/a.yaml:"},
 		},
-		"links to files are read, links to directories are told": {
+		"links to files are read, links to directories are reported": {
 			files: map[string]string{"d/x.txt": "", "real/a.yaml": badChannel},
 			links: map[string]string{"d/link.yaml": "../real/a.yaml", "d/dir": "../real"},
 			args:  "-f d", code: 1,
 			want: []string{"d/link.yaml:8:", "d/dir: is a link to a directory"},
 		},
-		"a link that is named is followed": {
+		"a named link is followed": {
 			files: map[string]string{"real/a.yaml": badChannel},
 			links: map[string]string{"dir": "real"},
 			args:  "-f dir", code: 1,
 			want: []string{"dir/a.yaml:8:"},
 		},
-		"a link to nowhere is told": {
+		"a broken link is reported": {
 			files: map[string]string{"d/a.yaml": goodChannel},
 			links: map[string]string{"d/b.yaml": "nowhere"},
 			args:  "-f d", code: 2,
 			want: []string{"svcmux validate: d/b.yaml: can't be read: no such file or directory"},
 		},
-		"a link to what isn't a file is told, not read": {
+		"a link to a special file is reported, not read": {
 			files: map[string]string{"d/bad.yaml": badChannel},
 			links: map[string]string{"d/endless.yaml": "/dev/zero"},
 			args:  "-f d", code: 1,
 			want: []string{"d/bad.yaml:8:", "d/endless.yaml: is a link to no file"},
 		},
-		"names that would break a terminal": {
+		"names with terminal escapes": {
 			files: map[string]string{"d/\x1b[31m\n.yaml": badChannel},
 			args:  "-f d", code: 1,
 			want: []string{`"d/\x1b[31m\n.yaml":8:`},
@@ -129,7 +129,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAnEndlessFileIsRefused(t *testing.T) {
+func TestEndlessFileIsRefused(t *testing.T) {
 	if _, err := readAll(endless{}); err == nil || !strings.Contains(err.Error(), "is larger than 64 MiB") {
 		t.Errorf("got %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files and docs/rules.md")
 
-// outcome is what a run of the command leaves.
+// outcome is the result of a run of the command.
 type outcome struct {
 	Code           int
 	Stdout, Stderr string
@@ -28,7 +28,7 @@ func svcmux(stdin string, env map[string]string, args ...string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// inFolder makes a folder of files the working directory, so that reports name files as users would.
+// inFolder makes a folder with files the working directory, so that reports name files as users would.
 func inFolder(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

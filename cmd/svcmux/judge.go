@@ -10,10 +10,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// judge says of each Service in a file what admission would, and what admission can't see.
+// judge adds findings to the report for each Service: those of admission, and those that only files can have.
 type judge struct {
 	lang      validation.Language
-	namespace string // of objects that name none
+	namespace string // for objects without a namespace
 	rep       *report
 }
 
@@ -36,8 +36,8 @@ func (j judge) file(name string, data []byte) {
 		for _, o := range found.services {
 			j.service(name, o)
 		}
-		for _, o := range found.oddities {
-			j.oddity(name, o)
+		for _, o := range found.nearServices {
+			j.nearService(name, o)
 		}
 	}
 }
@@ -55,8 +55,8 @@ func (j judge) service(file string, o object) {
 	}
 	svc.Namespace = cmp.Or(svc.Namespace, j.namespace)
 	kind := j.lang.Classify(svc)
-	j.rep.counted(kind)
-	said := j.lang.Check(svc)
+	j.rep.countKind(kind)
+	admission := j.lang.Check(svc)
 	add := func(severity severity, problems []validation.Problem) {
 		for _, p := range problems {
 			j.rep.Findings = append(j.rep.Findings, finding{
@@ -67,17 +67,17 @@ func (j judge) service(file string, o object) {
 		}
 	}
 	add(problem, found.Problems)
-	add(problem, said.Problems)
+	add(problem, admission.Problems)
 	add(warning, found.Warnings)
-	add(warning, said.Warnings)
+	add(warning, admission.Warnings)
 	add(warning, j.lang.Typos(svc))
 }
 
-func (j judge) oddity(file string, o oddity) {
+func (j judge) nearService(file string, o nearService) {
 	namespace, name := j.nameOf(o.object)
 	j.rep.Findings = append(j.rep.Findings, finding{
-		Severity: warning, Reason: o.slip.Reason, File: file, Line: o.at.at(o.slip.Field).line,
-		Namespace: namespace, Name: name, Kind: validation.Stranger.String(), Field: o.slip.Field, Message: o.slip.Message,
+		Severity: warning, Reason: o.mistake.Reason, File: file, Line: o.at.at(o.mistake.Field).line,
+		Namespace: namespace, Name: name, Kind: validation.Stranger.String(), Field: o.mistake.Field, Message: o.mistake.Message,
 	})
 }
 
@@ -87,7 +87,7 @@ func (j judge) unreadable(file string, err error) {
 	j.rep.unreadable(file, at.line, err.Error())
 }
 
-// nameOf returns what an API server would begin a generated name with.
+// nameOf returns the Service's name, or the prefix of a generated name with a star.
 func nameOf(svc *corev1.Service) string {
 	if svc.Name == "" && svc.GenerateName != "" {
 		return svc.GenerateName + "*"
@@ -95,7 +95,7 @@ func nameOf(svc *corev1.Service) string {
 	return svc.Name
 }
 
-// nameOf is for an object that isn't decoded.
+// nameOf returns the namespace and name of an object that isn't decoded.
 func (j judge) nameOf(o object) (namespace, name string) {
 	meta, _ := o.fields["metadata"].(map[string]any)
 	namespace, _ = meta["namespace"].(string)
@@ -103,7 +103,7 @@ func (j judge) nameOf(o object) (namespace, name string) {
 	return cmp.Or(namespace, j.namespace), name
 }
 
-// hinted adds what the likeliest cause is, where the parser's words don't.
+// hinted adds the likely cause to a parser's error.
 func hinted(err error, c chunk, template bool) error {
 	var at errAt
 	if !errors.As(err, &at) {

@@ -7,15 +7,15 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// place is a part of a document, and where it is.
+// place is a part of a document, and its line.
 type place struct {
-	node   *yaml3.Node // nil if the document could only be read as a whole
-	before int         // lines of the file before the document
-	line   int         // of the file
+	node   *yaml3.Node // nil if the document has no YAML tree
+	before int         // number of lines in the file before the document
+	line   int         // line in the file
 }
 
-// child returns the value of a key, at the key's line: the value of a block of text begins a line later. Of a key that
-// is there twice the last counts, as it does to Kubernetes.
+// child returns the value of a key, with the key's line: a block of text starts one line later. If a key is set twice,
+// it returns the last value, as Kubernetes does.
 func (p place) child(key string) (place, bool) {
 	node := p.resolved()
 	if node == nil || node.Kind != yaml3.MappingNode {
@@ -44,7 +44,7 @@ func (p place) resolved() *yaml3.Node {
 	return p.node
 }
 
-// scalars returns the scalars below a mapping as they are written.
+// scalars returns the scalar values of a mapping as they are written in the file.
 func (p place) scalars() map[string]string {
 	all := map[string]string{}
 	node := p.resolved()
@@ -59,8 +59,7 @@ func (p place) scalars() map[string]string {
 	return all
 }
 
-// at goes down a path such as spec.ports[2].name as far as the document does: where a field is missing, its parent is
-// the place to look at.
+// at follows a path such as spec.ports[2].name. If a field is missing, it returns the last part that exists.
 func (p place) at(path string) place {
 	for path != "" {
 		step, isIndex, rest := firstStep(path)
@@ -80,7 +79,8 @@ func (p place) at(path string) place {
 	return p
 }
 
-// firstStep cuts a path. A key in brackets may have brackets and dots of its own, and is always the last step.
+// firstStep cuts the first step from a path. A key in brackets may contain brackets and dots itself; such a key is
+// always the last step.
 func firstStep(path string) (step string, isIndex bool, rest string) {
 	if path[0] == '[' {
 		if inside, after, closed := strings.Cut(path[1:], "]"); closed {

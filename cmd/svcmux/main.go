@@ -1,18 +1,18 @@
-// Command svcmux is the command line for people who write muxes and channels. It needs no cluster: `svcmux validate`
-// judges Services in files as admission would, so that a pull request is refused before a cluster sees it.
+// Command svcmux checks muxes and channels without a cluster. `svcmux validate` judges the Services in files as
+// admission would, so that a pull request can be refused before it reaches a cluster.
 //
-//	main.go      which verb
-//	options.go   flags, defaults, and their check
-//	validate.go  the verb: files in, a report out
-//	gather.go    which files            charts.go    templates, which aren't YAML yet
-//	split.go     a file's documents     json.go      values of JSON in a row
-//	parse.go     a document's values    lines.go     where they are
-//	objects.go   which are Services     decode.go    a Service, strictly
-//	repeated.go  fields there twice     misfit.go    values of the wrong type
-//	judge.go     what is said of one
-//	report.go    all that was found     print*.go    as text, JSON, SARIF, workflow commands
-//	words.go     parts of sentences
-//	rules.go     what each reason means, from rules/*.yaml; docs/rules.md is made of the same
+//	main.go      picks the verb
+//	options.go   flags, their defaults and checks
+//	validate.go  the verb validate: files in, a report out
+//	gather.go    finds the files                charts.go    skips Helm templates
+//	split.go     splits a file in documents     json.go      splits JSON values in a row
+//	parse.go     parses a document              lines.go     finds the line of a field
+//	objects.go   finds the Services             decode.go    decodes a Service strictly
+//	repeated.go  finds repeated fields          misfit.go    finds values of the wrong type
+//	judge.go     the findings of one Service
+//	report.go    all findings                   print*.go    text, JSON, SARIF, workflow commands
+//	words.go     names and counts in messages
+//	rules.go     explains each reason, from rules/*.yaml; docs/rules.md is generated from the same files
 package main
 
 import (
@@ -26,19 +26,19 @@ import (
 // Exit codes.
 const (
 	exitFine     = 0
-	exitProblems = 1 // problems were found, or warnings that count
-	exitUsage    = 2 // the command line, or something to read, couldn't be understood
+	exitProblems = 1 // problems were found, or warnings with --strict
+	exitUsage    = 2 // a mistake in the command line, or a file that can't be read
 )
 
 const usage = `svcmux judges the muxes and channels of svc-lb-mux without a cluster.
 
 Usage:
-  svcmux validate -f FILE|DIR|-   judge Services in files (svcmux validate -h says more)
+  svcmux validate -f FILE|DIR|-   judge Services in files (for its flags: svcmux validate -h)
   svcmux --version                print the version
   svcmux help                     print this
 `
 
-// world is what a command may touch besides files.
+// world is a command's input and output, besides files.
 type world struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -59,7 +59,7 @@ func run(args []string, w world) int {
 		return validate(rest, w)
 	}
 	if len(rest) > 0 && verb != "help" {
-		fmt.Fprintf(w.stderr, "svcmux: %q after %s: say one thing at a time, such as svcmux validate -f FILE\n",
+		fmt.Fprintf(w.stderr, "svcmux: unexpected %q after %s: give one command at a time, such as svcmux validate -f FILE\n",
 			rest[0], printable(verb))
 		return exitUsage
 	}
@@ -74,6 +74,6 @@ func run(args []string, w world) int {
 		fmt.Fprint(w.stdout, usage)
 		return exitFine
 	}
-	fmt.Fprintf(w.stderr, "svcmux: there is no %q: try svcmux validate -f FILE, or svcmux help\n", verb)
+	fmt.Fprintf(w.stderr, "svcmux: unknown command %q: try svcmux validate -f FILE, or svcmux help\n", verb)
 	return exitUsage
 }

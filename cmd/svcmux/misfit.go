@@ -13,10 +13,10 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// undecodable says in a user's words, and with the path to the value, what the decoder says in Go's and without the
-// places in lists.
+// undecodable rewrites the decoder's error for users: in terms of YAML instead of Go types, and with the full path,
+// list indexes included.
 func (o object) undecodable(err error) error {
-	path, err := misfit(o.fields, reflect.TypeFor[corev1.Service](), "", err)
+	path, err := findMisfit(o.fields, reflect.TypeFor[corev1.Service](), "", err)
 	line := o.at.at(path).line
 	var wrong *json.UnmarshalTypeError
 	if path == "" || !errors.As(err, &wrong) {
@@ -26,16 +26,16 @@ func (o object) undecodable(err error) error {
 		wanted(wrong.Type))}
 }
 
-// misfit follows a value that doesn't fit its type down to the first part of it that doesn't, and returns where that
-// is and why.
-func misfit(value any, want reflect.Type, path string, why error) (string, error) {
+// findMisfit searches a value that doesn't fit its type for the innermost part that doesn't fit. It returns that part's
+// path and error.
+func findMisfit(value any, want reflect.Type, path string, why error) (string, error) {
 	for want.Kind() == reflect.Pointer {
 		want = want.Elem()
 	}
 	if list, isList := value.([]any); isList && want.Kind() == reflect.Slice {
 		for i, item := range list {
-			if err := fit(item, want.Elem()); err != nil {
-				return misfit(item, want.Elem(), path+"["+strconv.Itoa(i)+"]", err)
+			if err := tryDecode(item, want.Elem()); err != nil {
+				return findMisfit(item, want.Elem(), path+"["+strconv.Itoa(i)+"]", err)
 			}
 		}
 	}
@@ -45,15 +45,15 @@ func misfit(value any, want reflect.Type, path string, why error) (string, error
 		if below == nil {
 			continue
 		}
-		if err := fit(fields[key], below); err != nil {
-			return misfit(fields[key], below, pathTo(path, key), err)
+		if err := tryDecode(fields[key], below); err != nil {
+			return findMisfit(fields[key], below, pathTo(path, key), err)
 		}
 	}
 	return path, why
 }
 
-// fit decodes as the whole is decoded: by the letters of each name.
-func fit(value any, want reflect.Type) error {
+// tryDecode decodes a part as the whole object is decoded: field names are case-sensitive.
+func tryDecode(value any, want reflect.Type) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func fit(value any, want reflect.Type) error {
 	return kubejson.Unmarshal(data, reflect.New(want).Interface())
 }
 
-// typeBelow returns the type of what a key leads to, nil if it leads nowhere.
+// typeBelow returns the type of a key's value, or nil if the type has no such key.
 func typeBelow(in reflect.Type, key string) reflect.Type {
 	if in.Kind() == reflect.Map {
 		return in.Elem()

@@ -18,21 +18,21 @@ type object struct {
 	at     place
 }
 
-// oddity is an object that was most likely meant to be a Service, and is none.
-type oddity struct {
+// nearService is an object that was probably meant to be a Service, and the mistake in its kind or apiVersion.
+type nearService struct {
 	object
-	slip validation.Problem
+	mistake validation.Problem
 }
 
-// finder gathers the Services of documents, also those in lists.
+// finder collects the Services of documents, lists included.
 type finder struct {
-	services []object
-	oddities []oddity
+	services     []object
+	nearServices []nearService
 }
 
-// find looks at an object, or at the items of a list, which take its version and kind if they say neither. What is a
-// list is decided by the end of its kind, as good as by its group: kubectl applies the items of any, be it a List, a
-// ServiceList, the ResourceList of a KRM function, or one that it has never heard of.
+// find examines an object, or the items of a list. Items without apiVersion and kind take the list's. A kind that ends
+// in "List" is a list, whatever its group: kubectl applies the items of any such kind, such as List, ServiceList, or
+// the ResourceList of a KRM function.
 func (f *finder) find(value any, at place, version, kind string) {
 	fields, ok := value.(map[string]any)
 	if !ok {
@@ -51,13 +51,13 @@ func (f *finder) find(value any, at place, version, kind string) {
 		fields["apiVersion"], fields["kind"] = version, kind
 		f.services = append(f.services, object{fields, at})
 	case isNearlyService(kind) && isKubernetes(version):
-		f.oddities = append(f.oddities, oddity{object{fields, at}, unknownKind(version, kind)})
+		f.nearServices = append(f.nearServices, nearService{object{fields, at}, unknownKind(version, kind)})
 	}
 }
 
 func (f *finder) items(fields map[string]any, at place, version, kind string) {
 	if kind = kind[:len(kind)-len("List")]; kind == "" {
-		version = "" // a plain List's is its own
+		version = "" // a plain List's version isn't its items' version
 	}
 	items, _ := fields["items"].([]any)
 	list, _ := at.child("items")
@@ -67,17 +67,17 @@ func (f *finder) items(fields map[string]any, at place, version, kind string) {
 	}
 }
 
-// mayHold is true for the kinds that find looks at.
+// mayHold says that find examines this kind.
 func mayHold(kind string) bool { return isList(kind) || isNearlyService(kind) }
 
 func isList(kind string) bool { return strings.HasSuffix(strings.ToLower(kind), "list") }
 
-// isNearlyService is true for Service, too.
+// isNearlyService says that the kind is Service, or looks like a misspelled one.
 func isNearlyService(kind string) bool {
 	return validation.Nearest(strings.ToLower(kind), []string{"service"}) != ""
 }
 
-// isKubernetes is true for a version that nobody else can have: the group of a custom resource has a dot.
+// isKubernetes says that the version belongs to Kubernetes: the group of a custom resource has a dot.
 func isKubernetes(version string) bool {
 	group, _, grouped := strings.Cut(version, "/")
 	return !grouped || !strings.Contains(group, ".")

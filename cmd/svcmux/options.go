@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-const validateUsage = `Judge the Services in files as admission would, and warn of slips that admission can't see.
+const validateUsage = `Judge the Services in files as admission would, and warn of mistakes that admission can't see.
 
 Usage:
   svcmux validate -f FILE|DIR|- [-f ...] [flags]
@@ -23,24 +23,24 @@ Usage:
   helm template ./chart | svcmux validate -f -
   kustomize build overlays/prod | svcmux validate -f - -o github
 
-Files hold YAML or JSON, with any number of documents and lists: List, ServiceList, ResourceList, whatever kubectl takes
-apart. Directories are read with all below them: .yaml, .yml and .json. What is no v1 Service is passed over.
+Files hold YAML or JSON, with any number of documents and lists: List, ServiceList, ResourceList, and any other that
+kubectl applies. Directories are read recursively: .yaml, .yml and .json. Objects other than v1 Services are skipped.
 
 Flags:
-  -f, --filename FILE             a file, a directory, or - for standard input; as often as you like
+  -f, --filename FILE             a file, a directory, or - for standard input; may be repeated
   -o, --output FORMAT             text, json, sarif or github (workflow commands); default text
-  -n, --namespace NAMESPACE       of objects that name none; default default
-      --strict                    warnings count as problems; also --warnings-as-errors
-      --prefix PREFIX             of annotations and classes; else $API_PREFIX, else ` + validation.DefaultPrefix + `
-      --default-mux-namespace NS  of muxes that a class names without one; else $DEFAULT_MUX_NAMESPACE, else svc-mux
+  -n, --namespace NAMESPACE       for objects without a namespace; default "default"
+      --strict                    count warnings as problems; also --warnings-as-errors
+      --prefix PREFIX             of annotations and classes; default $API_PREFIX, else ` + validation.DefaultPrefix + `
+      --default-mux-namespace NS  for classes without a namespace; default $DEFAULT_MUX_NAMESPACE, else svc-mux
 
 Exit codes:
-  0  nothing but, at most, warnings
+  0  no problems; there may be warnings
   1  problems were found
-  2  the command line or a file couldn't be understood; all other files are judged all the same
+  2  the command line has a mistake, or a file can't be read; the other files are still judged
 `
 
-// options are those of the verb validate.
+// options are the flags of the verb validate.
 type options struct {
 	files        []string
 	output       string
@@ -59,10 +59,10 @@ func newOptions(getenv func(string) string) options {
 	}
 }
 
-// parse reads the command line; flag.ErrHelp is a request for help.
+// parse reads the command line. It returns flag.ErrHelp if help is asked for.
 func (o *options) parse(args []string) error {
 	flags := flag.NewFlagSet("validate", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // whoever calls says what is wrong, once
+	flags.SetOutput(io.Discard) // the caller prints the error
 	o.flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -94,16 +94,16 @@ func (o *options) flags(flags *flag.FlagSet) {
 	flags.StringVar(&o.muxNamespace, "default-mux-namespace", o.muxNamespace, "")
 }
 
-// check returns the language that the options speak, or what is wrong with them.
+// check returns the language for the options, or the mistake in the options.
 func (o *options) check() (validation.Language, error) {
 	if len(o.files) == 0 {
-		return validation.Language{}, errors.New("nothing to look at: name a file or directory with -f, or - for standard input")
+		return validation.Language{}, errors.New("no files given: name a file or directory with -f, or - for standard input")
 	}
 	if slices.Contains(o.files, "") {
 		return validation.Language{}, errors.New(`-f "": name a file or directory, or - for standard input`)
 	}
 	if _, known := printers()[o.output]; !known {
-		return validation.Language{}, fmt.Errorf("-o %q: there are text, json, sarif and github", o.output)
+		return validation.Language{}, fmt.Errorf("-o %q: use text, json, sarif or github", o.output)
 	}
 	if wrong := kube.IsDNS1123Label(o.namespace); len(wrong) > 0 {
 		return validation.Language{}, fmt.Errorf("-n %q is not the name of a namespace: %s", o.namespace,

@@ -8,7 +8,7 @@ import (
 	kube "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzOptions reads any command line, a word each line, with any environment. What is taken can be worked with.
+// FuzzOptions parses any command line, one word per line, with any environment. Accepted options must be usable.
 func FuzzOptions(f *testing.F) {
 	f.Add("-f\na.yaml\n-o\njson", "", "")
 	f.Add("--filename=-\n--strict\n--namespace=a.b", "mux.example.com", "infra")
@@ -29,11 +29,11 @@ func FuzzOptions(f *testing.F) {
 		wrong := append(kube.IsDNS1123Subdomain(language.Prefix()), kube.IsDNS1123Label(language.DefaultMuxNamespace())...)
 		wrong = append(wrong, kube.IsDNS1123Label(opts.namespace)...)
 		if _, known := printers()[opts.output]; len(wrong) > 0 || !known || len(opts.files) == 0 || slices.Contains(opts.files, "") {
-			t.Errorf("%q is taken: %+v: %q", args, opts, wrong)
+			t.Errorf("%q is accepted: %+v: %q", args, opts, wrong)
 		}
 		for _, file := range opts.files {
 			if !slices.ContainsFunc(args, func(word string) bool { return strings.HasSuffix(word, file) }) {
-				t.Errorf("nobody named %q", file)
+				t.Errorf("%q isn't an argument", file)
 			}
 		}
 	})

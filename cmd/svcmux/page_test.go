@@ -20,7 +20,7 @@ import (
 
 //go:generate go test . -count=1 -run ^TestRulesPage$ -update
 
-// page is what docs/rules.md says besides the rules.
+// page holds the texts of docs/rules.md besides the rules.
 type page struct {
 	Intro, Prefix, Class, Written, Reading string
 	OnMux, OnChannel                       []setting
@@ -49,7 +49,7 @@ func loadPage(t *testing.T) page {
 	return p
 }
 
-// TestRulesPage writes the page anew; what is on it is held to the code here and in the tests of the rules.
+// TestRulesPage writes the page. Other tests compare its contents with the code, and with the tests of the rules.
 func TestRulesPage(t *testing.T) {
 	p := loadPage(t)
 	var b strings.Builder
@@ -77,7 +77,7 @@ func TestRulesPage(t *testing.T) {
 }
 
 func settings(all []setting) string {
-	text := "| annotation | value | without it | what it does |\n| --- | --- | --- | --- |\n"
+	text := "| annotation | value | without it | effect |\n| --- | --- | --- | --- |\n"
 	for _, s := range all {
 		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.Key, s.Grammar, s.Default, s.Meaning)
 	}
@@ -85,7 +85,7 @@ func settings(all []setting) string {
 }
 
 func writtenKeys(all []written) string {
-	text := "| name | on | what it says |\n| --- | --- | --- |\n"
+	text := "| name | on | meaning |\n| --- | --- | --- |\n"
 	for _, w := range all {
 		text += fmt.Sprintf("| `%s` | %s | %s |\n", w.Key, w.Where, w.Meaning)
 	}
@@ -105,7 +105,7 @@ func ruleText(t *testing.T, r rule) string {
 	return text
 }
 
-// expanded puts the code's own numbers for {{Names}}.
+// expanded replaces {{Names}} by the code's own numbers.
 func expanded(t *testing.T, text string) string {
 	t.Helper()
 	text = strings.ReplaceAll(text, "{{DefaultPrefix}}", validation.DefaultPrefix)
@@ -113,7 +113,7 @@ func expanded(t *testing.T, text string) string {
 		text = strings.ReplaceAll(text, "{{"+name+"}}", value)
 	}
 	if _, after, found := strings.Cut(text, "{{"); found {
-		t.Errorf("nothing in limits.go is called {{%.20s", after)
+		t.Errorf("limits.go has no constant {{%.20s", after)
 	}
 	return text
 }
@@ -155,12 +155,12 @@ func TestEveryKeyIsOnThePage(t *testing.T) {
 	for i := range keys.NumField() {
 		name := strings.TrimPrefix(keys.Field(i).String(), "p/")
 		if !listed[name] {
-			t.Errorf("%s is on no table of the page", name)
+			t.Errorf("no table of the page has %s", name)
 		}
 		delete(listed, name)
 	}
 	for name := range listed {
-		t.Errorf("%s is on the page, but nowhere in the language", name)
+		t.Errorf("%s is on the page, but the language has no such key", name)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestExamplesOfSettingsAreClean(t *testing.T) {
 	}
 }
 
-// good returns a mux or a channel that nothing can be said about.
+// good returns a mux or a channel without findings.
 func good(kind validation.Kind) *corev1.Service {
 	svc := &corev1.Service{}
 	svc.APIVersion, svc.Kind, svc.Name = "v1", "Service", "web"

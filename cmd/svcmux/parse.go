@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document is one value of a file. Its tree tells where things are; the value is what Kubernetes reads, which is an
+// document is one value of a file. The tree has the lines; the value is decoded as Kubernetes does, which reads an
 // older YAML with other booleans and numbers.
 type document struct {
 	value any
 	tree  place
 }
 
-// parse reads a chunk, and says what of it can't be read. One that holds nothing of ours isn't read further than its
-// lines and kind.
+// parse returns the documents of a chunk, and an error for each part that can't be read. A chunk that can't hold a
+// Service is only parsed as a tree.
 func parse(c chunk) ([]document, []error) {
 	texts, broken := jsonTexts(c)
 	if len(texts) == 0 && len(broken) == 0 {
@@ -32,7 +32,7 @@ func parse(c chunk) ([]document, []error) {
 		}
 		return docs, nil
 	}
-	if len(broken) > 0 { // what begins as JSON may be YAML; if it isn't, it is told of JSON's rules
+	if len(broken) > 0 { // a text that looks like JSON may be YAML; if it is neither, the JSON errors are reported
 		if docs, err := parseYAML(c); err == nil {
 			return docs, nil
 		}
@@ -56,7 +56,7 @@ func parseJSON(text chunk) (document, error) {
 	}
 	tree := place{line: text.line}
 	if fields, _ := value.(map[string]any); fields != nil && mayHold(fmt.Sprint(fields["kind"])) {
-		tree, _ = parseTree(text) // no more than lines hang on it
+		tree, _ = parseTree(text) // only line numbers depend on the tree
 	}
 	return document{value, tree}, nil
 }
@@ -69,7 +69,7 @@ func parseYAML(c chunk) ([]document, error) {
 	if !tree.mayHoldServices() {
 		return nil, nil
 	}
-	if size := weigh(tree.node, map[*yaml3.Node]int{}); size > maxExpanded {
+	if size := expandedSize(tree.node, map[*yaml3.Node]int{}); size > maxExpanded {
 		return nil, unreadableAt(c.line, fmt.Errorf("its aliases (*) stand for more than %d MiB: write out what is meant",
 			maxExpanded>>20))
 	}
@@ -91,7 +91,7 @@ func parseTree(c chunk) (place, error) {
 	if errors.Is(err, io.EOF) {
 		return place{}, nil
 	}
-	if err == nil { // what follows a first value would go unread
+	if err == nil { // the decoder would ignore a second value
 		if err = decoder.Decode(&more); errors.Is(err, io.EOF) {
 			err = nil
 		} else if err == nil {
@@ -104,7 +104,7 @@ func parseTree(c chunk) (place, error) {
 	return place{node: node.Content[0], before: c.line - 1, line: c.line + node.Content[0].Line - 1}, nil
 }
 
-// mayHoldServices looks at the kind. A merge (<<) could bring one.
+// mayHoldServices looks at the kind. A merge key (<<) could bring one, so it counts, too.
 func (p place) mayHoldServices() bool {
 	if p.node == nil || p.node.Kind != yaml3.MappingNode {
 		return false
@@ -121,28 +121,28 @@ func (p place) mayHoldServices() bool {
 	return false
 }
 
-// maxExpanded bounds what a document may grow to: some hundred aliases of a long text are gigabytes, and the limit
-// of the YAML package counts aliases, not bytes.
+// maxExpanded limits the size of a document with its aliases expanded: a hundred aliases of a long text can be
+// gigabytes, and the YAML package limits the number of aliases, not their bytes.
 const maxExpanded = maxFile
 
-// weigh returns about how large a tree is once every alias is written out.
-func weigh(node *yaml3.Node, known map[*yaml3.Node]int) int {
+// expandedSize returns about how large a tree is with all aliases expanded.
+func expandedSize(node *yaml3.Node, known map[*yaml3.Node]int) int {
 	if size, seen := known[node]; seen {
 		return size
 	}
-	known[node] = maxExpanded + 1 // what holds itself never ends
+	known[node] = maxExpanded + 1 // a node that contains itself is endless
 	size := len(node.Value) + 1
 	if node.Kind == yaml3.AliasNode {
-		size += weigh(node.Alias, known)
+		size += expandedSize(node.Alias, known)
 	}
 	for _, child := range node.Content {
-		size = min(size+weigh(child, known), maxExpanded+1)
+		size = min(size+expandedSize(child, known), maxExpanded+1)
 	}
 	known[node] = size
 	return size
 }
 
-// errAt is an error in a line of a file.
+// errAt is an error at a line of a file.
 type errAt struct {
 	line int
 	text string
@@ -154,7 +154,7 @@ func unreadableAt(line int, err error) error {
 	return errAt{line, "can't be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
-// yamlError takes the line out of the YAML packages' words: theirs is the document's.
+// yamlError moves the line number from the YAML package's message into errAt: theirs counts from the document's start.
 func yamlError(first int, err error) error {
 	found := regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`).FindStringSubmatch(err.Error())
 	if found == nil {

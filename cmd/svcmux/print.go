@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// printer writes a report in one go: half of one would look whole.
+// printer writes a report in one write: half a report would look complete.
 type printer func(rep *report, to io.Writer) error
 
-// printers returns those that -o knows.
+// printers returns the formats of -o.
 func printers() map[string]printer {
 	return map[string]printer{
 		"text":   printText,
@@ -21,7 +21,8 @@ func printers() map[string]printer {
 	}
 }
 
-// printText writes a line for each finding, as compilers do: FILE:LINE: problem: OBJECT: FIELD: MESSAGE (REASON).
+// printText writes a line for each finding, in the style of compilers: FILE:LINE: problem: OBJECT: FIELD: MESSAGE
+// (REASON).
 func printText(rep *report, to io.Writer) error {
 	var b bytes.Buffer
 	for _, f := range rep.Findings {
@@ -36,7 +37,7 @@ func printText(rep *report, to io.Writer) error {
 	return err
 }
 
-// withField puts the field in front of a message, unless it stands there anyway.
+// withField puts the field before the message, unless the message starts with it.
 func withField(f finding) string {
 	if f.Field == "" || strings.HasPrefix(f.Message, f.Field+":") {
 		return f.Message
@@ -65,7 +66,7 @@ func printJSON(rep *report, to io.Writer) error {
 	})
 }
 
-// orEmpty makes a list of none [], where JSON would say null.
+// orEmpty turns a nil list into an empty one, so that JSON has [] instead of null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// printGitHub writes workflow commands, which GitHub shows beside the lines of a pull request, and a last line for
-// whoever reads the log.
+// printGitHub writes workflow commands, which GitHub shows beside the lines of a pull request. The last line is the
+// summary, for readers of the log.
 func printGitHub(rep *report, to io.Writer) error {
 	var b bytes.Buffer
 	for _, u := range rep.Unreadable {
@@ -32,7 +32,7 @@ func printGitHub(rep *report, to io.Writer) error {
 
 func command(b *bytes.Buffer, name string, at remark, title, message string) {
 	properties := "title=" + property(title)
-	if at.File != stdinName { // there is no such file to show it in
+	if at.File != stdinName { // standard input has no file to show it in
 		line := ""
 		if at.Line > 0 {
 			line = fmt.Sprintf(",line=%d", at.Line)
@@ -42,12 +42,12 @@ func command(b *bytes.Buffer, name string, at remark, title, message string) {
 	fmt.Fprintf(b, "::%s %s::%s\n", name, properties, data(message))
 }
 
-// data escapes what would end a command.
+// data escapes characters that would end a command.
 func data(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
 }
 
-// property escapes what would end a property as well.
+// property escapes characters that would end a command or a property.
 func property(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
 }

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The part of SARIF 2.1.0 that is used here. Names are the standard's.
+// The part of SARIF 2.1.0 that we write. Names are the standard's.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -78,7 +78,7 @@ type (
 	}
 )
 
-// printSARIF writes the format that code scanning takes.
+// printSARIF writes SARIF, the format of code scanning tools.
 func printSARIF(rep *report, to io.Writer) error {
 	all, err := chapters()
 	if err != nil {
@@ -124,7 +124,7 @@ func sarifRules(all []chapter) ([]sarifRule, map[validation.Reason]int) {
 	return rules, index
 }
 
-// help shows a mistake and its mend.
+// help explains a rule with an example: the mistake, and the corrected Service.
 func help(r rule) sarifText {
 	first := r.Examples[0]
 	return sarifText{
@@ -135,11 +135,11 @@ func help(r rule) sarifText {
 }
 
 func notifications(level string, remarks []remark) []sarifNotification {
-	told := []sarifNotification{}
+	list := []sarifNotification{}
 	for _, m := range remarks {
-		told = append(told, sarifNotification{level, sarifText{Text: m.Message}, []sarifLocation{locate(m)}})
+		list = append(list, sarifNotification{level, sarifText{Text: m.Message}, []sarifLocation{locate(m)}})
 	}
-	return told
+	return list
 }
 
 func locate(at remark) sarifLocation {
@@ -151,7 +151,7 @@ func locate(at remark) sarifLocation {
 	return location
 }
 
-// uri makes a reference of a path: relative ones stay relative, to the root of the repository.
+// uri returns the SARIF reference for a path. A relative path stays relative to the repository's root.
 func uri(path string) string {
 	switch {
 	case path == stdinName:

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-func TestWorkflowCommandsCantBeEnded(t *testing.T) {
+func TestWorkflowCommandsAreEscaped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at      remark
 		message string
 		want    string
 	}{
-		"a plain one":                {remark{"a.yaml", 3, ""}, "x: y, z", "::error file=a.yaml,line=3,title=T::x: y, z\n"},
+		"a plain message":            {remark{"a.yaml", 3, ""}, "x: y, z", "::error file=a.yaml,line=3,title=T::x: y, z\n"},
 		"without a line":             {remark{"a.yaml", 0, ""}, "x", "::error file=a.yaml,title=T::x\n"},
-		"standard input is no file":  {remark{stdinName, 3, ""}, "x", "::error title=T::x\n"},
+		"standard input":             {remark{stdinName, 3, ""}, "x", "::error title=T::x\n"},
 		"a message of several lines": {remark{"a", 1, ""}, "50%\r\n::error::x", "::error file=a,line=1,title=T::50%25%0D%0A::error::x\n"},
-		"a file of several properties": {
+		"a file name with separators": {
 			remark{"a,line=9::b%\n", 1, ""}, "x", "::error file=a%2Cline=9%3A%3Ab%25%0A,line=1,title=T::x\n",
 		},
 	} {

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// repeated finds fields that are there more than once, and tells each once; the tree has them all, where the value has
-// only the last. What is below the others is lost anyway.
+// repeated reports each field that is set more than once, once. It reads the tree, since the decoded value has only the
+// last one. Fields below a dropped value aren't examined.
 func (o object) repeated() []validation.Problem {
 	var found []validation.Problem
 	var walk func(node *yaml3.Node, path string)
@@ -35,7 +35,7 @@ func (o object) repeated() []validation.Problem {
 				continue
 			}
 			at := pathTo(path, key)
-			if times[key] > 1 && len(found) < maxSlips {
+			if times[key] > 1 && len(found) < maxMistakes {
 				found = append(found, repeatedField(at, key, times[key]))
 			}
 			walk(node.Content[i+1], at)
@@ -54,6 +54,6 @@ func repeatedField(at, key string, times int) validation.Problem {
 	}
 	return validation.Problem{
 		Reason: RepeatedField, Field: at, Value: key,
-		Message: fmt.Sprintf("%s: is there %s, and only the last one counts: keep one", printable(at), often),
+		Message: fmt.Sprintf("%s: is set %s, and only the last one counts: keep one", printable(at), often),
 	}
 }

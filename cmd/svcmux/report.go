@@ -9,15 +9,15 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// report is all that was found in a run. How it is told is the printers' affair.
+// report holds the findings of a run. Printers format it.
 type report struct {
 	Files    int
 	Muxes    int
 	Channels int
-	Others   int // Services that are neither
+	Others   int // Services that are neither mux nor channel
 	Unread   int // Services that can't be decoded
 	Findings []finding
-	// Unreadable is what nothing can be said about, Skipped what nothing was looked for in.
+	// Unreadable are files and Services that can't be read. Skipped are files that weren't read.
 	Unreadable, Skipped []remark
 
 	prefix string
@@ -31,7 +31,7 @@ const (
 	warning severity = "warning"
 )
 
-// finding is one thing to say about one Service.
+// finding is one problem or warning of one Service.
 type finding struct {
 	Severity  severity          `json:"severity"`
 	Reason    validation.Reason `json:"reason"`
@@ -45,7 +45,7 @@ type finding struct {
 	Message   string            `json:"message"`
 }
 
-// remark is something to say about a file; Line is 0 if it is about the whole of it.
+// remark is a message about a file. Line is 0 if it concerns the whole file.
 type remark struct {
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`
@@ -60,7 +60,7 @@ func (r *report) skip(file, message string) {
 	r.Skipped = append(r.Skipped, remark{file, 0, message})
 }
 
-func (r *report) counted(kind validation.Kind) {
+func (r *report) countKind(kind validation.Kind) {
 	switch {
 	case kind.Mux():
 		r.Muxes++
@@ -71,7 +71,7 @@ func (r *report) counted(kind validation.Kind) {
 	}
 }
 
-// sort keeps what is in one line in the order it was found.
+// sort sorts by file and line. Findings of one line keep their order.
 func (r *report) sort() {
 	slices.SortStableFunc(r.Findings, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
@@ -103,7 +103,7 @@ func (r *report) exitCode(strict bool) int {
 	return exitFine
 }
 
-// summary is for people, who else couldn't tell a clean file from one that wasn't understood as meant.
+// summary returns the last line of the output. Its counts show whether the files held the expected muxes and channels.
 func (r *report) summary() string {
 	text := count(r.Files, "file") + r.services() + ": " + count(r.count(problem), string(problem)) + ", " + count(r.count(warning), string(warning))
 	if n := r.count(warning); r.strict && n > 0 {
@@ -115,12 +115,12 @@ func (r *report) summary() string {
 	return text
 }
 
-// services says no more than is known: what can't be read may hold others.
+// services returns the counts of Services. An unreadable file may hold more, so it claims nothing about those.
 func (r *report) services() string {
 	services := r.Muxes + r.Channels + r.Others + r.Unread
 	switch {
 	case services == 0 && len(r.Unreadable) > 0:
-		return ", no Service in what can be read"
+		return ", no Service in the readable part"
 	case services == 0:
 		return " without a Service"
 	case r.Others == services:
@@ -134,7 +134,7 @@ func (r *report) services() string {
 	return text
 }
 
-// place begins a line of text: FILE:LINE, and a colon.
+// place returns FILE:LINE and a colon, the start of an output line.
 func (m remark) place() string {
 	if m.Line == 0 {
 		return printable(m.File) + ": "

@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// What each reason means is written down once, in rules/*.yaml: SARIF carries it to where people read results, and
-// docs/rules.md is made of it. A test runs every example, so that none of it can become untrue.
+// Each reason is explained once, in rules/*.yaml. SARIF output and docs/rules.md are generated from these files. A test
+// runs every example, so that the explanations stay true.
 //
 //go:embed rules/*.yaml
 var ruleFiles embed.FS
@@ -22,16 +22,16 @@ type chapter struct {
 	Rules []rule `json:"rules"`
 }
 
-// rule is a reason, for people.
+// rule explains one reason.
 type rule struct {
 	Reason   validation.Reason `json:"reason"`
 	Severity severity          `json:"severity"`
-	About    string            `json:"about"` // one sentence: what is wrong
-	Why      string            `json:"why"`   // why that is a rule
+	About    string            `json:"about"` // one sentence: the mistake
+	Why      string            `json:"why"`   // the reason for the rule
 	Examples []example         `json:"examples"`
 }
 
-// example is a Service with a mistake in it, and the same Service mended.
+// example is a Service with a mistake, and the same Service corrected.
 type example struct {
 	Mistake string `json:"mistake"`
 	Mended  string `json:"mended"`

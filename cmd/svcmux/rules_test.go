@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// judged runs the command's own judgment on one file.
+// judged returns the command's report on one file.
 func judged(t *testing.T, text string) *report {
 	t.Helper()
 	lang := must[validation.Language](t)(validation.New(validation.DefaultPrefix, "svc-mux"))
@@ -29,16 +29,16 @@ func TestRuleExamplesShowTheirRuleAndNothingElse(t *testing.T) {
 				t.Run(string(r.Reason)+"/"+strconv.Itoa(i), func(t *testing.T) {
 					rep := judged(t, e.Mistake)
 					if len(rep.Findings) == 0 || len(rep.Unreadable) > 0 {
-						t.Errorf("the mistake is no mistake: %+v", rep)
+						t.Errorf("the example of a mistake has no finding: %+v", rep)
 					}
 					for _, f := range rep.Findings {
 						if f.Reason != r.Reason || f.Severity != r.Severity {
-							t.Errorf("the mistake shows %s %s: %s", f.Severity, f.Reason, f.Message)
+							t.Errorf("the example of a mistake shows %s %s: %s", f.Severity, f.Reason, f.Message)
 						}
 					}
 					rep = judged(t, e.Mended)
 					if rep.Muxes+rep.Channels != 1 || len(rep.Findings)+len(rep.Unreadable) > 0 {
-						t.Errorf("the mended one isn't a clean mux or channel: %+v", rep)
+						t.Errorf("the corrected example isn't a clean mux or channel: %+v", rep)
 					}
 				})
 			}
@@ -57,10 +57,10 @@ func TestEveryReasonHasOneRule(t *testing.T) {
 	for _, c := range must[[]chapter](t)(chapters()) {
 		for _, r := range c.Rules {
 			if ruled[string(r.Reason)] || !declared[string(r.Reason)] {
-				t.Errorf("%s has two rules, or is no reason", r.Reason)
+				t.Errorf("%s has two rules, or isn't a reason", r.Reason)
 			}
 			if r.About == "" || r.Why == "" || len(r.Examples) == 0 {
-				t.Errorf("%s wants about, why and an example", r.Reason)
+				t.Errorf("%s needs about, why and an example", r.Reason)
 			}
 			ruled[string(r.Reason)] = true
 		}

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzSARIF reads anything as a file of any name. What is told in JSON is JSON, and in SARIF it is what the standard and code
-// scanning ask for: each finding is there, under its rule, in its line, and the address leads back to the file.
+// FuzzSARIF reads any input as a file of any name. The JSON output is valid JSON, and the SARIF output is valid for the
+// standard and for code scanning. Each finding is there with its rule and line, and its URI leads to the file.
 func FuzzSARIF(f *testing.F) {
 	for name, text := range map[string]string{
 		"a.yaml": badChannel, "dir/b c.yaml": warnedChannel + "---\n" + badChannel, "/abs/50%.yml": stranger, "a:b.json": "{\"kind\": \"Service\" 1}\n{x",
@@ -34,7 +34,7 @@ func FuzzSARIF(f *testing.F) {
 	}
 	for _, c := range all {
 		for i, r := range c.Rules {
-			c.Rules[i] = rule{Reason: r.Reason, Severity: r.Severity, Examples: make([]example, 1)} // what is always the same takes long
+			c.Rules[i] = rule{Reason: r.Reason, Severity: r.Severity, Examples: make([]example, 1)} // the constant texts would slow the test down
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
@@ -48,7 +48,7 @@ func FuzzSARIF(f *testing.F) {
 		var plain struct{ Findings, Unreadable, Skipped []node }
 		printed(t, rep, printJSON, &plain)
 		if len(plain.Findings) != len(rep.Findings) || len(plain.Unreadable) != len(rep.Unreadable) || len(plain.Skipped) != 1 {
-			t.Errorf("JSON tells %d, %d, %d of %d, %d, 1", len(plain.Findings), len(plain.Unreadable), len(plain.Skipped), len(rep.Findings), len(rep.Unreadable))
+			t.Errorf("JSON has %d, %d, %d of %d, %d, 1 entries", len(plain.Findings), len(plain.Unreadable), len(plain.Skipped), len(rep.Findings), len(rep.Unreadable))
 		}
 		var log node
 		printed(t, rep, func(rep *report, to io.Writer) error { return encode(to, sarifOf(rep, all)) }, &log)
@@ -70,11 +70,11 @@ func FuzzSARIF(f *testing.F) {
 			checkPlaced(t, result, name, true)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-found +told)\n%s", diff)
+			t.Errorf("(-found +printed)\n%s", diff)
 		}
 		notifications := list(t, invocation, "toolExecutionNotifications")
 		if len(notifications) != len(rep.Unreadable)+1 {
-			t.Errorf("%d remarks, %d are told", len(rep.Unreadable)+1, len(notifications))
+			t.Errorf("%d remarks, but %d notifications", len(rep.Unreadable)+1, len(notifications))
 		}
 		for _, notification := range notifications {
 			checkPlaced(t, notification, name, false)
@@ -82,7 +82,7 @@ func FuzzSARIF(f *testing.F) {
 	})
 }
 
-// printed reads a report as whoever it is printed for.
+// printed prints a report and decodes it, as its reader does.
 func printed(t *testing.T, rep *report, print printer, into any) {
 	t.Helper()
 	var b bytes.Buffer
@@ -90,11 +90,11 @@ func printed(t *testing.T, rep *report, print printer, into any) {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(b.Bytes(), into); err != nil {
-		t.Fatalf("it isn't JSON: %v: %q", err, b.String())
+		t.Fatalf("the output isn't JSON: %v: %q", err, b.String())
 	}
 }
 
-// checkPlaced: it says something, about this file.
+// checkPlaced checks that a result has a message, and one location in this file.
 func checkPlaced(t *testing.T, n node, name string, hasLine bool) {
 	t.Helper()
 	checkLevel(t, n)
@@ -103,16 +103,16 @@ func checkPlaced(t *testing.T, n node, name string, hasLine bool) {
 	}
 	locations := list(t, n, "locations")
 	if len(locations) != 1 {
-		t.Fatalf("it is in %d places: %v", len(locations), n)
+		t.Fatalf("a result has %d locations: %v", len(locations), n)
 	}
 	physical := below(t, locations[0], "physicalLocation")
 	address := text(below(t, physical, "artifactLocation"), "uri")
 	parsed, err := url.Parse(address)
 	switch {
 	case err != nil || parsed.Host != "" || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.Scheme != "" && parsed.Scheme != "file":
-		t.Errorf("%q has the address %q: %v", name, address, err)
+		t.Errorf("%q has the URI %q: %v", name, address, err)
 	case name == stdinName && address != "stdin", name != stdinName && filepath.Clean(parsed.Path) != name:
-		t.Errorf("%q has the address %q, which is of %q", name, address, parsed.Path)
+		t.Errorf("%q has the URI %q, which is the one of %q", name, address, parsed.Path)
 	}
 	if region, set := physical["region"].(map[string]any); set || hasLine {
 		if line, _ := region["startLine"].(float64); line < 1 || line != float64(int(line)) {

@@ -10,12 +10,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// node is JSON as it is, not as our own types would have it.
+// node is a JSON object, decoded without our own types.
 type node map[string]any
 
-// TestSARIFHasWhatTheStandardAsksFor holds the output to SARIF 2.1.0: properties that it requires, and those that
-// code scanning does.
-func TestSARIFHasWhatTheStandardAsksFor(t *testing.T) {
+// TestSARIFHasTheRequiredProperties checks the properties that SARIF 2.1.0 requires, and those that code scanning
+// requires.
+func TestSARIFHasTheRequiredProperties(t *testing.T) {
 	got := svcmux("", nil, "validate", "-f", "testdata/tree", "-o", "sarif")
 	var log node
 	if err := json.Unmarshal([]byte(got.Stdout), &log); err != nil {
@@ -37,7 +37,7 @@ func TestSARIFHasWhatTheStandardAsksFor(t *testing.T) {
 	for _, r := range rules {
 		id := text(r, "id")
 		if id == "" || ids[id] {
-			t.Errorf("id %q is empty, or there twice", id)
+			t.Errorf("id %q is empty, or not unique", id)
 		}
 		ids[id] = true
 		for _, key := range []string{"shortDescription", "fullDescription", "help"} {
@@ -49,7 +49,7 @@ func TestSARIFHasWhatTheStandardAsksFor(t *testing.T) {
 	}
 	results := list(t, runs[0], "results")
 	if len(results) == 0 {
-		t.Error("there are no results to look at")
+		t.Error("the output has no results")
 	}
 	for _, r := range results {
 		index, _ := r["ruleIndex"].(float64)
@@ -61,7 +61,7 @@ func TestSARIFHasWhatTheStandardAsksFor(t *testing.T) {
 	}
 	for _, invocation := range list(t, runs[0], "invocations") {
 		if successful, isBool := invocation["executionSuccessful"].(bool); !isBool || successful {
-			t.Errorf("executionSuccessful is %v, with a file that can't be read", invocation["executionSuccessful"])
+			t.Errorf("executionSuccessful is %v with an unreadable file", invocation["executionSuccessful"])
 		}
 		for _, n := range list(t, invocation, "toolExecutionNotifications") {
 			checkLevel(t, n)
@@ -115,7 +115,7 @@ func TestEveryFindingHasARuleInSARIF(t *testing.T) {
 	_, index := sarifRules(must[[]chapter](t)(chapters()))
 	for _, reason := range append(reasonsIn(t, "decode.go"), reasonsIn(t, "../../validation/reasons.go")...) {
 		if _, found := index[validation.Reason(reason)]; !found {
-			t.Errorf("%s has no rule: its results would be shown under another one's name", reason)
+			t.Errorf("%s has no rule: its results would appear under another rule", reason)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func list(t *testing.T, n node, key string) []node {
 	t.Helper()
 	values, ok := n[key].([]any)
 	if !ok {
-		t.Errorf("%s is no list in %v", key, n)
+		t.Errorf("%s isn't a list in %v", key, n)
 	}
 	var nodes []node
 	for _, value := range values {

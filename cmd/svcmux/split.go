@@ -7,48 +7,48 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is one document's text; a chunk of JSON may hold several.
+// chunk is the text of one document. A chunk of JSON may hold several.
 type chunk struct {
-	line int // of the file, where the chunk begins; the first is 1
+	line int // the chunk's first line in the file, counted from 1
 	text []byte
 }
 
 const bom = "\uFEFF"
 
-// split cuts a file at lines that begin with --- or ..., wherever YAML sees one: nothing else may begin a line with
-// them, not even a block of text. So each document fails alone, and is told by its own lines.
+// split cuts a file at lines that begin with --- or ... as YAML does; no YAML value may begin a line with them, not
+// even a block of text. So a broken document doesn't affect the others, and errors have the right line.
 func split(data []byte) ([]chunk, error) {
 	if err := checkText(data); err != nil {
 		return nil, err
 	}
 	var (
-		chunks        []chunk
-		current       chunk
-		opened, stuff bool // the current chunk has its ---, and something besides comments
+		chunks             []chunk
+		current            chunk
+		opened, hasContent bool // the current chunk has its ---; it has more than comments
 	)
 	cut := func(line int) {
-		if stuff {
+		if hasContent {
 			chunks = append(chunks, current)
 		}
-		current, opened, stuff = chunk{line: line}, false, false
+		current, opened, hasContent = chunk{line: line}, false, false
 	}
 	data = bytes.TrimPrefix(data, []byte(bom))
 	for number, at := 1, 0; at < len(data); number++ {
 		end := at + lineLength(data[at:])
-		line := bytes.TrimPrefix(data[at:end], []byte(bom)) // files with one, put together
+		line := bytes.TrimPrefix(data[at:end], []byte(bom)) // concatenated files may each start with one
 		switch {
 		case isMarker(line, "..."):
 			cut(number + 1)
 			at = end
 			continue
 		case isMarker(line, "---"):
-			if stuff || opened {
+			if hasContent || opened {
 				cut(number)
 			}
 			opened = true
-			stuff = !isBlank(line[len("---"):])
+			hasContent = !isBlank(line[len("---"):])
 		default:
-			stuff = stuff || !isBlank(line)
+			hasContent = hasContent || !isBlank(line)
 		}
 		if current.line == 0 {
 			current.line = number
@@ -60,19 +60,19 @@ func split(data []byte) ([]chunk, error) {
 	return chunks, nil
 }
 
-// isMarker is true for a line that begins with ... or ---, and for nothing like ---- or ---a.
+// isMarker says that the line begins with the marker ... or ---. Lines such as ---- or ---a don't count.
 func isMarker(line []byte, marker string) bool {
 	rest, found := bytes.CutPrefix(line, []byte(marker))
 	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0 || breakLength(rest) > 0)
 }
 
-// isBlank is true for a line that has at most a comment or, at its beginning, a directive.
+// isBlank says that the line has at most a comment or, at its beginning, a directive.
 func isBlank(line []byte) bool {
 	text := bytes.Trim(line, " \t\r\n\u0085\u2028\u2029")
 	return len(text) == 0 || text[0] == '#' || line[0] == '%'
 }
 
-// lineLength returns how long the first line is, with its break.
+// lineLength returns the length of the first line, with its line break.
 func lineLength(data []byte) int {
 	for i := range data {
 		if n := breakLength(data[i:]); n > 0 {
@@ -82,7 +82,7 @@ func lineLength(data []byte) int {
 	return len(data)
 }
 
-// breakLength returns the length of a line break as YAML 1.1 knows them, or 0.
+// breakLength returns the length of a YAML 1.1 line break, or 0.
 func breakLength(data []byte) int {
 	switch {
 	case data[0] == '\n':
@@ -103,11 +103,13 @@ func breakLength(data []byte) int {
 	return 0
 }
 
-// maxEntries bounds how many things a file may hold: two letters in it are hundreds of bytes once they are read, and
-// a document of nothing is no cheaper. A hundred thousand Services stay below it.
+// maxEntries limits the number of lines, list entries and brackets in a file. Two bytes of text can need hundreds of
+// bytes of memory once parsed, and empty documents aren't cheaper. A file with a hundred thousand Services stays below
+// the limit.
 const maxEntries = 2 << 20
 
-// checkText refuses what isn't UTF-8, by the name that helps most, and what would take gigabytes to read.
+// checkText refuses a text that isn't UTF-8, and a text whose parsing would need gigabytes of memory. The error names
+// the encoding if it is known.
 func checkText(data []byte) error {
 	entries := 0
 	for _, opens := range []string{"\n", "\r", ",", "[", "{", "- "} {
@@ -120,7 +122,7 @@ func checkText(data []byte) error {
 		return errors.New("is UTF-16: save it as UTF-8 (PowerShell: Out-File -Encoding utf8)")
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
-		return errors.New("is not text: it has zero bytes in it")
+		return errors.New("is not text: it contains zero bytes")
 	}
 	if utf8.Valid(data) {
 		return nil

@@ -25,7 +25,7 @@ func validate(args []string, w world) int {
 		fmt.Fprintf(w.stderr, "svcmux validate: %v (svcmux validate -h lists the flags)\n", err)
 		return exitUsage
 	}
-	rep := look(lang, opts, w.stdin)
+	rep := judgeFiles(lang, opts, w.stdin)
 	for _, u := range rep.Unreadable {
 		fmt.Fprintf(w.stderr, "svcmux validate: %s%s\n", u.place(), u.Message)
 	}
@@ -36,8 +36,8 @@ func validate(args []string, w world) int {
 	return rep.exitCode(opts.strict)
 }
 
-// look reads whatever the options name and judges it.
-func look(lang validation.Language, opts options, stdin io.Reader) *report {
+// judgeFiles reads and judges the files that the options name.
+func judgeFiles(lang validation.Language, opts options, stdin io.Reader) *report {
 	rep := &report{prefix: lang.Prefix(), strict: opts.strict}
 	j := judge{lang: lang, namespace: opts.namespace, rep: rep}
 	charts := newCharts()
@@ -53,7 +53,7 @@ func look(lang validation.Language, opts options, stdin io.Reader) *report {
 		}
 		j.file(file.name, data)
 	}
-	charts.tell(rep)
+	charts.reportSkipped(rep)
 	rep.sort()
 	return rep
 }

@@ -25,10 +25,10 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// maxShown bounds what is shown of a value.
+// maxShown limits how many bytes of a value are shown.
 const maxShown = 200
 
-// printable leaves a text as it is if a terminal can take it, and quotes it if not. Names in files are as hostile as
+// printable returns the text unchanged if a terminal can show it, else quoted. Names in files can be as hostile as
 // values.
 func printable(text string) string {
 	strange := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
@@ -38,7 +38,7 @@ func printable(text string) string {
 	return shown(text)
 }
 
-// shown quotes a text, and cuts it if it is long.
+// shown returns the text quoted, and shortened if it is long.
 func shown(text string) string {
 	if len(text) <= maxShown {
 		return strconv.Quote(text)
@@ -50,7 +50,7 @@ func shown(text string) string {
 	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(text[:end]), len(text))
 }
 
-// oneLine makes the words of a package we don't know fit to print.
+// oneLine makes the message of another package safe to print in one line.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	const bound = 500

@@ -1,4 +1,4 @@
-// Command webhook is the admission webhook's process.
+// Command webhook runs the admission webhook.
 package main
 
 import (

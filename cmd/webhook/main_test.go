@@ -14,27 +14,27 @@ import (
 func TestRun(t *testing.T) {
 	type outcome struct {
 		Code           int
-		Stdout, Stderr string // of Stderr, the first line: usage texts and logs follow
+		Stdout, Stderr string // of Stderr, only the first line: usage texts and logs follow
 	}
 	tests := map[string]struct {
 		args []string
 		want outcome
 	}{
-		"the version is printed": {
+		"the version": {
 			args: []string{"--version"}, want: outcome{Stdout: "webhook " + version.String() + "\n"},
 		},
-		"help is no failure": {args: []string{"--help"}, want: outcome{Stderr: "Usage of webhook:"}},
-		"an argument is refused by name": {
+		"help succeeds": {args: []string{"--help"}, want: outcome{Stderr: "Usage of webhook:"}},
+		"an argument is refused and named": {
 			args: []string{"serve"}, want: outcome{Code: 2, Stderr: `webhook: takes no arguments, got "serve"; try --help`},
 		},
-		"an unknown flag is refused by name": {
+		"an unknown flag is refused and named": {
 			args: []string{"--port=8443"}, want: outcome{Code: 2, Stderr: "flag provided but not defined: -port"},
 		},
-		"a bad value is refused with the way out": {
+		"an invalid value is refused with a remedy": {
 			args: []string{"--default-mux-namespace=x", "--log-level=loud"},
 			want: outcome{Code: 2, Stderr: `webhook: --log-level "loud": write debug, info, warn or error`},
 		},
-		"an address that isn't ours is a failure": {
+		"an address of another machine": {
 			args: []string{"--default-mux-namespace=x", "--address=192.0.2.1:9443"},
 			want: outcome{Code: 1, Stderr: `webhook: --address "192.0.2.1:9443": listen tcp 192.0.2.1:9443: bind: ` +
 				`cannot assign requested address`},
@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 
 func nothing(string) string { return "" }
 
-func TestAProcessToldToEndExits0(t *testing.T) {
+func TestStoppedProcessExits0(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	args := []string{

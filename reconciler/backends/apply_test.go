@@ -2,7 +2,6 @@ package backends
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -17,12 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// scribbler writes down what it is asked for, answers as it is told, and reads its answer into whatever it is given, as
-// a real client does.
+// scribbler records requests and answers them as configured. Like a real client it reads the answer into the given object.
 type scribbler struct {
 	client.Writer
 	asked   []string
@@ -79,10 +79,9 @@ func start(t *testing.T) *bench {
 	return b
 }
 
-func step(op plan.Op, name string) plan.SliceStep {
+func step(op muxslices.Op, name string) muxslices.Step {
 	ready := true
-	return plan.SliceStep{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
-		Differs: plan.Difference{Endpoints: true},
+	return muxslices.Step{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
 		Slice: &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: name, Labels: map[string]string{"a": "b"}},
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
@@ -91,15 +90,15 @@ func step(op plan.Op, name string) plan.SliceStep {
 }
 
 // decided is a plan of steps.
-func decided(steps ...plan.SliceStep) *plan.Slices {
-	return &plan.Slices{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
+func decided(steps ...muxslices.Step) *muxslices.Decision {
+	return &muxslices.Decision{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
 }
 
-// TestWhatWasObservedIsNotChanged: steps share with the cache, and clients read their answers into what they are given.
-func TestWhatWasObservedIsNotChanged(t *testing.T) {
+// TestCachedObjectsAreNotChanged: steps share objects with the cache, and clients read their answers into objects.
+func TestCachedObjectsAreNotChanged(t *testing.T) {
 	b := start(t)
-	d := decided(step(plan.CreateSlice, "a"), step(plan.UpdateSlice, "b"), step(plan.DeleteSlice, "c"))
-	before := decided(step(plan.CreateSlice, "a"), step(plan.UpdateSlice, "b"), step(plan.DeleteSlice, "c"))
+	d := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
+	before := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
 	if _, err := b.apply(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +106,8 @@ func TestWhatWasObservedIsNotChanged(t *testing.T) {
 		t.Error(diff)
 	}
 	want := []string{"create a",
-		`patch b {"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}}],"metadata":{"resourceVersion":"7"}}`,
+		`patch b {"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}}],` +
+			`"metadata":{"annotations":null,"labels":{"a":"b"},"ownerReferences":null,"resourceVersion":"7"},"ports":null}`,
 		"delete c uid 7"}
 	if diff := cmp.Diff(want, b.asked); diff != "" {
 		t.Error(diff)
@@ -118,11 +118,11 @@ func TestASliceThatCannotBeWrittenHarmsOnlyItself(t *testing.T) {
 	b := start(t)
 	refusal := errors.New("endpoints[0].addresses: Invalid value")
 	b.answers["bad"] = refusal
-	_, err := b.apply(t.Context(), decided(step(plan.DeleteSlice, "bad"), step(plan.CreateSlice, "bad"), step(plan.CreateSlice, "good")))
-	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "delete EndpointSlice svc-mux/bad") {
+	_, err := b.apply(t.Context(), decided(step(muxslices.Create, "bad"), step(muxslices.Create, "good")))
+	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "create EndpointSlice svc-mux/bad") {
 		t.Errorf("the error is %v", err)
 	}
-	if want := []string{"delete bad uid 7", "create good"}; !slices.Equal(b.asked, want) {
+	if want := []string{"create bad", "create good"}; !slices.Equal(b.asked, want) {
 		t.Errorf("it has asked for %q", b.asked)
 	}
 }
@@ -139,7 +139,7 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 			b.answers["a"] = answer
 			var last time.Duration
 			for range 5 {
-				did, err := b.apply(t.Context(), decided(step(plan.UpdateSlice, "a")))
+				did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a")))
 				if err != nil || did.again <= last || did.again > lastRetry {
 					t.Fatalf("again after %s, then %s, %v", last, did.again, err)
 				}
@@ -149,64 +149,112 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 	}
 }
 
-func TestAQuarrelIsToldOnceAndPaced(t *testing.T) {
+// TestDriftIsToldOnceAndSlowedDown writes the same content again and again: another writer undoes it in between.
+func TestDriftIsToldOnceAndSlowedDown(t *testing.T) {
 	b := start(t)
-	drift := func() time.Duration {
-		remove, create := step(plan.DeleteSlice, "a"), step(plan.CreateSlice, "a")
-		remove.Drift, create.Drift = true, true
-		did, err := b.apply(t.Context(), decided(remove, create))
+	write := func() time.Duration {
+		t.Helper()
+		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return did.again
 	}
-	if drift(); len(b.asked) != 2 || len(b.told) != 1 || !strings.Contains(b.told[0].Message, "svc-mux/a was changed by somebody else") {
-		t.Fatalf("asked %q, told %+v", b.asked, b.told)
+	if write(); len(b.asked) != 1 || len(b.told) != 0 {
+		t.Fatalf("the first write: asked %q, told %+v", b.asked, b.told)
 	}
-	if again := drift(); len(b.asked) != 2 || again != time.Second {
-		t.Errorf("asked %q, again after %s", b.asked, again)
+	if write(); len(b.asked) != 2 || len(b.told) != 1 || b.told[0].Reason != plan.MuxDriftCorrected ||
+		!strings.Contains(b.told[0].Message, "another writer changed EndpointSlice svc-mux/a") {
+		t.Fatalf("the first correction: asked %q, told %+v", b.asked, b.told)
 	}
-	b.clock = b.clock.Add(time.Second)
-	if drift(); len(b.asked) != 4 || len(b.told) != 1 {
-		t.Errorf("asked %q, told %d times", b.asked, len(b.told))
+	if again := write(); len(b.asked) != 2 || again != pace.FirstPause {
+		t.Errorf("the second correction: asked %q, again after %s", b.asked, again)
+	}
+	b.clock = b.clock.Add(pace.FirstPause)
+	if write(); len(b.asked) != 3 || len(b.told) != 1 {
+		t.Errorf("after the pause: asked %q, told %d times", b.asked, len(b.told))
 	}
 }
 
-func TestAStrayHasTimeToBeClaimed(t *testing.T) {
+// TestOtherContentIsNoDrift has a slice come, change, go and come back as it was. Nothing of it is another writer's doing.
+func TestOtherContentIsNoDrift(t *testing.T) {
 	b := start(t)
-	stray := step(plan.DeleteSlice, "a")
-	stray.Stray = true
-	if did, err := b.apply(t.Context(), decided(stray)); err != nil || did.again != strayed || len(b.asked) != 0 {
-		t.Errorf("again after %s, asked %q, %v", did.again, b.asked, err)
+	other := step(muxslices.Update, "a")
+	other.Slice.Endpoints = nil
+	for _, s := range []muxslices.Step{step(muxslices.Create, "a"), other, step(muxslices.Update, "a"), step(muxslices.Delete, "a"), step(muxslices.Create, "a")} {
+		if did, err := b.apply(t.Context(), decided(s)); err != nil || did.again != patience {
+			t.Fatalf("%s: again after %s, %v", &s, did.again, err)
+		}
 	}
-	b.clock = b.clock.Add(strayed)
-	if _, err := b.apply(t.Context(), decided(stray)); err != nil || len(b.asked) != 1 {
-		t.Errorf("asked %q, %v", b.asked, err)
+	if len(b.asked) != 5 || len(b.told) != 0 {
+		t.Errorf("asked %q, told %+v", b.asked, b.told)
 	}
 }
 
-// TestThePatchSaysOnlyWhatDiffers: what others put on our slices isn't ours to write.
-func TestThePatchSaysOnlyWhatDiffers(t *testing.T) {
-	s := step(plan.UpdateSlice, "a")
-	s.Slice.Endpoints = nil
-	for name, test := range map[string]struct {
-		differs plan.Difference
-		want    string
-	}{
-		"labels":       {plan.Difference{Labels: true}, `{"metadata":{"labels":{"a":"b"},"resourceVersion":"7"}}`},
-		"no endpoints": {plan.Difference{Endpoints: true}, `{"endpoints":[],"metadata":{"resourceVersion":"7"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s.Differs = test.differs
-			patch, err := patchOf(&s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := patch.Data(nil)
-			if err != nil || string(data) != test.want || !json.Valid(data) {
-				t.Errorf("%s, %v", data, err)
-			}
-		})
+// TestASliceThatIsGoneAlreadyIsNoDrift deletes a slice that a stale cache still shows.
+func TestASliceThatIsGoneAlreadyIsNoDrift(t *testing.T) {
+	b := start(t)
+	for _, answer := range []error{nil, apierrors.NewNotFound(schema.GroupResource{Resource: "endpointslices"}, "a")} {
+		b.answers["a"] = answer
+		gone := step(muxslices.Delete, "a")
+		if did, err := b.apply(t.Context(), decided(gone)); err != nil || did.again != patience {
+			t.Errorf("again after %s, %v", did.again, err)
+		}
+		if b.written.Latest(client.ObjectKeyFromObject(gone.Slice), gone.Slice) != nil {
+			t.Error("the stale cache is believed")
+		}
+	}
+	if len(b.asked) != 2 || len(b.told) != 0 {
+		t.Errorf("asked %q, told %+v", b.asked, b.told)
+	}
+}
+
+// TestAFailedWriteIsNoDrift repeats a write that the API server didn't take.
+func TestAFailedWriteIsNoDrift(t *testing.T) {
+	b := start(t)
+	b.answers["a"] = errors.New("the connection was lost")
+	for range 3 {
+		if _, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"))); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	if len(b.asked) != 3 || len(b.told) != 0 {
+		t.Errorf("asked %q, told %+v", b.asked, b.told)
+	}
+}
+
+// TestARefusedSliceStaysRefusedWhileItsCorrectionWaits: no write of it has succeeded.
+func TestARefusedSliceStaysRefusedWhileItsCorrectionWaits(t *testing.T) {
+	b := start(t)
+	var last wordsOfSlices
+	for range 3 {
+		b.Refusals.set(types.NamespacedName{}, decided().Mux, wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"})
+		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"), step(muxslices.Delete, "b")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = did.refused
+	}
+	if diff := cmp.Diff(wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"}, last); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestATakenNameIsToldOnce tells of a foreign slice, holds its words for the condition, and looks again.
+func TestATakenNameIsToldOnce(t *testing.T) {
+	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}
+	key := types.NamespacedName{Namespace: "svc-mux", Name: "a"}
+	d := decided()
+	d.Channel, d.Taken = channel, map[types.NamespacedName]string{key: "taken"}
+	for range 2 {
+		did, err := b.apply(t.Context(), d)
+		if err != nil || did.again != nameTaken || did.refused[key] != d.Taken[key] {
+			t.Fatalf("again after %s, refused %v, %v", did.again, did.refused, err)
+		}
+		b.Refusals.set(channel, d.Mux, did.refused)
+	}
+	if len(b.told) != 1 || b.told[0].Reason != plan.SliceNameTaken || b.told[0].Object != d.Mux || !b.told[0].Warning {
+		t.Errorf("told %+v", b.told)
 	}
 }
 
@@ -220,7 +268,7 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 		if used != "" {
 			b.answers["a"] = apierrors.NewForbidden(resource, "a", errors.New("exceeded quota: none, used: "+used))
 		}
-		d := decided(step(plan.CreateSlice, "a"))
+		d := decided(step(muxslices.Create, "a"))
 		d.Channel = channel
 		did, err := b.apply(t.Context(), d)
 		if (err != nil) != (used != "") {

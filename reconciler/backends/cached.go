@@ -4,15 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/share"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Trim takes off a slice what is never read of it, nor carried. It doesn't look at what the slice's Service is: if that
-// becomes a channel later, the slice isn't sent again.
+// Trim drops everything of a slice that isn't read or carried. It doesn't ask whether the slice's Service is a channel: if the
+// Service becomes one later, the slice isn't sent again.
 func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
-	ours := plan.IsOurSlice(keys, slice)
+	ours := muxslices.IsOurSlice(keys, slice)
 	slice.GenerateName, slice.ManagedFields, slice.Finalizers = "", nil, nil
 	slice.Labels = pick(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy,
 		keys.ChannelNamespace, keys.ChannelName, keys.Source)
@@ -21,22 +21,22 @@ func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
 		slice.OwnerReferences = nil
 	}
 	if !ours && (slice.Labels[discoveryv1.LabelServiceName] == "" || slice.AddressType == discoveryv1.AddressTypeFQDN) {
-		slice.Endpoints, slice.Ports = nil, nil // of no Service, or with addresses that are never carried
+		slice.Endpoints, slice.Ports = nil, nil // never carried
 	}
 	share.Texts(&slice.Namespace)
 	share.Texts(&slice.AddressType)
 	for i := range slice.Endpoints {
 		endpoint := &slice.Endpoints[i]
-		endpoint.DeprecatedTopology = nil // which can't be written any more
+		endpoint.DeprecatedTopology = nil // the API server refuses it
 		endpoint.TargetRef = trimReference(endpoint.TargetRef)
 		share.Texts(endpoint.NodeName, endpoint.Zone)
 	}
 }
 
-// longestPart is as long as a name may be. The API server takes references that name nothing, of any length.
+// longestPart is the longest name. The API server checks neither the existence nor the length of a reference.
 const longestPart = 253
 
-// trimReference has what refers to nothing be no reference.
+// trimReference drops a reference that can name no object.
 func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 	if target == nil {
 		return nil
@@ -51,18 +51,16 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 	return target
 }
 
-// pick returns those of some labels or annotations that are read; nil if there are none.
+// pick returns the labels or annotations that are read. An empty result is nil.
 func pick(all map[string]string, read ...string) map[string]string {
-	var picked map[string]string
+	picked := make(map[string]string, len(read))
 	for _, key := range read {
-		value, set := all[key]
-		if !set || len(value) > longestPart {
-			continue
+		if value, set := all[key]; set && len(value) <= longestPart {
+			picked[key] = value
 		}
-		if picked == nil {
-			picked = make(map[string]string, len(read))
-		}
-		picked[key] = value
+	}
+	if len(picked) == 0 {
+		return nil
 	}
 	return picked
 }

@@ -13,24 +13,24 @@ import (
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim takes off any slice what is never read of it: all that is decided and said by it stays the same, and a second time
-// takes off nothing.
+// FuzzTrim trims any slice. Decisions from the trimmed slice are the same, and trimming it again changes nothing.
 func FuzzTrim(f *testing.F) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
 		f.Fatal(err)
 	}
 	keys := language.Keys()
-	carried := plan.Backends(viewOf(keys, nil)).Steps[0].Slice
+	carried := muxslices.Decide(viewOf(keys, nil)).Steps[0].Slice
 	torn := carried.DeepCopy()
 	torn.Labels, torn.OwnerReferences = nil, append(torn.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x"})
 	taken := carried.DeepCopy()
 	taken.Labels, taken.Annotations, taken.Finalizers = nil, nil, []string{"example.com/keep"}
 	mirrored := carried.DeepCopy()
-	mirrored.Labels[discoveryv1.LabelManagedBy] = plan.MirroringController
+	mirrored.Labels[discoveryv1.LabelManagedBy] = muxslices.MirroringController
 	for _, slice := range []*discoveryv1.EndpointSlice{carried, torn, taken, mirrored, sourceOf("web-2")} {
 		text, err := json.Marshal(slice)
 		if err != nil {
@@ -65,8 +65,8 @@ func FuzzTrim(f *testing.F) {
 	})
 }
 
-// canBe is false for a slice that no API server has, or of which more is taken off than isn't read: names that are too long to be any.
-// What is never carried it takes off itself.
+// canBe is false for a slice that no API server stores, and for names that are too long: Trim drops them. It removes the fields that
+// are never carried from the slice.
 func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 	for _, value := range slice.Labels {
 		if len(kube.IsValidLabelValue(value)) > 0 {
@@ -100,12 +100,12 @@ func sourceOf(name string) *discoveryv1.EndpointSlice {
 	}
 }
 
-// viewOf is what is seen of a channel with one slice that is always there, and another one that is whatever it says it is; as
-// observe gathers it.
-func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
+// viewOf returns the view of a channel with one fixed source. The other slice is a source, a carried slice or a foreign slice,
+// as observe would find it.
+func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.View {
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
-	view := plan.View{
-		Keys: keys, Channel: channel, Attached: true, ClaimsKnown: true, Mux: plan.Carrier{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
+	view := muxslices.View{
+		Keys: keys, Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -115,11 +115,11 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
 	if other == nil {
 		return view
 	}
-	carried, told := plan.ChannelOfSlice(keys, other)
-	ours := plan.IsOurSlice(keys, other)
-	switch byName := other.Name == plan.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
+	carried, told := muxslices.ChannelOfSlice(keys, other)
+	ours := muxslices.IsOurSlice(keys, other)
+	switch byName := other.Name == muxslices.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
 	case told && carried == channel, ours && byName:
-		view.Slices = append(view.Slices, other)
+		view.Carried = append(view.Carried, other)
 	case byName:
 		view.Taken[other.Name] = true
 	case !ours && other.Namespace == channel.Namespace && other.Labels[discoveryv1.LabelServiceName] == channel.Name:
@@ -131,25 +131,25 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) plan.View {
 // seenAs is all that is decided and said by a slice.
 func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	list := []*discoveryv1.EndpointSlice{slice}
-	channel, told := plan.ChannelOfSlice(keys, slice)
-	ours := plan.IsOurSlice(keys, slice)
-	text := fmt.Sprintf("ours: %t, mirrored: %t, of %s %t, records %v\n", ours, isMirrored(slice), channel, told, plan.RecordsOf(keys, list))
+	channel, told := muxslices.ChannelOfSlice(keys, slice)
+	ours := muxslices.IsOurSlice(keys, slice)
+	text := fmt.Sprintf("ours: %t, of %s %t, named so: %t, records %v\n", ours, channel, told, muxslices.HasOwnName(keys, slice), muxslices.RecordsOf(keys, list))
 	if ours {
-		text += fmt.Sprintf("on %s: %s\n", plan.MuxOfSlice(keys, slice), jsonOf(plan.Subsets(list)))
+		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice), jsonOf(muxslices.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
-		all := func(string, corev1.Protocol) bool { return true }
-		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, plan.Edge(nil, slice), plan.BackingOf(list, all, nil),
-			plan.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
+		all := []validation.ChannelPort{{Name: "http", Protocol: "TCP"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
+		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, muxslices.Edge(nil, slice), muxslices.BackingOf(list, all, nil),
+			muxslices.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
 	}
-	decided := plan.Backends(viewOf(keys, slice))
+	decided := muxslices.Decide(viewOf(keys, slice))
 	text += decided.String()
 	for _, step := range decided.Steps {
-		text += fmt.Sprintf("%q %q %+v %t %t\n", step.UID, step.ResourceVersion, step.Differs, step.Drift, step.Stray)
-		if step.Op != plan.DeleteSlice {
+		text += fmt.Sprintf("%q %q %t\n", step.UID, step.ResourceVersion, step.Loses)
+		if step.Op != muxslices.Delete {
 			text += jsonOf(step.Slice) + "\n"
 		}
 	}
-	return text + fmt.Sprint(decided.InPlace)
+	return text
 }
 
 func jsonOf(value any) string {

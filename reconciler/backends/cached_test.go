@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestWhatIsCarriedIsKept, and all else isn't, however much of it there is.
-func TestWhatIsCarriedIsKept(t *testing.T) {
+// TestTrimKeepsCarriedFields trims a slice with long values in all other fields.
+func TestTrimKeepsCarriedFields(t *testing.T) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
 		t.Fatal(err)
@@ -87,4 +87,28 @@ func with(all map[string]string, key, value string) map[string]string {
 		more[key] = value
 	}
 	return more
+}
+
+// TestTheLongestNameIsKept trims parts that are as long as a name may be, and parts that are longer by one.
+func TestTheLongestNameIsKept(t *testing.T) {
+	keys := newKeys(t)
+	for length, want := range map[int]bool{longestPart: true, longestPart + 1: false} {
+		text := strings.Repeat("a", length)
+		slice := &discoveryv1.EndpointSlice{AddressType: "IPv4",
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{keys.Managed: "true", keys.Mux: text}},
+			Endpoints:  []discoveryv1.Endpoint{{TargetRef: &corev1.ObjectReference{Name: text}}}}
+		Trim(slice, keys)
+		if _, kept := slice.Annotations[keys.Mux]; kept != want || (slice.Endpoints[0].TargetRef != nil) != want {
+			t.Errorf("%d letters: annotations %v, reference %v", length, slice.Annotations, slice.Endpoints[0].TargetRef)
+		}
+	}
+}
+
+func newKeys(t *testing.T) validation.Keys {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return language.Keys()
 }

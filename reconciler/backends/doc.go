@@ -1,18 +1,13 @@
-// Package backends is the line that carries backends: what a channel's EndpointSlices say is said again by slices of
-// its mux, under the names that its claims have there.
+// Package backends carries the endpoints of channels to their mux. For each EndpointSlice of a channel, the mux gets a slice
+// of its own, whose ports have the names of the channel's claims.
 //
-//	observe  the channel, its claims, its mux, its slices and ours    from the cache
-//	decide   plan.Backends(view)
-//	apply    the steps it names: EndpointSlices, and nothing else
+//	observe  the channel, its claims, its mux, its slices and the mux's    from the cache
+//	decide   slices.Decide(view)
+//	apply    the steps of the decision: EndpointSlices, and nothing else
 //
-// It works on one channel at a time, and never writes a Service: a pod that comes or goes costs one write of one slice,
-// however many channels the mux has.
+// A pass is about one channel and never writes a Service. So a pod that comes or goes costs one write of one slice, however
+// many channels the mux has. Slices, Services and the Waker, which hears of claims, wake the pass of their channel.
 //
-//	EndpointSlices ─┐                    what wakes it, and for which channel:
-//	Services ───────┼──▶ channel         a slice for the one it belongs to, a mux for all of its channels,
-//	Waker ──────────┘                    claims for the one whose they are
-//
-// What is decided, and why, lives in reconciler/plan; who holds which port is told by Options.Claims. Beside the line
-// lives the takeover, which lets go of the Endpoints object that the original kept on a mux, once slices stand in for it;
-// and, on request, the writer of such an object for readers that know no slices.
+// Beside the passes run the sweeper, which deletes slices that no pass sees, the takeover, which removes the Endpoints that
+// the original kept on a mux, and, on request, the writer of such Endpoints for readers that don't know slices.
 package backends

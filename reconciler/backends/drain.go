@@ -2,7 +2,6 @@ package backends
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,31 +10,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Index has a manager's cache find slices by what they are for. Setup does it, too.
-func Index(ctx context.Context, mgr manager.Manager, language validation.Language) error {
-	return registerIndexes(ctx, mgr.GetFieldIndexer(), language)
-}
-
-// Drained takes away what carries backends on muxes that have no more ports of ours.
+// Drained removes slices and legacy Endpoints from muxes that have no ports of ours any more.
 type Drained struct {
 	Keys   validation.Keys
 	Cache  client.Reader
 	Live   client.Reader
 	Writer client.Writer
-	// Ready is true for muxes whose ports are gone. Ours is false for what is no mux of ours to look after: who has
-	// labels of ours on a slice somewhere else may keep it if we may not delete it.
+	// Ready is true for muxes whose ports are gone. On a Service that isn't Ours, slices that we may not delete stay.
 	Ready, Ours func(mux types.NamespacedName) bool
-	// Would, if set, is told what would be deleted, and nothing is.
+	// Would makes a dry run: it gets the slices that would be deleted. It may be nil.
 	Would func(*discoveryv1.EndpointSlice)
 }
 
-// Slices deletes our slices on muxes that are ready, and says how many there were on each.
+// Slices deletes our slices on muxes that are ready. It returns how many it deleted on each.
 func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, error) {
 	var list discoveryv1.EndpointSliceList
 	if err := d.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -44,8 +36,8 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	gone := map[types.NamespacedName]int{}
 	for i := range list.Items {
 		slice := &list.Items[i]
-		mux := plan.MuxOfSlice(d.Keys, slice)
-		if !plan.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
+		mux := muxslices.MuxOfSlice(d.Keys, slice)
+		if !muxslices.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
 			continue
 		}
 		if d.Would != nil {
@@ -57,7 +49,7 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 		switch {
 		case err == nil:
 			gone[mux]++
-		case isStale(err): // it went before the cache heard of it
+		case isStale(err): // it is gone, and the cache is stale
 		case apierrors.IsForbidden(err) && !d.Ours(mux):
 		default:
 			return gone, fmt.Errorf("delete EndpointSlice %s: %w", client.ObjectKeyFromObject(slice), err)
@@ -66,24 +58,21 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	return gone, nil
 }
 
-// Endpoints empties the object that was written on a mux on request, or by the original. It goes with the mux.
+// Endpoints empties the legacy or the original's object of a mux. The mux owns it, so it is deleted with the mux.
 //
-//nolint:staticcheck // Endpoints are deprecated, and what is there
+//nolint:staticcheck // Endpoints are deprecated, and written on request
 func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {
-	is := &corev1.Endpoints{}
-	if err := d.Live.Get(ctx, mux, is); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" || len(is.Subsets) == 0 {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": is.ResourceVersion}, "subsets": []any{},
-	})
+	is, err := read(ctx, d.Live, mux, &corev1.Endpoints{})
 	if err != nil {
 		return err
 	}
-	if err := d.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+	if is == nil || is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" || len(is.Subsets) == 0 {
+		return nil
+	}
+	err = merge(ctx, d.Writer, is, map[string]any{
+		"metadata": map[string]any{"resourceVersion": is.ResourceVersion}, "subsets": []any{},
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("empty Endpoints %s: %w", mux, err)
 	}
 	return nil

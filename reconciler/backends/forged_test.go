@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -31,7 +32,7 @@ func newIndexed(tb testing.TB, language validation.Language) *indexed {
 	tb.Helper()
 	key := toolscache.DeletionHandlingMetaNamespaceKeyFunc
 	c := &indexed{slices: toolscache.NewIndexer(key, toolscache.Indexers{}), services: toolscache.NewIndexer(key, toolscache.Indexers{})}
-	if err := registerIndexes(tb.Context(), c, language); err != nil {
+	if err := Index(tb.Context(), c, language); err != nil {
 		tb.Fatal(err)
 	}
 	return c
@@ -73,6 +74,13 @@ func (c *indexed) List(_ context.Context, list client.ObjectList, options ...cli
 	var o client.ListOptions
 	o.ApplyOptions(options)
 	by := o.FieldSelector.Requirements()[0]
+	if into, is := list.(*corev1.ServiceList); is {
+		found, err := c.services.ByIndex(by.Field, o.Namespace+"|"+by.Value)
+		for _, svc := range found {
+			into.Items = append(into.Items, *svc.(*corev1.Service))
+		}
+		return err
+	}
 	into := list.(*discoveryv1.EndpointSliceList)
 	found, err := c.slices.ByIndex(by.Field, o.Namespace+"|"+by.Value)
 	for _, slice := range found {
@@ -108,7 +116,7 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 		slice := &discoveryv1.EndpointSlice{AddressType: "IPv4", ObjectMeta: metav1.ObjectMeta{Namespace: "attacker",
 			Name: "forged-" + strconv.Itoa(i), Annotations: map[string]string{keys.Managed: "true"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "mux", UID: "mux-uid"}},
-			Labels: map[string]string{discoveryv1.LabelServiceName: "mux", discoveryv1.LabelManagedBy: plan.ManagedBy(keys),
+			Labels: map[string]string{discoveryv1.LabelServiceName: "mux", discoveryv1.LabelManagedBy: muxslices.ManagedBy(keys),
 				keys.ChannelNamespace: channel.Namespace, keys.ChannelName: channel.Name, keys.Source: "web-1"}}}
 		if i%2 == 1 {
 			slice.Namespace, slice.OwnerReferences[0].UID = mux.Namespace, "another-uid"
@@ -127,13 +135,13 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 	return l, c
 }
 
-func pass(tb testing.TB, l *line) plan.Slices {
+func pass(tb testing.TB, l *line) muxslices.Decision {
 	tb.Helper()
 	view, err := l.observe(tb.Context(), types.NamespacedName{Namespace: "app", Name: "web"})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return plan.Backends(view.View)
+	return muxslices.Decide(view.View)
 }
 
 // TestForgedSlicesAreInNoPass: a pass over a channel looks at its source, and at none of the slices that the mux doesn't own
@@ -142,7 +150,7 @@ func TestForgedSlicesAreInNoPass(t *testing.T) {
 	for _, forged := range []int{0, 20_000} {
 		t.Run(fmt.Sprint(forged), func(t *testing.T) {
 			l, c := victim(t, forged)
-			if decided := pass(t, l); len(decided.Steps) != 1 || decided.Steps[0].Op != plan.CreateSlice {
+			if decided := pass(t, l); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Create {
 				t.Errorf("%d steps, not one to create the channel's slice", len(decided.Steps))
 			}
 			if c.looked != 1 {

@@ -9,54 +9,46 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Names of the cache's indexes.
 const (
-	bySource  = "svc-lb-mux/source"  // slices that aren't ours, by the Service they are of
-	byChannel = "svc-lb-mux/channel" // slices of ours, by the channel they carry and the UID of the mux that owns them
-	byCarrier = "svc-lb-mux/carrier" // slices of ours, by the name of the mux they are on
-	byMux     = "svc-lb-mux/mux"     // Services that are channels, by the mux they name
+	bySource  = "svc-lb-mux/source"  // slices that aren't ours, by their Service
+	byChannel = "svc-lb-mux/channel" // slices of ours, by the channel that they name and the UID of each Service that owns them
+	byCarrier = "svc-lb-mux/carrier" // slices of ours, by the name of their mux
+	byMux     = "svc-lb-mux/mux"     // channels, by their mux
 )
 
-func registerIndexes(ctx context.Context, indexer client.FieldIndexer, language validation.Language) error {
+// Index adds the indexes to a manager's cache. Setup does it, too.
+func Index(ctx context.Context, indexer client.FieldIndexer, language validation.Language) error {
 	keys := language.Keys()
 	for _, index := range []struct {
 		object client.Object
 		name   string
 		of     client.IndexerFunc
 	}{
-		{&discoveryv1.EndpointSlice{}, bySource, onSlices(func(slice *discoveryv1.EndpointSlice) string {
-			if plan.IsOurSlice(keys, slice) {
-				return ""
-			}
-			return slice.Labels[discoveryv1.LabelServiceName]
-		})},
+		{&discoveryv1.EndpointSlice{}, bySource, func(object client.Object) []string {
+			slice := object.(*discoveryv1.EndpointSlice)
+			return values(!muxslices.IsOurSlice(keys, slice), slice.Labels[discoveryv1.LabelServiceName])
+		}},
 		{&discoveryv1.EndpointSlice{}, byChannel, func(object client.Object) []string {
 			slice := object.(*discoveryv1.EndpointSlice)
-			channel, ours := plan.ChannelOfSlice(keys, slice)
-			if !ours {
-				return nil
+			channel, ours := muxslices.ChannelOfSlice(keys, slice)
+			var all []string
+			for _, owner := range muxslices.OwnersOfSlice(slice) {
+				all = append(all, values(ours, channelOn(channel, owner))...)
 			}
-			var values []string
-			for _, owner := range plan.OwnersOfSlice(slice) {
-				values = append(values, channelOn(channel, owner))
-			}
-			return values
+			return all
 		}},
-		{&discoveryv1.EndpointSlice{}, byCarrier, onSlices(func(slice *discoveryv1.EndpointSlice) string {
-			if !plan.IsOurSlice(keys, slice) {
-				return ""
-			}
-			return plan.MuxOfSlice(keys, slice).Name
-		})},
+		{&discoveryv1.EndpointSlice{}, byCarrier, func(object client.Object) []string {
+			slice := object.(*discoveryv1.EndpointSlice)
+			return values(muxslices.IsOurSlice(keys, slice), muxslices.MuxOfSlice(keys, slice).Name)
+		}},
 		{&corev1.Service{}, byMux, func(object client.Object) []string {
-			if mux, attached := muxOf(language, object.(*corev1.Service)); attached {
-				return []string{mux.String()}
-			}
-			return nil
+			mux, attached := muxOf(language, object.(*corev1.Service))
+			return values(attached, mux.String())
 		}},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.of); err != nil {
@@ -66,41 +58,39 @@ func registerIndexes(ctx context.Context, indexer client.FieldIndexer, language 
 	return nil
 }
 
-func onSlices(of func(*discoveryv1.EndpointSlice) string) client.IndexerFunc {
-	return func(object client.Object) []string {
-		if value := of(object.(*discoveryv1.EndpointSlice)); value != "" {
-			return []string{value}
-		}
+func values(is bool, value string) []string {
+	if !is || value == "" {
 		return nil
 	}
+	return []string{value}
 }
 
-// channelOn is what slices are indexed by that carry a channel on the mux with that UID. Slices without a live owner never
-// come up in a pass: anybody may put our labels on slices, as many as they like.
+// channelOn is the index value of a channel's slices on the mux with that UID. A pass never lists slices without a live owner:
+// any tenant can write slices with our labels, as many as they like.
 func channelOn(channel types.NamespacedName, mux types.UID) string {
 	return channel.String() + "@" + string(mux)
 }
 
-// muxOf returns the mux that a Service names, if it is a channel.
+// muxOf returns the mux that a Service names, if it is a channel. The Service may be nil.
 func muxOf(language validation.Language, svc *corev1.Service) (types.NamespacedName, bool) {
-	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !language.Classify(svc).Channel() {
+	if svc == nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !language.Classify(svc).Channel() {
 		return types.NamespacedName{}, false
 	}
 	return language.ParseClass(*svc.Spec.LoadBalancerClass)
 }
 
-// Sources returns the slices of a channel, whoever writes them, from a cache that Setup has indexed. They are the
-// cache's own: nobody may change them.
+// Sources returns the slices of a channel's Service from a cache that has our indexes. They are the cache's own and must not be
+// changed.
 func Sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return slicesBy(ctx, cache, channel.Namespace, bySource, channel.Name)
 }
 
-// Carried returns our slices of a channel on a mux, as Sources does.
+// Carried returns the slices that a mux has for a channel, as Sources does.
 func Carried(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
 	return slicesBy(ctx, cache, mux.Namespace, byChannel, channelOn(channel, mux.UID))
 }
 
-// OnMux returns our slices on a mux, as Sources does.
+// OnMux returns all our slices on a mux, as Sources does.
 func OnMux(ctx context.Context, cache client.Reader, mux types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return slicesBy(ctx, cache, mux.Namespace, byCarrier, mux.Name)
 }

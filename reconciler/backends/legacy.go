@@ -2,14 +2,11 @@ package backends
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"sync"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,142 +16,160 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/fight"
-	"nowake.ai/svc-lb-mux/reconciler/fresh"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-const (
-	componentLabel = "app.kubernetes.io/component"
-	component      = "mux-endpoints"
-)
-
-// legacy writes what our slices of a mux say into an Endpoints object as well. The mirroring controller is told to leave
-// it: else every backend would be there twice. An object that isn't ours isn't touched, and one of the original's not
-// before takeover has labelled it.
+// legacy writes our slices of a mux into an Endpoints object as well. Its skip-mirror label keeps Kubernetes from mirroring
+// it: else every backend would be there twice. It takes over the original's object once our slices stand, and leaves
+// foreign objects alone.
 type legacy struct {
 	*line
-	// answers are the API server's to our own writes, which the cache is behind of.
-	answers  *fresh.Store[*corev1.Endpoints] //nolint:staticcheck // as above
-	quarrels *fight.Fights[types.NamespacedName]
-
-	mu   sync.Mutex
-	last map[types.NamespacedName]written
-	told map[types.NamespacedName]bool
+	pace *pace.Pace[types.NamespacedName] // of Endpoints, by mux
 }
 
 func setupLegacy(mgr manager.Manager, l *line) error {
-	e := newLegacy(l)
+	e := &legacy{l, pace.New[types.NamespacedName]()}
 	return run(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, handler.EnqueueRequestsFromMapFunc(e.isMux)),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, handler.EnqueueRequestsFromMapFunc(e.itself))) //nolint:staticcheck // as above
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onMuxes()),
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, &handler.EnqueueRequestForObject{})) //nolint:staticcheck // Endpoints are deprecated, and written on request
 }
 
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
 	slice := object.(*discoveryv1.EndpointSlice)
-	if !plan.IsOurSlice(e.keys, slice) {
+	if !muxslices.IsOurSlice(e.keys, slice) {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: plan.MuxOfSlice(e.keys, slice)}}
+	return []reconcile.Request{request(muxslices.MuxOfSlice(e.keys, slice))}
 }
 
-func (e *legacy) isMux(_ context.Context, object client.Object) []reconcile.Request {
-	if !e.carrier(object.(*corev1.Service)).IsMux {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-}
-
-// Reconcile writes one mux's object if its slices say something else than was written last.
+// Reconcile writes the object of one mux if its content isn't as wanted. The cache may be stale: a live read decides.
 func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	mux, err := e.get(ctx, req.NamespacedName)
-	if err != nil || mux == nil || !e.carrier(mux).IsMux || mux.DeletionTimestamp != nil {
-		e.forget(req.NamespacedName)
+	if err != nil || mux == nil || !e.mux(mux).IsMux || mux.DeletionTimestamp != nil {
+		e.pace.Forget(req.NamespacedName)
 		return reconcile.Result{}, err
 	}
-	slices, err := OnMux(ctx, e.cache, req.NamespacedName)
+	carried, err := OnMux(ctx, e.cache, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	object := e.object(mux, slices)
-	text, err := json.Marshal(object)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	sum := sha256.Sum256(text)
-	drift, err := e.differs(ctx, req.NamespacedName, sum)
-	if err != nil || drift == none {
-		return reconcile.Result{}, err
-	}
-	if drift == changed {
-		wait, first := e.quarrels.Allow(req.NamespacedName, e.Now())
-		if wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, nil
-		}
-		if first {
-			e.Tell(plan.Event{Object: req.NamespacedName, Warning: true, Reason: plan.MuxDriftCorrected,
-				Message: fmt.Sprintf("put right what was changed: Endpoints %s", req.NamespacedName)})
+	want, is := e.object(mux, carried), (*corev1.Endpoints)(nil) //nolint:staticcheck // as above
+	for _, from := range [...]client.Reader{e.cache, e.Live} {
+		if is, err = read(ctx, from, req.NamespacedName, &corev1.Endpoints{}); err != nil || is != nil && saysAll(is, want) { //nolint:staticcheck // as above
+			return reconcile.Result{}, err
 		}
 	}
-	answer, err := e.write(ctx, object)
-	if err != nil && isStale(err) || err == nil && answer == nil {
-		return reconcile.Result{RequeueAfter: e.stale.When(req.NamespacedName)}, nil
-	}
+	why, err := e.keepsOff(ctx, mux, is)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", req.NamespacedName, err)
+		return reconcile.Result{}, err
 	}
-	e.stale.Forget(req.NamespacedName)
-	e.remember(answer, sum)
+	if why != "" {
+		log.FromContext(ctx).V(1).Info("Endpoints of the mux are left alone", "endpoints", req.NamespacedName, "because", why)
+		return reconcile.Result{RequeueAfter: e.retries.When(req.NamespacedName)}, nil
+	}
+	return e.correct(ctx, want, is)
+}
+
+// correct writes the object, unless the correction of a drift must wait.
+//
+//nolint:staticcheck // as above
+func (e *legacy) correct(ctx context.Context, want, is *corev1.Endpoints) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(want)
+	content, err := hashOf(want)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	turn := e.pace.Ask(key, content, e.Now())
+	if turn.Wait > 0 {
+		return reconcile.Result{RequeueAfter: turn.Wait}, nil
+	}
+	if is == nil {
+		err = e.Writer.Create(ctx, want)
+	} else {
+		err = merge(ctx, e.Writer, is, map[string]any{
+			"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": want.Labels,
+				"annotations": want.Annotations, "ownerReferences": want.OwnerReferences},
+			"subsets": append([]corev1.EndpointSubset{}, want.Subsets...),
+		})
+	}
+	switch {
+	case err != nil && isStale(err):
+		e.pace.Failed(key)
+		return reconcile.Result{RequeueAfter: e.retries.When(key)}, nil
+	case err != nil:
+		e.pace.Failed(key)
+		return reconcile.Result{}, fmt.Errorf("write Endpoints %s: %w", key, err)
+	case turn.First:
+		e.Tell(plan.Event{Object: key, Warning: true, Reason: plan.MuxDriftCorrected,
+			Message: fmt.Sprintf("another writer changed Endpoints %s, and the change was undone", key)})
+	}
+	e.retries.Forget(key)
 	return reconcile.Result{}, nil
 }
 
-//nolint:staticcheck // deprecated, and asked for by who still reads it
-func (e *legacy) object(mux *corev1.Service, slices []*discoveryv1.EndpointSlice) *corev1.Endpoints {
+// keepsOff returns why an object must stay as it is.
+//
+//nolint:staticcheck // as above
+func (e *legacy) keepsOff(ctx context.Context, mux *corev1.Service, is *corev1.Endpoints) (string, error) {
+	switch {
+	case is == nil:
+	case is.Labels[originalLabel] != original:
+		return "they are foreign", nil
+	case is.Labels[discoveryv1.LabelSkipMirror] != "true":
+		return e.missing(ctx, mux, is)
+	}
+	return "", nil
+}
+
+//nolint:staticcheck // as above
+func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlice) *corev1.Endpoints {
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: mux.Namespace, Name: mux.Name,
-			Labels:          map[string]string{originalLabel: original, componentLabel: component, discoveryv1.LabelSkipMirror: "true"},
+			Labels:          map[string]string{originalLabel: original, "app.kubernetes.io/component": "mux-endpoints", discoveryv1.LabelSkipMirror: "true"},
 			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
 		},
-		Subsets: plan.Subsets(slices),
+		Subsets: muxslices.Subsets(carried),
 	}
 }
 
-// write returns the API server's answer; nil if the object is somebody else's for now.
+// saysAll is true if an object has the wanted subsets and everything else that is wanted.
 //
-//nolint:staticcheck // deprecated, and asked for by who still reads it
-func (e *legacy) write(ctx context.Context, object *corev1.Endpoints) (*corev1.Endpoints, error) {
-	key := client.ObjectKeyFromObject(object)
-	is := &corev1.Endpoints{}
-	if err := e.Live.Get(ctx, key, is); err != nil {
-		if apierrors.IsNotFound(err) {
-			return object, e.Writer.Create(ctx, object)
-		}
-		return nil, err
-	}
-	if is.Labels[originalLabel] != original || is.Labels[discoveryv1.LabelSkipMirror] != "true" {
-		if e.tells(key) {
-			log.FromContext(ctx).Info("Endpoints of the mux are somebody else's still, and left alone", "endpoints", key)
-		}
-		return nil, nil
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "labels": object.Labels,
-			"annotations": object.Annotations, "ownerReferences": object.OwnerReferences},
-		"subsets": append([]corev1.EndpointSubset{}, object.Subsets...),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return is, e.Writer.Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
+//nolint:staticcheck // as above
+func saysAll(is, want *corev1.Endpoints) bool {
+	return maps.Equal(readiness(is.Subsets), readiness(want.Subsets)) && covers(is.Labels, want.Labels) &&
+		covers(is.Annotations, want.Annotations) && len(is.OwnerReferences) == 1 && is.OwnerReferences[0].UID == want.OwnerReferences[0].UID
 }
 
-func (e *legacy) tells(mux types.NamespacedName) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	first := !e.told[mux]
-	e.told[mux] = true
-	return first
+// readiness returns whether each address of each port is ready. The API server stores subsets in an order of its own, and an
+// address that is ready and not ready as one that is not.
+//
+//nolint:staticcheck // as above
+func readiness(subsets []corev1.EndpointSubset) map[string]bool {
+	ready := map[string]bool{}
+	note := func(port *corev1.EndpointPort, addresses []corev1.EndpointAddress, isReady bool) {
+		for i := range addresses {
+			key := fmt.Sprint(port.Name, port.Port, port.Protocol, port.AppProtocol != nil, addresses[i].IP)
+			was, known := ready[key]
+			ready[key] = isReady && (was || !known)
+		}
+	}
+	for i := range subsets {
+		for j := range subsets[i].Ports {
+			note(&subsets[i].Ports[j], subsets[i].Addresses, true)
+			note(&subsets[i].Ports[j], subsets[i].NotReadyAddresses, false)
+		}
+	}
+	return ready
+}
+
+// covers is true if a map has everything of another one.
+func covers(all, some map[string]string) bool {
+	missing := maps.Clone(some)
+	maps.DeleteFunc(missing, func(key, value string) bool { return all[key] == value })
+	return len(missing) == 0
 }

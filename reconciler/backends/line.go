@@ -10,19 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 const (
-	// patience is how long one's own writes are believed though the cache doesn't show them.
+	// patience is how long an own write counts for more than a cache that doesn't show it.
 	patience = time.Minute
-	// strayed is how long a slice must have had nobody else claim it before it is deleted for its labels.
-	strayed = 5 * time.Second
-	// undecided is how soon a channel is looked at again whose mux hasn't been decided about.
-	undecided = time.Second
+	// The pauses until the next pass over a channel whose mux isn't decided, or that needs the name of a foreign slice.
+	undecided, nameTaken = time.Second, 10 * time.Second
 )
 
 // line reconciles one channel at a time.
@@ -32,77 +30,53 @@ type line struct {
 	cache client.Reader
 
 	written *fresh.Store[*discoveryv1.EndpointSlice]
-	fights  *fight.Fights[types.NamespacedName]
-	// stale paces writes that were decided from what isn't so any more.
-	stale   workqueue.TypedRateLimiter[types.NamespacedName]
-	refused waitingList
-	strays  strays
-	inPlace memory
+	pace    *pace.Pace[types.NamespacedName]
+	// retries delays the next write of an object after a write conflict.
+	retries workqueue.TypedRateLimiter[types.NamespacedName]
 }
 
 func newLine(options Options, cache client.Reader) *line {
 	return &line{
 		Options: options, keys: options.Language.Keys(), cache: cache,
 		written: fresh.New[*discoveryv1.EndpointSlice](patience, options.Now),
-		fights:  fight.New[types.NamespacedName](),
-		stale:   workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-		refused: waitingList{channels: map[types.NamespacedName]types.NamespacedName{}},
-		strays:  strays{since: map[types.NamespacedName]time.Time{}},
-		inPlace: newMemory(),
+		pace:    pace.New[types.NamespacedName](),
+		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 	}
 }
 
-// Reconcile observes a channel, decides about its backends, and applies that.
+// Reconcile observes a channel, decides about its slices on the mux, and writes them.
 func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	view, err := l.observe(ctx, req.NamespacedName)
+	seen, err := l.observe(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decided := plan.Backends(view.View)
+	decided := muxslices.Decide(seen.View)
 	if l.Print != nil {
 		l.Print(&decided)
 		return reconcile.Result{}, nil
 	}
 	applied, err := l.apply(ctx, &decided)
-	l.remember(ctx, &view.View, &decided, applied.refused)
+	l.Refusals.set(decided.Channel, decided.Mux, applied.refused)
+	if seen.ClaimsKnown || !seen.Mux.IsMux {
+		l.Metrics.carry(decided.Channel, decided.Mux, load{decided.Carried, len(applied.refused)})
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	again := applied.again
-	if view.Attached && view.Mux.IsMux && !view.ClaimsKnown {
+	if seen.Mux.IsMux && !seen.ClaimsKnown {
 		again = sooner(again, undecided)
 	}
-	if view.ahead {
+	if seen.isAhead {
 		again = sooner(again, patience)
-	}
-	if view.disputed {
-		again = sooner(again, strayed)
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// remember keeps what the next decision and the metrics need of this one.
-func (l *line) remember(ctx context.Context, view *plan.View, decided *plan.Slices, refused wordsOfSlices) {
-	l.inPlace.set(view.Channel, decided.InPlace)
-	l.report(ctx, decided)
-	for _, taken := range decided.Refused {
-		refused[taken.Slice] = taken.String()
-	}
-	l.Refusals.set(view.Channel, view.Mux.Key, refused)
-	l.Metrics.refuse(view.Channel, view.Mux.Key, len(refused))
-	if !view.Attached || !view.Mux.IsMux {
-		l.Metrics.carry(view.Channel, types.NamespacedName{}, 0)
-		return
-	}
-	if view.ClaimsKnown {
-		l.Metrics.carry(view.Channel, view.Mux.Key, decided.Carried)
-	}
-}
-
-// sooner returns the shorter of two waits, of which 0 is none.
+// sooner returns the shorter of two waits. 0 means no wait at all.
 func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
-	return a
+	return min(a, b)
 }

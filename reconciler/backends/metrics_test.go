@@ -1,34 +1,77 @@
 package backends
 
 import (
-	"strings"
+	"strconv"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// TestAFightIsCounted: not its first correction, which may be all there is, nor what isn't written because it must wait;
-// and not what is no correction.
-func TestAFightIsCounted(t *testing.T) {
+// TestRepeatedCorrectionsAreCounted counts neither the first correction, which may be the last, nor one that must wait, nor a
+// write that corrects nothing.
+func TestRepeatedCorrectionsAreCounted(t *testing.T) {
 	b := start(t)
-	drifted := step(plan.UpdateSlice, "a")
-	drifted.Drift = true
-	b.Metrics.begin(decided().Mux)
-	for _, wait := range []time.Duration{0, time.Second, 0, 2 * time.Second} {
+	b.Metrics.set(decided().Mux, true)
+	for i, wait := range []time.Duration{0, 0, pace.FirstPause, 0, 2 * pace.FirstPause} {
 		b.clock = b.clock.Add(wait)
-		if _, err := b.apply(t.Context(), decided(drifted, step(plan.UpdateSlice, "b"))); err != nil {
+		other := step(muxslices.Update, "b")
+		other.Slice.Labels["count"] = strconv.Itoa(i)
+		if _, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"), other)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := `
-# HELP svc_lb_mux_backends_repeated_corrections_total How often a slice of the mux was put right again soon after the last time: somebody keeps changing it.
-# TYPE svc_lb_mux_backends_repeated_corrections_total counter
-svc_lb_mux_backends_repeated_corrections_total{mux="mux",mux_namespace="svc-mux"} 2
-`
-	if err := testutil.CollectAndCompare(b.Metrics, strings.NewReader(want), "svc_lb_mux_backends_repeated_corrections_total"); err != nil {
-		t.Error(err)
+	if got := seriesOf(t, b.Metrics); got["svc_lb_mux_backends_repeated_corrections_total"] != 2 ||
+		got["svc_lb_mux_backends_slice_writes_total"] != 9 {
+		t.Errorf("series: %v", got)
 	}
+}
+
+// TestSeriesOfAMuxGoWithIt counts endpoints and refusals of two channels, of which one leaves and one stays.
+func TestSeriesOfAMuxGoWithIt(t *testing.T) {
+	m := NewMetrics()
+	mux, other := types.NamespacedName{Name: "mux"}, types.NamespacedName{Name: "other"}
+	web, api := types.NamespacedName{Name: "web"}, types.NamespacedName{Name: "api"}
+	m.carry(web, mux, load{9, 9}) // before it is a mux
+	m.set(mux, true)
+	m.carry(web, mux, load{2, 1})
+	m.carry(api, mux, load{3, 1})
+	want := func(endpoints, refused float64) {
+		t.Helper()
+		got := seriesOf(t, m)
+		if got["svc_lb_mux_backends_endpoints"] != endpoints || got["svc_lb_mux_backends_refused_slices"] != refused {
+			t.Errorf("series: %v", got)
+		}
+	}
+	want(5, 2)
+	m.carry(web, other, load{2, 1})
+	want(3, 1)
+	m.set(mux, true)
+	want(3, 1)
+	m.wrote(other, muxslices.Create, false)
+	m.set(mux, false)
+	if got := seriesOf(t, m); len(got) != 0 {
+		t.Errorf("series are left: %v", got)
+	}
+}
+
+func seriesOf(t *testing.T, m *Metrics) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.Metric {
+			sums[family.GetName()] += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		}
+	}
+	return sums
 }

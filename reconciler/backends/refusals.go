@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,33 +15,31 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Refusals holds the slices that the API server doesn't take, by channel. This line writes it. The mux line reads it for
-// the condition BackendsReady. Its zero value is empty.
+// maxWords bounds the API server's message, which becomes part of a condition.
+const maxWords = 300
+
+// Refusals holds the slices that can't be written, by channel. This line writes it. The mux line reads it for the condition
+// BackendsReady. Its zero value is empty.
 type Refusals struct {
 	mu       sync.Mutex
 	changed  func(channel, mux types.NamespacedName)
 	channels map[types.NamespacedName]wordsOfSlices
 }
 
-// wordsOfSlices are the API server's words, by slice.
+// wordsOfSlices are reasons, by slice: the API server's message, or that a foreign slice has the name.
 type wordsOfSlices = map[types.NamespacedName]string
 
-// Notify has changed called whenever Of returns something else for a channel of a mux.
+// Notify sets a function that is called when Of returns something else for a channel of a mux.
 func (r *Refusals) Notify(changed func(channel, mux types.NamespacedName)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changed = changed
 }
 
-// Of returns what the API server says of the first of a channel's refused slices; empty if none is refused.
-func (r *Refusals) Of(channel types.NamespacedName) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.first(channel)
-}
+// Of returns the reason for the first of a channel's refused slices; empty if none is refused.
+func (r *Refusals) Of(channel types.NamespacedName) string { return first(r.of(channel)) }
 
-func (r *Refusals) first(channel types.NamespacedName) string {
-	refused := r.channels[channel]
+func first(refused wordsOfSlices) string {
 	if len(refused) == 0 {
 		return ""
 	}
@@ -57,7 +56,7 @@ func (r *Refusals) of(channel types.NamespacedName) wordsOfSlices {
 // set replaces a channel's refused slices.
 func (r *Refusals) set(channel, mux types.NamespacedName, now wordsOfSlices) {
 	r.mu.Lock()
-	before := r.first(channel)
+	before := first(r.channels[channel])
 	if r.channels == nil {
 		r.channels = map[types.NamespacedName]wordsOfSlices{}
 	}
@@ -65,21 +64,17 @@ func (r *Refusals) set(channel, mux types.NamespacedName, now wordsOfSlices) {
 	if len(now) == 0 {
 		delete(r.channels, channel)
 	}
-	differs, changed := r.first(channel) != before, r.changed
+	changed := r.changed
 	r.mu.Unlock()
-	if differs && changed != nil {
+	if changed != nil && first(now) != before {
 		changed(channel, mux)
 	}
 }
 
 // isRefusal is true for an answer that stays the same until a person changes the slice, a quota, a policy or a right. An
-// admission webhook that can't be reached is an internal error.
+// admission webhook that can't be reached gives an internal error.
 func isRefusal(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Reason {
+	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest,
 		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonInternalError:
 		return true
@@ -87,8 +82,8 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// wordsOf returns the API server's message, cut to what a condition holds. A message that only has other numbers than
-// before is none: a quota tells how much of it is used, and each count would be a write of the condition.
+// wordsOf returns the API server's message. It returns the message before if only numbers differ: a quota tells how much of
+// it is used, and each count would be a write of the condition.
 func wordsOf(err error, before string) string {
 	text := err.Error()
 	var status apierrors.APIStatus
@@ -98,19 +93,8 @@ func wordsOf(err error, before string) string {
 	if len(text) > maxWords {
 		text = strings.ToValidUTF8(text[:maxWords], "") + "..."
 	}
-	if before != "" && withoutDigits(text) == withoutDigits(before) {
+	if slices.Equal(strings.FieldsFunc(text, unicode.IsDigit), strings.FieldsFunc(before, unicode.IsDigit)) {
 		return before
 	}
 	return text
-}
-
-const maxWords = 300
-
-func withoutDigits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, text)
 }

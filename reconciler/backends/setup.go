@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,67 +19,57 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// DefaultConcurrency is how many channels of one namespace are worked on at once.
-const DefaultConcurrency = 8
-
-// namespacesAtOnce is how many namespaces may have that many, before another one waits.
-const namespacesAtOnce = 4
-
-// Retries after an error begin and end with these pauses. There is no overall limit: one bad object must not slow down
-// the others.
 const (
+	// DefaultConcurrency is how many channels of one namespace are reconciled at once.
+	DefaultConcurrency = 8
+	// namespacesAtOnce is how many namespaces can have that many workers before another namespace waits.
+	namespacesAtOnce = 4
+	// The shortest and the longest pause before a retry. There is no limit over all retries: one bad object must not slow
+	// down the others.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// Claims says what a channel has in force on a mux. Known is false until the mux has been decided about for the first
-// time: until then nothing of what stands is touched. Ask for known first: claims that come between are then missed for
-// a moment, where they would otherwise be taken for none.
+// Claims returns a channel's claims in force on a mux. known is false until the mux was decided for the first time. Then the
+// line changes no slice of it.
 type Claims func(channel, mux types.NamespacedName) (claims []plan.Claim, known bool)
 
-// Options is what the line needs of the process that it runs in.
+// Options is what the line needs of its process.
 type Options struct {
 	Language validation.Language
 	Claims   Claims
-	// Waker is told of channels whose claims have changed.
-	Waker *Waker
-	// Writer writes slices and Endpoints. A dry run gives one that doesn't.
+	Waker    *Waker
+	// Writer writes slices and Endpoints. In a dry run it writes nothing.
 	Writer client.Writer
-	// Print, if set, gets what is decided about each channel in place of its being carried out.
-	Print func(*plan.Slices)
-	// Live reads past the cache: the Endpoints of each mux, once.
+	// Print makes a dry run: it gets each decision, and nothing is applied. It may be nil.
+	Print func(*muxslices.Decision)
+	// Live reads the Endpoints of muxes past the cache.
 	Live client.Reader
-	// Tell says something to people.
+	// Tell emits an Event.
 	Tell func(plan.Event)
-	// Refusals takes the slices that the API server refuses. It may be nil.
+	// Refusals takes the slices that can't be written. Both may be nil.
 	Refusals *Refusals
-	// Metrics may be nil.
-	Metrics *Metrics
-	// LooksAfter is false for muxes that are another reconciler's: their slices aren't touched. If nil, all are ours.
+	Metrics  *Metrics
+	// LooksAfter is false for muxes of another reconciler: their slices aren't touched. If nil, all muxes are ours.
 	LooksAfter func(mux types.NamespacedName) bool
-	// Concurrency is how many channels of one namespace are worked on at once; DefaultConcurrency if 0.
+	// Concurrency is how many channels of one namespace are reconciled at once; DefaultConcurrency if 0.
 	Concurrency int
-	// LegacyEndpoints asks for an Endpoints object on each mux, for readers that know no slices.
+	// LegacyEndpoints asks for an Endpoints object on each mux, for readers that don't know slices.
 	LegacyEndpoints bool
 	// Now is time.Now if nil.
 	Now func() time.Time
 }
 
 func (o *Options) complete() error {
-	if o.Concurrency == 0 {
-		o.Concurrency = DefaultConcurrency
-	}
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	o.Metrics = cmp.Or(o.Metrics, NewMetrics())
+	o.Refusals = cmp.Or(o.Refusals, &Refusals{})
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
-	}
-	if o.Refusals == nil {
-		o.Refusals = &Refusals{}
 	}
 	if o.LooksAfter == nil {
 		o.LooksAfter = func(types.NamespacedName) bool { return true }
@@ -89,36 +80,28 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Setup registers the line with a manager: its indexes, what wakes it, and its workers.
+// Setup registers the line, the sweeper, and the takeover or the writer of legacy Endpoints with a manager.
 func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
 	}
-	if err := registerIndexes(ctx, mgr.GetFieldIndexer(), options.Language); err != nil {
+	if err := Index(ctx, mgr.GetFieldIndexer(), options.Language); err != nil {
 		return err
 	}
 	l := newLine(options, mgr.GetCache())
-	sources := []source.Source{
-		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice()),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onService()),
-		options.Waker.source(),
-	}
-	if err := run(mgr, "backends", l, options.Concurrency, sources...); err != nil {
-		return err
-	}
+	endpoints := setupTakeover
 	if options.LegacyEndpoints {
-		if err := setupLegacy(mgr, l); err != nil {
-			return err
-		}
+		endpoints = setupLegacy
 	}
-	if err := setupSweeper(mgr, l); err != nil {
-		return err
-	}
-	return setupTakeover(mgr, l, options.LegacyEndpoints)
+	err := run(mgr, "backends", l, options.Concurrency,
+		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice()),
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, onServices(l.onService)),
+		options.Waker.source())
+	return errors.Join(err, setupSweeper(mgr, l), endpoints(mgr, l))
 }
 
-// run registers a controller that works on up to share channels of a namespace at once. With a share of 1 it works on one
-// channel at a time.
+// run registers a controller that reconciles up to share objects of a namespace at once. With a share of 1 it reconciles one
+// object at a time.
 func run(mgr manager.Manager, name string, r reconcile.Reconciler, share int, sources ...source.Source) error {
 	options := controller.Options{
 		Reconciler:  r,

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -18,155 +18,132 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 const (
-	// sweepSize bounds how many slices one sweep deletes.
-	sweepSize = 100
-	// sweepPause is between two sweeps of one mux.
-	sweepPause = time.Second
+	// sweepDelay is the time that a channel's pass has to repair the labels or the owner of a slice that looks stray.
+	sweepDelay = 5 * time.Second
+	// sweepRetry is the pause after a write conflict. The API server may answer with one though nothing changed, and then
+	// no event wakes the sweeper.
+	sweepRetry = time.Second
 )
 
-// sweeper deletes the slices on a mux that look like ours and that no pass over a channel sees:
+// sweeper deletes slices on a mux that look like ours and that no pass over a channel sees:
 //
-//	the mux doesn't own it          somebody made it, or took the owner off, or the owner is a mux that had its name before
-//	its channel isn't on the mux    the channel went while no reconciler ran
+//	the mux doesn't own it            another writer made it or removed the owner, or it is from an earlier mux of the name
+//	its channel isn't on the mux      the channel left, perhaps while no reconciler ran
+//	its name doesn't fit its labels   another writer copied it or changed its labels
 //
-// It has a queue of its own, so that a channel's pass waits for none of them. It waits before it looks: a pass takes over
-// what has a name that it needs, and puts labels right. Slices in a namespace without a mux aren't swept: no data plane
-// takes them for a mux's, and we may have no rights there.
+// It works on one slice at a time, with a queue of its own, so no pass waits for it. Slices without a mux are left alone:
+// data planes ignore them, and we may have no rights in their namespace.
 type sweeper struct{ *line }
 
 func setupSweeper(mgr manager.Manager, l *line) error {
 	s := &sweeper{l}
 	return run(mgr, "backends-sweep", s, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, s.onSlice()),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, s.onService()))
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, onServices(s.onService)))
 }
 
 func (s *sweeper) onSlice() handler.EventHandler {
 	look := func(ctx context.Context, object client.Object, q queue) {
-		slice := object.(*discoveryv1.EndpointSlice)
-		if !plan.IsOurSlice(s.keys, slice) {
-			return
-		}
-		mux := plan.MuxOfSlice(s.keys, slice)
-		if svc, err := s.get(ctx, mux); err == nil && s.isSwept(svc) && s.isStray(ctx, svc, slice) {
-			q.AddAfter(reconcile.Request{NamespacedName: mux}, strayed)
+		if s.isStray(ctx, object.(*discoveryv1.EndpointSlice)) {
+			q.AddAfter(request(client.ObjectKeyFromObject(object)), sweepDelay)
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { look(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { look(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			if muxslices.IsOurSlice(s.keys, e.Object.(*discoveryv1.EndpointSlice)) {
+				q.AddAfter(request(client.ObjectKeyFromObject(e.Object)), pace.Calm) // Reconcile forgets it
+			}
+		},
 	}
 }
 
-// onService has a mux swept when it comes, and when a channel leaves it.
-func (s *sweeper) onService() handler.EventHandler {
-	wake := func(q queue, mux types.NamespacedName) {
-		if mux.Name != "" {
-			q.AddAfter(reconcile.Request{NamespacedName: mux}, strayed)
+// onService sweeps the slices on a mux when the mux comes, and a channel's slices when the channel leaves its mux.
+func (s *sweeper) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
+	before, was := muxOf(s.Language, old)
+	after, _ := muxOf(s.Language, now)
+	var list []*discoveryv1.EndpointSlice
+	var err error
+	delay := time.Duration(0)
+	switch {
+	case old == nil && s.asMux(now) != "":
+		list, err = OnMux(ctx, s.cache, key)
+		delay = sweepDelay
+	case was && before != after:
+		var mux *corev1.Service
+		if mux, err = s.get(ctx, before); mux != nil {
+			list, err = Carried(ctx, s.cache, key, mux)
 		}
 	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if s.roleOf(e.Object).isMux {
-				wake(q, client.ObjectKeyFromObject(e.Object))
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if before := s.roleOf(e.ObjectOld).attached; before != s.roleOf(e.ObjectNew).attached {
-				wake(q, before)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(q, s.roleOf(e.Object).attached) },
-	}
-}
-
-// Reconcile sweeps one mux.
-func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	mux, err := s.get(ctx, req.NamespacedName)
-	if err != nil || s.Print != nil || !s.isSwept(mux) {
-		return reconcile.Result{}, err
-	}
-	list, err := OnMux(ctx, s.cache, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, err
+		log.FromContext(ctx).Error(err, "Some stray slices may stay until they change")
 	}
-	var result reconcile.Result
-	swept := 0
 	for _, slice := range list {
-		if !s.isStray(ctx, mux, slice) {
-			continue
-		}
-		if swept == sweepSize {
-			return reconcile.Result{RequeueAfter: sweepPause}, nil
-		}
-		swept++
-		gone, err := s.sweep(ctx, slice)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		if !gone {
-			result.RequeueAfter = sweepPause
+		if s.isStray(ctx, slice) {
+			q.AddAfter(request(client.ObjectKeyFromObject(slice)), delay)
 		}
 	}
-	return result, nil
 }
 
-// sweep deletes a slice. It returns false after a write conflict: the API server may answer with one though nothing
-// changed, and then no event has the slice looked at again.
-func (s *sweeper) sweep(ctx context.Context, slice *discoveryv1.EndpointSlice) (bool, error) {
-	key := client.ObjectKeyFromObject(slice)
-	gone := &discoveryv1.EndpointSlice{}
-	gone.Namespace, gone.Name = slice.Namespace, slice.Name
-	err := s.Writer.Delete(ctx, gone, client.Preconditions{UID: &slice.UID, ResourceVersion: &slice.ResourceVersion})
-	if err != nil && !isStale(err) {
-		return false, fmt.Errorf("delete EndpointSlice %s, which no channel of its mux has: %w", key, err)
-	}
-	if err == nil {
-		s.Metrics.wrote(plan.MuxOfSlice(s.keys, slice), plan.DeleteSlice)
-		log.FromContext(ctx).Info("Deleted a slice that no channel of its mux has", "slice", key)
-	}
-	return err == nil || apierrors.IsNotFound(err), nil
-}
-
-// isSwept is true for a Service that lives, also if it isn't a mux any more: it owns the slices that it had as one.
-func (s *sweeper) isSwept(mux *corev1.Service) bool {
-	return mux != nil && mux.DeletionTimestamp == nil && s.LooksAfter(client.ObjectKeyFromObject(mux))
-}
-
-// isStray is true for a slice on a mux that no pass over a channel sees.
-func (s *sweeper) isStray(ctx context.Context, mux *corev1.Service, slice *discoveryv1.EndpointSlice) bool {
-	if _, inPlace := s.inPlace.channelOf(client.ObjectKeyFromObject(slice)); inPlace {
-		return false
-	}
-	key, owned := client.ObjectKeyFromObject(mux), slices.Contains(plan.OwnersOfSlice(slice), mux.UID)
-	if !owned && !s.carrier(mux).IsMux {
-		return false
-	}
-	channel, told := plan.ChannelOfSlice(s.keys, slice)
-	if !told {
-		return false // nobody knows which channel it was
-	}
-	svc, err := s.get(ctx, channel)
+// Reconcile deletes a slice if it is stray, and forgets a slice that is gone.
+func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	slice, err := read(ctx, s.cache, req.NamespacedName, &discoveryv1.EndpointSlice{})
 	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if slice == nil {
+		s.pace.Forget(req.NamespacedName)
+		s.retries.Forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if s.Print != nil || !s.isStray(ctx, slice) {
+		return reconcile.Result{}, nil
+	}
+	gone := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: slice.Namespace, Name: slice.Name}}
+	err = s.Writer.Delete(ctx, gone, client.Preconditions{UID: &slice.UID, ResourceVersion: &slice.ResourceVersion})
+	switch {
+	case err != nil && isStale(err):
+		return reconcile.Result{RequeueAfter: sweepRetry}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("delete stray EndpointSlice %s: %w", req, err)
+	}
+	s.pace.Forget(req.NamespacedName)
+	s.Metrics.wrote(muxslices.MuxOfSlice(s.keys, slice), muxslices.Delete, false)
+	log.FromContext(ctx).Info("Deleted a stray slice", "slice", req.NamespacedName)
+	return reconcile.Result{}, nil
+}
+
+// isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices that
+// it had. A slice that has the name that a source needs is taken over by the channel's pass.
+func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice) bool {
+	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
+	if !told {
+		return false // a pass that needs the slice finds it by its name
+	}
+	key := muxslices.MuxOfSlice(s.keys, slice)
+	mux, err := s.get(ctx, key)
+	if err != nil || mux == nil || mux.DeletionTimestamp != nil || !s.LooksAfter(key) {
 		return false
 	}
-	if svc == nil {
-		return true
+	isOwned := slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
+	svc, err := s.get(ctx, channel)
+	if err != nil || !isOwned && !s.mux(mux).IsMux {
+		return false
 	}
 	if on, attached := muxOf(s.Language, svc); !attached || on != key {
 		return true
 	}
-	return !owned && !s.isWanted(ctx, key, channel, slice)
-}
-
-// isWanted is true for a slice that has the name of one that the channel's pass keeps.
-func (s *sweeper) isWanted(ctx context.Context, mux, channel types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
+	if isOwned && muxslices.HasOwnName(s.keys, slice) {
+		return false
+	}
 	sources, err := Sources(ctx, s.cache, channel)
-	return err != nil || slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
-		return slice.Name == plan.SliceName(mux, channel, source.Name, source.AddressType)
+	return err == nil && !slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
+		return slice.Name == muxslices.SliceName(key, channel, source.Name, source.AddressType)
 	})
 }

@@ -3,161 +3,137 @@ package backends
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// How the original marks the Endpoints that it writes, beside the managed annotation.
+// takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors it into slices of its own, which
+// have the backends until ours do.
+//
+//	the original's Endpoints ──▶ wait until our slices stand ──▶ label it skip-mirror ──▶ delete it
+type takeover struct {
+	*line
+	done map[types.NamespacedName]types.UID
+}
+
+func setupTakeover(mgr manager.Manager, l *line) error {
+	return run(mgr, "backends-takeover", &takeover{l, map[types.NamespacedName]types.UID{}}, 1,
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onMuxes()))
+}
+
+// Reconcile does the next step for one mux.
+func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	mux, err := t.get(ctx, req.NamespacedName)
+	if mux == nil {
+		delete(t.done, req.NamespacedName)
+		return reconcile.Result{}, err
+	}
+	if !t.mux(mux).IsMux || t.done[req.NamespacedName] == mux.UID {
+		return reconcile.Result{}, nil
+	}
+	isDone, err := t.letGo(ctx, mux)
+	isBehind := isStale(err)
+	switch {
+	case err != nil && !isBehind:
+		return reconcile.Result{}, fmt.Errorf("remove Endpoints %s: %w", req, err)
+	case isBehind || !isDone:
+		return reconcile.Result{RequeueAfter: t.retries.When(req.NamespacedName)}, nil
+	}
+	t.retries.Forget(req.NamespacedName)
+	t.done[req.NamespacedName] = mux.UID
+	return reconcile.Result{}, nil
+}
+
+// letGo labels the original's object once our slices stand, and then deletes it. It returns true after the last step. A dry
+// run ends with the label, because that isn't written.
+//
+//nolint:staticcheck // Endpoints are deprecated, and the original writes them
+func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error) {
+	left, err := read(ctx, t.Live, client.ObjectKeyFromObject(mux), &corev1.Endpoints{})
+	if err != nil {
+		return false, err
+	}
+	if left == nil || left.Labels[originalLabel] != original || left.Annotations[t.keys.Managed] != "true" {
+		return true, nil
+	}
+	missing, err := t.missing(ctx, mux, left)
+	if err != nil {
+		return false, err
+	}
+	if missing != "" {
+		log.FromContext(ctx).V(1).Info("The original's Endpoints are still needed", "because", missing)
+		return false, nil
+	}
+	if left.Labels[discoveryv1.LabelSkipMirror] != "true" {
+		return t.Print != nil, merge(ctx, t.Writer, left, map[string]any{"metadata": map[string]any{
+			"resourceVersion": left.ResourceVersion,
+			"labels":          map[string]string{discoveryv1.LabelSkipMirror: "true"},
+		}})
+	}
+	log.FromContext(ctx).Info("Deleting the original's Endpoints", "endpoints", client.ObjectKeyFromObject(left))
+	return true, client.IgnoreNotFound(t.Writer.Delete(ctx, left, client.Preconditions{UID: &left.UID}))
+}
+
+// The label of the Endpoints that the original writes, beside the managed annotation. Ours have it, too.
 const (
 	originalLabel = "app.kubernetes.io/managed-by"
 	original      = "svc-lb-mux"
 )
 
-// enough is how often to look whether the mirror images are gone, nearly a minute in all: where nobody mirrors, nobody
-// takes them away either.
-const enough = 10
+// OursAmongEndpoints selects the Endpoints that the cache must have.
+func OursAmongEndpoints() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{originalLabel: original})
+}
 
-// takeover lets go of the Endpoints object that the original kept on a mux. Kubernetes mirrors it into slices of its own,
-// which carry backends until ours do.
+// missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns nothing if our
+// slices stand in for them: then those may go without a gap.
 //
-//	the original's Endpoints ──▶ wait ──▶ label it skip-mirror ──▶ wait ──▶ delete it
-//	                              │                                 │
-//	                              │                                 until what was mirrored is gone
-//	                              until every port that is published has the backends it shall have in our slices
-//
-// A mux is asked about once in the life of a process; what is found there is waited for by the cache alone.
-type takeover struct {
-	*line
-	keep bool // the object is labelled and stays, for the one that writes it from now on
-	pace workqueue.TypedRateLimiter[types.NamespacedName]
-
-	mu   sync.Mutex
-	done map[types.UID]bool
-	left map[types.UID]*corev1.Endpoints //nolint:staticcheck // deprecated, and what the original writes
-}
-
-func setupTakeover(mgr manager.Manager, l *line, keep bool) error {
-	t := &takeover{line: l, keep: keep,
-		pace: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-		done: map[types.UID]bool{},
-		left: map[types.UID]*corev1.Endpoints{}} //nolint:staticcheck // as above
-	return run(mgr, "backends-takeover", t, 1, source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, t.onService()))
-}
-
-func (t *takeover) onService() handler.EventHandler {
-	wake := func(object client.Object, q queue) {
-		if t.carrier(object.(*corev1.Service)).IsMux && !t.isDone(object.GetUID()) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
-		}
+//nolint:staticcheck // as above
+func (l *line) missing(ctx context.Context, mux *corev1.Service, endpoints *corev1.Endpoints) (string, error) {
+	key := client.ObjectKeyFromObject(mux)
+	if _, known := l.Claims(types.NamespacedName{}, key); !known {
+		return "the mux isn't decided yet", nil
 	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wake(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { t.forget(e.Object.GetUID()) },
-	}
-}
-
-// Reconcile brings one mux a step further.
-func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	mux, err := t.get(ctx, req.NamespacedName)
-	if err != nil || mux == nil || !t.carrier(mux).IsMux || t.isDone(mux.UID) {
-		return reconcile.Result{}, err
-	}
-	left, err := t.leftover(ctx, mux)
+	channels, err := channelsOf(ctx, l.cache, key)
 	if err != nil {
-		return reconcile.Result{}, err
+		return "", err
 	}
-	if left == nil {
-		t.finish(mux.UID)
-		return reconcile.Result{}, nil
-	}
-	missing, err := t.missing(ctx, mux, left)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if missing != "" {
-		log.FromContext(ctx).V(1).Info("The original's Endpoints are needed still", "because", missing)
-		return reconcile.Result{RequeueAfter: t.pace.When(req.NamespacedName)}, nil
-	}
-	gone, err := t.letGo(ctx, left)
-	if t.Print != nil { // nothing was done, so there is nothing to wait for
-		t.finish(mux.UID)
-		return reconcile.Result{}, err
-	}
-	if err != nil || !gone {
-		t.reread(mux.UID)
-		if err == nil || isStale(err) {
-			return reconcile.Result{RequeueAfter: t.pace.When(req.NamespacedName)}, nil
+	claimed := map[string]bool{}
+	for _, channel := range channels {
+		seen, err := l.observe(ctx, channel)
+		if err != nil {
+			return "", err
 		}
-		return reconcile.Result{}, fmt.Errorf("let go of Endpoints %s: %w", req.NamespacedName, err)
-	}
-	log.FromContext(ctx).Info("The original's Endpoints are let go", "mux", req.NamespacedName)
-	t.pace.Forget(req.NamespacedName)
-	t.finish(mux.UID)
-	return reconcile.Result{}, nil
-}
-
-// leftover returns the original's object, nil if there is none. It is read once.
-//
-//nolint:staticcheck // Endpoints are deprecated, and what the original writes
-func (t *takeover) leftover(ctx context.Context, mux *corev1.Service) (*corev1.Endpoints, error) {
-	t.mu.Lock()
-	left := t.left[mux.UID]
-	t.mu.Unlock()
-	if left != nil {
-		return left, nil
-	}
-	left = &corev1.Endpoints{}
-	if err := t.Live.Get(ctx, client.ObjectKeyFromObject(mux), left); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
+		if decided := muxslices.Decide(seen.View); !decided.Empty() || len(decided.Taken) > 0 {
+			return fmt.Sprintf("the backends of %s aren't in place", channel), nil
 		}
-		return nil, fmt.Errorf("read Endpoints %s/%s: %w", mux.Namespace, mux.Name, err)
+		for _, claim := range seen.Claims {
+			claimed[claim.MuxName] = true
+		}
 	}
-	if left.Labels[originalLabel] != original || left.Annotations[t.keys.Managed] != "true" ||
-		t.keep && left.Labels[discoveryv1.LabelSkipMirror] == "true" {
-		return nil, nil
+	for _, port := range mux.Spec.Ports {
+		if !claimed[port.Name] && hasReady(endpoints, port.Name) {
+			return fmt.Sprintf("no channel has claimed port %s, %d/%s", port.Name, port.Port, port.Protocol), nil
+		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.left[mux.UID] = left
-	return left, nil
+	return "", nil
 }
 
-func (t *takeover) isDone(mux types.UID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.done[mux]
-}
-
-func (t *takeover) finish(mux types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.done[mux] = true
-	delete(t.left, mux)
-}
-
-func (t *takeover) forget(mux types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.done, mux)
-	delete(t.left, mux)
-}
-
-func (t *takeover) reread(mux types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.left, mux)
+//nolint:staticcheck // as above
+func hasReady(endpoints *corev1.Endpoints, port string) bool {
+	return slices.ContainsFunc(endpoints.Subsets, func(subset corev1.EndpointSubset) bool {
+		return len(subset.Addresses) > 0 &&
+			slices.ContainsFunc(subset.Ports, func(p corev1.EndpointPort) bool { return p.Name == port })
+	})
 }

@@ -15,37 +15,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// What else there is, beside the mux and the Endpoints.
+// Bits for the objects beside the mux and the Endpoints.
 const (
-	keeps    = 1 << iota // the object is for the one that writes it from now on
-	decides              // it is known what has been claimed
+	decides  = 1 << iota // claims are known
 	attaches             // there is a channel, which has the claims
 	stands               // its slices are in place on the mux
-	mirrors              // there is a slice that Kubernetes made of the Endpoints, and nobody takes it away
 )
 
-// FuzzTakeover finds any Endpoints beside any Service. What isn't the original's is never written. What is stays as it is, and
-// is waited for, until each port of the mux with backends there has them in our slices. Then it is labelled, and nothing else
-// of it is changed; and deleted, unless it is kept, once nothing mirrored is left, or was waited for long enough.
+// enough is how many passes a takeover may take that has nothing to wait for.
+const enough = 5
+
+// FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The original's stay
+// until each port of the mux with backends there has them in our slices. Then they are labelled skip-mirror, and nothing else of
+// them is changed, and then deleted.
 func FuzzTakeover(f *testing.F) {
 	const mux = `{"metadata":{"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`
 	const head = `{"metadata":{"uid":"e","resourceVersion":"7","labels":{"app.kubernetes.io/managed-by":"svc-lb-mux"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}`
 	const subsets = `,"subsets":[{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"name":"a","port":8080}]},{"notReadyAddresses":[{"ip":"10.0.0.2"}],"ports":[{"name":"b","port":8080}]}]}`
 	ready := uint8(decides | attaches | stands)
-	for _, beside := range []uint8{0, decides, ready, ready | keeps, ready | mirrors, ready &^ stands, ready &^ attaches, ready &^ decides} {
+	for _, beside := range []uint8{0, decides, ready, ready &^ stands, ready &^ attaches, ready &^ decides} {
 		f.Add([]byte(mux), []byte(head+subsets), "a", beside)
 	}
 	f.Add([]byte(mux), []byte(head+subsets), "b", ready)
-	f.Add([]byte(mux), []byte(head+`}`), "", ready|keeps)
-	f.Add([]byte(mux), []byte(strings.Replace(head, `"labels":{`, `"labels":{"endpointslice.kubernetes.io/skip-mirror":"true",`, 1)+`}`), "a,b", ready|keeps)
+	f.Add([]byte(mux), []byte(head+`}`), "", ready)
+	f.Add([]byte(mux), []byte(strings.Replace(head, `"labels":{`, `"labels":{"endpointslice.kubernetes.io/skip-mirror":"true",`, 1)+`}`), "a,b", ready)
 	f.Add([]byte(mux), []byte(strings.Replace(head, `svc-lb-mux"`, `Helm"`, 1)+subsets), "a,b", ready)
 	f.Add([]byte(mux), []byte(strings.Replace(head, `"true"`, `"false"`, 1)+subsets), "a,b", ready)
 	f.Add([]byte(strings.Replace(mux, "LoadBalancer", "ClusterIP", 1)), []byte(head+subsets), "a,b", ready)
@@ -67,11 +68,11 @@ func FuzzTakeover(f *testing.F) {
 		if may && !s.labelled() {
 			want = append(want, `patch {"metadata":{"labels":{"endpointslice.kubernetes.io/skip-mirror":"true"},"resourceVersion":`+jsonOf(left.ResourceVersion)+`}}`)
 		}
-		if may && beside&keeps == 0 {
+		if may {
 			want = append(want, "delete "+string(left.UID))
 		}
 		steps := 0
-		for ; steps < 2*enough; steps++ {
+		for ; steps < enough; steps++ {
 			result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: muxOnShelf()})
 			if err != nil {
 				t.Fatal(err)
@@ -83,24 +84,22 @@ func FuzzTakeover(f *testing.F) {
 		if diff := cmp.Diff(want, s.asked); diff != "" {
 			t.Errorf("(-want +asked for)\n%s", diff)
 		}
-		if waits && !may && (steps < 2*enough || s.isDone(mux.UID)) {
+		isDone := s.done[muxOnShelf()] == mux.UID
+		if waits && !may && (steps < enough || isDone) {
 			t.Error("it isn't waited for")
 		}
 		if !waits && steps > 0 {
 			t.Errorf("it takes %d steps, and there is nothing to wait for", steps)
 		}
-		if may && (beside&keeps == 0) && (steps >= enough) != (beside&mirrors != 0) {
-			t.Errorf("it is deleted after %d steps", steps)
-		}
-		if s.carrier(mux).IsMux && s.isDone(mux.UID) != (may || !waits) {
-			t.Errorf("done: %t", s.isDone(mux.UID))
+		if s.mux(mux).IsMux && isDone != (may || !waits) {
+			t.Errorf("done: %t", isDone)
 		}
 	})
 }
 
 func muxOnShelf() types.NamespacedName { return types.NamespacedName{Namespace: "infra", Name: "mux"} }
 
-// shelf is a cluster: what the cache shows, what is read live, and what is written.
+// shelf is a cluster: a cache, a live reader and a writer.
 type shelf struct {
 	*takeover
 	client.Writer
@@ -118,7 +117,7 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 	mux.Namespace, mux.Name, mux.UID = key.Namespace, key.Name, "m"
 	left.Namespace, left.Name = key.Namespace, key.Name
 	s := &shelf{services: []*corev1.Service{mux}, left: left, indexes: map[string]client.IndexerFunc{}}
-	if err := registerIndexes(t.Context(), s, language); err != nil {
+	if err := Index(t.Context(), s, language); err != nil {
 		t.Fatal(err)
 	}
 	source := sourceOf("web-1")
@@ -137,10 +136,6 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 		})
 		s.slices = append(s.slices, source)
 	}
-	if beside&mirrors != 0 {
-		s.slices = append(s.slices, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "mirrored", Labels: map[string]string{
-			discoveryv1.LabelServiceName: key.Name, discoveryv1.LabelManagedBy: plan.MirroringController}}})
-	}
 	l := newLine(Options{Language: language, Writer: s, Live: s, LooksAfter: func(types.NamespacedName) bool { return true },
 		Claims: func(of, on types.NamespacedName) ([]plan.Claim, bool) {
 			if of != channel || on != key {
@@ -148,8 +143,7 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 			}
 			return claims, beside&decides != 0
 		}}, s)
-	s.takeover = &takeover{line: l, keep: beside&keeps != 0, done: map[types.UID]bool{}, left: map[types.UID]*corev1.Endpoints{},
-		pace: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)}
+	s.takeover = &takeover{l, map[types.NamespacedName]types.UID{}}
 	if beside&stands != 0 {
 		s.carryOut(t, channel)
 	}
@@ -162,8 +156,7 @@ func (s *shelf) carryOut(t *testing.T, channel types.NamespacedName) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decided := plan.Backends(view.View)
-	for _, step := range decided.Steps {
+	for _, step := range muxslices.Decide(view.View).Steps {
 		s.slices = append(s.slices, step.Slice)
 	}
 }
@@ -172,11 +165,10 @@ func (s *shelf) labelled() bool {
 	return s.left.Labels["endpointslice.kubernetes.io/skip-mirror"] == "true"
 }
 
-// mayLetGo says what is to become of the Endpoints, and if they are waited for at all.
+// mayLetGo returns whether the Endpoints must be removed, and whether the takeover waits for them.
 func (s *shelf) mayLetGo(beside uint8, claimed string) (may, waits bool) {
 	mux := s.services[0]
-	if !s.carrier(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" || s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" ||
-		beside&keeps != 0 && s.labelled() {
+	if !s.mux(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" || s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" {
 		return false, false
 	}
 	if beside&decides == 0 || beside&attaches != 0 && beside&stands == 0 {

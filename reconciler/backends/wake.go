@@ -1,14 +1,15 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,29 +19,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// queue is what a worker takes channels from.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Waker wakes the line for channels whose claims have changed: ledger.NewBoard takes its Wake. Before the line runs it
-// does nothing: every channel is looked at when the line starts.
+func request(key types.NamespacedName) reconcile.Request {
+	return reconcile.Request{NamespacedName: key}
+}
+
+// Waker wakes the line for channels whose claims have changed: ledger.NewBoard takes its Wake. Before the line starts, it does
+// nothing: the start is a pass over every channel.
 type Waker struct {
 	mu    sync.Mutex
 	queue queue
 }
 
-// Wake has channels looked at.
+// Wake adds channels to the queue.
 func (w *Waker) Wake(channels []types.NamespacedName) {
 	w.mu.Lock()
-	queue := w.queue
-	w.mu.Unlock()
-	if queue == nil {
-		return
-	}
+	defer w.mu.Unlock()
 	for _, channel := range channels {
-		queue.Add(reconcile.Request{NamespacedName: channel})
+		if w.queue != nil {
+			w.queue.Add(request(channel))
+		}
 	}
 }
 
@@ -53,153 +55,82 @@ func (w *Waker) source() source.Source {
 	})
 }
 
-// onSlice wakes the channel that a slice belongs to: ours so that what somebody else does to them is put right at once,
-// others if their Service is a channel. If that Service comes later, it wakes itself.
+// onSlice wakes the channel that a slice belongs to. An update wakes the channel of the slice's old labels, too: another
+// writer may have changed them. Slices with our labels that the channel's mux doesn't own wake no channel.
 func (l *line) onSlice() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		slice := object.(*discoveryv1.EndpointSlice)
 		l.written.Seen(slice)
-		if channel, waits := l.refused.waiting(client.ObjectKeyFromObject(slice)); waits {
-			return []reconcile.Request{{NamespacedName: channel}}
+		channel, isCarried := muxslices.ChannelOfSlice(l.keys, slice)
+		if !isCarried {
+			channel = types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		}
-		if plan.IsOurSlice(l.keys, slice) {
-			return l.carriedIn(ctx, slice)
-		}
-		channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
-		if channel.Name == "" || !l.isChannel(ctx, channel) {
+		svc, err := l.get(ctx, channel)
+		key, attached := muxOf(l.Language, svc)
+		if err != nil || !attached {
 			return nil
 		}
-		return []reconcile.Request{{NamespacedName: channel}}
+		if isCarried {
+			mux, _ := l.get(ctx, key)
+			if mux == nil || key.Namespace != slice.Namespace || !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID) {
+				return nil
+			}
+		}
+		return []reconcile.Request{request(channel)}
 	})
 }
 
-// carriedIn returns the channel that one of our slices was in place for, and the channel that it names if that one's mux
-// owns the slice. Slices that others gave our labels wake nobody.
-func (l *line) carriedIn(ctx context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
-	var requests []reconcile.Request
-	had, inPlace := l.inPlace.channelOf(client.ObjectKeyFromObject(slice))
-	if inPlace {
-		requests = append(requests, reconcile.Request{NamespacedName: had})
+// onService wakes a channel, and all channels of a mux, if something changes that slices depend on. A mux's ports, addresses
+// and annotations change no slice.
+func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
+	_, was := muxOf(l.Language, old)
+	_, is := muxOf(l.Language, now)
+	if was != is || was && !equality.Semantic.DeepEqual(old.Spec, now.Spec) {
+		q.Add(request(key))
 	}
-	if channel, told := plan.ChannelOfSlice(l.keys, slice); told && channel != had && l.isOwned(ctx, channel, slice) {
-		requests = append(requests, reconcile.Request{NamespacedName: channel})
-	}
-	return requests
-}
-
-// isOwned is true for a slice that is owned by the mux of a channel, or by the one that the channel was on before.
-func (l *line) isOwned(ctx context.Context, channel types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
-	owners := plan.OwnersOfSlice(slice)
-	if last, known := l.inPlace.lastMux(channel); known && slices.Contains(owners, last.uid) {
-		return true
-	}
-	svc, err := l.get(ctx, channel)
-	if err != nil || svc == nil {
-		return false
-	}
-	key, attached := muxOf(l.Language, svc)
-	if !attached || key.Namespace != slice.Namespace {
-		return false
-	}
-	mux, err := l.get(ctx, key)
-	return err == nil && mux != nil && slices.Contains(owners, mux.UID)
-}
-
-func (l *line) isChannel(ctx context.Context, key types.NamespacedName) bool {
-	var svc corev1.Service
-	if err := l.cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy); err != nil {
-		return false
-	}
-	_, attached := muxOf(l.Language, &svc)
-	return attached
-}
-
-// onService wakes a channel that begins or ceases to be one or whose port names change, and all channels of a mux of which
-// something changes that slices depend on. Addresses and annotations are none of that, nor are a mux's ports.
-func (l *line) onService() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { l.service(ctx, nil, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { l.service(ctx, e.ObjectOld, e.ObjectNew, q) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { l.service(ctx, e.Object, nil, q) },
-	}
-}
-
-// role is what a Service is to the line.
-type role struct {
-	attached types.NamespacedName // the mux that it names
-	ports    string               // the names and numbers of a channel's ports
-	isMux    bool
-	uid      types.UID
-	deleting bool
-	families string
-}
-
-func (l *line) roleOf(object client.Object) role {
-	if object == nil {
-		return role{}
-	}
-	svc := object.(*corev1.Service)
-	var r role
-	if mux, attached := muxOf(l.Language, svc); attached {
-		r.attached, r.ports = mux, textPorts(svc.Spec.Ports)
-	}
-	if carrier := l.carrier(svc); carrier.IsMux {
-		r.isMux, r.uid, r.deleting = true, carrier.UID, carrier.Deleting
-		for _, family := range carrier.Families {
-			r.families += string(family)
-		}
-	}
-	return r
-}
-
-// textPorts has what tells that a port was renamed.
-func textPorts(ports []corev1.ServicePort) string {
-	var text strings.Builder
-	for i := range ports {
-		_, _ = fmt.Fprintf(&text, "%s %d/%s ", ports[i].Name, ports[i].Port, ports[i].Protocol)
-	}
-	return text.String()
-}
-
-func (l *line) service(ctx context.Context, old, now client.Object, q queue) {
-	before, after := l.roleOf(old), l.roleOf(now)
-	object := now
-	if object == nil {
-		object = old
-	}
-	key := client.ObjectKeyFromObject(object)
-	if before.attached != after.attached || before.ports != after.ports {
-		q.Add(reconcile.Request{NamespacedName: key})
-	}
-	before.attached, after.attached = types.NamespacedName{}, types.NamespacedName{}
-	before.ports, after.ports = "", ""
+	before, after := l.asMux(old), l.asMux(now)
 	if before == after {
 		return
 	}
-	if after.isMux {
-		l.Metrics.begin(key)
-	} else {
-		l.Metrics.forget(key)
+	l.Metrics.set(key, after != "")
+	channels, err := channelsOf(ctx, l.cache, key)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", key)
 	}
-	for _, channel := range l.carriedBy(ctx, key) {
-		q.Add(reconcile.Request{NamespacedName: channel})
+	for _, channel := range channels {
+		q.Add(request(channel))
 	}
 }
 
-// carriedBy returns the channels that name a mux, and those that our slices on it carry.
-func (l *line) carriedBy(ctx context.Context, mux types.NamespacedName) []types.NamespacedName {
-	channels, err := channelsOf(ctx, l.cache, mux)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", mux)
+// asMux returns everything of a mux that slices depend on; empty if a Service isn't a mux.
+func (l *line) asMux(svc *corev1.Service) string {
+	if svc == nil || !l.mux(svc).IsMux {
+		return ""
 	}
-	carried, err := OnMux(ctx, l.cache, mux)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", mux)
-	}
-	for _, slice := range carried {
-		if channel, told := plan.ChannelOfSlice(l.keys, slice); told {
-			channels = append(channels, channel)
+	return fmt.Sprint(l.mux(svc))
+}
+
+// onMuxes wakes a mux for each event of it.
+func (l *line) onMuxes() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		if l.asMux(object.(*corev1.Service)) == "" {
+			return nil
 		}
+		return []reconcile.Request{request(client.ObjectKeyFromObject(object))}
+	})
+}
+
+// onServices calls changed for each event of a Service. The old state is nil for a new Service, the new one for a Service
+// that is gone.
+func onServices(changed func(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue)) handler.EventHandler {
+	call := func(ctx context.Context, old, now client.Object, q queue) {
+		before, _ := old.(*corev1.Service)
+		after, _ := now.(*corev1.Service)
+		changed(ctx, client.ObjectKeyFromObject(cmp.Or(after, before)), before, after, q)
 	}
-	return channels
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { call(ctx, nil, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { call(ctx, e.ObjectOld, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { call(ctx, e.Object, nil, q) },
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
-// describe is this process.
+// describe returns the state of this process.
 func (h *hub) describe() view.Process {
 	return view.Process{
 		Name: h.Name, Version: h.Version, Started: h.started, Leader: h.Leading(), DryRun: h.DryRun,
@@ -37,36 +37,37 @@ func (h *hub) admission() *view.Admission {
 	return admission
 }
 
-// fresh looks at what may be different; it answers itself, and returns false, while there is nothing to look at yet.
-func (s *server) fresh(w http.ResponseWriter, r *http.Request) bool {
+// ensureFresh updates the snapshots. If the cache isn't filled yet or the update fails, it answers the request with an
+// error and returns false.
+func (s *server) ensureFresh(w http.ResponseWriter, r *http.Request) bool {
 	within, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	if !s.Cache.WaitForCacheSync(within) {
 		w.Header().Set("Retry-After", "2")
-		http.Error(w, "the cache isn't filled yet: is the API server there?", http.StatusServiceUnavailable)
+		http.Error(w, "the cache isn't filled yet: is the API server up?", http.StatusServiceUnavailable)
 		return false
 	}
 	if err := s.hub.refresh(r.Context()); err != nil {
-		s.fail(w, err)
+		s.internalError(w, err)
 		return false
 	}
 	return true
 }
 
-func (s *server) fail(w http.ResponseWriter, err error) {
-	s.Log.Error(err, "can't answer")
-	http.Error(w, "the reconciler can't tell; its log says why", http.StatusInternalServerError)
+func (s *server) internalError(w http.ResponseWriter, err error) {
+	s.Log.Error(err, "the console can't answer a request")
+	http.Error(w, "the reconciler can't answer: see its log", http.StatusInternalServerError)
 }
 
-// state is everything that the overview shows.
+// state serves the content of the overview.
 func (s *server) state(w http.ResponseWriter, r *http.Request) {
-	if !s.fresh(w, r) {
+	if !s.ensureFresh(w, r) {
 		return
 	}
 	s.hub.mu.Lock()
 	muxes := make([]json.RawMessage, 0, len(s.hub.muxes))
 	for _, key := range s.hub.sorted() {
-		muxes = append(muxes, s.hub.muxes[key].whole())
+		muxes = append(muxes, s.hub.muxes[key].withChannels())
 	}
 	revision := s.hub.revision
 	s.hub.mu.Unlock()
@@ -80,38 +81,38 @@ func (s *server) state(w http.ResponseWriter, r *http.Request) {
 	}{view.Schema, revision, s.hub.describe(), muxes, timeline})
 }
 
-// topology is where traffic goes.
+// topology serves the routes of traffic.
 func (s *server) topology(w http.ResponseWriter, r *http.Request) {
-	if !s.fresh(w, r) {
+	if !s.ensureFresh(w, r) {
 		return
 	}
-	junctions, err := s.junctions(r)
+	muxes, err := s.topologies(r)
 	if err != nil {
-		s.fail(w, err)
+		s.internalError(w, err)
 		return
 	}
-	reply(w, view.Topology{Schema: view.Schema, Muxes: junctions})
+	reply(w, view.Topology{Schema: view.Schema, Muxes: muxes})
 }
 
-func (s *server) junctions(r *http.Request) ([]view.Junction, error) {
+func (s *server) topologies(r *http.Request) ([]view.MuxTopology, error) {
 	keys, err := s.Line.Spoken(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	junctions := make([]view.Junction, 0, len(keys))
+	muxes := make([]view.MuxTopology, 0, len(keys))
 	for _, key := range keys {
 		sight, err := s.Line.Look(r.Context(), key)
 		if err != nil {
 			return nil, err
 		}
 		if seen := view.Seen(*sight); seen.World.Mux != nil {
-			junctions = append(junctions, view.JunctionOf(&seen))
+			muxes = append(muxes, view.TopologyOf(&seen))
 		}
 	}
-	return junctions, nil
+	return muxes, nil
 }
 
-// config is what this console can do.
+// config serves what this console can do.
 func (s *server) config(w http.ResponseWriter, _ *http.Request) {
 	reply(w, struct {
 		Schema   string `json:"schema"`
@@ -123,19 +124,19 @@ func (s *server) config(w http.ResponseWriter, _ *http.Request) {
 	}{view.Schema, s.Version, !s.Actions, s.Actions, s.Token != "" || s.reviews != nil, true})
 }
 
-// why is one Service's chain, asked for as ?service=namespace/name.
+// why serves the chain of one Service, for ?service=namespace/name.
 func (s *server) why(w http.ResponseWriter, r *http.Request) {
 	namespace, name, ok := strings.Cut(r.URL.Query().Get("service"), "/")
 	if !ok || namespace == "" || name == "" || len(namespace)+len(name) > 512 {
 		http.Error(w, "ask as /api/why?service=<namespace>/<name>", http.StatusBadRequest)
 		return
 	}
-	if !s.fresh(w, r) {
+	if !s.ensureFresh(w, r) {
 		return
 	}
 	question, err := s.question(r, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
-		s.fail(w, err)
+		s.internalError(w, err)
 		return
 	}
 	reply(w, view.Why(question))
@@ -173,7 +174,7 @@ func (s *server) question(r *http.Request, key types.NamespacedName) (*view.Ques
 
 func encoded(value any) []byte {
 	text, err := json.Marshal(value)
-	if err != nil { // values of ours have nothing that JSON hasn't
+	if err != nil { // our values can always be encoded
 		return []byte("null")
 	}
 	return text
@@ -181,5 +182,5 @@ func encoded(value any) []byte {
 
 func reply(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(encoded(value), '\n')) // who asked may be gone
+	_, _ = w.Write(append(encoded(value), '\n')) // the client may have closed the connection
 }

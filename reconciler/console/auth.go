@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// loopbackSuffix ends names that browsers take for this machine whatever a name server says.
+// loopbackSuffix is the suffix of names that browsers always resolve to this machine.
 const loopbackSuffix = ".localhost"
 
-// admit lets requests through that may look: with the token, or with one that the API server knows. Where neither is asked for,
-// it lets requests through that came to this machine itself under a name that nobody else can give it: after DNS rebinding, a
-// foreign page has another name.
+// admit lets authorised requests through: those with the console's token, or with a token that the API server accepts.
+// Without either, it lets through requests that arrive on loopback and name this machine by a loopback name. A foreign
+// page that uses DNS rebinding has another name.
 func (s *server) admit(next http.Handler) http.Handler {
 	if s.Token == "" && s.reviews == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !isLoopback(r.Host) {
 				s.metrics.refused.WithLabelValues("host").Inc()
 				http.Error(w, fmt.Sprintf("this console has no token, so it answers only as localhost, not as %q: set "+
-					"DEBUG_WEB_AUTH_TOKEN to reach it under other names", r.Host), http.StatusForbidden)
+					"DEBUG_WEB_AUTH_TOKEN to reach it by other names", r.Host), http.StatusForbidden)
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -37,8 +37,8 @@ func (s *server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := senderOf(clientOf(r))
 		given, offered := tokenOf(r)
-		if offered && s.reviews != nil && s.reviews.isAdmitted(given, acts(r)) {
-			next.ServeHTTP(w, r) // whatever others behind the same address have offered
+		if offered && s.reviews != nil && s.reviews.isAdmitted(given, isAction(r)) {
+			next.ServeHTTP(w, r) // even if this address has offered wrong tokens
 			return
 		}
 		if !s.throttle.mayTry(from, s.Now()) {
@@ -51,13 +51,13 @@ func (s *server) admit(next http.Handler) http.Handler {
 			s.refuse(w, r, from, false)
 			return
 		}
-		opinion, err := judge(r.Context(), given, acts(r))
+		opinion, err := judge(r.Context(), given, isAction(r))
 		switch {
 		case err != nil:
 			s.metrics.refused.WithLabelValues("unreviewed").Inc()
-			s.Log.Error(err, "can't have a token reviewed")
+			s.Log.Error(err, "the API server can't review a token")
 			w.Header().Set("Retry-After", "2")
-			http.Error(w, "the API server doesn't answer whose token this is: try again", http.StatusServiceUnavailable)
+			http.Error(w, "the API server can't check this token now: try again", http.StatusServiceUnavailable)
 		case !opinion.Known:
 			s.refuse(w, r, from, true)
 		case !opinion.Allowed:
@@ -69,17 +69,17 @@ func (s *server) admit(next http.Handler) http.Handler {
 	})
 }
 
-// acts is true for a request that does more than look.
-func acts(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
+// isAction says that the request does more than read.
+func isAction(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-// judgeToken compares with the one token that there is.
+// judgeToken compares with the console's token.
 func (s *server) judgeToken(_ context.Context, given string, _ bool) (Opinion, error) {
-	got, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.Token)) // of one length, whatever was given
+	got, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.Token)) // hashes have equal lengths
 	is := subtle.ConstantTimeCompare(got[:], want[:]) == 1
 	return Opinion{Known: is, Allowed: is}, nil
 }
 
-// refuse asks for the token. To have none yet is what every browser begins with, and isn't held against it.
+// refuse asks for a token. A request without one doesn't count as a failure: every browser starts that way.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, from string, offered bool) {
 	if offered {
 		s.metrics.refused.WithLabelValues("token").Inc()
@@ -95,10 +95,10 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, from string, off
 	http.Error(w, "this console asks for "+which+": as the password of any user, or as Authorization: Bearer", http.StatusUnauthorized)
 }
 
-// failurePause is how long the answer to a wrong token takes.
+// failurePause delays the answer to a wrong token.
 const failurePause = 300 * time.Millisecond
 
-// tokenOf is what a request offers: the password of any user, or a bearer token.
+// tokenOf returns the token of a request: the password of any user, or a bearer token.
 func tokenOf(r *http.Request) (string, bool) {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password, true
@@ -110,26 +110,26 @@ func tokenOf(r *http.Request) (string, bool) {
 	return "", false
 }
 
-// isLoopback is true for names and addresses that are this machine's own. What has more in it than names have may be read
-// as another one by somebody before us.
+// isLoopback says that the host is a name or address of this machine. It refuses unusual characters, since a proxy or
+// browser could read such a host as another one.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "localhost" || strings.HasSuffix(host, loopbackSuffix) && !strings.ContainsFunc(host, isNoLetter) {
+	if host == "localhost" || strings.HasSuffix(host, loopbackSuffix) && !strings.ContainsFunc(host, isNotInName) {
 		return true
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// isNoLetter is true for what isn't in the name of any machine, in small letters.
-func isNoLetter(r rune) bool {
+// isNotInName says that the character can't be in a lower-case host name.
+func isNotInName(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-._", r)
 }
 
-// clientOf is the address that a request came from. What a proxy says of it is its word alone, and isn't asked for.
+// clientOf returns the address that the connection came from. It ignores headers of proxies: anyone can send them.
 func clientOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

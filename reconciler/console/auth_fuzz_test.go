@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// carries is true if a header has a token in it, in either of the two ways.
+// carries returns whether a header carries a token, in either of the two schemes.
 func carries(authorization, token string) bool {
 	scheme, rest, _ := strings.Cut(authorization, " ")
 	switch strings.ToLower(scheme) {
@@ -31,7 +31,7 @@ var (
 	hereFully  = regexp.MustCompile(`\A(([a-z0-9-]+\.)*localhost|127(\.[1-9][0-9]?){3}|\[::1\])(:[0-9]+)?\z`)
 )
 
-// isHere is true for what only this machine is called.
+// isHere returns whether a host names only this machine.
 func isHere(host string) bool {
 	if hereByName.MatchString(host) {
 		return true
@@ -44,7 +44,7 @@ func isHere(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// FuzzHost says which hosts are this machine; no other is.
+// FuzzHost checks which hosts count as this machine.
 func FuzzHost(f *testing.F) {
 	for _, host := range []string{
 		"localhost", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "[::1]:8080", "::1", "[::ffff:127.0.0.1]", "localhost.example.com",
@@ -54,15 +54,15 @@ func FuzzHost(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, host string) {
 		if isLoopback(host) && !isHere(host) {
-			t.Errorf("%q is taken for this machine", host)
+			t.Errorf("%q counts as this machine", host)
 		}
 		if hereFully.MatchString(host) && !isLoopback(host) {
-			t.Errorf("%q isn't taken for this machine", host)
+			t.Errorf("%q doesn't count as this machine", host)
 		}
 	})
 }
 
-// FuzzToken offers tokens in every way: the right one gets in, and no other, and the answer to a wrong one takes its time.
+// FuzzToken sends tokens in every way. Only the right one is accepted, and the answer to a wrong one is delayed.
 func FuzzToken(f *testing.F) {
 	f.Add("open sesame", "admin", "open sesame", "Bearer open sesame")
 	f.Add("a:b", "", "b", "basic OmE6Yg==")
@@ -84,27 +84,27 @@ func FuzzToken(f *testing.F) {
 			r, w := &http.Request{RemoteAddr: "192.0.2.1:1", Header: http.Header{"Authorization": {authorization}}}, httptest.NewRecorder()
 			handler.ServeHTTP(w, r.WithContext(t.Context()))
 			if in != (w.Code == http.StatusOK) || in && paused != 0 || paused != 0 && paused != failurePause {
-				t.Errorf("in %v, status %d after %s", in, w.Code, paused)
+				t.Errorf("accepted: %v, status %d after %s", in, w.Code, paused)
 			}
 			return in
 		}
 		if got := offer(authorization); got != carries(authorization, token) {
-			t.Errorf("%q for %q: in %v", authorization, token, got)
+			t.Errorf("%q for %q: accepted: %v", authorization, token, got)
 		}
 		if got, want := offer("Bearer "+given), strings.TrimSpace(given) == token; got != want || !got && paused == 0 {
-			t.Errorf("the bearer of %q for %q: in %v, after %s", given, token, got, paused)
+			t.Errorf("bearer %q for %q: accepted: %v, after %s", given, token, got, paused)
 		}
 		if strings.Contains(user, ":") {
-			return // the rest of it would be the password's
+			return // the rest would become the password
 		}
 		encode := func(password string) string {
 			return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 		}
 		if got := offer(encode(given)); got != (given == token) || !got && paused == 0 {
-			t.Errorf("%q with %q for %q: in %v, after %s", user, given, token, got, paused)
+			t.Errorf("%q with %q for %q: accepted: %v, after %s", user, given, token, got, paused)
 		}
 		if !offer(encode(token)) {
-			t.Errorf("%q isn't let in with %q", user, token)
+			t.Errorf("%q isn't accepted with %q", user, token)
 		}
 	})
 }

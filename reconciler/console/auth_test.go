@@ -14,33 +14,33 @@ func basic(user, password string) func(*http.Request) {
 
 func host(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestAccess(t *testing.T) {
 	for name, tc := range map[string]struct {
 		token  bool
 		path   string
 		as     func(*http.Request)
 		status int
-		reason string // that it is counted under
+		reason string // reason of the counted refusal
 	}{
-		"nobody without the token":                      {true, "/api/state", host("mux.example.com"), 401, ""},
-		"nobody gets the page without it":               {true, "/", host("mux.example.com"), 401, ""},
-		"nobody gets a part of the page":                {true, "/main.js", host("mux.example.com"), 401, ""},
-		"any user with the token":                       {true, "/api/state", basic("admin", "open sesame"), 200, ""},
-		"nobody in particular with the token":           {true, "/api/state", basic("", "open sesame"), 200, ""},
-		"the bearer of the token":                       {true, "/api/state", header("Authorization", "Bearer open sesame"), 200, ""},
-		"a bearer in small letters":                     {true, "/api/state", header("Authorization", "bearer open sesame"), 200, ""},
-		"nobody with another token":                     {true, "/api/state", header("Authorization", "Bearer open"), 401, "token"},
-		"nobody with the token as a user":               {true, "/api/state", basic("open sesame", ""), 401, "token"},
-		"nobody with an empty one":                      {true, "/api/state", header("Authorization", "Bearer "), 401, "token"},
-		"nobody with another scheme":                    {true, "/api/state", header("Authorization", "Digest open sesame"), 401, ""},
-		"whoever asks whether it is well":               {true, "/healthz", host("mux.example.com"), 200, ""},
-		"this machine, where there is no token":         {false, "/api/state", host("localhost:8080"), 200, ""},
-		"this machine by its address":                   {false, "/api/state", host("127.0.0.1:8080"), 200, ""},
-		"this machine by its newer address":             {false, "/api/state", host("[::1]:8080"), 200, ""},
-		"a name that was turned into this machine's":    {false, "/api/state", host("evil.example.com:8080"), 403, "host"},
-		"a name that looks like it":                     {false, "/api/state", host("localhost.example.com"), 403, "host"},
-		"a name that ends like it":                      {false, "/api/state", host("evil.example.com:80:.localhost"), 403, "host"},
-		"an address elsewhere, where there is no token": {false, "/", host("10.0.0.1:8080"), 403, "host"},
+		"no token":                                     {true, "/api/state", host("mux.example.com"), 401, ""},
+		"the page without a token":                     {true, "/", host("mux.example.com"), 401, ""},
+		"a part of the page without a token":           {true, "/main.js", host("mux.example.com"), 401, ""},
+		"any user with the token as password":          {true, "/api/state", basic("admin", "open sesame"), 200, ""},
+		"no user with the token as password":           {true, "/api/state", basic("", "open sesame"), 200, ""},
+		"the token as bearer":                          {true, "/api/state", header("Authorization", "Bearer open sesame"), 200, ""},
+		"the token as bearer, in lower case":           {true, "/api/state", header("Authorization", "bearer open sesame"), 200, ""},
+		"another token":                                {true, "/api/state", header("Authorization", "Bearer open"), 401, "token"},
+		"the token as the user":                        {true, "/api/state", basic("open sesame", ""), 401, "token"},
+		"an empty token":                               {true, "/api/state", header("Authorization", "Bearer "), 401, "token"},
+		"another scheme":                               {true, "/api/state", header("Authorization", "Digest open sesame"), 401, ""},
+		"health without a token":                       {true, "/healthz", host("mux.example.com"), 200, ""},
+		"this machine, if no token is set":             {false, "/api/state", host("localhost:8080"), 200, ""},
+		"this machine by its address":                  {false, "/api/state", host("127.0.0.1:8080"), 200, ""},
+		"this machine by its IPv6 address":             {false, "/api/state", host("[::1]:8080"), 200, ""},
+		"a foreign name that resolves to this machine": {false, "/api/state", host("evil.example.com:8080"), 403, "host"},
+		"a name that begins like this machine's":       {false, "/api/state", host("localhost.example.com"), 403, "host"},
+		"a name that ends like this machine's":         {false, "/api/state", host("evil.example.com:80:.localhost"), 403, "host"},
+		"another address, if no token is set":          {false, "/", host("10.0.0.1:8080"), 403, "host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, func(o *Options) {
@@ -50,19 +50,19 @@ func TestWhoIsLetIn(t *testing.T) {
 			})
 			got := k.ask("GET", tc.path, tc.as)
 			if got.Code != tc.status {
-				t.Errorf("status %d, not %d: %s", got.Code, tc.status, got.Body)
+				t.Errorf("status %d, want %d: %s", got.Code, tc.status, got.Body)
 			}
 			if challenged := len(got.Header()["Www-Authenticate"]) == 2; challenged != (tc.status == 401) {
-				t.Errorf("it asks with %q", got.Header()["Www-Authenticate"])
+				t.Errorf("the challenge is %q", got.Header()["Www-Authenticate"])
 			}
 			if tc.reason != "" && k.refusals(t, tc.reason) != 1 {
-				t.Errorf("it isn't counted as %q", tc.reason)
+				t.Errorf("no refusal is counted as %q", tc.reason)
 			}
 		})
 	}
 }
 
-func TestWhoGuessesIsSlowedDown(t *testing.T) {
+func TestWrongTokensAreThrottled(t *testing.T) {
 	k := newKit(t, withToken)
 	var paused time.Duration
 	k.server.pause = func(_ context.Context, span time.Duration) { paused += span }
@@ -72,23 +72,23 @@ func TestWhoGuessesIsSlowedDown(t *testing.T) {
 		}
 	}
 	if paused != wrongInARow*failurePause {
-		t.Errorf("it took %s", paused)
+		t.Errorf("the answer took %s", paused)
 	}
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != 429 || got.Header().Get("Retry-After") == "" {
-		t.Errorf("after %d wrong ones, the right one is listened to: %d", wrongInARow, got.Code)
+		t.Errorf("after %d wrong tokens, the right one is accepted: %d", wrongInARow, got.Code)
 	}
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.2:1")); got.Code != 200 {
-		t.Errorf("somebody else is held up, too: %d", got.Code)
+		t.Errorf("another sender is throttled, too: %d", got.Code)
 	}
 	k.pass(wrongPause)
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != 200 {
-		t.Errorf("after a while it is still held up: %d", got.Code)
+		t.Errorf("the sender is still throttled after a while: %d", got.Code)
 	}
-	for i := range 2 * mostThrottle {
+	for i := range 2 * maxSenders {
 		k.server.throttle.failed(string(rune('a'+i)), k.now())
 	}
-	if n := len(k.server.throttle.from); n > mostThrottle+1 {
-		t.Errorf("it remembers %d addresses", n)
+	if n := len(k.server.throttle.from); n > maxSenders+1 {
+		t.Errorf("the throttle remembers %d addresses", n)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestEveryAnswerIsProtected(t *testing.T) {
 	}
 }
 
-func TestItOnlyShows(t *testing.T) {
+func TestConsoleIsReadOnly(t *testing.T) {
 	k := newKit(t)
 	for _, path := range []string{"/", "/api/state", "/api/topology", "/api/config", "/api/why", "/api/stream", "/healthz"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {

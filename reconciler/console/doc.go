@@ -1,11 +1,12 @@
-// Package console serves a page, and its JSON, that shows every mux, who holds which port, and why not.
+// Package console serves a page, and its JSON, that shows every mux, the holder of each port, and the reasons of
+// refusals.
 //
-//	informers ──news──▶ hub ──Look──▶ view ──difference──▶ streams ──▶ pages
+//	informers ─changes─▶ hub ──Look──▶ view ──difference──▶ streams ──▶ pages
 //	decisions, Events ──▶ timeline ────────────────────────┘
 //
-// What it shows is the reconciler's own plan over the reconciler's own caches: it makes no request to the API server, and
-// while nobody looks it does nothing. It runs in every replica, whether that one leads or waits to.
+// The console shows the reconciler's own plan, from the reconciler's own caches. It sends no requests to the API
+// server, and does nothing while no page is open. It runs in every replica, also in those that don't lead.
 //
-// What is shown, as values, is in view; the page, as it is sent, in page. What people put into names and annotations is
-// hostile input: the page makes text of it, and the answers' headers let no script run but its own.
+// Package view makes the values to show; folder page has the page's files. Names and annotations are hostile input: the
+// page shows them as text, and the answers' headers allow no scripts but the page's own.
 package console

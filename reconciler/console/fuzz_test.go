@@ -19,7 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
-// played is a console with a channel, that may try connections; none of them comes to anything.
+// played is a console with a channel, which may test connections. Every connection fails.
 type played struct {
 	*kit
 	dialled []string
@@ -32,14 +32,14 @@ func newPlayed(t testing.TB, edits ...func(*Options)) *played {
 		o.Actions = true
 		o.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
 			p.dialled = append(p.dialled, address)
-			return nil, errors.New("nobody is there")
+			return nil, errors.New("connection refused")
 		}
 	})...)
 	p.channel("web")
 	return p
 }
 
-// guest hears a stream's beginning, and goes.
+// guest disconnects after a stream's beginning.
 type guest struct {
 	*httptest.ResponseRecorder
 	leave context.CancelFunc
@@ -47,7 +47,7 @@ type guest struct {
 
 func (l guest) Flush() { l.leave() }
 
-// serve answers a request, and checks what holds for every answer.
+// serve answers a request, and checks rules for every answer.
 func (p *played) serve(t *testing.T, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,7 +57,7 @@ func (p *played) serve(t *testing.T, r *http.Request) *httptest.ResponseRecorder
 	w := httptest.NewRecorder()
 	p.handler.ServeHTTP(guest{w, cancel}, r.WithContext(ctx))
 	if w.Code == http.StatusUnauthorized {
-		p.pass(wrongPause) // or nobody would be listened to any more
+		p.pass(wrongPause) // otherwise the throttle would refuse all requests
 	}
 	if w.Code >= 500 || w.Header().Get("Content-Security-Policy") != policy {
 		t.Errorf("status %d, policy %q: %s", w.Code, w.Header().Get("Content-Security-Policy"), w.Body)
@@ -72,21 +72,21 @@ func (p *played) serve(t *testing.T, r *http.Request) *httptest.ResponseRecorder
 	return w
 }
 
-// checkRedirect lets nobody be sent elsewhere; browsers take \ for /.
+// checkRedirect fails if a redirect leads to another site. Browsers treat \ like /.
 func checkRedirect(t *testing.T, location string) {
 	t.Helper()
 	here := &url.URL{Scheme: "http", Host: "here", Path: "/"}
 	to, err := here.Parse(strings.ReplaceAll(location, `\`, "/"))
 	if err != nil || to.Host != "here" {
-		t.Errorf("it sends people to %q: %v", location, err)
+		t.Errorf("redirect to %q: %v", location, err)
 	}
 }
 
-// checkDial lets a connection be tried for the console's own page, and to where the topology says that traffic goes.
+// checkDial allows a connection only for a request of the console's own page, and only to an address of the topology.
 func (p *played) checkDial(t *testing.T, r *http.Request, status int) {
 	t.Helper()
 	if r.Method != http.MethodPost || r.URL.Path != "/api/test-tcp" || status != http.StatusOK || len(p.dialled) != 1 {
-		t.Errorf("%s %s: %d, and %q are dialled", r.Method, r.URL.Path, status, p.dialled)
+		t.Errorf("%s %s: %d, but %q are dialled", r.Method, r.URL.Path, status, p.dialled)
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
@@ -95,11 +95,11 @@ func (p *played) checkDial(t *testing.T, r *http.Request, status int) {
 		t.Errorf("%q is dialled for %q of %q from %q (%q)", p.dialled, kind, r.Host, origin, site)
 	}
 	if !slices.Contains(p.destinations(t), p.dialled[0]) {
-		t.Errorf("no traffic goes to %q", p.dialled)
+		t.Errorf("the topology doesn't have %q", p.dialled)
 	}
 }
 
-// destinations are all that the topology has.
+// destinations returns all addresses in the topology.
 func (p *played) destinations(t *testing.T) []string {
 	t.Helper()
 	var topology view.Topology
@@ -111,7 +111,7 @@ func (p *played) destinations(t *testing.T) []string {
 		all = append(all, net.JoinHostPort(address, strconv.Itoa(int(port))))
 	}
 	for _, mux := range topology.Muxes {
-		for _, track := range mux.Tracks {
+		for _, track := range mux.Ports {
 			for _, address := range mux.Addresses {
 				at(address, track.Number)
 			}
@@ -123,8 +123,9 @@ func (p *played) destinations(t *testing.T) []string {
 	return all
 }
 
-// FuzzRequest reads any request off the wire. Whoever hasn't the token, or, where there is none, calls this machine by another
-// name than its own, is asked for it, refused, or told that the process is well.
+// FuzzRequest reads any request off the wire. A request without the token must be challenged or refused. Without a
+// configured token, that holds for a request that names this machine by a foreign name. Only the health check is always
+// answered.
 func FuzzRequest(f *testing.F) {
 	const to = " HTTP/1.1\r\nHost: localhost:8080\r\n"
 	token := "Authorization: Bearer open sesame\r\n"
@@ -157,14 +158,14 @@ func FuzzRequest(f *testing.F) {
 		if admitted || healthy {
 			return
 		}
-		// What has no path is nowhere, and what can be written shorter is to be asked for so.
+		// A request without a path is invalid, and a path that can be shortened is redirected.
 		nowhere := w.Code == http.StatusNotFound && r.URL.Path == "" || w.Code == http.StatusBadRequest && r.RequestURI == "*"
 		moved := w.Code == http.StatusMovedPermanently || w.Code == http.StatusTemporaryRedirect
 		if w.Code != refusal && !moved && !nowhere || len(p.dialled) > 0 {
-			t.Errorf("status %d, %q dialled, and it isn't to be let in: %s", w.Code, p.dialled, w.Body)
+			t.Errorf("status %d, %q dialled for a request that must be refused: %s", w.Code, p.dialled, w.Body)
 		}
 		if strings.Contains(w.Body.String()+w.Header().Get("Location"), "web") && !strings.Contains(string(text), "web") {
-			t.Errorf("it tells what there is: %s", w.Body)
+			t.Errorf("a refused request gets data: %s", w.Body)
 		}
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// policy lets a page load its own files and nothing else. Scripts and styles within a page are none of ours, and with
-// trusted types nothing can be made HTML of.
+// policy lets the page load only its own files. It forbids inline scripts and styles, and with trusted types no text
+// can become HTML.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -29,26 +29,26 @@ func protect(next http.Handler) http.Handler {
 	})
 }
 
-// logged writes a line for each request once it is answered. What was asked for in the query stays out of it.
-func (s *server) logged(next http.Handler) http.Handler {
+// logRequests logs each request after its answer, without the query.
+func (s *server) logRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun, answer := s.Now(), &answer{ResponseWriter: w, status: http.StatusOK}
-		next.ServeHTTP(answer, r)
-		s.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", answer.status, "from", clientOf(r),
-			"took", s.Now().Sub(begun).Round(time.Microsecond).String())
+		start, recorder := s.Now(), &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(recorder, r)
+		s.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", recorder.status, "from", clientOf(r),
+			"took", s.Now().Sub(start).Round(time.Microsecond).String())
 	})
 }
 
-// answer remembers its status.
-type answer struct {
+// statusRecorder records the status of an answer.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (a *answer) WriteHeader(status int) {
+func (a *statusRecorder) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController through.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap gives http.ResponseController access to the original writer.
+func (a *statusRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }

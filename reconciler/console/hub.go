@@ -11,92 +11,94 @@ import (
 )
 
 const (
-	// settle is how long changes are gathered before anybody is told.
+	// settle is how long changes are collected before they are sent.
 	settle = 150 * time.Millisecond
-	// heartbeat is how often those who listen hear that we are there, and how often what nobody tells of is looked at.
+	// heartbeat is the time between signs of life to listeners. At each one, the hub also looks for changes without a
+	// notification.
 	heartbeat = 2 * time.Second
-	// stale is after how long a mux is looked at anew though no change of it was heard of: times pass, such as a grace.
-	stale = 30 * time.Second
+	// maxAge is the age at which a snapshot is made again without a notification, since time passes: a grace period
+	// ends, for example.
+	maxAge = 30 * time.Second
 )
 
-// hub keeps what was seen last of each mux, and tells those who listen what is different now. It looks when somebody asks
-// or listens, and at no other time.
+// hub keeps a snapshot of each mux, and sends the differences to listeners. It makes snapshots only for requests and
+// listeners.
 type hub struct {
 	*Options
 	started time.Time
 	wake    chan struct{}
 
-	// looking is held by the one who looks.
-	looking sync.Mutex
+	// refreshing is held while snapshots are made.
+	refreshing sync.Mutex
 
-	mu        sync.Mutex
-	dirty     map[types.NamespacedName]bool
-	muxes     map[types.NamespacedName]*scene
-	revision  uint64
-	process   []byte
-	told      int // changes of the timeline
-	listeners map[*listener]bool
+	mu           sync.Mutex
+	dirty        map[types.NamespacedName]bool
+	muxes        map[types.NamespacedName]*snapshot
+	revision     uint64
+	process      []byte
+	timelineSent int // number of timeline changes that were sent
+	listeners    map[*listener]bool
 }
 
-// scene is a mux as it was last seen. It is replaced, never changed.
-type scene struct {
+// snapshot is the JSON of a mux at one time. It is replaced, never changed.
+type snapshot struct {
 	at       time.Time
 	revision uint64
-	head     []byte            // without its channels
+	head     []byte            // the mux without its channels
 	channels map[string][]byte // by namespace/name
 }
 
 func newHub(o *Options) *hub {
 	return &hub{
 		Options: o, started: o.Now().UTC(), wake: make(chan struct{}, 1), dirty: map[types.NamespacedName]bool{},
-		muxes: map[types.NamespacedName]*scene{}, listeners: map[*listener]bool{},
+		muxes: map[types.NamespacedName]*snapshot{}, listeners: map[*listener]bool{},
 	}
 }
 
-// changed notes that a mux may look different.
+// changed marks a mux for the next refresh.
 func (h *hub) changed(mux types.NamespacedName) {
 	h.mu.Lock()
 	h.dirty[mux] = true
 	h.mu.Unlock()
-	h.stir()
+	h.wakeUp()
 }
 
-func (h *hub) stir() {
+func (h *hub) wakeUp() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Start tells those who listen, until the context ends.
+// Start sends changes to listeners until the context ends.
 func (h *hub) Start(ctx context.Context) error {
 	if err := h.Line.News(ctx, h.Cache, h.changed); err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
-	h.Timeline.onChange(h.stir)
+	h.Timeline.onChange(h.wakeUp)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			h.dismiss()
+			h.closeStreams()
 			return nil
 		case <-beat.C:
-			h.send(nil) // dead connections are found by writing to them
+			h.send(nil) // a write finds dead connections
 		case <-h.wake:
 			pause(ctx, settle)
 		}
-		if !h.heard() {
-			h.skip()
+		if !h.hasListeners() {
+			h.dropUnseen()
 			continue
 		}
 		if err := h.refresh(ctx); err != nil && ctx.Err() == nil {
-			h.Log.Error(err, "what the console shows may be old")
+			h.Log.Error(err, "the console can't update its view; it may show old data")
 		}
 	}
 }
 
-// NeedLeaderElection is false: any replica can be looked at.
+// NeedLeaderElection returns false: the console runs in every replica.
 func (*hub) NeedLeaderElection() bool { return false }
 
 func pause(ctx context.Context, span time.Duration) {
@@ -106,19 +108,19 @@ func pause(ctx context.Context, span time.Duration) {
 	}
 }
 
-// skip forgets the news of muxes that weren't seen yet while nobody listens: they are looked at anyway once somebody does, and
-// their names are whatever channels make up, without end.
-func (h *hub) skip() {
-	if !h.looking.TryLock() {
-		return // what is being seen just now may be old already
+// dropUnseen drops the marks of muxes without a snapshot while there are no listeners. The next refresh makes their
+// snapshots anyway. Channels can name any number of muxes, so the marks would pile up.
+func (h *hub) dropUnseen() {
+	if !h.refreshing.TryLock() {
+		return // a refresh is running, which may miss the change
 	}
-	defer h.looking.Unlock()
+	defer h.refreshing.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.dirty, func(mux types.NamespacedName, _ bool) bool { return h.muxes[mux] == nil })
 }
 
-func (h *hub) heard() bool {
+func (h *hub) hasListeners() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.listeners) > 0

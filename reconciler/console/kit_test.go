@@ -27,7 +27,7 @@ import (
 
 var muxKey = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
 
-// desk is a line in which a test writes what is there.
+// desk is a stub of the mux controller, whose objects the test writes.
 type desk struct {
 	language validation.Language
 
@@ -92,8 +92,8 @@ func (d *desk) Look(_ context.Context, key types.NamespacedName) (*mux.Sight, er
 			w.Channels = append(w.Channels, plan.ReadChannel(d.language, svc))
 		}
 	}
-	// One pass, and the mux as it is after it.
-	p := plan.Mux(w)
+	// One pass, and the mux after it.
+	p := plan.Mux(w, plan.Memory{})
 	if p.Publish != nil && p.Publish.Ports != nil {
 		w.Mux.Ports = p.Publish.Ports
 	}
@@ -133,7 +133,7 @@ func (d *desk) looked() int {
 	return d.looks
 }
 
-// clock is moved by hand.
+// clock is a clock that the test sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -190,7 +190,7 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// refusals are counted by their reason.
+// refusals returns the number of counted refusals with a reason.
 func (k *kit) refusals(t *testing.T, reason string) int {
 	t.Helper()
 	families, err := k.registry.Gather()

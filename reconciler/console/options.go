@@ -16,17 +16,17 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Options are what a console is made from.
+// Options are the inputs of a console.
 type Options struct {
 	Language validation.Language
 	Line     Line
-	// Cache is the reconciler's.
+	// Cache is the reconciler's cache.
 	Cache cache.Cache
-	// Timeline is what was recorded of decisions and Events.
+	// Timeline has the recorded decisions and Events.
 	Timeline *Timeline
 	// Leading says whether this process leads.
 	Leading func() bool
-	// Admission says whether bad muxes are refused; nil where nobody watches it.
+	// Admission returns the state of admission; nil if this process doesn't check it.
 	Admission func() guard.Status
 	Metrics   prometheus.Registerer
 	Log       logr.Logger
@@ -35,17 +35,17 @@ type Options struct {
 	// Name and Version are the process's.
 	Name, Version string
 	DryRun        bool
-	// Token is asked for; if empty, nobody is asked, and only those who come to a loopback address are let in.
+	// Token is the token for access. If it is empty, only requests to a loopback address are let in.
 	Token string
-	// Review asks the API server about tokens, in place of Token; nil if nobody does.
+	// Review asks the API server about tokens. It replaces Token; nil if not used.
 	Review Reviewer
-	// Actions allows what is more than to look.
+	// Actions allows requests that do more than read.
 	Actions bool
-	// Dial reaches what is tried out.
+	// Dial opens the connections of test-tcp.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Line is the part of the mux line that the console looks through.
+// Line is the part of the mux line that the console uses.
 type Line interface {
 	Look(ctx context.Context, mux types.NamespacedName) (*mux.Sight, error)
 	News(ctx context.Context, informers cache.Cache, changed func(mux types.NamespacedName)) error

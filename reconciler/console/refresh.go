@@ -13,17 +13,17 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// refresh looks at what may be different, and tells what is.
+// refresh makes new snapshots of muxes that may have changed, and sends the differences.
 func (h *hub) refresh(ctx context.Context) error {
-	h.looking.Lock()
-	defer h.looking.Unlock()
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
 	keys, err := h.Line.Spoken(ctx)
 	if err != nil {
 		return err
 	}
-	h.forget(keys)
+	h.removeGone(keys)
 	for _, key := range keys {
-		if !h.due(key) {
+		if !h.takeDue(key) {
 			continue
 		}
 		sight, err := h.Line.Look(ctx, key)
@@ -32,28 +32,28 @@ func (h *hub) refresh(ctx context.Context) error {
 			return err
 		}
 		seen := view.Seen(*sight)
-		next, err := sceneOf(view.Of(&seen), h.Now())
+		next, err := snapshotOf(view.Of(&seen), h.Now())
 		if err != nil {
 			return err
 		}
 		h.put(key, next)
 	}
-	h.tellProcess()
-	h.tellTimeline()
+	h.sendProcess()
+	h.sendTimeline()
 	return nil
 }
 
-// due is true if a mux is to be looked at; what changes from then on is due again.
-func (h *hub) due(key types.NamespacedName) bool {
+// takeDue says whether a mux needs a new snapshot, and clears its mark: later changes set the mark again.
+func (h *hub) takeDue(key types.NamespacedName) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last := h.muxes[key]
-	due := last == nil || h.dirty[key] || h.Now().Sub(last.at) >= stale
+	due := last == nil || h.dirty[key] || h.Now().Sub(last.at) >= maxAge
 	delete(h.dirty, key)
 	return due
 }
 
-func (h *hub) forget(keys []types.NamespacedName) {
+func (h *hub) removeGone(keys []types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key := range h.muxes {
@@ -70,8 +70,8 @@ func (h *hub) forget(keys []types.NamespacedName) {
 	}
 }
 
-func sceneOf(mux view.Mux, at time.Time) (*scene, error) {
-	s := &scene{at: at, channels: make(map[string][]byte, len(mux.Channels))}
+func snapshotOf(mux view.Mux, at time.Time) (*snapshot, error) {
+	s := &snapshot{at: at, channels: make(map[string][]byte, len(mux.Channels))}
 	for i := range mux.Channels {
 		channel := &mux.Channels[i]
 		text, err := json.Marshal(channel)
@@ -86,25 +86,25 @@ func sceneOf(mux view.Mux, at time.Time) (*scene, error) {
 	return s, err
 }
 
-// put takes a new scene, and tells what is different in it.
-func (h *hub) put(key types.NamespacedName, next *scene) {
+// put stores a new snapshot, and sends its differences.
+func (h *hub) put(key types.NamespacedName, next *snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.muxes[key]
-	news := next.since(before)
+	changes := next.changesSince(before)
 	next.revision = h.revision
 	if before != nil {
 		next.revision = before.revision
 	}
-	if news != nil {
+	if changes != nil {
 		h.revision++
 		next.revision = h.revision
-		h.broadcast("mux", news.json(h.revision))
+		h.broadcast("mux", changes.json(h.revision))
 	}
 	h.muxes[key] = next
 }
 
-func (h *hub) tellProcess() {
+func (h *hub) sendProcess() {
 	text, err := json.Marshal(h.describe())
 	if err != nil {
 		return
@@ -118,11 +118,11 @@ func (h *hub) tellProcess() {
 	}
 }
 
-func (h *hub) tellTimeline() {
+func (h *hub) sendTimeline() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	entries, told := h.Timeline.Since(h.told)
-	h.told = told
+	entries, sent := h.Timeline.Since(h.timelineSent)
+	h.timelineSent = sent
 	if len(entries) > 0 {
 		if text, err := json.Marshal(entries); err == nil {
 			h.broadcast("timeline", text)
@@ -130,7 +130,7 @@ func (h *hub) tellTimeline() {
 	}
 }
 
-// sorted are the muxes that were seen.
+// sorted returns the muxes that have a snapshot.
 func (h *hub) sorted() []types.NamespacedName {
 	keys := make([]types.NamespacedName, 0, len(h.muxes))
 	for key := range h.muxes {

@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// Opinion is what the API server thinks of a token.
+// Opinion is the API server's answer about a token.
 type Opinion struct {
-	// Known is true if the API server knows the token, and Allowed if the token's user has the right.
+	// Known says that the API server knows the token, and Allowed that its user has the right.
 	Known, Allowed bool
-	// Why tells that user why not, and who can change it.
+	// Why is the reason of a refusal, and who can change it.
 	Why string
 }
 
-// Reviewer asks the API server about a token: whether its user may look, or act.
+// Reviewer asks the API server whether a token's user may read the console, or use its actions.
 type Reviewer func(ctx context.Context, token string, act bool) (Opinion, error)
 
 const (
-	reviewKept     = 10 * time.Second // for as long, a right that was taken away still counts
-	reviewPatience = 5 * time.Second
-	reviewsAtOnce  = 4
-	mostReviews    = 1024
+	reviewTTL            = 10 * time.Second // a right that was revoked still counts for this time
+	reviewTimeout        = 5 * time.Second
+	maxConcurrentReviews = 4
+	maxCachedReviews     = 1024
 )
 
-// reviews asks, and keeps the answers for a moment: a page makes many requests. It keeps none about tokens that nobody has, so
-// guesses don't displace the answers about users.
+// reviews asks the API server, and caches the answers for a short time, since a page makes many requests. It caches no
+// answers about unknown tokens, so guessed tokens don't displace the answers about users.
 type reviews struct {
 	ask   Reviewer
 	now   func() time.Time
-	turns chan struct{}
+	slots chan struct{}
 
-	mu   sync.Mutex
-	kept map[reviewKey]review
+	mu      sync.Mutex
+	answers map[reviewKey]review
 }
 
-// reviewKey has a token's hash: the memory of the process holds no more tokens than it must.
+// reviewKey has the hash of a token, to keep fewer tokens in memory.
 type reviewKey struct {
 	token [sha256.Size]byte
 	act   bool
@@ -53,32 +53,33 @@ func newReviews(ask Reviewer, now func() time.Time) *reviews {
 	if ask == nil {
 		return nil
 	}
-	return &reviews{ask: ask, now: now, turns: make(chan struct{}, reviewsAtOnce), kept: map[reviewKey]review{}}
+	return &reviews{ask: ask, now: now, slots: make(chan struct{}, maxConcurrentReviews), answers: map[reviewKey]review{}}
 }
 
-// isAdmitted is true if the API server allowed it a moment ago.
+// isAdmitted says that a cached answer allows the request.
 func (v *reviews) isAdmitted(token string, act bool) bool {
-	opinion, known := v.remembered(keyOfReview(token, act))
+	opinion, known := v.cached(keyOfReview(token, act))
 	return known && opinion.Allowed
 }
 
-// judge returns the answer that is kept, or asks. At most reviewsAtOnce requests are under way; others wait.
+// judge returns the cached answer, or asks the API server. At most maxConcurrentReviews requests run at once; others
+// wait.
 func (v *reviews) judge(ctx context.Context, token string, act bool) (Opinion, error) {
 	key := keyOfReview(token, act)
-	if opinion, known := v.remembered(key); known {
+	if opinion, known := v.cached(key); known {
 		return opinion, nil
 	}
-	within, cancel := context.WithTimeout(ctx, reviewPatience)
+	within, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	select {
-	case v.turns <- struct{}{}:
-		defer func() { <-v.turns }()
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
 	case <-within.Done():
 		return Opinion{}, errors.New("too many tokens are being reviewed")
 	}
 	opinion, err := v.ask(within, token, act)
 	if err == nil && opinion.Known {
-		v.keep(key, opinion)
+		v.store(key, opinion)
 	}
 	return opinion, err
 }
@@ -87,29 +88,30 @@ func keyOfReview(token string, act bool) reviewKey {
 	return reviewKey{token: sha256.Sum256([]byte(token)), act: act}
 }
 
-func (v *reviews) remembered(key reviewKey) (Opinion, bool) {
+func (v *reviews) cached(key reviewKey) (Opinion, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	answer, known := v.kept[key]
+	answer, known := v.answers[key]
 	if !known || !v.now().Before(answer.until) {
 		return Opinion{}, false
 	}
 	return answer.Opinion, true
 }
 
-// keep drops answers that are too old, and one other if there are still too many.
-func (v *reviews) keep(key reviewKey, opinion Opinion) {
+// store adds an answer. If there are too many, it drops those that have expired, and one other if there are still too
+// many.
+func (v *reviews) store(key reviewKey, opinion Opinion) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.kept) >= mostReviews {
+	if len(v.answers) >= maxCachedReviews {
 		now := v.now()
-		maps.DeleteFunc(v.kept, func(_ reviewKey, answer review) bool { return !now.Before(answer.until) })
+		maps.DeleteFunc(v.answers, func(_ reviewKey, answer review) bool { return !now.Before(answer.until) })
 	}
-	if len(v.kept) >= mostReviews {
-		for any := range v.kept {
-			delete(v.kept, any)
+	if len(v.answers) >= maxCachedReviews {
+		for any := range v.answers {
+			delete(v.answers, any)
 			break
 		}
 	}
-	v.kept[key] = review{opinion, v.now().Add(reviewKept)}
+	v.answers[key] = review{opinion, v.now().Add(reviewTTL)}
 }

@@ -13,7 +13,7 @@ import (
 // api is an API server that knows some tokens.
 type api struct {
 	mu     sync.Mutex
-	looks  map[string]bool // by token: whether its user may look
+	looks  map[string]bool // tokens of users who may view
 	acts   map[string]bool
 	asked  int
 	broken bool
@@ -24,7 +24,7 @@ func (a *api) review(_ context.Context, token string, act bool) (Opinion, error)
 	defer a.mu.Unlock()
 	a.asked++
 	if a.broken {
-		return Opinion{}, errors.New("it is away")
+		return Opinion{}, errors.New("the API server is away")
 	}
 	allowed, known := a.looks[token]
 	if act {
@@ -50,13 +50,13 @@ func TestReviewedTokens(t *testing.T) {
 	}{
 		"no token":                            {"GET", "/api/state", from("192.0.2.1:1"), false, 401, ""},
 		"no token, on this machine":           {"GET", "/", host("localhost:8080"), false, 401, ""},
-		"a token that nobody has":             {"GET", "/", bearer("guess"), false, 401, "token"},
-		"a user who may look":                 {"GET", "/api/state", bearer("reader"), false, 200, ""},
-		"a user who may look, as password":    {"GET", "/", basic("any", "reader"), false, 200, ""},
-		"a user who may not look":             {"GET", "/", bearer("stranger"), false, 403, "forbidden"},
-		"a user who may look, and acts":       {"POST", "/api/test-tcp", bearer("reader"), false, 403, "forbidden"},
-		"a user who may act, and asks badly":  {"POST", "/api/test-tcp", bearer("actor"), false, 400, ""},
-		"anybody while the API server is off": {"GET", "/", bearer("reader"), true, 503, "unreviewed"},
+		"an unknown token":                    {"GET", "/", bearer("guess"), false, 401, "token"},
+		"a user who may view":                 {"GET", "/api/state", bearer("reader"), false, 200, ""},
+		"a user who may view, as password":    {"GET", "/", basic("any", "reader"), false, 200, ""},
+		"a user who may not view":             {"GET", "/", bearer("stranger"), false, 403, "forbidden"},
+		"a user who may view, and acts":       {"POST", "/api/test-tcp", bearer("reader"), false, 403, "forbidden"},
+		"a user who may act, with a bad body": {"POST", "/api/test-tcp", bearer("actor"), false, 400, ""},
+		"a user while the API server is away": {"GET", "/", bearer("reader"), true, 503, "unreviewed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, withReviews(&api{looks: known, acts: map[string]bool{"actor": true}, broken: tc.broken}))
@@ -65,13 +65,13 @@ func TestReviewedTokens(t *testing.T) {
 				t.Errorf("status %d, want %d: %s", got.Code, tc.status, got.Body)
 			}
 			if tc.reason != "" && k.refusals(t, tc.reason) != 1 {
-				t.Errorf("it isn't counted as %q", tc.reason)
+				t.Errorf("no refusal is counted as %q", tc.reason)
 			}
 		})
 	}
 }
 
-func TestReviewsAreKeptForAMoment(t *testing.T) {
+func TestReviewsAreCachedForAMoment(t *testing.T) {
 	a := &api{looks: map[string]bool{"reader": true}}
 	k := newKit(t, withReviews(a))
 	for range 5 {
@@ -81,13 +81,13 @@ func TestReviewsAreKeptForAMoment(t *testing.T) {
 		t.Errorf("%d reviews of one token, want 1", a.asked)
 	}
 	a.looks["reader"] = false
-	k.pass(reviewKept)
+	k.pass(reviewTTL)
 	if got := k.ask("GET", "/", bearer("reader")); got.Code != http.StatusForbidden {
-		t.Errorf("%s after the right was taken away: %d", reviewKept, got.Code)
+		t.Errorf("%s after the right was revoked: %d", reviewTTL, got.Code)
 	}
 }
 
-// TestAdmittedUserIsNotThrottledForOthers: behind an Ingress all senders have one address.
+// TestAdmittedUserIsNotThrottledForOthers checks senders behind an Ingress, which all have one address.
 func TestAdmittedUserIsNotThrottledForOthers(t *testing.T) {
 	a := &api{looks: map[string]bool{"reader": true}}
 	k := newKit(t, withReviews(a))
@@ -96,10 +96,10 @@ func TestAdmittedUserIsNotThrottledForOthers(t *testing.T) {
 		k.ask("GET", "/", bearer(fmt.Sprint("guess", i)))
 	}
 	if got := k.ask("GET", "/", bearer("another guess")); got.Code != http.StatusTooManyRequests {
-		t.Errorf("guesses are listened to: %d", got.Code)
+		t.Errorf("guesses aren't throttled: %d", got.Code)
 	}
 	if a.asked > wrongInARow+1 {
-		t.Errorf("%d reviews, though only %d guesses are listened to", a.asked, wrongInARow)
+		t.Errorf("%d reviews, although only %d guesses are allowed", a.asked, wrongInARow)
 	}
 	if got := k.ask("GET", "/", bearer("reader")); got.Code != http.StatusOK {
 		t.Errorf("the reader behind the same address gets %d", got.Code)
@@ -108,17 +108,17 @@ func TestAdmittedUserIsNotThrottledForOthers(t *testing.T) {
 
 func TestReviewsAreBounded(t *testing.T) {
 	a := &api{looks: map[string]bool{}}
-	for i := range 2 * mostReviews {
+	for i := range 2 * maxCachedReviews {
 		a.looks[fmt.Sprint(i)] = true
 	}
 	v := newReviews(a.review, func() time.Time { return time.Unix(0, 0) })
-	for i := range 2 * mostReviews {
+	for i := range 2 * maxCachedReviews {
 		if opinion, err := v.judge(t.Context(), fmt.Sprint(i), false); err != nil || !opinion.Allowed {
 			t.Fatalf("%v, %v", opinion, err)
 		}
 	}
-	if n := len(v.kept); n > mostReviews {
-		t.Errorf("%d answers are kept", n)
+	if n := len(v.answers); n > maxCachedReviews {
+		t.Errorf("%d answers are cached", n)
 	}
 	slow := newReviews(func(ctx context.Context, _ string, _ bool) (Opinion, error) {
 		<-ctx.Done()
@@ -126,16 +126,16 @@ func TestReviewsAreBounded(t *testing.T) {
 	}, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
-	for i := range reviewsAtOnce {
+	for i := range maxConcurrentReviews {
 		waiting.Go(func() { _, _ = slow.judge(ctx, fmt.Sprint(i), false) })
 	}
-	for len(slow.turns) < reviewsAtOnce {
+	for len(slow.slots) < maxConcurrentReviews {
 		time.Sleep(time.Millisecond)
 	}
 	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer end()
 	if _, err := slow.judge(short, "one more", false); err == nil {
-		t.Errorf("more than %d reviews are under way", reviewsAtOnce)
+		t.Errorf("more than %d concurrent reviews", maxConcurrentReviews)
 	}
 	cancel()
 	waiting.Wait()

@@ -18,24 +18,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// page is everything that the browser gets.
+// page has the files that the browser gets.
 //
 //go:embed page
 var page embed.FS
 
-// Console serves, and tells.
+// Console serves the page and sends changes.
 type Console struct {
 	hub     *hub
 	server  *server
 	handler http.Handler
 }
 
-// server is what answers requests.
+// server answers requests.
 type server struct {
 	*Options
 	hub      *hub
 	throttle *throttle
-	reviews  *reviews // nil where Token is compared
+	reviews  *reviews // nil if Token is compared instead
 	metrics  metrics
 	tries    chan struct{}
 	// pause delays the answer to a wrong token.
@@ -47,24 +47,24 @@ type metrics struct {
 	streams prometheus.Gauge
 }
 
-// New makes a console that serves nothing yet.
+// New makes a console. Add starts it.
 func New(options Options) *Console {
 	m := metrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "svc_lb_mux_console_refused_total", Help: "Requests that the console refused, by what for.",
+			Name: "svc_lb_mux_console_refused_total", Help: "Requests that the console refused, by reason.",
 		}, []string{"reason"}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_lb_mux_console_streams", Help: "Pages of the console that are open."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_lb_mux_console_streams", Help: "Open pages of the console."}),
 	}
 	options.Metrics.MustRegister(m.refused, m.streams)
 	if options.Dial == nil {
 		options.Dial = (&net.Dialer{}).DialContext
 	}
 	h := newHub(&options)
-	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now), metrics: m, tries: make(chan struct{}, triesAtOnce), pause: pause}
+	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now), metrics: m, tries: make(chan struct{}, maxConcurrentTries), pause: pause}
 	return &Console{hub: h, server: s, handler: s.routes()}
 }
 
-// Add has a manager run the console on a listener, over TLS if a certificate is given.
+// Add makes a manager run the console on a listener, with TLS if a certificate is given.
 func (c *Console) Add(m manager.Manager, listener net.Listener, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
 	if certificate != nil {
 		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"}})
@@ -72,14 +72,14 @@ func (c *Console) Add(m manager.Manager, listener net.Listener, certificate func
 	if err := m.Add(c.hub); err != nil {
 		return err
 	}
-	patience := time.Second
+	shutdownTimeout := time.Second
 	server := &http.Server{
 		Handler: c.handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // what strangers do to a connection is told by metrics, if it gets as far as a request
+		ErrorLog: log.New(io.Discard, "", 0), // errors of single connections aren't logged; metrics count refused requests
 	}
-	server.RegisterOnShutdown(c.hub.dismiss) // streams would be waited for
-	return m.Add(&manager.Server{Name: "console", Server: server, Listener: listener, ShutdownTimeout: &patience})
+	server.RegisterOnShutdown(c.hub.closeStreams) // or the shutdown would wait for them
+	return m.Add(&manager.Server{Name: "console", Server: server, Listener: listener, ShutdownTimeout: &shutdownTimeout})
 }
 
 func (s *server) routes() http.Handler {
@@ -98,18 +98,18 @@ func (s *server) routes() http.Handler {
 
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	all.Handle("/", s.logged(s.admit(guarded)))
+	all.Handle("/", s.logRequests(s.admit(guarded)))
 	return protect(all)
 }
 
 func refuseActions(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "this console only shows: DEBUG_WEB_ACTIONS_ENABLED=true allows actions", http.StatusForbidden)
+	http.Error(w, "this console is read-only: DEBUG_WEB_ACTIONS_ENABLED=true allows actions", http.StatusForbidden)
 }
 
-// files are the page's. What they are is told by their names alone, whatever this machine thinks of those.
+// files serves the page's files. Their content types depend only on the extensions, not on the machine's MIME tables.
 func files() http.Handler {
 	root, err := fs.Sub(page, "page")
-	if err != nil { // the name is good
+	if err != nil { // can't fail: the name is valid
 		return http.NotFoundHandler()
 	}
 	kinds := map[string]string{

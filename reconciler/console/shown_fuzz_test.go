@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
-// FuzzWhy asks about any Service: a name of one is answered with its chain, and all else with how to ask.
+// FuzzWhy asks about any Service: the name of an existing one gets its chain, and other names a hint.
 func FuzzWhy(f *testing.F) {
 	for _, query := range []string{
 		"service=shop/web", "service=svc-mux/mux", "service=shop%2fweb", "service=a/b/c", "service=/a", "service=a/", "service=", "",
@@ -41,7 +41,7 @@ func FuzzWhy(f *testing.F) {
 	})
 }
 
-// kinds are those of all Services that there are.
+// kinds returns the kinds of all Services.
 func (p *played) kinds() map[types.NamespacedName]string {
 	kinds := map[types.NamespacedName]string{}
 	for key, svc := range p.services {
@@ -61,16 +61,16 @@ func checkChain(t *testing.T, text []byte, key types.NamespacedName, kinds map[t
 		want = "absent"
 	}
 	if named := chain.Namespace == key.Namespace && chain.Name == key.Name; chain.Schema != view.Schema || chain.Kind != want || !named && utf8.ValidString(key.String()) {
-		t.Errorf("%s is %s, not %s", key, text, want)
+		t.Errorf("%s is %s, want %s", key, text, want)
 	}
 	broken := slices.ContainsFunc(chain.Links, func(l view.Link) bool { return l.State != "ok" && l.State != "warn" })
 	if len(chain.Links) == 0 || chain.Whole == broken || chain.Kind != "mux" && len(chain.Links) != 8 {
-		t.Errorf("whole %v, with links %+v", chain.Whole, chain.Links)
+		t.Errorf("whole %v, links %+v", chain.Whole, chain.Links)
 	}
 }
 
-// FuzzShown shows any Service, as hostile as nobody's API server would keep it: everything is still told, whole, and each event
-// of a stream has two lines.
+// FuzzShown shows any Service, also one that no API server would store. The state is complete, and each event of a
+// stream has two lines.
 func FuzzShown(f *testing.F) {
 	p := newPlayed(f)
 	for _, svc := range p.services {
@@ -98,7 +98,7 @@ func FuzzShown(f *testing.F) {
 				p.services[key] = was
 			}
 		}()
-		p.pass(stale)
+		p.pass(maxAge)
 		for _, path := range []string{"/api/state", "/api/topology", "/api/stream", "/api/why?service=" + url.QueryEscape(key.String())} {
 			w := p.serve(t, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 			switch {
@@ -115,7 +115,7 @@ func FuzzShown(f *testing.F) {
 	})
 }
 
-// checkState misses no channel.
+// checkState checks that the state has every channel.
 func checkState(t *testing.T, text []byte, kinds map[types.NamespacedName]string) {
 	t.Helper()
 	var state view.State
@@ -129,7 +129,7 @@ func checkState(t *testing.T, text []byte, kinds map[types.NamespacedName]string
 		}
 	}
 	if shown != 0 {
-		t.Errorf("%d channels too many: %s", shown, text)
+		t.Errorf("%d surplus channels: %s", shown, text)
 	}
 }
 
@@ -139,7 +139,7 @@ func checkFrames(t *testing.T, stream string) {
 		name, data, _ := strings.Cut(event, "\n")
 		value, found := strings.CutPrefix(data, "data: ")
 		if !strings.HasPrefix(name, "event: ") || !found || strings.ContainsAny(data, "\r\n") || !json.Valid([]byte(value)) {
-			t.Errorf("no event: %q", event)
+			t.Errorf("not an event: %q", event)
 		}
 	}
 }

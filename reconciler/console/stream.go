@@ -10,32 +10,32 @@ import (
 // A stream is a list of server-sent events:
 //
 //	process   the process, as in /api/state
-//	mux       a mux, and its channels that are different; first each mux whole
-//	gone      a mux that nobody speaks of any more
-//	timeline  entries that are new, or changed
-//	ready     all that was known when the stream began has been told
+//	mux       a mux and its changed channels; at the start of a stream, each mux with all channels
+//	gone      a mux that doesn't exist and that no channel names any more
+//	timeline  new or changed entries
+//	ready     the end of the initial state
 //	beat      every two seconds, so that silence means that the stream is lost
 
 const (
-	mostListeners = 64
-	// backlog is how many events a listener may be behind before it is sent away, to come back and begin anew.
+	maxListeners = 64
+	// backlog is how many events a listener may be behind. With more, its stream ends, and the page connects again.
 	backlog = 256
-	// writePatience is how long a listener may take for one of them.
-	writePatience = 10 * time.Second
+	// writeTimeout limits the time to write one event.
+	writeTimeout = 10 * time.Second
 )
 
-// listener is somebody who listens.
+// listener is an open stream.
 type listener struct {
 	events chan []byte
-	gone   chan struct{} // closed once it is sent away
+	gone   chan struct{} // closed to end the stream
 }
 
-// frame is an event as it is sent. JSON has no line breaks of its own.
+// frame returns the encoded event. The data is JSON without line breaks.
 func frame(event string, data []byte) []byte {
 	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", event, data)
 }
 
-// broadcast hands an event to all who listen. The caller holds the lock.
+// broadcast sends an event to all listeners. The caller holds the lock.
 func (h *hub) broadcast(event string, data []byte) {
 	if len(h.listeners) > 0 {
 		h.deliver(frame(event, data))
@@ -47,12 +47,12 @@ func (h *hub) deliver(event []byte) {
 		select {
 		case l.events <- event:
 		default:
-			h.leave(l)
+			h.removeListener(l)
 		}
 	}
 }
 
-// send hands something to all who listen; nil is a sign of life.
+// send sends an event to all listeners; nil sends a sign of life.
 func (h *hub) send(event []byte) {
 	if event == nil {
 		event = frame("beat", []byte("{}"))
@@ -62,11 +62,11 @@ func (h *hub) send(event []byte) {
 	h.deliver(event)
 }
 
-// join adds a listener, and returns what it is told first; nil if there are too many.
-func (h *hub) join() (*listener, []byte) {
+// addListener adds a listener, and returns its initial state; nil if there are too many listeners.
+func (h *hub) addListener() (*listener, []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.listeners) >= mostListeners {
+	if len(h.listeners) >= maxListeners {
 		return nil, nil
 	}
 	l := &listener{events: make(chan []byte, backlog), gone: make(chan struct{})}
@@ -75,7 +75,7 @@ func (h *hub) join() (*listener, []byte) {
 	first.Write(frame("process", h.process))
 	for _, key := range h.sorted() {
 		mux := h.muxes[key]
-		first.Write(frame("mux", mux.since(nil).json(mux.revision)))
+		first.Write(frame("mux", mux.changesSince(nil).json(mux.revision)))
 	}
 	entries, _ := h.Timeline.Since(0)
 	first.Write(frame("timeline", encoded(entries)))
@@ -83,31 +83,31 @@ func (h *hub) join() (*listener, []byte) {
 	return l, first.Bytes()
 }
 
-// leave takes a listener away. The caller holds the lock.
-func (h *hub) leave(l *listener) {
+// removeListener removes a listener and ends its stream. The caller holds the lock.
+func (h *hub) removeListener(l *listener) {
 	if h.listeners[l] {
 		delete(h.listeners, l)
 		close(l.gone)
 	}
 }
 
-// dismiss sends everybody away.
-func (h *hub) dismiss() {
+// closeStreams ends all streams.
+func (h *hub) closeStreams() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		h.leave(l)
+		h.removeListener(l)
 	}
 }
 
 func (s *server) stream(w http.ResponseWriter, r *http.Request) {
-	if !s.fresh(w, r) {
+	if !s.ensureFresh(w, r) {
 		return
 	}
-	l, first := s.hub.join()
+	l, first := s.hub.addListener()
 	if l == nil {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d pages are open already, and no more are served: close one", mostListeners), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d pages are open already, the maximum: close one", maxListeners), http.StatusServiceUnavailable)
 		return
 	}
 	s.metrics.streams.Inc()
@@ -115,14 +115,14 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		s.hub.mu.Lock()
 		defer s.hub.mu.Unlock()
-		s.hub.leave(l)
+		s.hub.removeListener(l)
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // an ingress would wait for more
+	w.Header().Set("X-Accel-Buffering", "no") // or an ingress would buffer the events
 	to := http.NewResponseController(w)
-	_ = to.SetReadDeadline(time.Time{}) // or the server would take a page that says nothing for gone
+	_ = to.SetReadDeadline(time.Time{}) // or the server would close the connection of a page that sends nothing
 	for event := first; ; {
-		_ = to.SetWriteDeadline(time.Now().Add(writePatience)) // one that can't have any waits for the connection to break
+		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines blocks until the connection breaks
 		if _, err := w.Write(event); err != nil {
 			return
 		}

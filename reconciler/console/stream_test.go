@@ -18,7 +18,7 @@ import (
 // told is an event as a page gets it.
 type told struct{ event, data string }
 
-// listen opens a stream, and returns what comes.
+// listen opens a stream, and returns its events.
 func listen(t *testing.T, server *httptest.Server) <-chan told {
 	t.Helper()
 	response, err := server.Client().Get(server.URL + "/api/stream")
@@ -63,7 +63,7 @@ func await(t *testing.T, events <-chan told, kind string) string {
 				return next.data
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%q didn't come", kind)
+			t.Fatalf("no event %q", kind)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func serve(t *testing.T, k *kit) *httptest.Server {
 	return server
 }
 
-func TestAStreamTellsWhatIsDifferent(t *testing.T) {
+func TestStreamSendsOnlyDifferences(t *testing.T) {
 	k := newKit(t)
 	k.channel("web")
 	server := serve(t, k)
@@ -107,17 +107,17 @@ func TestAStreamTellsWhatIsDifferent(t *testing.T) {
 
 	k.hub.Timeline.Events(silence{}).Event(&corev1.Service{}, corev1.EventTypeWarning, "Something", "happened")
 	if said := await(t, events, "timeline"); !strings.Contains(said, "Something") {
-		t.Errorf("the timeline says %s", said)
+		t.Errorf("the timeline is %s", said)
 	}
 }
 
-func TestNothingIsLookedAtWhileNobodyLooks(t *testing.T) {
+func TestMuxesAreReadOnlyWhileAPageIsOpen(t *testing.T) {
 	k := newKit(t)
 	server := serve(t, k)
 	events := listen(t, server)
 	await(t, events, "ready")
 	server.CloseClientConnections()
-	for k.hub.heard() {
+	for k.hub.hasListeners() {
 		time.Sleep(time.Millisecond)
 	}
 	before := k.looked()
@@ -125,14 +125,14 @@ func TestNothingIsLookedAtWhileNobodyLooks(t *testing.T) {
 		k.channel("web")
 		time.Sleep(settle)
 	}
-	if after := k.looked(); after > before+1 { // one may have been under way
-		t.Errorf("it looked %d times", after-before)
+	if after := k.looked(); after > before+1 { // one read may have been under way
+		t.Errorf("%d reads without an open page", after-before)
 	}
 }
 
-// TestMadeUpMuxesAreForgottenWhileNobodyLooks: there is no end to the names that channels may give. What was seen, and is
-// different now, isn't forgotten.
-func TestMadeUpMuxesAreForgottenWhileNobodyLooks(t *testing.T) {
+// TestMissingMuxesAreForgottenWithoutAPage uses channels that name missing muxes, whose number is unbounded. Muxes that
+// were shown, and have changed meanwhile, aren't forgotten.
+func TestMissingMuxesAreForgottenWithoutAPage(t *testing.T) {
 	k := newKit(t)
 	serve(t, k)
 	k.ask("GET", "/api/state")
@@ -150,14 +150,14 @@ func TestMadeUpMuxesAreForgottenWhileNobodyLooks(t *testing.T) {
 		time.Sleep(settle)
 	}
 	if known() != 1 {
-		t.Errorf("%d are remembered", known())
+		t.Errorf("%d muxes are remembered", known())
 	}
 	if got := k.ask("GET", "/api/state"); !strings.Contains(got.Body.String(), `"web"`) {
-		t.Errorf("what changed while nobody looked isn't looked at: %s", got.Body)
+		t.Errorf("a change without an open page isn't shown: %s", got.Body)
 	}
 }
 
-func TestWhatDoesNotChangeIsLookedAtOnce(t *testing.T) {
+func TestUnchangedMuxIsReadOnce(t *testing.T) {
 	k := newKit(t)
 	for range 5 {
 		if got := k.ask("GET", "/api/state"); got.Code != 200 {
@@ -165,39 +165,39 @@ func TestWhatDoesNotChangeIsLookedAtOnce(t *testing.T) {
 		}
 	}
 	if k.looked() != 1 {
-		t.Errorf("it looked %d times", k.looked())
+		t.Errorf("%d reads, want 1", k.looked())
 	}
-	k.pass(stale)
+	k.pass(maxAge)
 	k.ask("GET", "/api/state")
 	if k.looked() != 2 {
-		t.Error("times pass, and nobody looks anew")
+		t.Error("the mux isn't read again after a while")
 	}
 }
 
-func TestAPageTooMany(t *testing.T) {
+func TestOpenPagesAreBounded(t *testing.T) {
 	k := newKit(t)
-	for range mostListeners {
-		k.hub.join()
+	for range maxListeners {
+		k.hub.addListener()
 	}
 	if got := k.ask("GET", "/api/stream"); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", got.Code)
 	}
 }
 
-func TestAListenerThatDoesNotListenIsSentAway(t *testing.T) {
+func TestSlowListenerIsDisconnected(t *testing.T) {
 	k := newKit(t)
-	l, _ := k.hub.join()
+	l, _ := k.hub.addListener()
 	for range backlog + 1 {
 		k.hub.send(nil)
 	}
 	select {
 	case <-l.gone:
 	default:
-		t.Error("it is waited for")
+		t.Error("the stream waits for a slow listener")
 	}
 }
 
-func TestStateIsWhole(t *testing.T) {
+func TestStateListsMuxesAndChannels(t *testing.T) {
 	k := newKit(t)
 	k.channel("web")
 	k.channel("</script><script>alert(1)</script>")
@@ -214,32 +214,32 @@ func TestStateIsWhole(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	if strings.Contains(got.Body.String(), "<script>") {
-		t.Error("a browser that takes it for a page would run it")
+		t.Error("the state contains markup that a browser could run")
 	}
 }
 
-func TestWhatIsAskedWrongly(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path   string
 		status int
 	}{
-		"why, of nothing":          {"/api/why", 400},
-		"why, of half a name":      {"/api/why?service=web", 400},
-		"why, of a namespace":      {"/api/why?service=shop/", 400},
-		"why, of much too much":    {"/api/why?service=shop/" + strings.Repeat("x", 600), 400},
-		"why, of what isn't there": {"/api/why?service=shop/none", 200},
-		"a page that isn't there":  {"/nothing", 404},
-		"what isn't the page's":    {"/server.go", 404},
+		"why, without a Service":    {"/api/why", 400},
+		"why, without a namespace":  {"/api/why?service=web", 400},
+		"why, without a name":       {"/api/why?service=shop/", 400},
+		"why, with a long name":     {"/api/why?service=shop/" + strings.Repeat("x", 600), 400},
+		"why, of a missing Service": {"/api/why?service=shop/none", 200},
+		"a missing page":            {"/nothing", 404},
+		"a file of the sources":     {"/server.go", 404},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := newKit(t).ask("GET", tc.path); got.Code != tc.status {
-				t.Errorf("status %d, not %d", got.Code, tc.status)
+				t.Errorf("status %d, want %d", got.Code, tc.status)
 			}
 		})
 	}
 }
 
-func TestWhatCannotBeSeenIsSaid(t *testing.T) {
+func TestReadErrorIsShown(t *testing.T) {
 	k := newKit(t)
 	k.broken = true
 	for _, path := range []string{"/api/state", "/api/topology", "/api/stream", "/api/why?service=shop/web"} {
@@ -249,7 +249,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	}
 	k.broken = false
 	if got := k.ask("GET", "/api/state"); got.Code != 200 {
-		t.Error("it doesn't get over it")
+		t.Error("the console doesn't recover from the error")
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// tryPatience bounds one try, and triesAtOnce how many there are side by side.
-	tryPatience = 3 * time.Second
-	triesAtOnce = 4
+	// dialTimeout limits one connection attempt, and maxConcurrentTries the number of concurrent ones.
+	dialTimeout        = 3 * time.Second
+	maxConcurrentTries = 4
 )
 
-// outcome is what became of a try.
+// outcome is the result of a connection attempt.
 type outcome struct {
 	Schema    string `json:"schema"`
 	Address   string `json:"address"`
@@ -31,8 +31,8 @@ type outcome struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// testTCP opens a connection to where traffic goes anyway, and closes it: to a mux's address and one of its ports, or to a
-// backend behind one. Nothing else can be tried, so that nobody scans a network from here.
+// testTCP opens a connection to a known destination and closes it: a mux's address and one of its ports, or a backend
+// of such a port. It refuses other destinations, so that the console can't be used to scan a network.
 func (s *server) testTCP(w http.ResponseWriter, r *http.Request) {
 	if !s.sameOrigin(w, r) {
 		return
@@ -47,18 +47,18 @@ func (s *server) testTCP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `write {"address": "…", "port": …}`, http.StatusBadRequest)
 		return
 	}
-	if !s.fresh(w, r) {
+	if !s.ensureFresh(w, r) {
 		return
 	}
-	junctions, err := s.junctions(r)
+	muxes, err := s.topologies(r)
 	if err != nil {
-		s.fail(w, err)
+		s.internalError(w, err)
 		return
 	}
-	if !isDestination(junctions, ask.Address, ask.Port) {
+	if !isDestination(muxes, ask.Address, ask.Port) {
 		s.metrics.refused.WithLabelValues("destination").Inc()
-		http.Error(w, fmt.Sprintf("%s is neither a TCP port of a mux at its address nor a backend of one: take one of those that "+
-			"/api/topology has", net.JoinHostPort(ask.Address, strconv.Itoa(int(ask.Port)))), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("%s is neither a TCP port of a mux at its address nor a backend of one: choose one from "+
+			"/api/topology", net.JoinHostPort(ask.Address, strconv.Itoa(int(ask.Port)))), http.StatusForbidden)
 		return
 	}
 	select {
@@ -73,11 +73,11 @@ func (s *server) testTCP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) try(ctx context.Context, address string, port int32) outcome {
-	ctx, cancel := context.WithTimeout(ctx, tryPatience)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	result, begun := outcome{Schema: view.Schema, Address: address, Port: port}, s.Now()
+	result, start := outcome{Schema: view.Schema, Address: address, Port: port}, s.Now()
 	conn, err := s.Dial(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
-	result.Took = s.Now().Sub(begun).Round(time.Microsecond).String()
+	result.Took = s.Now().Sub(start).Round(time.Microsecond).String()
 	if err != nil {
 		result.Error = err.Error()
 		return result
@@ -87,7 +87,7 @@ func (s *server) try(ctx context.Context, address string, port int32) outcome {
 	return result
 }
 
-// sameOrigin refuses what a page elsewhere could have had a browser send.
+// sameOrigin refuses requests that a page of another origin could have made a browser send.
 func (s *server) sameOrigin(w http.ResponseWriter, r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
@@ -98,21 +98,21 @@ func (s *server) sameOrigin(w http.ResponseWriter, r *http.Request) bool {
 	from, err := url.Parse(origin)
 	if site != "" && site != "same-origin" || origin != "" && (err != nil || from.Host != r.Host) {
 		s.metrics.refused.WithLabelValues("origin").Inc()
-		http.Error(w, "actions can be asked for by this console's own page alone", http.StatusForbidden)
+		http.Error(w, "only this console's own page can request actions", http.StatusForbidden)
 		return false
 	}
 	return true
 }
 
-// isDestination is true for where traffic goes.
-func isDestination(junctions []view.Junction, address string, port int32) bool {
-	return slices.ContainsFunc(junctions, func(j view.Junction) bool {
-		return slices.ContainsFunc(j.Tracks, func(t view.Track) bool {
-			if t.Protocol != "TCP" {
+// isDestination says that the address and port are known destinations.
+func isDestination(muxes []view.MuxTopology, address string, port int32) bool {
+	return slices.ContainsFunc(muxes, func(m view.MuxTopology) bool {
+		return slices.ContainsFunc(m.Ports, func(p view.PublicPort) bool {
+			if p.Protocol != "TCP" {
 				return false
 			}
-			return t.Number == port && slices.Contains(j.Addresses, address) ||
-				slices.ContainsFunc(t.Backends, func(b view.Backend) bool { return b.Address == address && b.Port == port })
+			return p.Number == port && slices.Contains(m.Addresses, address) ||
+				slices.ContainsFunc(p.Backends, func(b view.Backend) bool { return b.Address == address && b.Port == port })
 		})
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// FuzzTestTCP asks for any connection, from anywhere: one that the topology has, asked for by the console's own page, is tried, and
-// nothing else. Not much of a long body is read.
+// FuzzTestTCP asks for any connection from any page. Only a connection of the topology, requested by the console's own
+// page, is tried. Little of a long body is read.
 func FuzzTestTCP(f *testing.F) {
 	const body, kind, host = `{"address":"192.0.2.7","port":80}`, "application/json", "mux.example.com"
 	f.Add([]byte(body), kind, "", "", host)
@@ -48,7 +48,7 @@ func FuzzTestTCP(f *testing.F) {
 			want = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusUnsupportedMediaType}
 		}
 		if !slices.Contains(want, w.Code) {
-			t.Errorf("status %d, and %q is dialled: %s", w.Code, p.dialled, w.Body)
+			t.Errorf("status %d, but %q is dialled: %s", w.Code, p.dialled, w.Body)
 		}
 		var ask struct {
 			Address string
@@ -62,7 +62,7 @@ func FuzzTestTCP(f *testing.F) {
 	})
 }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	from  io.Reader
 	bytes int

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestConnectionsThatMayBeTried(t *testing.T) {
+func TestAllowedConnectionTests(t *testing.T) {
 	json := header("Content-Type", "application/json")
 	nothing := func(*http.Request) {}
 	for name, tc := range map[string]struct {
@@ -20,22 +20,22 @@ func TestConnectionsThatMayBeTried(t *testing.T) {
 		status  int
 		dialled string
 	}{
-		"a mux's address and port":             {true, `{"address":"192.0.2.7","port":80}`, nothing, 200, "192.0.2.7:80"},
-		"a backend":                            {true, `{"address":"10.0.0.1","port":8080}`, nothing, 200, "10.0.0.1:8080"},
-		"from its own page":                    {true, `{"address":"10.0.0.1","port":8080}`, header("Origin", "http://localhost:8080"), 200, "10.0.0.1:8080"},
-		"none while actions are off":           {false, `{"address":"192.0.2.7","port":80}`, nothing, 403, ""},
-		"no other port of the mux's address":   {true, `{"address":"192.0.2.7","port":22}`, nothing, 403, ""},
-		"no other port of a backend":           {true, `{"address":"10.0.0.1","port":80}`, nothing, 403, ""},
-		"no other address":                     {true, `{"address":"169.254.169.254","port":80}`, nothing, 403, ""},
-		"no name that may mean one":            {true, `{"address":"192.0.2.7.example.com","port":80}`, nothing, 403, ""},
-		"none for a page elsewhere":            {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "cross-site"), 403, ""},
-		"none for a page next door":            {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "same-site"), 403, ""},
-		"none for another origin":              {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "http://evil.example.com"), 403, ""},
-		"none for an origin that hides":        {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "null"), 403, ""},
-		"none as a form":                       {true, `{"address":"192.0.2.7","port":80}`, header("Content-Type", "text/plain"), 415, ""},
-		"none with words that nobody knows":    {true, `{"address":"192.0.2.7","port":80,"proxy":"x"}`, nothing, 400, ""},
-		"none with a body that is no question": {true, `[]`, nothing, 400, ""},
-		"none with a body that is too long":    {true, `{"address":"` + strings.Repeat("1", 2000) + `"}`, nothing, 400, ""},
+		"a mux's address and port":              {true, `{"address":"192.0.2.7","port":80}`, nothing, 200, "192.0.2.7:80"},
+		"a backend":                             {true, `{"address":"10.0.0.1","port":8080}`, nothing, 200, "10.0.0.1:8080"},
+		"from the console's page":               {true, `{"address":"10.0.0.1","port":8080}`, header("Origin", "http://localhost:8080"), 200, "10.0.0.1:8080"},
+		"actions are off":                       {false, `{"address":"192.0.2.7","port":80}`, nothing, 403, ""},
+		"another port of the mux's address":     {true, `{"address":"192.0.2.7","port":22}`, nothing, 403, ""},
+		"another port of a backend":             {true, `{"address":"10.0.0.1","port":80}`, nothing, 403, ""},
+		"another address":                       {true, `{"address":"169.254.169.254","port":80}`, nothing, 403, ""},
+		"a name that may resolve to an address": {true, `{"address":"192.0.2.7.example.com","port":80}`, nothing, 403, ""},
+		"a page of another site":                {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "cross-site"), 403, ""},
+		"a page of the same site":               {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "same-site"), 403, ""},
+		"another origin":                        {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "http://evil.example.com"), 403, ""},
+		"an opaque origin":                      {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "null"), 403, ""},
+		"a form":                                {true, `{"address":"192.0.2.7","port":80}`, header("Content-Type", "text/plain"), 415, ""},
+		"an unknown field":                      {true, `{"address":"192.0.2.7","port":80,"proxy":"x"}`, nothing, 400, ""},
+		"a body that isn't an object":           {true, `[]`, nothing, 400, ""},
+		"a too long body":                       {true, `{"address":"` + strings.Repeat("1", 2000) + `"}`, nothing, 400, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dialled := ""
@@ -43,7 +43,7 @@ func TestConnectionsThatMayBeTried(t *testing.T) {
 				o.Actions = tc.actions
 				o.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
 					dialled = address
-					return nil, errors.New("nobody is there")
+					return nil, errors.New("connection refused")
 				}
 			})
 			k.channel("web")

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// throttle bounds how often a sender may offer a wrong token: some times in a row, then once in five seconds. Until then all
-// its requests are refused unread, so that it can't guess in parallel. No other sender is refused for it.
+// throttle limits wrong tokens by sender: wrongInARow at once, then one in wrongPause. Until then, all requests of the
+// sender are refused without a check, so that it can't guess in parallel. Other senders aren't affected.
 type throttle struct {
 	mu   sync.Mutex
 	from map[string]*rate.Limiter
 }
 
 const (
-	wrongInARow  = 10
-	wrongPause   = 5 * time.Second
-	mostThrottle = 1024 // senders that are remembered; beyond, the one that has waited longest is forgotten
+	wrongInARow = 10
+	wrongPause  = 5 * time.Second
+	maxSenders  = 1024 // number of senders kept; beyond, the sender closest to the end of its wait is dropped
 )
 
 func newThrottle() *throttle { return &throttle{from: map[string]*rate.Limiter{}} }
@@ -36,8 +36,8 @@ func (t *throttle) failed(from string, now time.Time) {
 	defer t.mu.Unlock()
 	limiter := t.from[from]
 	if limiter == nil {
-		if len(t.from) >= mostThrottle {
-			t.forgetOne(now)
+		if len(t.from) >= maxSenders {
+			t.evictOne(now)
 		}
 		limiter = rate.NewLimiter(rate.Every(wrongPause), wrongInARow)
 		t.from[from] = limiter
@@ -45,9 +45,9 @@ func (t *throttle) failed(from string, now time.Time) {
 	limiter.AllowN(now, 1)
 }
 
-// forgetOne forgets the sender that is closest to being forgiven. So a sender with thousands of addresses may offer some wrong tokens
-// from each. To refuse all unknown senders instead would let it lock the console.
-func (t *throttle) forgetOne(now time.Time) {
+// evictOne drops the sender that is closest to the end of its wait. So a sender with thousands of addresses may offer
+// some wrong tokens from each. The alternative, to refuse all unknown senders, would let it lock everyone out.
+func (t *throttle) evictOne(now time.Time) {
 	var best string
 	most := math.Inf(-1)
 	for from, limiter := range t.from {
@@ -58,8 +58,8 @@ func (t *throttle) forgetOne(now time.Time) {
 	delete(t.from, best)
 }
 
-// senderOf is what counts as one sender: an IPv4 address, or an IPv6 network of 64 bits, all addresses of which one machine may
-// have.
+// senderOf returns the unit that counts as one sender: an IPv4 address, or an IPv6 network of 64 bits, since one
+// machine may have all its addresses.
 func senderOf(host string) string {
 	address, err := netip.ParseAddr(host)
 	if err != nil {

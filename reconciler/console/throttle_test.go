@@ -6,33 +6,33 @@ import (
 	"testing"
 )
 
-// from is a request's address.
+// from sets a request's remote address.
 func from(address string) func(*http.Request) {
 	return func(r *http.Request) { r.RemoteAddr = address }
 }
 
-// TestWrongTokensThrottleTheirSenderAlone has more addresses guess than the throttle remembers. A reader from another
-// address, with the right token, still gets in.
+// TestWrongTokensThrottleTheirSenderAlone sends guesses from more addresses than the throttle remembers. A reader with
+// the right token from another address is still accepted.
 func TestWrongTokensThrottleTheirSenderAlone(t *testing.T) {
 	k := newKit(t, withToken)
-	for i := range mostThrottle + 1 {
+	for i := range maxSenders + 1 {
 		address := fmt.Sprintf("10.0.%d.%d:1", i/250, i%250+1)
 		for range wrongInARow {
 			k.ask("GET", "/", basic("", "guess"), from(address))
 		}
 		if got := k.ask("GET", "/", basic("", "guess"), from(address)); got.Code != http.StatusTooManyRequests {
-			t.Fatalf("%s was wrong %d times in a row, and is still listened to: %d", address, wrongInARow, got.Code)
+			t.Fatalf("%s isn't throttled after %d wrong tokens in a row: %d", address, wrongInARow, got.Code)
 		}
 	}
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != http.StatusOK {
-		t.Errorf("a reader from elsewhere gets %d", got.Code)
+		t.Errorf("a reader from another address gets %d", got.Code)
 	}
-	if n := len(k.server.throttle.from); n > mostThrottle {
+	if n := len(k.server.throttle.from); n > maxSenders {
 		t.Errorf("%d senders are remembered", n)
 	}
 }
 
-// TestAddressesOfOneNetworkAreOneSender: a machine may have all addresses of an IPv6 network.
+// TestAddressesOfOneNetworkAreOneSender checks IPv6: a machine may use all addresses of its network.
 func TestAddressesOfOneNetworkAreOneSender(t *testing.T) {
 	k := newKit(t, withToken)
 	for i := range wrongInARow {

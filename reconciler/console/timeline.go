@@ -17,32 +17,32 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// mostEntries bounds the timeline: it is for what was just now, and logs are for what was before.
-const mostEntries = 500
+// maxEntries limits the timeline: it shows the recent past; logs have the rest.
+const maxEntries = 500
 
-// Entry is one thing that this process did, or told.
+// Entry is a decision of this process, or an Event that it sent.
 type Entry struct {
 	ID int       `json:"id"`
 	At time.Time `json:"at"`
 	// Kind is decision or event.
 	Kind string `json:"kind"`
-	// Mux is whom a decision is about, Object whom an Event is about; both as namespace/name.
+	// Mux is the mux of a decision, Object the object of an Event; both as namespace/name.
 	Mux     string `json:"mux,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Warning bool   `json:"warning,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Steps are the first of what was decided to write, of Writes in all; Done is true once they are carried out, and Times
-	// is how often the same was decided without being.
+	// Steps are the first of the decided writes, and Writes is their total number. Done says that they were carried
+	// out. Times counts repeated equal decisions that weren't carried out.
 	Steps  []view.Step `json:"steps,omitempty"`
 	Writes int         `json:"writes,omitempty"`
 	Done   bool        `json:"done,omitempty"`
 	Times  int         `json:"times,omitempty"`
 
-	changed int // counts with every change of the timeline
+	changed int // the timeline's change counter at this entry's last change
 }
 
-// Timeline holds the last entries. It is safe for everybody at once.
+// Timeline holds the latest entries. It is safe for concurrent use.
 type Timeline struct {
 	now func() time.Time
 
@@ -50,48 +50,48 @@ type Timeline struct {
 	last    int
 	changes int
 	entries []Entry // oldest first
-	// open are the decisions that aren't carried out yet, by mux.
-	open map[types.NamespacedName]int
-	heed func()
+	// pending are the entries of decisions that aren't carried out yet, by mux.
+	pending map[types.NamespacedName]int
+	notify  func()
 }
 
-// NewTimeline returns an empty one.
+// NewTimeline returns an empty timeline.
 func NewTimeline(now func() time.Time) *Timeline {
-	return &Timeline{now: now, open: map[types.NamespacedName]int{}, heed: func() {}}
+	return &Timeline{now: now, pending: map[types.NamespacedName]int{}, notify: func() {}}
 }
 
-// onChange has heed called whenever there is something new.
-func (t *Timeline) onChange(heed func()) {
+// onChange sets a function that is called at every change.
+func (t *Timeline) onChange(notify func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heed = heed
+	t.notify = notify
 }
 
-// Since returns copies of the entries that changed after so many changes, oldest first, and how many there are by now.
+// Since returns copies of the entries changed after the given counter, oldest first, and the current counter.
 func (t *Timeline) Since(changes int) ([]Entry, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	news := []Entry{}
+	changed := []Entry{}
 	for i := range t.entries {
 		if t.entries[i].changed > changes {
-			news = append(news, t.entries[i])
+			changed = append(changed, t.entries[i])
 		}
 	}
-	return news, t.changes
+	return changed, t.changes
 }
 
 func (t *Timeline) add(e Entry) int {
 	t.last++
 	e.ID, e.At = t.last, t.now().UTC()
-	if len(t.entries) >= mostEntries {
-		t.entries = slices.Delete(t.entries, 0, mostEntries/10)
+	if len(t.entries) >= maxEntries {
+		t.entries = slices.Delete(t.entries, 0, maxEntries/10)
 	}
 	t.entries = append(t.entries, e)
-	t.touch(&t.entries[len(t.entries)-1])
+	t.markChanged(&t.entries[len(t.entries)-1])
 	return e.ID
 }
 
-func (t *Timeline) touch(e *Entry) {
+func (t *Timeline) markChanged(e *Entry) {
 	t.changes++
 	e.changed = t.changes
 }
@@ -111,15 +111,15 @@ func (t *Timeline) decided(p *plan.Plan) {
 	steps := p.Steps()
 	entry := Entry{Kind: "decision", Mux: p.Mux.String(), Steps: view.Steps(steps), Writes: len(steps), Times: 1}
 	t.mu.Lock()
-	if before := t.find(t.open[p.Mux]); before != nil && sameSteps(before, &entry) {
+	if before := t.find(t.pending[p.Mux]); before != nil && sameSteps(before, &entry) {
 		before.Times++
-		t.touch(before)
+		t.markChanged(before)
 	} else {
-		t.open[p.Mux] = t.add(entry)
+		t.pending[p.Mux] = t.add(entry)
 	}
-	heed := t.heed
+	notify := t.notify
 	t.mu.Unlock()
-	heed()
+	notify()
 }
 
 func sameSteps(a, b *Entry) bool {
@@ -130,55 +130,57 @@ func sameSteps(a, b *Entry) bool {
 
 func (t *Timeline) applied(mux types.NamespacedName) {
 	t.mu.Lock()
-	if entry := t.find(t.open[mux]); entry != nil {
+	if entry := t.find(t.pending[mux]); entry != nil {
 		entry.Done = true
-		t.touch(entry)
+		t.markChanged(entry)
 	}
-	delete(t.open, mux)
-	heed := t.heed
+	delete(t.pending, mux)
+	notify := t.notify
 	t.mu.Unlock()
-	heed()
+	notify()
 }
 
-func (t *Timeline) told(about runtime.Object, kind, reason, message string) {
+func (t *Timeline) emitted(about runtime.Object, kind, reason, message string) {
 	entry := Entry{Kind: "event", Warning: kind == corev1.EventTypeWarning, Reason: reason, Message: message}
 	if object, is := about.(client.Object); is {
 		entry.Object = strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 	}
 	t.mu.Lock()
 	t.add(entry)
-	heed := t.heed
+	notify := t.notify
 	t.mu.Unlock()
-	heed()
+	notify()
 }
 
-// Metrics notes decisions on their way to whoever counts them.
-func (t *Timeline) Metrics(next mux.Metrics) mux.Metrics { return noting{next, t} }
+// Metrics returns metrics that record decisions in the timeline and pass them on.
+func (t *Timeline) Metrics(next mux.Metrics) mux.Metrics { return recordingMetrics{next, t} }
 
-type noting struct {
+type recordingMetrics struct {
 	mux.Metrics
 	timeline *Timeline
 }
 
-func (n noting) Decided(p *plan.Plan, took time.Duration) {
+func (n recordingMetrics) Decided(p *plan.Plan, took time.Duration) {
 	n.timeline.decided(p)
 	n.Metrics.Decided(p, took)
 }
 
-func (n noting) Applied(mux types.NamespacedName, took time.Duration) {
+func (n recordingMetrics) Applied(mux types.NamespacedName, took time.Duration) {
 	n.timeline.applied(mux)
 	n.Metrics.Applied(mux, took)
 }
 
-// Events notes Events on their way to the API server.
-func (t *Timeline) Events(next record.EventRecorder) record.EventRecorder { return telling{next, t} }
+// Events returns a recorder that records Events in the timeline and passes them on.
+func (t *Timeline) Events(next record.EventRecorder) record.EventRecorder {
+	return recordingEvents{next, t}
+}
 
-type telling struct {
+type recordingEvents struct {
 	record.EventRecorder
 	timeline *Timeline
 }
 
-func (n telling) Event(about runtime.Object, kind, reason, message string) {
-	n.timeline.told(about, kind, reason, message)
+func (n recordingEvents) Event(about runtime.Object, kind, reason, message string) {
+	n.timeline.emitted(about, kind, reason, message)
 	n.EventRecorder.Event(about, kind, reason, message)
 }

@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// silence takes Events and figures, and does nothing about them.
+// silence drops Events and metrics.
 type silence struct {
 	record.EventRecorder
 	mux.Metrics
@@ -37,11 +37,11 @@ func TestTimeline(t *testing.T) {
 	line := NewTimeline(clock.now)
 	metrics, events := line.Metrics(silence{}), line.Events(silence{})
 
-	metrics.Decided(&plan.Plan{Mux: muxKey}, 0) // nothing to do is no news
+	metrics.Decided(&plan.Plan{Mux: muxKey}, 0) // a plan without steps isn't recorded
 	metrics.Decided(publish("adds 80/TCP"), 0)
-	metrics.Decided(publish("adds 80/TCP"), 0) // it wasn't carried out
+	metrics.Decided(publish("adds 80/TCP"), 0) // this plan isn't applied
 	metrics.Applied(muxKey, 0)
-	metrics.Decided(publish("adds 80/TCP"), 0) // it was, and is again
+	metrics.Decided(publish("adds 80/TCP"), 0) // the same plan is applied now
 	events.Event(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, corev1.EventTypeWarning, "MuxNotFound", "there is none")
 
 	step := []view.Step{{Verb: "publish on", Object: "svc-mux/mux", Why: []string{"adds 80/TCP"}}}
@@ -56,7 +56,7 @@ func TestTimeline(t *testing.T) {
 	}
 	metrics.Applied(muxKey, 0)
 	if got, _ := line.Since(changes); len(got) != 1 || got[0].ID != 2 || !got[0].Done {
-		t.Errorf("what was changed is %+v", got)
+		t.Errorf("the last change is %+v", got)
 	}
 }
 
@@ -64,12 +64,12 @@ func TestTimelineIsBounded(t *testing.T) {
 	line := NewTimeline(time.Now)
 	metrics := line.Metrics(silence{})
 	metrics.Decided(publish("long ago"), 0)
-	for i := range 3 * mostEntries {
-		line.told(&corev1.Service{}, corev1.EventTypeNormal, "Reason", fmt.Sprint(i))
+	for i := range 3 * maxEntries {
+		line.emitted(&corev1.Service{}, corev1.EventTypeNormal, "Reason", fmt.Sprint(i))
 	}
-	metrics.Applied(muxKey, 0) // of what is forgotten
+	metrics.Applied(muxKey, 0) // this entry was dropped already
 	got, _ := line.Since(0)
-	if len(got) > mostEntries || got[len(got)-1].Message != fmt.Sprint(3*mostEntries-1) {
-		t.Errorf("%d entries, the last of which is %+v", len(got), got[len(got)-1])
+	if len(got) > maxEntries || got[len(got)-1].Message != fmt.Sprint(3*maxEntries-1) {
+		t.Errorf("%d entries, the last one is %+v", len(got), got[len(got)-1])
 	}
 }

@@ -1,10 +1,10 @@
-// Package drain says goodbye: it takes addresses, ports and slices of ours away, mux by mux, in the order that keeps
-// promises, until nothing is left to take. Ledgers stay: whoever comes back gives everybody the same numbers. It is for
-// the one process that writes just now; what one pass over a mux does is package mux's matter.
+// Package drain removes our addresses, ports and slices from all muxes, in the order that keeps the promises, until
+// nothing is left. Ledgers stay, so that a reinstall gives every channel the same numbers. The process that drains must
+// be the leader. One pass over a mux is package mux's task.
 //
-//	pass    each mux: its channels bare, then its ports off        again, until two passes in a row found nothing
-//	        Services that were channels once: bare
-//	        slices and Endpoints of muxes that have no ports of ours
+//	pass    each mux: clean its channels, then remove its ports    again, until two passes in a row found nothing
+//	        clean Services that were channels once
+//	        remove slices and Endpoints of muxes without ports of ours
 package drain
 
 import (
@@ -25,70 +25,70 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Options are what a goodbye needs of its process.
+// Options are the inputs of a drain.
 type Options struct {
 	Line    *mux.Line
 	Carried backends.Drained
-	// Patience bounds how long it is tried though nothing gets any better.
+	// Patience limits how long passes fail without progress.
 	Patience time.Duration
-	// Pause is how long to wait between two passes: what others wrote last must have come.
+	// Pause is the time between two passes. It lets the cache catch up with the last writes of others.
 	Pause time.Duration
-	// Report is for people.
+	// Report receives the progress for users.
 	Report io.Writer
-	// Dry prints, and writes nothing.
+	// Dry prints the writes instead of making them.
 	Dry bool
 }
 
-// enough is how often a pass may find something new to take away. Somebody puts it back.
-const enough = 30
+// maxMoves limits the passes that find something to remove. Reaching it means that another controller puts it back.
+const maxMoves = 30
 
-// Run returns nil once nothing of ours is left but ledgers.
+// Run drains, and returns nil once only ledgers are left.
 func Run(ctx context.Context, options Options) error {
-	g := &goodbye{Options: options, tallies: map[types.NamespacedName]*tally{}}
-	g.Carried.Ready = func(mux types.NamespacedName) bool { return g.Line.LooksAfter(mux) && !g.busy[mux] }
-	g.Carried.Ours = func(mux types.NamespacedName) bool { return g.tallies[mux] != nil }
-	if g.Dry {
-		g.Carried.Would = func(slice *discoveryv1.EndpointSlice) {
-			fmt.Fprintf(g.Report, "dry run: delete EndpointSlice %s\n", client.ObjectKeyFromObject(slice))
+	d := &drainer{Options: options, tallies: map[types.NamespacedName]*tally{}}
+	d.Carried.Ready = func(mux types.NamespacedName) bool { return d.Line.LooksAfter(mux) && !d.busy[mux] }
+	d.Carried.Ours = func(mux types.NamespacedName) bool { return d.tallies[mux] != nil }
+	if d.Dry {
+		d.Carried.Would = func(slice *discoveryv1.EndpointSlice) {
+			fmt.Fprintf(d.Report, "dry run: delete EndpointSlice %s\n", client.ObjectKeyFromObject(slice))
 		}
-		_, err := g.pass(ctx)
+		_, err := d.pass(ctx)
 		return err
 	}
-	err := g.untilQuiet(ctx)
-	g.report()
+	err := d.untilQuiet(ctx)
+	d.report()
 	if err != nil {
 		return err
 	}
-	return g.frozen()
+	return d.frozen()
 }
 
-// goodbye is what is known of one so far.
-type goodbye struct {
+// drainer is the state of a drain.
+type drainer struct {
 	Options
 	tallies map[types.NamespacedName]*tally
-	// busy are muxes that have ports of ours still, for all we know.
+	// busy are the muxes that may still have ports of ours.
 	busy   map[types.NamespacedName]bool
 	strays int
 }
 
-// tally is what was taken of one mux.
+// tally counts the removed parts of one mux.
 type tally struct {
 	channels, ports, slices int
-	held                    int // numbers that its ledger keeps
+	held                    int // numbers that the ledger keeps
 	freeze                  *plan.Freeze
 }
 
-func (g *goodbye) untilQuiet(ctx context.Context) error {
-	until := time.Now().Add(g.Patience)
+func (d *drainer) untilQuiet(ctx context.Context) error {
+	until := time.Now().Add(d.Patience)
 	quiet := 0
 	var last error
 	for moves := 0; quiet < 2; {
-		moved, err := g.pass(ctx)
+		moved, err := d.pass(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("ended before all was taken away, so drain again: %w", context.Cause(ctx))
+			return fmt.Errorf("ended before everything was removed, so drain again: %w", context.Cause(ctx))
 		case moved:
-			quiet, until = 0, time.Now().Add(g.Patience)
+			quiet, until = 0, time.Now().Add(d.Patience)
 			moves++
 		case err == nil:
 			quiet++
@@ -96,51 +96,51 @@ func (g *goodbye) untilQuiet(ctx context.Context) error {
 		if err != nil {
 			last = fmt.Errorf("what failed last: %w", err)
 		}
-		if moves > enough {
-			return errors.Join(fmt.Errorf("after %d passes there is still something to take away: somebody puts it back; end what that "+
-				"is (another reconciler, the Python original), and drain again", moves), last)
+		if moves > maxMoves {
+			return errors.Join(fmt.Errorf("after %d passes there is still something to remove: somebody puts it back; stop what does "+
+				"that (another reconciler, the Python original), and drain again", moves), last)
 		}
 		if err != nil && time.Now().After(until) {
-			return fmt.Errorf("given up after %s in which nothing got better, so mend this and drain again: %w", g.Patience, err)
+			return fmt.Errorf("given up after %s without progress, so fix this and drain again: %w", d.Patience, err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(g.Pause):
+		case <-time.After(d.Pause):
 		}
 	}
 	return nil
 }
 
-// pass takes away what it finds. It returns whether that was anything; an error doesn't keep it from the rest.
-func (g *goodbye) pass(ctx context.Context) (bool, error) {
-	muxes, err := g.Line.Spoken(ctx)
+// pass removes our parts of all muxes. It returns whether it found any. After an error it continues with the rest.
+func (d *drainer) pass(ctx context.Context) (bool, error) {
+	muxes, err := d.Line.Spoken(ctx)
 	if err != nil {
 		return false, err
 	}
-	g.busy = map[types.NamespacedName]bool{}
+	d.busy = map[types.NamespacedName]bool{}
 	moved := false
 	var failed []error
 	for _, key := range muxes {
-		took, err := g.mux(ctx, key)
+		took, err := d.mux(ctx, key)
 		moved = moved || took
 		failed = append(failed, err)
 	}
-	strays, err := g.Line.DrainStrays(ctx)
+	strays, err := d.Line.DrainStrays(ctx)
 	failed = append(failed, err)
-	g.strays += strays
-	gone, err := g.Carried.Slices(ctx)
+	d.strays += strays
+	gone, err := d.Carried.Slices(ctx)
 	failed = append(failed, err)
 	for key, n := range gone {
-		g.tally(key).slices += n
+		d.tally(key).slices += n
 	}
 	return moved || strays+len(gone) > 0, errors.Join(failed...)
 }
 
-// mux takes what there is of one mux.
-func (g *goodbye) mux(ctx context.Context, key types.NamespacedName) (bool, error) {
-	t := g.tally(key)
-	g.busy[key] = true
-	p, err := g.Line.Drain(ctx, key)
+// mux drains one mux.
+func (d *drainer) mux(ctx context.Context, key types.NamespacedName) (bool, error) {
+	t := d.tally(key)
+	d.busy[key] = true
+	p, err := d.Line.Drain(ctx, key)
 	if err != nil {
 		return false, err
 	}
@@ -150,47 +150,47 @@ func (g *goodbye) mux(ctx context.Context, key types.NamespacedName) (bool, erro
 	switch {
 	case p.Freeze != nil:
 		return false, nil
-	case g.Dry || p.Empty() && p.Again.IsZero():
-		delete(g.busy, key)
+	case d.Dry || p.Empty() && p.Again.IsZero():
+		delete(d.busy, key)
 	}
-	if g.Dry || g.busy[key] {
+	if d.Dry || d.busy[key] {
 		return !p.Empty(), nil
 	}
-	return false, g.Carried.Endpoints(ctx, key)
+	return false, d.Carried.Endpoints(ctx, key)
 }
 
-func (g *goodbye) tally(mux types.NamespacedName) *tally {
-	if g.tallies[mux] == nil {
-		g.tallies[mux] = &tally{}
+func (d *drainer) tally(mux types.NamespacedName) *tally {
+	if d.tallies[mux] == nil {
+		d.tallies[mux] = &tally{}
 	}
-	return g.tallies[mux]
+	return d.tallies[mux]
 }
 
-// report says what was taken of what.
-func (g *goodbye) report() {
-	for _, key := range slices.SortedFunc(maps.Keys(g.tallies), plan.CompareKeys) {
-		t, name := g.tallies[key], key.String()
+// report prints the removed parts of each mux.
+func (d *drainer) report() {
+	for _, key := range slices.SortedFunc(maps.Keys(d.tallies), plan.CompareKeys) {
+		t, name := d.tallies[key], key.String()
 		if key.Name == "" {
-			name = "that no class names"
+			name = "(none named by the class)"
 		}
 		if t.freeze != nil {
-			fmt.Fprintf(g.Report, "mux %s: left as it is: %s: %s\n", name, t.freeze.Reason, t.freeze.Message)
+			fmt.Fprintf(d.Report, "mux %s: left as it is: %s: %s\n", name, t.freeze.Reason, t.freeze.Message)
 			continue
 		}
-		fmt.Fprintf(g.Report, "mux %s: %d channel(s) bare, %d port(s) off, %d slice(s) gone; its ledger keeps %d number(s)\n",
+		fmt.Fprintf(d.Report, "mux %s: cleaned %d channel(s), removed %d port(s) and %d slice(s); its ledger keeps %d number(s)\n",
 			name, t.channels, t.ports, t.slices, t.held)
 	}
-	if g.strays > 0 {
-		fmt.Fprintf(g.Report, "%d Service(s) that were channels once: bare\n", g.strays)
+	if d.strays > 0 {
+		fmt.Fprintf(d.Report, "cleaned %d Service(s) that were channels once\n", d.strays)
 	}
 }
 
-// frozen says which muxes are left, and why.
-func (g *goodbye) frozen() error {
+// frozen returns an error for each frozen mux, which keeps its ports.
+func (d *drainer) frozen() error {
 	var errs []error
-	for _, key := range slices.SortedFunc(maps.Keys(g.tallies), plan.CompareKeys) {
-		if freeze := g.tallies[key].freeze; freeze != nil {
-			errs = append(errs, fmt.Errorf("mux %s is frozen, and keeps its ports: mend this and drain again: %s",
+	for _, key := range slices.SortedFunc(maps.Keys(d.tallies), plan.CompareKeys) {
+		if freeze := d.tallies[key].freeze; freeze != nil {
+			errs = append(errs, fmt.Errorf("mux %s is frozen, and keeps its ports: fix this and drain again: %s",
 				key, freeze.Message))
 		}
 	}

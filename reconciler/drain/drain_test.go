@@ -22,13 +22,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// strays are Services that were channels once, by name; true are those that say so still.
+// strays are Services that once were channels, by name. The value is true for those that still show it.
 type strays struct {
 	client.Client
 	keys   validation.Keys
 	told   map[string]bool
 	writes int
-	// refused can't be written, and restored are put back as soon as they were.
+	// Writes of refused are refused. Writes of restored are undone at once.
 	refused, restored string
 }
 
@@ -47,7 +47,7 @@ func (s *strays) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-// version is that of all of them: somebody who puts one back does it at once.
+// version is the resource version of all strays. A restored one changes together with our write.
 func (s *strays) version() string { return strconv.Itoa(10 + 2*s.writes) }
 
 func (s *strays) Status() client.SubResourceWriter { return statuses{strays: s} }
@@ -73,17 +73,18 @@ type unmetered struct{ mux.Metrics }
 
 func (unmetered) Wrote(string) {}
 
-// TestAStrayThatCantBeWritten is told of, once nothing else gets any better. Nobody is blamed who has done nothing.
+// TestAStrayThatCantBeWritten checks that such a stray is reported once no other progress is made. The message accuses
+// another writer only if there is one.
 func TestAStrayThatCantBeWritten(t *testing.T) {
 	const patience, blame = 20 * time.Second, "somebody puts it back"
 	for name, test := range map[string]struct {
 		refused, restored string
 		says, not         []string
 	}{
-		"all can be":                 {says: []string{""}},
-		"one can't":                  {refused: "a", says: []string{"given up after 20s", "status of app/a", "a policy says no"}, not: []string{blame}},
-		"one is put back":            {restored: "b", says: []string{blame}, not: []string{"failed"}},
-		"one can't, one is put back": {refused: "a", restored: "b", says: []string{blame, "what failed last: ", "status of app/a", "a policy says no"}},
+		"all can be written":              {says: []string{""}},
+		"one is refused":                  {refused: "a", says: []string{"given up after 20s", "status of app/a", "a policy says no"}, not: []string{blame}},
+		"one is restored":                 {restored: "b", says: []string{blame}, not: []string{"failed"}},
+		"one is refused, one is restored": {refused: "a", restored: "b", says: []string{blame, "what failed last: ", "status of app/a", "a policy says no"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,19 +106,19 @@ func TestAStrayThatCantBeWritten(t *testing.T) {
 				}
 				for _, words := range test.says {
 					if !strings.Contains(said, words) || words == "" && err != nil {
-						t.Errorf("it ended with %q, which isn't %q", said, words)
+						t.Errorf("the error %q lacks %q", said, words)
 					}
 				}
 				for _, words := range test.not {
 					if strings.Contains(said, words) {
-						t.Errorf("it ended with %q", said)
+						t.Errorf("unexpected error %q", said)
 					}
 				}
 				if s.told["c"] || s.told["a"] != (test.refused == "a") {
-					t.Errorf("who says that it was a channel: %v", s.told)
+					t.Errorf("Services that still show that they were channels: %v", s.told)
 				}
 				if test.refused != "" && test.restored == "" && time.Since(began) > patience+3*time.Second {
-					t.Errorf("it took %s", time.Since(began))
+					t.Errorf("the drain took %s", time.Since(began))
 				}
 			})
 		})

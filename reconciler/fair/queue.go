@@ -1,5 +1,5 @@
-// Package fair shares a controller's workers between namespaces: a namespace whose requests take long holds a few of the
-// workers, and the others are free for the rest.
+// Package fair shares a controller's workers between namespaces: a namespace with slow requests holds only a few
+// workers, and the others stay free for the other namespaces.
 package fair
 
 import (
@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// NewQueue returns what controller.Options.NewQueue takes: a queue that hands out at most share requests of one namespace at
-// a time. The controller needs several times as many workers: so many namespaces can use up their share before another one
-// waits. Idle workers cost nothing.
+// NewQueue returns a function for controller.Options.NewQueue. Its queue hands out at most share requests of one
+// namespace at a time. The controller needs several times as many workers: with n times share, n namespaces can use up
+// their share before another one waits. Idle workers cost nothing.
 func NewQueue(share int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return &queue{
@@ -23,27 +23,28 @@ func NewQueue(share int) func(string, workqueue.TypedRateLimiter[reconcile.Reque
 	}
 }
 
-// queue keeps requests back whose namespace has its share of workers. For the queue beneath, such a request is still worked
-// on. So that queue keeps what is added for the request meanwhile, and hands it out later.
+// queue holds a request back while its namespace has used up its share of workers. To the queue beneath, such a request
+// is still being worked on. So the queue beneath keeps changes that arrive for the request meanwhile, and hands them
+// out later.
 //
-//	beneath ──GetWithPriority──▶ room? ──▶ worker ──Done──▶ next of the namespace
+//	beneath ──GetWithPriority──▶ free? ──▶ worker ──Done──▶ next of the namespace
 //	                               └ no ─▶ waiting                ▲
 //	                                          └───────────────────┘
 //
-// A worker that is done comes back for its next request. So there is always a worker for what Done made room for.
+// A worker that is done asks for its next request. So there is always a worker for a request that Done released.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	share int
 
 	mu         sync.Mutex
 	namespaces map[string]*namespace
-	freed      []string // namespaces in which a request was done while others waited
+	freed      []string // namespaces with waiting requests in which a request is done
 }
 
-// namespace is one that requests are being worked on for.
+// namespace holds the requests of one namespace.
 type namespace struct {
 	busy    int
-	waiting []turn // the highest priority first, then the first come
+	waiting []turn // by priority, then by arrival
 }
 
 type turn struct {
@@ -57,7 +58,7 @@ func (q *queue) Get() (reconcile.Request, bool) {
 	return request, shutdown
 }
 
-// GetWithPriority waits for a request whose namespace has room.
+// GetWithPriority waits for a request whose namespace has a free share.
 func (q *queue) GetWithPriority() (reconcile.Request, int, bool) {
 	for {
 		if next, found := q.released(); found {
@@ -73,7 +74,7 @@ func (q *queue) GetWithPriority() (reconcile.Request, int, bool) {
 	}
 }
 
-// Done makes room for the next request of the namespace.
+// Done frees a place for the next request of the namespace.
 func (q *queue) Done(request reconcile.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,7 +90,7 @@ func (q *queue) Done(request reconcile.Request) {
 	q.PriorityQueue.Done(request)
 }
 
-// offer puts a request in the line of its namespace, and takes the first one of that line if there is room.
+// offer adds a request to the waiting ones of its namespace, and takes the first of them if the share allows.
 func (q *queue) offer(it turn) (turn, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,7 +109,7 @@ func (q *queue) offer(it turn) (turn, bool) {
 	return q.take(ns)
 }
 
-// released takes a request that Done made room for.
+// released takes a request for which Done has freed a place.
 func (q *queue) released() (turn, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -24,24 +24,24 @@ func newQueue(t *testing.T, share int) *queue {
 	return q
 }
 
-// end ends a queue once: the one beneath can't be ended twice.
+// end shuts a queue down once: the queue beneath can't be shut down twice.
 func end(q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	if !q.ShuttingDown() {
 		q.ShutDown()
 	}
 }
 
-// workers take requests from a queue and hold each until it is let go.
+// workers take requests from a queue, and hold each until it is released.
 type workers struct {
-	began chan reconcile.Request
-	letGo map[string]chan struct{} // by namespace
+	began   chan reconcile.Request
+	release map[string]chan struct{} // channels by namespace
 }
 
 func start(t *testing.T, q workqueue.TypedRateLimitingInterface[reconcile.Request], count int, held ...string) *workers {
 	t.Helper()
-	w := &workers{began: make(chan reconcile.Request, 1000), letGo: map[string]chan struct{}{}}
+	w := &workers{began: make(chan reconcile.Request, 1000), release: map[string]chan struct{}{}}
 	for _, namespace := range held {
-		w.letGo[namespace] = make(chan struct{})
+		w.release[namespace] = make(chan struct{})
 	}
 	var all sync.WaitGroup
 	for range count {
@@ -52,7 +52,7 @@ func start(t *testing.T, q workqueue.TypedRateLimitingInterface[reconcile.Reques
 					return
 				}
 				w.began <- next
-				if held := w.letGo[next.Namespace]; held != nil {
+				if held := w.release[next.Namespace]; held != nil {
 					<-held
 				}
 				q.Done(next)
@@ -60,7 +60,7 @@ func start(t *testing.T, q workqueue.TypedRateLimitingInterface[reconcile.Reques
 		})
 	}
 	t.Cleanup(func() {
-		for _, held := range w.letGo {
+		for _, held := range w.release {
 			close(held)
 		}
 		end(q)
@@ -69,7 +69,7 @@ func start(t *testing.T, q workqueue.TypedRateLimitingInterface[reconcile.Reques
 	return w
 }
 
-// await collects what begins until there are that many requests of the namespace.
+// await collects the started requests until there are enough of the namespace.
 func (w *workers) await(namespace string, count int) map[string]int {
 	began := map[string]int{}
 	for began[namespace] < count {
@@ -78,8 +78,8 @@ func (w *workers) await(namespace string, count int) map[string]int {
 	return began
 }
 
-// TestASlowNamespaceDoesNotHoldAllWorkers has twice as many slow requests as there are workers. It would never end if they
-// took all of them.
+// TestASlowNamespaceDoesNotHoldAllWorkers adds twice as many slow requests as workers. The test would never end if they
+// occupied all workers.
 func TestASlowNamespaceDoesNotHoldAllWorkers(t *testing.T) {
 	q := newQueue(t, 2)
 	w := start(t, q, 4, "slow")
@@ -91,19 +91,20 @@ func TestASlowNamespaceDoesNotHoldAllWorkers(t *testing.T) {
 		q.Add(request("quick", i))
 	}
 	if began := w.await("quick", 20); began["slow"] > 0 {
-		t.Errorf("%d more of the slow namespace than its share began", began["slow"])
+		t.Errorf("%d requests of the slow namespace started beyond its share", began["slow"])
 	}
 }
 
-// TestWhatWaitsIsHandedOverAtOnce: the worker that is done takes what waits in its namespace, in the order of its coming.
-func TestWhatWaitsIsHandedOverAtOnce(t *testing.T) {
+// TestWaitingRequestIsTakenAtOnce checks that a free worker takes the next request that waits in its namespace, in
+// order.
+func TestWaitingRequestIsTakenAtOnce(t *testing.T) {
 	q := newQueue(t, 1)
 	for i := range 3 {
 		q.AddWithOpts(priorityqueue.AddOpts{}, request("a", i))
 	}
 	q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, request("b", 0))
 	first, _ := q.Get()
-	other, _ := q.Get() // keeps two of namespace a back
+	other, _ := q.Get() // holds back two requests of namespace a
 	if first != request("a", 0) || other != request("b", 0) {
 		t.Fatalf("got %v and %v", first, other)
 	}
@@ -115,10 +116,10 @@ func TestWhatWaitsIsHandedOverAtOnce(t *testing.T) {
 	}
 }
 
-func TestOfWhatWaitsTheHigherPriorityGoesFirst(t *testing.T) {
+func TestHigherPriorityIsTakenFirst(t *testing.T) {
 	q := newQueue(t, 1)
 	add := func(n, priority int) { q.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, request("a", n)) }
-	pass := func() { // keeps all of namespace a back that was added
+	pass := func() { // holds back all added requests of namespace a
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-200)}, request("b", 0))
 		next, _ := q.Get()
 		q.Done(next)
@@ -138,8 +139,8 @@ func TestOfWhatWaitsTheHigherPriorityGoesFirst(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostOrDoneTwiceAtOnce adds requests again and again, also while they wait or are worked on.
-func TestNothingIsLostOrDoneTwiceAtOnce(t *testing.T) {
+// TestNoRequestIsLostOrRunsTwiceAtOnce adds requests again and again, also while they wait or run.
+func TestNoRequestIsLostOrRunsTwiceAtOnce(t *testing.T) {
 	const namespaces, muxes, share = 5, 10, 2
 	q := newQueue(t, share)
 	var mu sync.Mutex
@@ -154,12 +155,12 @@ func TestNothingIsLostOrDoneTwiceAtOnce(t *testing.T) {
 				}
 				mu.Lock()
 				if busy[next] || inNamespace[next.Namespace] == share {
-					t.Errorf("%v is worked on twice at once, or beyond its namespace's share", next)
+					t.Errorf("%v runs twice at once, or beyond its namespace's share", next)
 				}
 				busy[next] = true
 				inNamespace[next.Namespace]++
 				mu.Unlock()
-				runtime.Gosched() // so that others come between
+				runtime.Gosched() // lets other goroutines run
 				mu.Lock()
 				delete(busy, next)
 				inNamespace[next.Namespace]--
@@ -182,7 +183,7 @@ func TestNothingIsLostOrDoneTwiceAtOnce(t *testing.T) {
 			q.Add(request(fmt.Sprintf("ns-%d", ns), n))
 		}
 	}
-	for left := true; left; { // ends only if each is done once more
+	for left := true; left; { // ends only if each request runs again
 		left = false
 		runtime.Gosched()
 		mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Turns bounds how much of the machine one namespace computes on at once: half of the processors, and at least one. A
-// pass that computes for long would otherwise have all of them together with three others of its namespace.
+// Turns limits the processors that one namespace computes on at once: half of them, and at least one. Otherwise, four
+// slow passes of one namespace could take all processors.
 type Turns struct {
 	share int
 
@@ -14,19 +14,19 @@ type Turns struct {
 	namespaces map[string]*turns
 }
 
-// turns are those of one namespace.
+// turns are the turns of one namespace.
 type turns struct {
 	free  chan struct{}
-	users int // holders and those that wait
+	users int // holders and waiters
 }
 
-// NewTurns returns turns for the processors that there are.
+// NewTurns returns turns for the processors of this machine.
 func NewTurns() *Turns {
 	return &Turns{share: max(1, runtime.GOMAXPROCS(0)/2), namespaces: map[string]*turns{}}
 }
 
-// Take waits for a turn of the namespace, and returns what gives it back. A turn is for computing alone: its
-// holder doesn't wait for anything else.
+// Take waits for a turn of the namespace, and returns the function that gives it back. A turn is for computing only:
+// its holder must not wait for anything.
 func (t *Turns) Take(namespace string) (giveBack func()) {
 	t.mu.Lock()
 	of := t.namespaces[namespace]

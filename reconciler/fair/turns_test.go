@@ -30,11 +30,11 @@ func TestANamespaceTakesNoMoreTurnsThanItsShare(t *testing.T) {
 		t.Errorf("%d turns at once", most)
 	}
 	if len(turns.namespaces) > 0 {
-		t.Errorf("it remembers %d namespaces that nobody computes for", len(turns.namespaces))
+		t.Errorf("%d namespaces without a turn are remembered", len(turns.namespaces))
 	}
 }
 
-// TestATurnOfOneNamespaceIsNoneOfAnother would never end if it were.
+// TestATurnOfOneNamespaceIsNoneOfAnother would never end if turns were shared.
 func TestATurnOfOneNamespaceIsNoneOfAnother(t *testing.T) {
 	turns := &Turns{share: 1, namespaces: map[string]*turns{}}
 	defer turns.Take("slow")()
@@ -43,6 +43,6 @@ func TestATurnOfOneNamespaceIsNoneOfAnother(t *testing.T) {
 
 func TestEveryNamespaceHasATurn(t *testing.T) {
 	if NewTurns().share < 1 {
-		t.Error("nobody would ever compute")
+		t.Error("the namespace has no turn")
 	}
 }

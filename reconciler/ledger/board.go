@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Board shows the claims in force of every mux. The mux line writes on it after each pass; backends and console read.
-// It is safe for all of them at once, as long as each mux is set by one at a time. What it returns is the caller's.
+// Board holds the claims in force of every mux, in memory. The mux line writes them after each pass; backends and console read them.
+// It is safe for concurrent use, as long as one goroutine at a time sets each mux. It returns copies.
 type Board struct {
 	changed func(channels []types.NamespacedName)
 
@@ -18,15 +18,15 @@ type Board struct {
 	muxes map[types.NamespacedName]*sheet
 }
 
-// sheet is one mux's. It is replaced, never changed.
+// sheet holds the claims of one mux. The board replaces sheets and never changes one.
 type sheet struct {
 	claims    []plan.Claim // sorted
 	byChannel map[types.NamespacedName][]plan.Claim
 	ledger    *plan.Ledger
 }
 
-// NewBoard returns an empty board. Whenever claims change, it calls changed with the channels concerned, sorted,
-// once they can be read; changed may be nil.
+// NewBoard returns an empty board. When claims change, it calls changed with the channels concerned, sorted, after the new claims can
+// be read. changed may be nil.
 func NewBoard(changed func(channels []types.NamespacedName)) *Board {
 	if changed == nil {
 		changed = func([]types.NamespacedName) {}
@@ -34,8 +34,8 @@ func NewBoard(changed func(channels []types.NamespacedName)) *Board {
 	return &Board{changed: changed, muxes: map[types.NamespacedName]*sheet{}}
 }
 
-// Set replaces the claims in force of a mux: plan.Plan.InForce. The ledger is what LastGood returns from now on; nil
-// leaves that as it is, for a mux whose ledger can't be gone by.
+// Set replaces the claims in force of a mux: plan.Plan.InForce. LastGood returns the ledger from now on; nil leaves the last one, for
+// a mux that is frozen.
 func (b *Board) Set(mux types.NamespacedName, inForce []plan.Claim, ledger *plan.Ledger) {
 	before := b.sheet(mux)
 	next := newSheet(inForce, before)
@@ -49,87 +49,70 @@ func (b *Board) Set(mux types.NamespacedName, inForce []plan.Claim, ledger *plan
 	b.tell(before, next)
 }
 
-// Forget takes a mux that is gone off the board.
+// Forget drops a mux that is gone.
 func (b *Board) Forget(mux types.NamespacedName) {
+	before := b.sheet(mux)
 	b.mu.Lock()
-	before := b.muxes[mux]
 	delete(b.muxes, mux)
 	b.mu.Unlock()
-	b.tell(before, nil)
+	b.tell(before, &sheet{})
 }
 
-// Of returns the claims that a channel has in force on a mux, sorted by public port, then protocol.
-func (b *Board) Of(channel, mux types.NamespacedName) []plan.Claim {
-	if s := b.sheet(mux); s != nil {
-		return slices.Clone(s.byChannel[channel])
+// Known returns the claims that a channel has in force on a mux, sorted by public port, then protocol. It returns false if no pass has
+// decided about the mux yet, which differs from a channel without claims.
+func (b *Board) Known(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, known := b.muxes[mux]
+	if !known {
+		return nil, false
 	}
-	return nil
+	return slices.Clone(s.byChannel[channel]), true
 }
 
 // Claims returns all claims in force on a mux, sorted by public port, then protocol.
 func (b *Board) Claims(mux types.NamespacedName) []plan.Claim {
-	if s := b.sheet(mux); s != nil {
-		return slices.Clone(s.claims)
-	}
-	return nil
+	return slices.Clone(b.sheet(mux).claims)
 }
 
-// Muxes returns the muxes on the board, sorted.
-func (b *Board) Muxes() []types.NamespacedName {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	keys := make([]types.NamespacedName, 0, len(b.muxes))
-	for key := range b.muxes {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, plan.CompareKeys)
-	return keys
-}
-
-// LastGood returns the ledger that was last in force here: plan.World.LastGood. It is nil if there was none.
+// LastGood returns the ledger that was last in force in this process: plan.World.LastGood. It is nil if there was none.
 func (b *Board) LastGood(mux types.NamespacedName) *plan.Ledger {
 	s := b.sheet(mux)
-	if s == nil || s.ledger == nil {
+	if s.ledger == nil {
 		return nil
 	}
 	good := s.ledger.Clone()
 	return &good
 }
 
+// sheet returns an empty sheet for a mux that the board doesn't know.
 func (b *Board) sheet(mux types.NamespacedName) *sheet {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.muxes[mux]
+	if s := b.muxes[mux]; s != nil {
+		return s
+	}
+	return &sheet{}
 }
 
-// newSheet takes over from the sheet before what didn't change: mostly that is all of it.
+// newSheet reuses the claims of the sheet before if they are equal, which is the usual case.
 func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 	sorted := plan.Ledger{Claims: slices.Clone(inForce)}
 	sorted.Sort()
-	next := &sheet{claims: sorted.Claims}
-	if before != nil {
-		next.ledger = before.ledger
-		if slices.EqualFunc(next.claims, before.claims, same) {
-			next.claims, next.byChannel = before.claims, before.byChannel
-			return next
-		}
+	if slices.EqualFunc(sorted.Claims, before.claims, same) {
+		next := *before
+		return &next
 	}
-	next.byChannel = make(map[types.NamespacedName][]plan.Claim)
+	next := &sheet{claims: sorted.Claims, ledger: before.ledger, byChannel: map[types.NamespacedName][]plan.Claim{}}
 	for _, claim := range next.claims {
 		next.byChannel[claim.Owner.Channel] = append(next.byChannel[claim.Owner.Channel], claim)
 	}
 	return next
 }
 
-// tell says which channels differ; without a sheet, none has claims.
+// tell calls changed with the channels whose claims differ.
 func (b *Board) tell(before, after *sheet) {
 	var channels []types.NamespacedName
-	if before == nil {
-		before = &sheet{}
-	}
-	if after == nil {
-		after = &sheet{}
-	}
 	for channel, claims := range after.byChannel {
 		if !slices.EqualFunc(claims, before.byChannel[channel], same) {
 			channels = append(channels, channel)
@@ -146,7 +129,7 @@ func (b *Board) tell(before, after *sheet) {
 	}
 }
 
-// same is true if claims don't differ; times may be of different places.
+// same compares claims; times are equal at the same moment in any time zone.
 func same(a, b plan.Claim) bool {
 	if !a.Since.Equal(b.Since) || !a.Until.Equal(b.Until) {
 		return false

@@ -1,9 +1,7 @@
 package ledger
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -23,7 +21,7 @@ const (
 	PlainLimit = 900 << 10
 	// PackedLimit is how long a compressed text may be: what the API server takes.
 	PackedLimit = 1 << 20
-	// UnpackedLimit is how long a text may be that is compressed: what is longer is refused unread.
+	// UnpackedLimit is how long a compressed text may be after decompression. Decode doesn't read a longer one.
 	UnpackedLimit = 16 << 20
 )
 
@@ -47,13 +45,15 @@ func Selector() labels.Selector {
 	return selector
 }
 
-// Contents are what is ours of a ConfigMap.
+// Contents are our part of a ConfigMap.
 type Contents struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	// Plain is the value of PlainKey, and Packed of PackedKey: one of them is empty, and its key must go.
 	Plain  string
 	Packed []byte
+	// Ledger is what Decode will read.
+	Ledger plan.Ledger
 }
 
 // Encode returns what a ConfigMap must hold to be the ledger: equal ledgers give equal contents. It fails for a
@@ -67,7 +67,8 @@ func Encode(ledger plan.Ledger, keys validation.Keys) (Contents, error) {
 		},
 	}
 	doc := toDocument(ledger)
-	if _, err := doc.ledger(ledger.Mux); err != nil {
+	var err error
+	if contents.Ledger, err = doc.ledger(ledger.Mux); err != nil {
 		return Contents{}, unwritable(ledger.Mux, err)
 	}
 	plain, err := doc.text()
@@ -86,26 +87,4 @@ func Encode(ledger plan.Ledger, keys validation.Keys) (Contents, error) {
 		return Contents{}, errTooLarge(ledger.Mux, len(ledger.Claims), len(contents.Packed))
 	}
 	return contents, nil
-}
-
-// Decode reads the ledger of a mux. The ConfigMap isn't changed, nor does the result share anything with it.
-func Decode(cm *corev1.ConfigMap, mux types.NamespacedName, keys validation.Keys) plan.Reading {
-	d := decoding{cm: cm, mux: mux, keys: keys}
-	reading := plan.Reading{Name: cm.Name}
-	if !d.ours() {
-		reading.Condition, reading.Why = plan.Foreign, d.why(d.foreignText())
-		return reading
-	}
-	found, refusal := d.newest()
-	if refusal != nil {
-		reading.Condition, reading.Why = refusal.condition, d.why(refusal.text)
-		return reading
-	}
-	reading.Ledger = found.ledger
-	if found.written {
-		reading.Unlabelled = !d.labelled()
-	} else {
-		reading.Condition, reading.Why = plan.Edited, d.why(textEdited(found.ledger.Generation))
-	}
-	return reading
 }

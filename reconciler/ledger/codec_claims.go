@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,10 +31,7 @@ func (d *document) ledger(mux types.NamespacedName) (plan.Ledger, error) {
 	if n := len(list) + len(d.Released); n > 0 {
 		ledger.Claims = make([]plan.Claim, 0, n)
 	}
-	if err := addClaims(&ledger, list, from, plan.Held); err != nil {
-		return ledger, err
-	}
-	if err := addClaims(&ledger, d.Released, "released", plan.Releasing, plan.InGrace); err != nil {
+	if err := cmp.Or(addClaims(&ledger, list, from), addClaims(&ledger, d.Released, "released")); err != nil {
 		return ledger, err
 	}
 	for _, holder := range d.Hostnames {
@@ -45,13 +41,10 @@ func (d *document) ledger(mux types.NamespacedName) (plan.Ledger, error) {
 	return ledger, contradiction(&ledger)
 }
 
-// addClaims reads a list, whose claims may be in these states.
-func addClaims(to *plan.Ledger, list []entry, name string, states ...plan.State) error {
+// addClaims reads a list of claims, whatever their states.
+func addClaims(to *plan.Ledger, list []entry, name string) error {
 	for i := range list {
 		claim, err := list[i].claim()
-		if err == nil && !slices.Contains(states, claim.State) {
-			err = fmt.Errorf("its state is %s, which belongs into another list", claim.State)
-		}
 		if err != nil {
 			return fmt.Errorf("%s[%d], port %s of %s/%s: %w", name, i,
 				short(list[i].PortName), short(list[i].Namespace), short(list[i].Service), err)
@@ -61,21 +54,19 @@ func addClaims(to *plan.Ledger, list []entry, name string, states ...plan.State)
 	return nil
 }
 
-// claim reads an entry. What the original may leave out has the meaning that it has there.
+// claim reads an entry. Fields that the original may leave out have the original's defaults.
 func (e *entry) claim() (plan.Claim, error) {
-	number := e.MuxPort
-	if number == 0 {
-		number = e.Port
-	}
+	number := cmp.Or(e.MuxPort, e.Port)
 	since, errSince := parseTime("since", e.Since)
 	until, errUntil := parseTime("until", e.Until)
+	protocol, errProtocol := parseProtocol(e.Protocol)
 	source, errSource := parseSource(e.Source)
 	state, errState := parseState(e.State)
 	claim := plan.Claim{
 		Owner: plan.PortID{
 			Channel:  types.NamespacedName{Namespace: e.Namespace, Name: e.Service},
 			Name:     e.PortName,
-			Protocol: corev1.Protocol(e.Protocol),
+			Protocol: protocol,
 		},
 		Port:    int32(e.ChannelPort),
 		Public:  int32(number),
@@ -85,11 +76,7 @@ func (e *entry) claim() (plan.Claim, error) {
 		State:   state,
 		Until:   until,
 	}
-	if claim.Owner.Protocol == "" {
-		claim.Owner.Protocol = corev1.ProtocolTCP
-	}
-	return claim, cmp.Or(e.badName(), e.badNumber(number), badProtocol(claim.Owner.Protocol),
-		errSource, errState, errSince, errUntil)
+	return claim, cmp.Or(e.badName(), e.badNumber(number), errProtocol, errSource, errState, errSince, errUntil)
 }
 
 func (e *entry) badName() error {
@@ -115,19 +102,20 @@ func (e *entry) badNumber(number int64) error {
 	return nil
 }
 
-func badProtocol(p corev1.Protocol) error {
-	if p != corev1.ProtocolTCP && p != corev1.ProtocolUDP && p != corev1.ProtocolSCTP {
-		return fmt.Errorf("protocol %s is none of TCP, UDP and SCTP", short(string(p)))
+func parseProtocol(protocol string) (corev1.Protocol, error) {
+	switch p := corev1.Protocol(cmp.Or(protocol, "TCP")); p {
+	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+		return p, nil
 	}
-	return nil
+	return "", fmt.Errorf("protocol %s is none of TCP, UDP and SCTP", short(protocol))
 }
 
+// parseSource reads an empty source as auto, as the original does.
 func parseSource(source string) (plan.Source, error) {
-	switch source {
-	case plan.Auto.String(), "": // the original reads it so
-		return plan.Auto, nil
-	case plan.Static.String():
-		return plan.Static, nil
+	for _, s := range [...]plan.Source{plan.Auto, plan.Static} {
+		if cmp.Or(source, plan.Auto.String()) == s.String() {
+			return s, nil
+		}
 	}
 	return plan.Static, fmt.Errorf("source %s is neither static nor auto", short(source))
 }

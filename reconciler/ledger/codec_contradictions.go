@@ -2,12 +2,11 @@ package ledger
 
 import (
 	"fmt"
-	"strings"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// contradiction finds what can't be true at once, in a sorted ledger.
+// contradiction returns the first contradiction in a sorted ledger.
 //
 // Claims that were released count for their number alone: whoever let one go may hold another under the same name.
 func contradiction(ledger *plan.Ledger) error {
@@ -36,26 +35,18 @@ func contradiction(ledger *plan.Ledger) error {
 	return hostnameContradiction(ledger.Hostnames)
 }
 
-// hostnameContradiction goes through names in their order.
+// hostnameContradiction expects the names in order.
 func hostnameContradiction(holders []plan.HostnameHolder) error {
 	for i, holder := range holders {
-		if !isHostname(holder.Hostname) || !isLabel(holder.Namespace) {
-			return fmt.Errorf("hostnames: %s of namespace %s can't be a DNS name and a namespace",
-				short(holder.Hostname), short(holder.Namespace))
+		if !isLabel(holder.Namespace) {
+			return fmt.Errorf("hostnames: %s can't be a namespace", short(holder.Namespace))
 		}
 		if i > 0 && holders[i-1].Hostname == holder.Hostname {
 			return fmt.Errorf("hostnames: %s has two holders, namespaces %s and %s",
-				holder.Hostname, holders[i-1].Namespace, holder.Namespace)
+				short(holder.Hostname), holders[i-1].Namespace, holder.Namespace)
 		}
 	}
 	return nil
-}
-
-// isHostname keeps out what would turn one name into several, or into something else, where names are listed.
-func isHostname(name string) bool {
-	return len(name) > 0 && len(name) <= 253 && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_*", r)
-	})
 }
 
 func describe(claim *plan.Claim) string {

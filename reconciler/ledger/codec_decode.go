@@ -8,6 +8,17 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
+// Decode reads the ledger of a mux. The ConfigMap isn't changed, nor does the result share anything with it.
+func Decode(cm *corev1.ConfigMap, mux types.NamespacedName, keys validation.Keys) plan.Reading {
+	d := decoding{cm: cm, mux: mux, keys: keys}
+	reading := d.newest()
+	reading.Name, reading.Unlabelled = cm.Name, reading.Condition == plan.Good && !d.labelled()
+	if reading.Why != "" {
+		reading.Why = "ConfigMap " + cm.Namespace + "/" + cm.Name + ": " + reading.Why
+	}
+	return reading
+}
+
 // decoding is the reading of one ConfigMap.
 type decoding struct {
 	cm   *corev1.ConfigMap
@@ -15,95 +26,74 @@ type decoding struct {
 	keys validation.Keys
 }
 
-// found is a ledger that can be gone by.
-type found struct {
-	ledger plan.Ledger
-	// written is true if the text is what one of us wrote: ours fits its checksum, the original's has none.
-	written bool
-}
-
-// refusal is why there is none.
-type refusal struct {
-	condition plan.Condition
-	text      string
-}
-
-// ours is true if the ConfigMap says that it is the mux's. The annotation decides: it names the mux, which no label
-// does. A label that is missing is mended at the next write.
-func (d *decoding) ours() bool { return d.cm.Annotations[d.keys.Mux] == d.mux.String() }
-
-// labelled is true if the cache, which goes by labels, can see it.
+// labelled is true if the labels match Selector, so that the cache shows the ConfigMap.
 func (d *decoding) labelled() bool {
 	component := d.cm.Labels[componentLabel]
 	return d.cm.Labels[nameLabel] == nameValue && (component == componentValue || component == componentBefore)
 }
 
-// stamped is the generation in the annotation, which the original leaves alone; 0 if there is none.
+// stamped returns the generation in the annotation, which the original leaves alone; 0 without one.
 func (d *decoding) stamped() int64 {
-	generation, ok := validation.ParseGeneration(d.cm.Annotations[d.keys.Generation])
-	if !ok {
-		return 0
-	}
+	generation, _ := validation.ParseGeneration(d.cm.Annotations[d.keys.Generation])
 	return generation
 }
 
-// newest reads what is there under both keys, and returns what counts. What we wrote replaced all there was; so both
-// are there only if the original wrote the plain one after us, or somebody put one there by hand.
-func (d *decoding) newest() (found, *refusal) {
-	plain, refused := d.read(PlainKey, []byte(d.cm.Data[PlainKey]))
-	if refused != nil {
-		return found{}, refused
+// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only after the
+// original wrote the plain one, or after an edit by hand. The annotation says whose ledger it is, since no label names the mux;
+// the next write mends a missing label.
+func (d *decoding) newest() plan.Reading {
+	if annotated := d.cm.Annotations[d.keys.Mux]; annotated != d.mux.String() {
+		return plan.Reading{Condition: plan.Foreign, Why: textForeign(annotated, d.mux, d.keys)}
 	}
 	text, err := unpack(d.cm.BinaryData[PackedKey])
 	if err != nil {
-		return found{}, &refusal{plan.Unreadable, textUnpack(err)}
+		return plan.Reading{Condition: plan.Unreadable, Why: textUnpack(err)}
 	}
-	packed, refused := d.read(PackedKey, text)
-	if refused != nil {
-		return found{}, refused
-	}
+	plain, packed := d.read(PlainKey, []byte(d.cm.Data[PlainKey])), d.read(PackedKey, text)
 	switch {
-	case plain == nil && packed == nil: // emptied by somebody
-		return found{ledger: plan.Ledger{Mux: d.mux, Generation: d.stamped()}, written: d.stamped() == 0}, nil
-	case plain == nil || packed != nil && packed.ledger.Generation > plain.ledger.Generation:
-		return *packed, nil
+	case plain.Condition > plan.Missing:
+		return plain
+	case packed.Condition > plan.Missing:
+		return packed
+	case plain.Condition == plan.Missing && packed.Condition == plan.Missing: // somebody emptied it
+		return d.reading(plan.Ledger{Mux: d.mux, Generation: d.stamped()}, d.stamped() == 0)
+	case plain.Condition == plan.Missing, packed.Condition != plan.Missing && packed.Ledger.Generation > plain.Ledger.Generation:
+		return packed
 	}
-	return *plain, nil
+	return plain
 }
 
-// read reads a text; nil if there is none.
-func (d *decoding) read(key string, text []byte) (*found, *refusal) {
+// read reads a text. Without one, the ledger is Missing.
+func (d *decoding) read(key string, text []byte) plan.Reading {
 	if len(text) == 0 {
-		return nil, nil
+		return plan.Reading{Condition: plan.Missing}
 	}
 	doc, err := parse(text)
 	switch {
 	case doc.SchemaVersion > schemaVersion:
-		return nil, &refusal{plan.Newer, textNewer(key, doc.SchemaVersion)}
+		return plan.Reading{Condition: plan.Newer, Why: textNewer(key, doc.SchemaVersion)}
 	case err != nil:
-		return nil, &refusal{plan.Unreadable, textUnreadable(key, err)}
+		return plan.Reading{Condition: plan.Unreadable, Why: textUnreadable(key, err)}
 	case !doc.Mux.empty() && doc.Mux.key() != d.mux:
-		return nil, &refusal{plan.Foreign, textForeignText(key, doc.Mux.key(), d.mux, d.keys.AllocationConfigMap)}
+		return plan.Reading{Condition: plan.Foreign, Why: textForeignText(key, doc.Mux.key(), d.mux, d.keys.AllocationConfigMap)}
 	}
 	ledger, err := doc.ledger(d.mux)
-	if err != nil {
-		return nil, &refusal{plan.Unreadable, textUnreadable(key, err)}
-	}
-	if doc.Checksum != "" {
-		return &found{ledger, fits(text, doc.Checksum)}, nil
-	}
-	if doc.Generation == 0 {
-		// The original's, if it never was ours: then the annotation says nothing either.
+	switch {
+	case err != nil:
+		return plan.Reading{Condition: plan.Unreadable, Why: textUnreadable(key, err)}
+	case doc.Checksum != "":
+		return d.reading(ledger, fits(text, doc.Checksum))
+	case doc.Generation == 0:
+		// The original wrote it. If it never was ours, there is no annotation either.
 		ledger.Generation = d.stamped()
 	}
-	return &found{ledger, ledger.Generation == 0}, nil
+	return d.reading(ledger, ledger.Generation == 0)
 }
 
-func (d *decoding) foreignText() string {
-	return textForeign(d.cm.Annotations[d.keys.Mux], d.mux, d.keys)
-}
-
-// why names the ConfigMap.
-func (d *decoding) why(text string) string {
-	return "ConfigMap " + d.cm.Namespace + "/" + d.cm.Name + ": " + text
+// reading is Good if the text is as we or the original wrote it.
+func (d *decoding) reading(ledger plan.Ledger, asWritten bool) plan.Reading {
+	if asWritten {
+		return plan.Reading{Ledger: ledger}
+	}
+	return plan.Reading{Condition: plan.Edited, Ledger: ledger, Why: textEdited(ledger.Generation)}
 }

@@ -21,16 +21,16 @@ const (
 
 // document is a ledger as JSON; its fields are written in this order, and the checksum after them.
 type document struct {
-	SchemaVersion int64      `json:"schemaVersion"`
-	Mux           muxRef     `json:"mux"`
-	MuxUID        string     `json:"muxUID,omitempty"`
-	HeldUntil     string     `json:"heldUntil,omitempty"`
-	Provider      string     `json:"provider,omitempty"`
-	Generation    int64      `json:"generation,omitempty"`
-	PortClaims    []entry    `json:"portClaims"`
-	Allocations   []entry    `json:"allocations,omitzero"`
-	Released      []entry    `json:"released,omitempty"`
-	Hostnames     []hostname `json:"hostnames,omitempty"`
+	SchemaVersion int64          `json:"schemaVersion"`
+	Mux           muxRef         `json:"mux"`
+	MuxUID        string         `json:"muxUID,omitempty"`
+	HeldUntil     string         `json:"heldUntil,omitempty"`
+	Provider      string         `json:"provider,omitempty"`
+	Generation    int64          `json:"generation,omitempty"`
+	PortClaims    list[entry]    `json:"portClaims"`
+	Allocations   list[entry]    `json:"allocations,omitzero"`
+	Released      list[entry]    `json:"released,omitempty"`
+	Hostnames     list[hostname] `json:"hostnames,omitempty"`
 	// Checksum is only read: see sealed.
 	Checksum string `json:"checksum,omitempty"`
 }
@@ -125,8 +125,9 @@ func formatState(state plan.State) string {
 	case plan.InGrace:
 		return stateInGrace
 	case plan.Held:
+		return ""
 	}
-	return ""
+	return state.String() // which can't be read again
 }
 
 func formatTime(t time.Time) string {
@@ -150,7 +151,7 @@ func (d *document) packed() ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(text) > UnpackedLimit || crowded(text):
+	case len(text) > UnpackedLimit || max(len(d.PortClaims), len(d.Released), len(d.Hostnames)) > maxListed:
 		return nil, fmt.Errorf("its %d claims are more than would be read again. Move some of its channels to another mux",
 			len(d.PortClaims)+len(d.Released))
 	}

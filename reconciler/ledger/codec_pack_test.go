@@ -38,8 +38,8 @@ func TestBothKeys(t *testing.T) {
 		"packed is packed twice":       {"", mustPack(t, string(packed(7, 2))), plan.Unreadable, 0},
 		"something follows packed":     {"", append(packed(7, 2), 0), plan.Unreadable, 0},
 		"more follows packed":          {"", append(packed(7, 2), packed(8, 3)...), plan.Unreadable, 0},
-		"blanks follow, packed too":    {"", append(packed(7, 2), mustPack(t, " ")...), plan.Unreadable, 0},
-		"packed holds nothing":         {plain(8, 1), mustPack(t, ""), plan.Unreadable, 0},
+		"blanks follow, packed too":    {"", append(packed(7, 2), mustPack(t, " ")...), plan.Good, 2},
+		"packed holds nothing":         {plain(8, 1), mustPack(t, ""), plan.Good, 1},
 		"packed unfolds without end":   {plain(8, 1), mustPack(t, strings.Repeat(" ", UnpackedLimit+1)), plan.Unreadable, 0},
 		"packed is from another world": {"", mustPack(t, `{"schemaVersion":2}`), plan.Newer, 0},
 	} {

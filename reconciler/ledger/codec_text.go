@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// What is said of ledgers, each with the way out. The name of the ConfigMap goes in front.
+// The messages about ledgers, each with the way out. Decode puts the name of the ConfigMap in front.
 
 func textForeign(annotated string, mux types.NamespacedName, keys validation.Keys) string {
 	if annotated == "" {
@@ -58,7 +58,7 @@ func unwritable(mux types.NamespacedName, why error) error {
 	return fmt.Errorf("the ledger of mux %s %w: %w", mux, ErrUnwritable, why)
 }
 
-// short quotes what others wrote, however long and strange it is.
+// short quotes a text from others, and cuts a long one.
 func short(value string) string {
 	const limit = 63
 	if len(value) > limit {

@@ -1,9 +1,9 @@
-// Package ledger keeps what is known for good of a mux, its claims, in a ConfigMap, and in memory for whoever goes by
-// them. What is decided about claims lives in reconciler/plan.
+// Package ledger stores the claims of each mux in a ConfigMap, and keeps those in force in memory. Package reconciler/plan decides about
+// claims.
 //
-//	codec   Encode, Decode    a plan.Ledger as the contents of a ConfigMap, and back; pure
-//	store   Store.Read, Write reads and writes that ConfigMap, and knows when a cache isn't to be believed
-//	board   Board             the claims in force of all muxes, for the backends and the console
+//	codec   Encode, Decode    turns a plan.Ledger into the contents of a ConfigMap, and back; pure
+//	store   Store.Read, Write reads and writes that ConfigMap, and confirms by live reads what a cache can't prove
+//	board   Board             holds the claims in force of all muxes, for the backends and the console
 //
 // # The format
 //
@@ -35,17 +35,15 @@
 //	      "checksum": "…"
 //	    }
 //
-// Written without white space. Ours are generation, name, since, until, released, hostnames and checksum; what else
-// is in there is somebody else's, and let be. Released claims have a list of their own because the original would
-// take them for claims in force. Times are in UTC, to the second.
+// The text has no white space. Our additions are generation, name, since, until, released, hostnames and checksum. Released claims have
+// a list of their own, because the original takes all portClaims for claims in force. Times are in UTC, to the second.
 //
-// The checksum is the SHA-256 of the text without it and without white space. It tells a ledger that we wrote from
-// one that somebody edited, who means well: it is no secret.
+// The checksum is the SHA-256 of the text without the checksum and without white space. It recognizes a well-meant edit, and is no
+// secret.
 //
-// The generation is in the annotation too, because the original drops it from the text, and leaves annotations
-// alone. So a ledger that the original wrote between two of our times isn't taken for a restored backup.
+// The annotation has the generation too, because the original drops it from the text and keeps annotations. So a ledger that the
+// original wrote after us doesn't look like a restored backup.
 //
-// Past 900 KiB it is compressed into binaryData under allocations.json.gz, without the view called allocations: the
-// original can't read that. If both keys are there, the higher generation counts, and of equals the plain text: we
-// never leave both, the original does.
+// Past 900 KiB the text is compressed into binaryData under allocations.json.gz, without the view called allocations, and the original
+// can't read it. Only the original leaves both keys. Then the higher generation counts, and of equals the plain text.
 package ledger

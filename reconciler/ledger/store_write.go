@@ -15,18 +15,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Write stores a ledger that was decided from an entry, and returns the entry for the next write. If anybody wrote in
-// between, or there is a copy of as high a generation, that is a conflict (apierrors.IsConflict): read and decide again.
-// Nothing but what is ours in the ConfigMap is touched.
-//
-// A ledger that was moved is written under its new name, then deleted under its old one. If that fails, the error is
-// ErrLeftBehind, and comes with an entry all the same: the ledger is written.
+// Write stores a ledger that was decided from an entry, under the name that the mux's owner wants, and returns the entry for the next
+// write. If anybody wrote in between, the error is a conflict (apierrors.IsConflict): read and decide again. It leaves other people's
+// keys, labels and annotations alone.
 func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Entry, error) {
 	mux := entry.ask.Mux
 	if err := writable(&ledger, &entry); err != nil {
-		return Entry{}, err
-	}
-	if err := s.overtake(ctx, ledger.Generation, &entry); err != nil {
 		return Entry{}, err
 	}
 	contents, err := Encode(ledger, s.keys)
@@ -40,23 +34,15 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 		err = s.patch(ctx, cm, contents, entry.at)
 	}
 	if err != nil {
-		s.keep(mux, nil, func(*memory) {}) // what it was decided from isn't so any more, or may not be
+		s.forget(place{mux, cm.Name}) // what the store remembers may be outdated
 		return Entry{}, fmt.Errorf("write the ledger of mux %s to ConfigMap %s: %w", mux, client.ObjectKeyFromObject(cm), err)
 	}
-	read := s.read(cm, entry.ask)
-	s.keep(mux, read, func(*memory) {})
-	written := read.entry(entry.ask)
-	if entry.old == nil {
-		return written, nil
-	}
-	err = s.drop(ctx, mux, entry.old)
-	if err != nil {
-		s.remember(mux, func(m *memory) { m.searched = "" })
-	}
-	return written, err
+	written := s.remember(mux, &reading{plan.Reading{Ledger: contents.Ledger, Name: cm.Name}, versionOf(cm), true}).entry(entry.ask)
+	written.old = entry.old
+	return written, nil
 }
 
-// writable keeps what freezes a mux from being overwritten, whoever asks for it.
+// writable refuses to overwrite a ledger that freezes its mux.
 func writable(ledger *plan.Ledger, entry *Entry) error {
 	switch entry.Condition {
 	case plan.Good, plan.Edited, plan.Missing:
@@ -69,25 +55,7 @@ func writable(ledger *plan.Ledger, entry *Entry) error {
 	return nil
 }
 
-// overtake has a new generation be above that of all copies: somebody may have pointed the mux to another name and back, each time
-// as whoever led died between ledger and mux. Whichever the mux is pointed to next, its stamp tells which one counts. While the mux
-// names this one, nobody else makes another.
-func (s *Store) overtake(ctx context.Context, generation int64, entry *Entry) error {
-	if generation <= entry.Ledger.Generation {
-		return nil
-	}
-	if s.recall(entry.ask.Mux).searched != entry.ask.Name {
-		if _, err := s.search(ctx, &entry.ask); err != nil {
-			return err
-		}
-	}
-	if above := s.ahead(entry); above >= generation {
-		return conflict(entry.ask.Name, fmt.Sprintf("there is a copy of generation %d", above))
-	}
-	return nil
-}
-
-// create makes the ConfigMap. It has no owner: it must outlive a mux that is made anew.
+// create creates the ConfigMap. It has no owner: it must outlive a mux that is deleted and created again.
 func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents Contents) error {
 	cm.Labels, cm.Annotations = contents.Labels, contents.Annotations
 	if contents.Packed == nil {
@@ -102,8 +70,7 @@ func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents Conte
 	return err
 }
 
-// patch changes what is ours. It is no update, because that would send back a cached object, of which a cache may have
-// left out what it has no use for.
+// patch changes our keys, labels and annotations, and no others.
 func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents Contents, at *version) error {
 	data, binary := map[string]any{PlainKey: nil}, map[string]any{PackedKey: nil}
 	if contents.Packed == nil {
@@ -128,23 +95,33 @@ func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents Conten
 	return err
 }
 
-// drop deletes a ledger under its old name, unless it changed since it was read. That isn't told as a conflict: to
-// try again wouldn't find it.
-func (s *Store) drop(ctx context.Context, mux types.NamespacedName, old *version) error {
+// DropOld deletes the ConfigMap that held the ledger before it moved, unless that changed since it was read. Call it once the mux doesn't
+// name that ConfigMap any more. A ConfigMap that stays does no harm, because the mux's annotation names the one in force.
+func (s *Store) DropOld(ctx context.Context, entry Entry) error {
+	if entry.old == nil {
+		return nil
+	}
+	mux, old := entry.ask.Mux, entry.old
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: old.name}}
 	err := s.writer.Delete(ctx, cm, client.Preconditions{UID: &old.uid, ResourceVersion: &old.resourceVersion})
+	s.forget(place{mux, old.name})
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
 		err = errors.New("it was changed since it was read")
 	}
-	return fmt.Errorf("the ledger of mux %s has moved, and its old ConfigMap %s/%s %w, to be deleted by hand: %s",
-		mux, mux.Namespace, old.name, ErrLeftBehind, err.Error()) // which is no reason to write anything again
+	return fmt.Errorf("the ledger of mux %s has moved to ConfigMap %s, and its old ConfigMap %s/%s wasn't deleted: %s. Delete it by hand",
+		mux, entry.ask.Name, mux.Namespace, old.name, err.Error()) // which is no reason to write anything again
 }
 
-// ErrLeftBehind is of a ledger that was written under its new name, and couldn't be deleted under its old one.
-var ErrLeftBehind = errors.New("is left behind")
+// Old returns the name of the ConfigMap that DropOld deletes; empty without a move.
+func (e *Entry) Old() string {
+	if e.old == nil {
+		return ""
+	}
+	return e.old.name
+}
 
 func conflict(name, why string) error {
 	return apierrors.NewConflict(corev1.Resource("configmaps"), name, errors.New(why))

@@ -2,21 +2,18 @@ package mux
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. A ledger that is
-// begun anew is announced on the mux before. It ends at the first step that fails, and the next pass goes on from what is
-// there. The time returned is when to look again.
+// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends at the first
+// step that fails, and the next pass goes on from what is there. The time returned is when to look again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
 	start := l.Now()
 	trial := o.trial(p)
@@ -43,6 +40,7 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 		return start, nil // plan again: their ports stay
 	}
 	refused, err := l.publish(ctx, o, p)
+	l.dropOld(ctx, o)
 	if err != nil || refused {
 		l.giveTurnBack(p)
 	}
@@ -111,16 +109,23 @@ func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerW
 		return nil
 	}
 	entry, err := l.Ledgers.Write(ctx, write.Ledger, o.entry)
-	if errors.Is(err, ledger.ErrLeftBehind) {
-		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: words(err)})
-		err = nil
-	}
 	if err != nil {
 		return err
 	}
 	l.Metrics.Wrote("ledger")
 	o.entry, o.world.Ledger = entry, entry.Reading
 	return nil
+}
+
+// dropOld deletes the ConfigMap that the ledger has moved from, once the mux doesn't name it any more. If that fails, the ConfigMap does
+// no harm.
+func (l *Line) dropOld(ctx context.Context, o *observed) {
+	if old := o.entry.Old(); old == "" || o.service.Annotations[l.Language.Keys().Ledger] == old {
+		return
+	}
+	if err := l.Ledgers.DropOld(ctx, o.entry); err != nil {
+		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: words(err)})
+	}
 }
 
 // carry tells the board which claims backends go by: those in force, and what stays beside them for now.

@@ -46,7 +46,7 @@ func TestWhatKeepsTheWholeMuxFromBeingWritten(t *testing.T) {
 	}
 
 	*b = block{}
-	_, unwritable := ledger.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a b", Namespace: "app"}}}, line.Language.Keys())
+	_, unwritable := ledger.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
 	if _, err := line.block(t.Context(), o, true, unwritable); err != nil || b.said == nil || !strings.Contains(b.said.Words, `"a b"`) {
 		t.Errorf("a ledger that can't be written is %v, and told as %v", err, b.said)
 	}

@@ -69,36 +69,31 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 		return nil, err
 	}
 	if stuck, _ := l.hide(ctx, o, p); stuck > 0 {
-		// The next pass leaves these their ports, and takes the others'.
+		// The next pass leaves these channels their ports, and takes the others'.
 		for i := range p.Hide {
 			if _, failed := memory.stuck[p.Hide[i].Channel]; failed {
-				o.passOver(p.Hide[i].Channel)
+				o.known.Stuck[p.Hide[i].Channel] = true
 			}
 		}
-		return nil, o.passedOver()
+		return nil, o.notDrained()
 	}
-	if _, err := l.publish(ctx, o, p); err != nil {
+	_, err = l.publish(ctx, o, p)
+	l.dropOld(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	if p.Empty() && !p.Again.IsZero() {
-		return nil, o.passedOver()
+		return nil, o.notDrained()
 	}
 	return p, nil
 }
 
-// passOver has channels be passed over: they keep their address, and with it their ports.
-func (o *observed) passOver(channels ...types.NamespacedName) {
-	for _, channel := range channels {
-		o.known.Stuck[channel] = true
-	}
-}
-
-// passedOver says of whom there is something left.
-func (o *observed) passedOver() error {
-	over := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
-	over = slices.DeleteFunc(over, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
-	return fmt.Errorf("mux %s: %d channel(s) can't be made bare yet, and keep their ports, such as %s: "+
-		"they change all the time, or their status can't be written", o.world.Key, len(over), over[0])
+// notDrained says which channels keep their address and their ports, because their status can't be written.
+func (o *observed) notDrained() error {
+	left := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
+	left = slices.DeleteFunc(left, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
+	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: it is tried again",
+		o.world.Key, len(left), left[0])
 }
 
 // DrainStrays takes what is ours off Services that were channels once, or are channels of muxes that aren't looked after. It

@@ -47,6 +47,9 @@ type Options struct {
 	Board   *ledger.Board
 	Events  record.EventRecorder
 	Metrics Metrics
+	// RebuildFrom returns from when on this process may rebuild a ledger that is lost: it must have led for as long as a process that led
+	// before may believe that it still does. If it is nil, there is no such process.
+	RebuildFrom func() time.Time
 	// Now is the clock.
 	Now func() time.Time
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -41,7 +41,7 @@ type passed struct {
 // lost.
 func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
 	s := &Sight{
-		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux},
+		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
 		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 	}
@@ -100,15 +100,13 @@ func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
 		return fmt.Errorf("slices of mux %s: %w", mux.Key, err)
 	}
 	for _, slice := range onMux {
-		if channel, says := plan.ChannelOfSlice(l.Language.Keys(), slice); says {
+		if channel, says := muxslices.ChannelOfSlice(l.Language.Keys(), slice); says {
 			s.Carried[channel] = append(s.Carried[channel], slice)
 		}
 	}
-	s.World.Records = plan.RecordsOf(l.Language.Keys(), onMux)
+	s.World.Records = muxslices.RecordsOf(l.Language.Keys(), onMux)
 	s.Known.LastGood = l.Board.LastGood(mux.Key)
-	s.World.Ledger, err = l.Ledgers.Peek(ctx, ledger.Ask{
-		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
-	})
+	s.World.Ledger, err = l.Ledgers.Peek(ctx, ask(mux))
 	return err
 }
 

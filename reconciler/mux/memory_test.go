@@ -86,16 +86,12 @@ func TestWhatIsSaidAgainIsNewsOnlyAfterItWasTakenBack(t *testing.T) {
 	}
 }
 
-func TestAMuxThatIsMadeAnewHasNothingInPlace(t *testing.T) {
-	m := newMemory(Budget{})
-	m.onMux(web, "one")
-	m.inPlace[web] = 7
-	m.onMux(web, "one")
-	if m.inPlace[web] != 7 {
-		t.Error("the same mux was forgotten")
-	}
-	m.onMux(web, "another")
-	if _, is := m.inPlace[web]; is {
-		t.Error("another mux was taken for the one before")
+// TestAContestEndsAtOneTime however often a pass asks: the clock moves between two passes, and the Event names the end.
+func TestAContestEndsAtOneTime(t *testing.T) {
+	m, end := newMemory(Budget{}), time.Unix(1_000_000, 0)
+	for _, step := range []struct{ asked, want time.Duration }{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
+		if got := m.contestedUntil(end.Add(step.asked)); !got.Equal(end.Add(step.want)) {
+			t.Errorf("%s later it ends at %s", step.asked, got)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // News calls changed with each mux that Look may see otherwise than before, leading or not. It is called often, and from
@@ -71,8 +71,8 @@ func (l *Line) newsOfSlice(ctx context.Context, obj any, changed func(types.Name
 	if !ok {
 		return
 	}
-	if plan.IsOurSlice(l.Language.Keys(), slice) {
-		changed(plan.MuxOfSlice(l.Language.Keys(), slice))
+	if muxslices.IsOurSlice(l.Language.Keys(), slice) {
+		changed(muxslices.MuxOfSlice(l.Language.Keys(), slice))
 		return
 	}
 	name := slice.Labels[discoveryv1.LabelServiceName]

@@ -13,6 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -36,7 +37,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	now := l.Now()
 	m.begin(now)
 	o := &observed{
-		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux},
+		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}
@@ -60,9 +61,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 // observeLedger reads the ledger and, where it may be lost, what else tells of claims.
 func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	mux := o.world.Mux
-	entry, err := l.Ledgers.Read(ctx, ledger.Ask{
-		Mux: mux.Key, Name: mux.Ledger, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
-	})
+	entry, err := l.Ledgers.Read(ctx, ask(mux))
 	if isRefusal(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
@@ -74,6 +73,20 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 		o.world.Records, err = l.records(ctx, mux.Key)
 	}
 	return err
+}
+
+// ask says which ledger a mux has.
+func ask(mux *plan.ObservedMux) ledger.Ask {
+	return ledger.Ask{
+		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
+	}
+}
+
+func (l *Line) rebuildFrom() time.Time {
+	if l.RebuildFrom == nil {
+		return time.Time{}
+	}
+	return l.RebuildFrom()
 }
 
 func (l *Line) observeMux(ctx context.Context, o *observed) error {
@@ -197,7 +210,7 @@ func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.O
 	if err != nil {
 		return plan.Unknown
 	}
-	return plan.CarriedBacking(carried, sources, plan.CarriedIn(c.Ports), mux.Families)
+	return muxslices.CarriedBacking(carried, sources, c.Ports, mux.Families)
 }
 
 func (l *Line) refusedSlices(channel types.NamespacedName) string {
@@ -213,7 +226,7 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
-	return plan.RecordsOf(l.Language.Keys(), onMux), nil
+	return muxslices.RecordsOf(l.Language.Keys(), onMux), nil
 }
 
 func class(svc *corev1.Service) string {

@@ -22,7 +22,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // indexMux finds the channels of a mux in the cache.
@@ -134,7 +134,7 @@ func (l *Line) wake(q queue, mux types.NamespacedName) {
 // is none of its business.
 func (l *Line) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
 	edge := func(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
-		if plan.Edge(old, now) {
+		if muxslices.Edge(old, now) {
 			l.onEdge(ctx, q, old)
 			l.onEdge(ctx, q, now)
 		}
@@ -156,7 +156,7 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 	if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
 		return
 	}
-	if plan.IsOurSlice(l.Language.Keys(), slice) {
+	if muxslices.IsOurSlice(l.Language.Keys(), slice) {
 		l.onCarried(ctx, q, slice)
 		return
 	}
@@ -175,12 +175,12 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 
 // onCarried wakes the mux that owns a slice of ours. Slices that others gave our labels wake nobody.
 func (l *Line) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
-	mux := plan.MuxOfSlice(l.Language.Keys(), slice)
+	mux := muxslices.MuxOfSlice(l.Language.Keys(), slice)
 	svc, err := l.service(ctx, mux)
-	if err != nil || svc == nil || !l.LooksAfter(mux) || !slices.Contains(plan.OwnersOfSlice(slice), svc.UID) {
+	if err != nil || svc == nil || !l.LooksAfter(mux) || !slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID) {
 		return
 	}
-	if channel, told := plan.ChannelOfSlice(l.Language.Keys(), slice); told {
+	if channel, told := muxslices.ChannelOfSlice(l.Language.Keys(), slice); told {
 		l.memory(mux).edge(channel)
 		l.wake(q, mux)
 	}

@@ -2,9 +2,6 @@ package mux
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,11 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -72,56 +67,6 @@ func TestTheMuxIsKnownAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestWhatCantBeUndoneIsConfirmed by a live read: a channel may ask for its port again, and any number may be in use on the mux.
-func TestWhatCantBeUndoneIsConfirmed(t *testing.T) {
-	web := types.NamespacedName{Namespace: "app", Name: "web"}
-	held := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http"}, Public: 80, MuxName: "x"}
-	released := held
-	released.State = plan.Releasing
-	has, goes := []plan.Claim{held}, []plan.Claim{released}
-	says := func(claims []plan.Claim) *plan.LedgerWrite {
-		return &plan.LedgerWrite{Ledger: plan.Ledger{Claims: claims}}
-	}
-	keeps, drops := &plan.MuxPatch{Ports: []corev1.ServicePort{{Name: "x", Port: 80}}}, &plan.MuxPatch{Ports: []corev1.ServicePort{}}
-	const mux, channel = "mux", "channel"
-	for name, test := range map[string]struct {
-		had  []plan.Claim
-		plan plan.Plan
-		want string // who is read live
-	}{
-		"nothing is written":                   {has, plan.Plan{}, ""},
-		"a port stays":                         {has, plan.Plan{Publish: keeps}, ""},
-		"a port goes, and its claim stays":     {has, plan.Plan{Publish: drops}, "mux channel"},
-		"a claim is given":                     {nil, plan.Plan{Reserve: says(has), Publish: keeps}, mux},
-		"a claim is let go":                    {has, plan.Plan{Reserve: says(goes), Publish: drops}, "mux channel"},
-		"a claim went before":                  {goes, plan.Plan{Settle: says(goes)}, mux},
-		"a claim goes at once":                 {has, plan.Plan{Settle: says(nil)}, "mux channel"},
-		"only the mux tells of what is let go": {nil, plan.Plan{Reserve: says(goes)}, "mux channel"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, change := range []string{"", mux + " is edited", mux + " shows", channel + " is edited", channel + " shows"} {
-				live := map[string]*corev1.Service{mux: service("12"), channel: service("12")}
-				edited, what, _ := strings.Cut(change, " ")
-				switch what {
-				case "is edited":
-					live[edited].Spec.ExternalIPs = []string{"192.0.2.1"}
-				case "shows": // an address that the cache doesn't
-					live[edited].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
-				}
-				seen := service("11")
-				o := &observed{service: seen.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{web: seen}, memory: newMemory(Budget{})}
-				o.service.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80}}
-				live[mux].Spec.Ports = o.service.Spec.Ports
-				o.world.Key, o.world.Ledger.Ledger.Claims = client.ObjectKeyFromObject(seen), test.had
-				err := lineOf(t, answering{live: live[mux], channel: live[channel]}).confirm(t.Context(), o, &test.plan)
-				if refused := edited != "" && strings.Contains(test.want, edited); (err != nil) != refused {
-					t.Errorf("where %q, it says %v", change, err)
-				}
-			}
-		})
-	}
-}
-
 func TestAServiceThatWasMadeAnewIsAnother(t *testing.T) {
 	refused := func(path ...string) error {
 		at := field.NewPath(path[0], path[1:]...)
@@ -143,123 +88,5 @@ func TestWhatSomebodyChangedMeanwhileIsSeen(t *testing.T) {
 	wiped.Status.LoadBalancer.Ingress, lost.Status.Conditions = nil, lost.Status.Conditions[1:]
 	if !asWritten(before, after, patch) || asWritten(before, wiped, patch) || asWritten(before, lost, patch) {
 		t.Error("somebody's change is taken for one's own")
-	}
-}
-
-// recording notes what is written. It knows of no ledger, and refuses what it is told to.
-type recording struct {
-	answering
-	wrote  []string
-	refuse string
-}
-
-func (r *recording) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if _, is := obj.(*corev1.Service); !is {
-		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
-	}
-	return r.answering.Get(ctx, key, obj, opts...)
-}
-
-func (r *recording) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
-
-func (r *recording) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	body, err := patch.Data(obj)
-	r.wrote = append(r.wrote, "mux "+string(body))
-	switch r.refuse {
-	case "mux":
-		return apierrors.NewConflict(corev1.Resource("services"), obj.GetName(), nil)
-	case "announcements":
-		return forbidden("a policy says no")
-	}
-	return errors.Join(err, r.answering.Patch(ctx, obj, patch, opts...))
-}
-
-func (r *recording) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
-	r.wrote = append(r.wrote, "ledger "+obj.GetName())
-	if r.refuse == "ledger" {
-		return forbidden("exceeded quota")
-	}
-	return nil
-}
-
-// TestALedgerIsAnnouncedBeforeItIsBegun, so that who read the mux before, and goes by a ledger that somebody deleted, is refused. If
-// somebody wrote the mux since there is no ledger; if a policy is against announcements there is one.
-func TestALedgerIsAnnouncedBeforeItIsBegun(t *testing.T) {
-	const announced, claims = `mux {"metadata":{"annotations":{"svc-mux.nowake.ai/announced":"1"},"resourceVersion":"11"}}`, "ledger claims"
-	for refuse, test := range map[string]struct {
-		wrote    []string
-		ofLedger bool
-		version  string // that the ports are for
-	}{
-		"":              {[]string{announced, claims}, true, "12"},
-		"mux":           {[]string{announced}, false, "11"},
-		"announcements": {[]string{announced, claims}, true, "11"},
-		"ledger":        {[]string{announced, claims}, true, "12"},
-	} {
-		t.Run(refuse, func(t *testing.T) {
-			server := &recording{answering: answering{patched: service("12"), live: service("11")}, refuse: refuse}
-			line := lineOf(t, server.answering)
-			line.Writer, line.Live = server, server
-			line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
-			o := &observed{service: service("11"), memory: newMemory(Budget{})}
-			o.world.Key = client.ObjectKeyFromObject(o.service)
-			var err error
-			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: o.world.Key, Name: "claims"}); err != nil {
-				t.Fatal(err)
-			}
-			p := &plan.Plan{
-				Announce: &plan.MuxPatch{ResourceVersion: "11", Annotations: map[string]string{line.Language.Keys().Announced: "1"}},
-				Reserve:  &plan.LedgerWrite{Ledger: plan.Ledger{Mux: o.world.Key, Generation: 1}},
-				Publish:  &plan.MuxPatch{ResourceVersion: "11"},
-			}
-			ofLedger, err := line.reserve(t.Context(), o, p)
-			if fails := refuse == "mux" || refuse == "ledger"; (err != nil) != fails || ofLedger != test.ofLedger || !slices.Equal(server.wrote, test.wrote) {
-				t.Errorf("it wrote %q, and says %v (of the ledger: %t)", server.wrote, err, ofLedger)
-			}
-			if p.Publish.ResourceVersion != test.version {
-				t.Errorf("its ports are for version %s, not %s", p.Publish.ResourceVersion, test.version)
-			}
-		})
-	}
-}
-
-// TestWhoRebuildsALedgerTakesChannelsAsTheyAre where the cache is behind: one that is left out would have nothing in it. One that has
-// gone, or is another mux's, is left out.
-func TestWhoRebuildsALedgerTakesChannelsAsTheyAre(t *testing.T) {
-	line := lineOf(t, answering{})
-	line.Sources, line.Carried = noSlices, noneCarried
-	channel := func(class string, port int32) *corev1.Service {
-		svc := service("12")
-		svc.Name, svc.Annotations = "web", nil
-		svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
-		svc.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: port}}
-		return svc
-	}
-	const ours, another = validation.DefaultPrefix + "/mux", validation.DefaultPrefix + "/another"
-	web := client.ObjectKeyFromObject(channel(ours, 0))
-	for name, test := range map[string]struct {
-		live *corev1.Service
-		want int32 // the number that it is known with
-	}{
-		"edited":        {channel(ours, 81), 81},
-		"gone":          {nil, 0},
-		"another mux's": {channel(another, 81), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := &observed{memory: newMemory(Budget{})}
-			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}, Stuck: map[types.NamespacedName]bool{}}
-			cached := channel(ours, 80)
-			o.channels = map[types.NamespacedName]*corev1.Service{web: cached}
-			o.world.Channels = []plan.ObservedChannel{plan.ReadChannel(line.Language, cached)}
-			changed := &unsteady{channels: []types.NamespacedName{web}, live: map[types.NamespacedName]*corev1.Service{web: test.live}}
-			line.takeLive(t.Context(), o, changed)
-			got := int32(0)
-			for _, known := range o.world.Channels {
-				got = known.Ports[0].Port
-			}
-			if got != test.want || got != 0 && o.channels[web] != test.live {
-				t.Errorf("it is known with %d, want %d", got, test.want)
-			}
-		})
 	}
 }

@@ -88,13 +88,15 @@ func (p *pass) shutsOutNewcomer(c *channel) *refusal {
 	if no := p.shutsOut(c); no != nil {
 		return no
 	}
-	switch forbidden := p.allowed.forbidden(c); {
+	switch forbidden, unread := p.allowed.forbidden(c); {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
 	case c.Disabled:
 		return &refusal{reason: Disabled, message: textDisabled(p.w.Keys.Disabled, false)}
 	case p.m.Refused[c.Key].Words != "":
 		return &refusal{reason: MuxPatchRefused, message: textRefused(p.m.Refused[c.Key].Words)}
+	case unread:
+		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key)}
 	case len(forbidden) > 0:
 		// External-dns reads that annotation itself, and publishes the name once the channel has an address. The annotation isn't ours to
 		// change, so the channel gets no address.

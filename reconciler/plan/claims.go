@@ -3,8 +3,6 @@ package plan
 import (
 	"math"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // before is what the ledger said when the pass began.
@@ -24,58 +22,55 @@ type before struct {
 //
 //	good              as the ledger says
 //	the original's    the same, and ports on the mux that it doesn't have
-//	lost or emptied   rebuilt from the mux, our slices, and the channels' ports annotations
+//	lost or emptied   rebuilt from the mux, our slices, and the channels' ports annotations; on a paused mux, and for a while
+//	                  after this process became the leader, frozen instead
 //	edited            the same, and what else it says, as far as the mux doesn't contradict
-//	anything else     the mux is frozen: the last good ledger, else what the mux shows
+//	anything else     frozen: the last good ledger, else what the mux shows
 func (p *pass) readClaims() {
 	read := &p.w.Ledger
 	p.live = indexPorts(p.w.Mux.Ports)
 	p.before = before{ledger: read.Ledger.sorted(), broken: p.brokenLedger()}
 	was := &p.before
+	lost := p.isLost()
+	frozen := was.broken != "" || lost && (len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled)
 	switch {
-	case was.broken != "" && p.m.LastGood != nil:
+	case frozen && p.m.LastGood != nil:
 		p.adopt(p.m.LastGood.Claims)
-	case was.broken != "":
+	case frozen:
 		was.guessed = true
 		p.adopt(p.rebuild(nil, false))
-	case read.Condition == Good && was.ledger.Generation > 0 && (len(was.ledger.Claims) > 0 || !p.hasOurPorts()):
+	case read.Condition == Good && was.ledger.Generation > 0:
 		p.adopt(was.ledger.Claims)
-	case read.Condition == Good && len(was.ledger.Claims) > 0: // the original's
+	case read.Condition == Good && !lost: // the original's, or a mux that has nothing yet
 		p.adopt(p.explainPorts(was.ledger.Claims))
 	default:
-		p.adopt(p.rebuild(p.remembered(), true))
+		p.adopt(p.rebuild(was.ledger.Claims, true))
 		if was.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || was.ledger.Generation > 0; was.renew {
 			was.mend = textRebuilt(read)
 		}
 	}
 	switch {
+	case was.mend != "":
 	case read.Moved:
 		was.mend = textMoved(read.Name, p.w.Mux.Ledger)
-	case read.Unlabelled && was.mend == "":
+	case read.Unlabelled:
 		was.mend = textRelabelled(read.Name)
 	}
 	p.nameClaims()
 	p.recognize()
 	p.keepProvider()
-	if was.broken == "" {
+	if !frozen {
 		p.takeBack()
 	}
 }
 
-// hasOurPorts is true if the mux has a port that looks like ours: a ledger without claims has lost them.
-func (p *pass) hasOurPorts() bool {
-	return slices.ContainsFunc(p.w.Mux.Ports, func(port corev1.ServicePort) bool { return looksOurs(port.Name) }) &&
-		len(p.rebuild(nil, false)) > 0
-}
-
-// remembered are the claims of an edited ledger. While the mux's owner has it paused, or it has a mistake, its channels may ask for
-// something else already: then they are those that were last in force.
-func (p *pass) remembered() []Claim {
-	halted := len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled
-	if last := p.m.LastGood; halted && len(p.before.ledger.Claims) == 0 && last != nil && last.Generation >= p.w.Mux.Generation {
-		return last.Claims
+// isLost is true if the ledger says nothing, though the mux has ports that are channels', or a generation.
+func (p *pass) isLost() bool {
+	read := &p.w.Ledger
+	if read.Condition > Missing || len(read.Ledger.Claims) > 0 || read.Condition == Good && read.Ledger.Generation > 0 {
+		return false
 	}
-	return p.before.ledger.Claims
+	return read.Condition != Good && p.w.Mux.Generation > 0 || len(p.rebuild(nil, false)) > 0
 }
 
 // brokenLedger says why a ledger freezes the mux; empty if it can be used, or rebuilt.
@@ -89,6 +84,10 @@ func (p *pass) brokenLedger() string {
 			return textOutdated(read, stamp)
 		}
 	case Missing:
+	}
+	if p.now.Before(p.w.RebuildFrom) && p.isLost() { // the process that led before may have a write under way
+		p.lookAgain(p.w.RebuildFrom)
+		return textRebuildsLater(read.Name, p.w.RebuildFrom)
 	}
 	return ""
 }

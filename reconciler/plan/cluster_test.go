@@ -40,23 +40,30 @@ type cluster struct {
 	ledger    *plan.Ledger
 	condition plan.Condition
 	why       string
-	name      string // of its ConfigMap, where it isn't the one that the mux gives it
-	saved     *plan.Ledger
+	name      string // of its ConfigMap; empty if it is the one that the mux's owner wants
+	// old is the ledger in the ConfigMap that it moved from, until that is deleted.
+	old     *plan.Ledger
+	oldName string
+	saved   *plan.Ledger
 
 	unlabelled bool // its ConfigMap, by somebody
 
+	// crashAfter is after how many writes the process crashes in its next pass; 0 if it doesn't.
+	crashAfter int
+
 	// What the process knows.
-	lastGood  *plan.Ledger
-	refused   map[types.NamespacedName]plan.Refusal
-	stuck     map[types.NamespacedName]bool
-	contested time.Time
-	limited   map[string]time.Time
-	blocked   *plan.Blocked
-	frozen    string
-	backends  map[types.NamespacedName]plan.Backing
-	refusedBy map[types.NamespacedName]string // what the API server says of a channel's slices
-	records   map[string]types.NamespacedName
-	hidden    map[types.NamespacedName]bool // what the cache doesn't show
+	rebuildFrom time.Time
+	lastGood    *plan.Ledger
+	refused     map[types.NamespacedName]plan.Refusal
+	stuck       map[types.NamespacedName]bool
+	contested   time.Time
+	limited     map[string]time.Time
+	blocked     *plan.Blocked
+	frozen      string
+	backends    map[types.NamespacedName]plan.Backing
+	refusedBy   map[types.NamespacedName]string // what the API server says of a channel's slices
+	records     map[string]types.NamespacedName
+	hidden      map[types.NamespacedName]bool // what the cache doesn't show
 
 	// established are claims that were in force when a plan had been carried out: promises are about these. names are
 	// all names that a channel's port ever had, or could have, on the mux.
@@ -155,6 +162,7 @@ func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{}, Records: maps.Clone(c.records),
+		RebuildFrom: c.rebuildFrom,
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
@@ -189,9 +197,17 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	if mux == nil {
 		return plan.Reading{}
 	}
+	if c.old != nil && mux.Ledger == c.oldName && mux.LedgerInForce == c.oldName { // its owner changed the name back
+		c.ledger, c.name, c.old, c.condition, c.why = c.old, c.oldName, nil, plan.Good, ""
+	}
 	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why}
-	if c.name != "" && c.name != mux.Ledger {
+	elsewhere := c.ledger != nil && c.name != "" && c.name != mux.Ledger
+	switch {
+	case elsewhere && mux.LedgerInForce == c.name:
 		read.Name, read.Moved = c.name, true
+	case elsewhere: // nothing tells of it
+		c.ledger, c.condition, c.why = nil, plan.Good, ""
+		read.Condition, read.Why = plan.Good, ""
 	}
 	switch {
 	case c.ledger == nil && c.condition <= plan.Edited:
@@ -283,6 +299,9 @@ func (c *cluster) steps(p *plan.Plan) []step {
 	}
 	if p.Publish != nil {
 		steps = append(steps, step{what: "publish", publish: p.Publish, do: func() error { return c.patchMux(p.Publish) }})
+		if name := c.mux().Annotations[c.language.Keys().Ledger]; name != "" && p.Publish.Annotations[c.language.Keys().Ledger] != name {
+			steps = append(steps, step{what: "delete the old ledger", do: c.dropOld})
+		}
 	}
 	ledger("settle", p.Settle)
 	channels("show", p.Show)
@@ -339,12 +358,24 @@ func (c *cluster) inForce() bool {
 	return c.ledger.Generation >= stamp
 }
 
+// dropOld deletes the ConfigMap that the ledger moved from, once the mux doesn't name it any more.
+func (c *cluster) dropOld() error {
+	if c.mux().Annotations[c.language.Keys().Ledger] != c.oldName {
+		c.old = nil
+	}
+	return nil
+}
+
 func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
 	if err := contradiction(&l.Ledger); err != nil {
 		return err
 	}
+	wanted := plan.ReadMux(c.language, c.mux(), false).Ledger
+	if c.ledger != nil && c.name != "" && c.name != wanted {
+		c.old, c.oldName = c.ledger, c.name
+	}
 	ledger := l.Ledger.Clone()
-	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", ""
+	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", wanted
 	c.unlabelled = false
 	return nil
 }
@@ -461,6 +492,13 @@ func (c *cluster) settle(see func(asked []types.NamespacedName, p *plan.Plan)) e
 		}
 		asked, p := c.decide()
 		see(asked, p)
+		if n := c.crashAfter; n > 0 {
+			c.crashAfter = 0
+			if err := c.applySome(p, c.watched(), n); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := c.apply(p); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // askingExternalDNS is a channel that external-dns takes names from.
@@ -54,5 +55,23 @@ func TestAnUpdateIsForetoldOnlyTheNamesThatItBrings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNamesOfManyChannelsAreNotAllCompared: newcomers past the bound are refused, and an incumbent keeps its ports.
+func TestNamesOfManyChannelsAreNotAllCompared(t *testing.T) {
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
+		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.io"})}
+	w.Channels = namesOf("a", "any-%d.a.io", 4097)
+	for i := range w.Channels {
+		for _, name := range w.Channels[i].Hostnames {
+			w.Channels[i].Direct = append(w.Channels[i].Direct, validation.DirectName{Key: "external-dns.kubernetes.io/hostname", Name: name})
+		}
+		w.Channels[i].Hostnames = nil
+	}
+	for _, verdict := range plan.Mux(w, plan.Memory{}).Verdicts {
+		if last := w.Channels[len(w.Channels)-1].Key == verdict.Channel; verdict.Accepted == last || last && verdict.Reason != plan.HostnameNotAllowed {
+			t.Errorf("%s: accepted %v, %s", verdict.Channel, verdict.Accepted, verdict.Message)
+		}
 	}
 }

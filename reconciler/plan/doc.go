@@ -1,11 +1,11 @@
 // Package plan is the decision: who holds which port of a mux, what is written because of it, and why.
 //
-//	World ──Mux──▶ Plan        one mux with its channels and its ledger
-//	View ──Backends──▶ Slices  one channel with its endpoints
+//	World ──Mux──▶ Plan    one mux with its channels and its ledger
 //
-// Both are pure and total: the same values in give the same values out, whatever they are. What happens outside, such
-// as reading, writing, waiting, logging and counting, lives in reconciler/mux and reconciler/backends, which do as
-// they are told here. A dry run, a log line, an Event, the console and the golden tests print the same Plan.
+// It is pure and total: the same values in give the same values out, whatever they are. What happens outside, such
+// as reading, writing, waiting, logging and counting, lives in reconciler/mux, which does as it is told here. A dry run,
+// a log line, an Event, the console and the golden tests print the same Plan. The decision about backends is in
+// reconciler/slices.
 //
 // A pass over a mux:
 //
@@ -18,10 +18,10 @@
 //
 // The order in which a Plan is carried out is part of the promise that no two channels ever have one port:
 //
-//	Announce the mux: a ledger is begun anew, and who goes by another one is to read anew
 //	Reserve  the ledger: new claims, and what is to go, marked so
 //	Hide     addresses off channels that lose their last port
-//	Publish  the mux: ports, notes, and the generation they were decided from
+//	Publish  the mux: ports, notes, the generation they were decided from, and the name of its ledger; the ConfigMap that a
+//	         ledger has moved from is deleted then
 //	Settle   the ledger: what went is dropped, or held for its owner's grace
 //	Show     channels: address, conditions, ports
 //

@@ -82,9 +82,14 @@ func (p *pass) bareMux() {
 	}
 	p.gatherNames() // no channel is attached: what is left are the owner's
 	p.annotate(patch, notes{}, 0)
-	if mux.Generation != 0 && len(stay) == 0 {
-		patch.Annotations[p.w.Keys.Generation] = ""
-		patch.Why = append(patch.Why, textAnnotation(p.w.Keys.Generation, ""))
+	for _, stamp := range [...]struct {
+		key string
+		set bool
+	}{{p.w.Keys.Generation, mux.Generation != 0}, {p.w.Keys.Ledger, mux.LedgerInForce != ""}} {
+		if stamp.set && len(stay) == 0 {
+			patch.Annotations[stamp.key] = ""
+			patch.Why = append(patch.Why, textAnnotation(stamp.key, ""))
+		}
 	}
 	p.dropLeftovers(patch)
 	if len(patch.Why) > 0 {

@@ -108,7 +108,7 @@ func (c *cluster) checkGone(t *testing.T) {
 			t.Errorf("the mux has %s (%d) still", port.Name, port.Port)
 		}
 	}
-	for _, key := range []string{keys.Generation, keys.Announced, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS} {
+	for _, key := range []string{keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS} {
 		if value := c.mux().Annotations[key]; value != "" {
 			t.Errorf("the mux has %s: %q still", key, value)
 		}

@@ -255,7 +255,7 @@ func (h *history) owner() {
 	svc = svc.DeepCopy()
 	setting := pick(h, "setting", "port-range", "explicit-range", "max-ports", "max-ports-per-namespace", "allowed-namespaces",
 		"allowed-protocols", "release-grace", "placeholder", "disabled", "multiplexer", "helm", "selector", "deleted", "gke",
-		"synced again")
+		"synced again", "allocation-configmap", "allocation-configmap")
 	switch setting {
 	case "deleted":
 		h.note("the mux is deleted")
@@ -276,7 +276,7 @@ func (h *history) owner() {
 			"max-ports": {"", "2", "4", "6", ""}, "max-ports-per-namespace": {"", "2", "3", ""},
 			"allowed-namespaces": {"", "app", "", "*"}, "allowed-protocols": {"", "TCP", "TCP,UDP"},
 			"release-grace": {"", "10m", "1h", "0s"}, "placeholder": {"", "keep", "remove"}, "disabled": {"", "true", "", "yes"},
-			"multiplexer": {"true", "", "true", "yes"},
+			"multiplexer": {"true", "", "true", "yes"}, "allocation-configmap": {"", "one", "other"},
 		}[setting]...))
 	}
 	h.note("the mux: %s: %v %v", setting, svc.Annotations[h.key(setting)], svc.Spec.Selector)
@@ -425,7 +425,7 @@ func (h *history) weather() {
 	key := pick(h, "channel", keys...)
 	switch what {
 	case "restart":
-		h.lastGood = nil
+		h.lastGood, h.rebuildFrom = nil, h.now.Add(15*time.Second)
 	case "hide":
 		h.hidden[key] = true
 	case "unhide":
@@ -452,6 +452,7 @@ func (h *history) mend() {
 	clear(h.stuck)
 	clear(h.refused)
 	h.mendLedger()
+	h.rebuildFrom = time.Time{}
 }
 
 func FuzzHistories(f *testing.F) {

@@ -90,7 +90,11 @@ func (p *pass) judgeIncumbent(c *channel, e *edit) {
 	}
 	c.attached = c.isHeld() && slices.ContainsFunc(c.claims, p.isPublished)
 	if c.Disabled && (c.isHeld() || len(c.Problems) == 0) {
-		c.refuse(&refusal{reason: Disabled, message: textDisabled(p.w.Keys.Disabled, c.isHeld())})
+		off := &refusal{reason: Disabled, message: textDisabled(p.w.Keys.Disabled, c.isHeld())}
+		if no != nil && c.isHeld() { // it may change its numbers while it is disabled, and the next pass may have the number for it
+			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
+		}
+		c.refuse(off)
 		c.attached, c.notes = false, nil
 	}
 }

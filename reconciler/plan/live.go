@@ -154,11 +154,16 @@ func (p *pass) isAskedFor(of portOf, port *corev1.ServicePort) bool {
 	return port != nil && of.port.Protocol == slotOf(port).Protocol && p.mayAsk(of.port, port.Port)
 }
 
-// isWholeOnMux is true if the mux has all that a channel asks for: a channel without claims gets all its ports or none.
+// isWholeOnMux is true if the mux has all that a channel asks for, and no other channel holds any of it: a channel without claims gets all
+// its ports or none.
 func (p *pass) isWholeOnMux(c *channel) bool {
 	for i := range c.Ports {
 		of := portOf{c, &c.Ports[i]}
-		if !p.isAskedFor(of, p.live.named(derivedName(of.id()))) {
+		port := p.live.named(derivedName(of.id()))
+		if !p.isAskedFor(of, port) {
+			return false
+		}
+		if holder := p.holders.at(slotOf(port)); holder != nil && p.live.has(holder) {
 			return false
 		}
 	}

@@ -77,6 +77,11 @@ func textUnexplained(port *corev1.ServicePort) string {
 		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
 }
 
+func textRebuildsLater(name string, at time.Time) string {
+	return fmt.Sprintf("the ledger (ConfigMap %s) is lost, and this process has just become the leader: the one before may still write "+
+		"ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
+}
+
 func textRebuilt(read *Reading) string {
 	switch read.Condition {
 	case Missing:
@@ -136,10 +141,11 @@ func textBackendsPending(mux types.NamespacedName) string {
 
 func textBackendsRefused(mux types.NamespacedName, words string) string {
 	return fmt.Sprintf("not all backends are on mux %s, because the API server refuses an EndpointSlice there: %s: %s",
-		mux, words, textMendRefusal(mux.Namespace))
+		mux, words, TextMendRefusal(mux.Namespace))
 }
 
-func textMendRefusal(namespace string) string {
+// TextMendRefusal says what a person can do where the API server refuses an EndpointSlice in a namespace.
+func TextMendRefusal(namespace string) string {
 	return fmt.Sprintf("in namespace %s, raise the quota of endpointslices or change the policy that refuses them; on OpenShift,"+
 		" set rbac.restrictedEndpoints=true in the chart", namespace)
 }
@@ -176,6 +182,11 @@ func textDirect(key, name string, mux *ObservedMux) string {
 	}
 	return fmt.Sprintf("%s: external-dns would publish %s, and the mux %s allows %s: take a name of those, or ask its owner", key,
 		name, mux.Key, mux.Hostnames.Brief())
+}
+
+func textTooManyDirect(key string) string {
+	return fmt.Sprintf("%s: the channels of its namespace give external-dns more than %d names, which is as many as are judged: give "+
+		"fewer, or use external-dns-hostname", key, maxHostnamesAsked)
 }
 
 func textTooManyHostnames(name string) string {

@@ -83,7 +83,11 @@ func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool
 		Effect:  textNothing(),
 	}
 	if now.reason == HostnameNotAllowed {
-		said.Field = "metadata.annotations[" + now.allowed.forbidden(now.byKey[after.Key])[0].Key + "]"
+		key := now.byKey[after.Key].Direct[0].Key
+		if forbidden, _ := now.allowed.forbidden(now.byKey[after.Key]); len(forbidden) > 0 {
+			key = forbidden[0].Key
+		}
+		said.Field = "metadata.annotations[" + key + "]"
 	}
 	switch {
 	case now.attached:

@@ -6,14 +6,14 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// keepProvider keeps the limits of the provider that the ledger recorded, where nothing on the mux tells a provider any more.
-// Its load balancer is still that provider's: a lost annotation mustn't lift a limit. The owner ends this by naming a provider,
-// and a mux that was deleted and created again starts without it.
+// keepProvider keeps the limits of the provider that the ledger recorded, if nothing that the mux's owner chose tells the provider. An
+// annotation that the chart sets by default doesn't count. The load balancer is still that provider's, so a lost annotation must
+// not lift a limit. The owner ends this by naming a provider. A mux that was deleted and created again starts without it.
 func (p *pass) keepProvider() {
 	before := &p.before
 	known, mux := before.ledger.MuxUID, p.w.Mux
 	last, recorded := validation.ProviderCalled(before.ledger.Provider)
-	if recorded && !mux.ProviderNamed && (known == "" || known == mux.UID) {
+	if recorded && !mux.ProviderNamed && last.Key != mux.Provider.Key && (known == "" || known == mux.UID) {
 		kept := *mux
 		kept.Mux = mux.Under(last)
 		p.w.Mux = &kept
@@ -25,6 +25,6 @@ func (p *pass) keepProvider() {
 }
 
 func textProviderKept(last validation.Provider, key string) string {
-	return fmt.Sprintf("no class or annotation tells the provider any more: the limits of %s stay, which was the last one. Set %s to %s, or to "+
+	return fmt.Sprintf("no class or annotation of yours tells the provider any more: the limits of %s stay, which was the last one. Set %s to %s, or to "+
 		"another provider, or to none", last.Name, key, last.Key)
 }

@@ -66,6 +66,7 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 		return differs
 	}
 	set(generation != 0 && mux.Generation != generation, keys.Generation, validation.FormatGeneration(generation))
+	set(generation != 0 && mux.LedgerInForce != mux.Ledger, keys.Ledger, mux.Ledger)
 	told := [...]bool{
 		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
@@ -116,8 +117,9 @@ func (p *pass) muxContent(to *target) uint64 {
 		}
 	}
 	_, _ = fmt.Fprintf(hash, "%q", []string{
-		string(p.w.Mux.UID), to.notes.channels, to.notes.topology, to.notes.summary, validation.FormatGeneration(to.generation),
-		validation.FormatHostnames(p.dns.all.Hostnames), p.dns.all.Proxied.String(), validation.FormatAggregated(p.dns.ours),
+		string(p.w.Mux.UID), p.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
+		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames), p.dns.all.Proxied.String(),
+		validation.FormatAggregated(p.dns.ours),
 	})
 	return hash.Sum64()
 }

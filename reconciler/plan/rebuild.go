@@ -192,7 +192,7 @@ func (r *rebuilding) named(live *corev1.ServicePort) []portOf {
 	}
 	if len(of) == 1 { // the port may have been renamed, and another one have its old name now
 		if slot, told := r.note(of[0]); told && slot.Number != live.Port && r.live.bySlot.at(slot) != nil {
-			of = slices.Concat(of, r.portsOf(of[0].channel.Key))
+			of = r.portsOf(of[0].channel.Key)
 		}
 	}
 	return of

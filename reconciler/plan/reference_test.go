@@ -13,7 +13,7 @@ import (
 // nobodyWaitsInVain asks a slow and plain allocator whether a channel that has nothing could have all it asks for.
 func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 	w := c.world()
-	if last, recorded := validation.ProviderCalled(w.Ledger.Ledger.Provider); recorded && !w.Mux.ProviderNamed && w.Ledger.Ledger.MuxUID == w.Mux.UID {
+	if last, recorded := validation.ProviderCalled(w.Ledger.Ledger.Provider); recorded && !w.Mux.ProviderNamed && last.Key != w.Mux.Provider.Key && w.Ledger.Ledger.MuxUID == w.Mux.UID {
 		w.Mux.Mux = w.Mux.Under(last)
 	}
 	taken, perNamespace, protocols := map[plan.Slot]bool{}, map[string]int{}, map[corev1.Protocol]bool{}

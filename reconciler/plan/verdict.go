@@ -56,7 +56,8 @@ func (v *verdict) refuse(no *refusal) {
 // accept says that the channel has what it asks for, and what else is to be said.
 func (p *pass) accept(c *channel) {
 	c.accepted, c.reason, c.message, c.refusal = true, Accepted, p.said.accepted, nil
-	for _, name := range p.allowed.forbidden(c) { // an incumbent may be older than that rule
+	forbidden, _ := p.allowed.forbidden(c)
+	for _, name := range forbidden { // an incumbent may be older than that rule
 		c.notes = append(c.notes, note{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
 	}
 	for _, claim := range sortedClaims(c.claims) {

@@ -63,6 +63,8 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 		return w.ledgerWritten(c, &s.ledger.Ledger, was)
 	case s.publish != nil:
 		return w.published(c, s.publish, was)
+	case s.channel == nil: // the old ledger is deleted
+		return nil
 	}
 	return w.channelWritten(c, p, s.channel)
 }
@@ -131,7 +133,7 @@ func (w *watch) doubt(c *cluster, ports []corev1.ServicePort) {
 	})
 }
 
-// capped: nobody new comes beyond the cap.
+// capped: nobody new comes beyond the cap. A channel whose port was on the mux already isn't new.
 func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.NamespacedName]bool) error {
 	if was.ledger == nil || !was.good || len(was.ledger.Claims) == 0 {
 		return nil
@@ -144,7 +146,8 @@ func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.N
 		}
 		held++
 		old := slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == claim.Owner.Channel })
-		comes = comes || !had[claim.Owner.Channel] && !old
+		live := slices.ContainsFunc(was.ports, func(p corev1.ServicePort) bool { return p.Name == claim.MuxName && slotOf(&p) == claim.Slot() })
+		comes = comes || !had[claim.Owner.Channel] && !old && !live
 	}
 	for i := range was.ports {
 		if c.foreign(&was.ports[i]) && !w.renamed(c, &was.ports[i]) {

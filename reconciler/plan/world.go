@@ -21,6 +21,8 @@ type World struct {
 	// Channels are those that name the mux.
 	Channels []ObservedChannel
 	Ledger   Reading
+	// RebuildFrom is when this process may rebuild a ledger that is lost; zero if it may at once.
+	RebuildFrom time.Time
 	// Records says which channel our own slices carry under a port name of the mux.
 	Records map[string]types.NamespacedName
 	// Live is the answer of a live read about a channel with claims that isn't among Channels.
@@ -136,12 +138,10 @@ type Reading struct {
 	Ledger    Ledger // if Good or Edited
 	// Name is the ConfigMap's.
 	Name string
-	// Moved is true if it was found under a name that the mux no longer gives it.
+	// Moved is true if it is still under another name than the one that the mux's owner wants.
 	Moved bool
 	// Unlabelled is true if it says what we wrote, and lacks a label by which caches find it.
 	Unlabelled bool
-	// Above is the highest generation of copies that are known: what is written next must be above that, too.
-	Above int64
 	// Why says what is wrong with one that freezes, and the way out.
 	Why string
 }

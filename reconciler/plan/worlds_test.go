@@ -46,7 +46,7 @@ type ledgerDoc struct {
 	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
 	Found string `json:"found"`
 	Why   string `json:"why"`
-	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, lose.
+	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, or lose.
 	Do string `json:"do"`
 }
 
@@ -72,6 +72,10 @@ type worldDoc struct {
 	RefusedSlices map[string]string `json:"refusedSlices"`
 	Records       map[string]string `json:"records"` // port names on the mux, and the channels that our slices carry there
 	Restart       bool              `json:"restart"` // the process forgets all it knew
+	// Leads is for how long another process may believe that it leads: a process has just become the leader.
+	Leads string `json:"leads"`
+	// CrashAfter is after how many writes the next pass ends.
+	CrashAfter int `json:"crashAfter"`
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
 }
@@ -202,6 +206,14 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 		c.blocked = &plan.Blocked{Ledger: what == "ledger", Words: words}
 	} else if w.Blocked == "nothing" {
 		c.blocked = nil
+	}
+	c.crashAfter = w.CrashAfter
+	if w.Leads != "" {
+		wait, err := time.ParseDuration(w.Leads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.rebuildFrom = c.now.Add(wait)
 	}
 	if w.Restart {
 		c.lastGood, c.frozen = nil, ""

@@ -15,8 +15,9 @@ func (p *pass) write() {
 	change := p.diffPorts(ports)
 	ledger := p.ledgerNow()
 	was := &p.before.ledger
+	anew := p.before.renew || p.w.Ledger.Moved
 	releases := slices.ContainsFunc(ledger.Claims, func(c Claim) bool { return c.State == Releasing })
-	if p.before.renew || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
+	if anew || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
 		ledger.Generation = p.nextGeneration()
 		p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve()}
 		was = &ledger

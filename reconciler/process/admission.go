@@ -21,18 +21,18 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// AdmissionOptions are about the webhook, which this process watches, and whose certificate it may keep.
+// AdmissionOptions are the settings for checking the webhook, and for its self-managed certificate.
 type AdmissionOptions struct {
-	// WebhookConfiguration is the name of the ValidatingWebhookConfiguration that the guard watches admission through;
-	// without it there is no guard.
+	// WebhookConfiguration is the name of the ValidatingWebhookConfiguration to check. If it is empty, admission isn't
+	// checked.
 	WebhookConfiguration string
-	// Certificates are the names of cert-manager's, in the process's namespace, that the guard follows, separated by
-	// commas.
+	// Certificates are the names of cert-manager's Certificates to check, separated by commas. They are in the
+	// process's namespace.
 	Certificates string
-	// SelfManagedSecret is the name of the Secret, in the process's namespace, that it keeps the webhook's certificate in.
+	// SelfManagedSecret is the name of the Secret for the self-managed certificate, in the process's namespace.
 	SelfManagedSecret string
-	// SelfManagedCA and SelfManagedLife are for how long its authority and it are good, SelfManagedRenew is how long before its
-	// end it is renewed.
+	// SelfManagedCA and SelfManagedLife are the lifetimes of the authority and of the certificate. SelfManagedRenew is
+	// how long before its end the certificate is renewed.
 	SelfManagedCA, SelfManagedLife, SelfManagedRenew time.Duration
 }
 
@@ -43,15 +43,16 @@ func defaultAdmissionOptions() AdmissionOptions {
 
 func (o *AdmissionOptions) addFlags(set *flag.FlagSet) {
 	set.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration,
-		"`name` of the ValidatingWebhookConfiguration through which to watch that admission is on guard; if empty, nobody does")
+		"`name` of the ValidatingWebhookConfiguration, to check that admission is on guard; if empty, it isn't checked")
 	set.StringVar(&o.Certificates, "certificates", o.Certificates,
-		"`names` of cert-manager's Certificates for it, in the process's own namespace, separated by commas")
+		"`names` of the webhook's cert-manager Certificates to check, in the process's own namespace, separated by commas")
 	set.StringVar(&o.SelfManagedSecret, "self-managed-secret", o.SelfManagedSecret,
-		"`name` of the Secret, in the process's own namespace, to keep the webhook's certificate in; if empty, somebody else does")
+		"`name` of the Secret for a self-managed webhook certificate, in the process's own namespace; if empty, the certificate isn't "+
+			"self-managed")
 	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
-	span(&o.SelfManagedCA, "self-managed-ca-duration", "`time` for which the authority is good that signs that certificate")
-	span(&o.SelfManagedLife, "self-managed-duration", "`time` for which that certificate is good")
-	span(&o.SelfManagedRenew, "self-managed-renew-before", "`time` before its end at which it is renewed")
+	span(&o.SelfManagedCA, "self-managed-ca-duration", "lifetime (a `time`) of the CA that signs the self-managed certificate")
+	span(&o.SelfManagedLife, "self-managed-duration", "lifetime (a `time`) of the self-managed certificate")
+	span(&o.SelfManagedRenew, "self-managed-renew-before", "`time` before its end at which the self-managed certificate is renewed")
 }
 
 func (o *AdmissionOptions) check() error {
@@ -61,15 +62,15 @@ func (o *AdmissionOptions) check() error {
 	case o.WebhookConfiguration != "":
 		return nil
 	case o.Certificates != "":
-		return errors.New("--certificates is given, and --webhook-configuration is empty: name the configuration that they are for")
+		return errors.New("--certificates is set, but --webhook-configuration is empty: name the configuration of that webhook")
 	case o.SelfManagedSecret != "":
-		return errors.New("--self-managed-secret is given, and --webhook-configuration is empty: name the configuration whose CA " +
-			"bundle is to be kept")
+		return errors.New("--self-managed-secret is set, but --webhook-configuration is empty: name the configuration that gets the " +
+			"CA bundle")
 	}
 	return nil
 }
 
-// checkLives asks for as much time as a kubelet, and somebody who mends what keeps it from being renewed, may need.
+// checkLives requires lifetimes long enough for a kubelet to update files, and for an operator to fix a failed renewal.
 func (o *AdmissionOptions) checkLives() error {
 	const least, soonest = time.Hour, 5 * time.Minute
 	var errs []error
@@ -92,9 +93,9 @@ func (o *AdmissionOptions) policy() selfmanaged.Policy {
 	return policy
 }
 
-// guardAdmission adds what looks after admission to the manager, and returns what knows how it is; nil if nothing was
-// asked for. None of it uses the manager's cache, nor waits for it.
-func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry, leads func() bool, keeper *selfmanaged.Keeper,
+// addGuard adds the check of admission to the manager, and returns it; nil if it is off. It doesn't use the manager's
+// cache, and doesn't wait for it.
+func (p Process) addGuard(m manager.Manager, registry *prometheus.Registry, leads func() bool, keeper *selfmanaged.Keeper,
 	events record.EventRecorder) (*guard.Guard, error) {
 	o := &p.Options
 	if o.WebhookConfiguration == "" {
@@ -119,10 +120,10 @@ func (p Process) guardAdmission(m manager.Manager, registry *prometheus.Registry
 	return watching, m.Add(watching)
 }
 
-// readyOf is what readiness depends on beside the caches. If this process watches admission, it is ready once bad muxes and
-// channels are refused. But a process that waits for a predecessor is ready before it has made the webhook's certificate:
-// the rollout ends the predecessor only when this process is ready.
-func readyOf(watching *guard.Guard, earlier *predecessors, keepsCertificate bool) []func() error {
+// readinessChecks returns the checks of readiness besides the caches. If this process checks admission, it is ready
+// once bad muxes and channels are refused. There is one exception: while a process waits for a predecessor, it is ready
+// without its self-managed certificate. The rollout ends the predecessor only when this process is ready.
+func readinessChecks(watching *guard.Guard, earlier *predecessors, keepsCertificate bool) []func() error {
 	checks := []func() error{earlier.ready}
 	if watching != nil {
 		checks = append(checks, func() error {
@@ -135,7 +136,8 @@ func readyOf(watching *guard.Guard, earlier *predecessors, keepsCertificate bool
 	return checks
 }
 
-// certificateKeeper keeps the webhook's certificate while this process leads; nil if another program does.
+// certificateKeeper returns the keeper of the webhook's certificate, which runs while this process leads; nil if
+// certificates aren't self-managed.
 func (p Process) certificateKeeper(log logr.Logger) (*selfmanaged.Keeper, error) {
 	if p.Options.WebhookConfiguration == "" || p.Options.SelfManagedSecret == "" || p.dry() {
 		return nil, nil

@@ -20,10 +20,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
 
-// newScheme knows the kinds that we read and write.
+// newScheme returns a scheme with the kinds that we read and write.
 func newScheme() *runtime.Scheme { return clientscheme.Scheme }
 
-// newMapper knows them without asking: who starts while the API server is away waits for it.
+// newMapper maps these kinds without discovery, so that a process can start while the API server is down.
 func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{
@@ -33,25 +33,25 @@ func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
-		kind.Kind += "List" // a cache of several namespaces asks where lists are
+		kind.Kind += "List" // a cache of several namespaces maps lists, too
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	return mapper, nil
 }
 
-// cacheOptions has informers keep as little as will do: whoever may write a Service, a slice or a ConfigMap decides how
-// large it is. What is dropped of an object depends on nothing but that object: it isn't sent again when another changes.
+// cacheOptions makes informers keep as little as possible: tenants can make Services, slices and ConfigMaps large. A
+// transform looks only at its own object, since the object isn't sent again when another one changes.
 func cacheOptions(options *Options) (cache.Options, error) {
 	language, err := options.language()
 	if err != nil {
 		return cache.Options{}, err
 	}
-	var beside map[string]cache.Config // where muxes are
+	var muxNamespaces map[string]cache.Config // the namespaces of muxes
 	for _, namespace := range options.muxNamespaces() {
-		if beside == nil {
-			beside = map[string]cache.Config{}
+		if muxNamespaces == nil {
+			muxNamespaces = map[string]cache.Config{}
 		}
-		beside[namespace] = cache.Config{}
+		muxNamespaces[namespace] = cache.Config{}
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
@@ -59,17 +59,17 @@ func cacheOptions(options *Options) (cache.Options, error) {
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},
-			ledger.Object(): {Label: ledger.Selector(), Namespaces: beside, Transform: trim(func(object *metav1.PartialObjectMetadata) {
+			ledger.Object(): {Label: ledger.Selector(), Namespaces: muxNamespaces, Transform: trim(func(object *metav1.PartialObjectMetadata) {
 				ledger.Trim(object, language.Keys())
 			})},
-			// Nobody asks for these unless they are written on request.
-			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: beside}, //nolint:staticcheck // deprecated, and asked for by who still reads it
+			// Read only if legacy Endpoints are on.
+			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: muxNamespaces}, //nolint:staticcheck // deprecated, but some readers still need it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}, nil
 }
 
-// trim makes a transform of what is done to one kind.
+// trim returns a transform for objects of one kind.
 func trim[T any](do func(T)) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		if object, is := obj.(T); is {

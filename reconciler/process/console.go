@@ -16,12 +16,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console"
 )
 
-// certificateInterval is how often the console's certificate is looked at.
+// certificateInterval is the time between two reads of the console's certificate.
 const certificateInterval = 10 * time.Second
 
-// showConsole adds the console to the manager, if there is to be one. That its address is taken is told, and hinders
-// nothing else: nobody loses a port because nobody could look.
-func (p Process) showConsole(m manager.Manager, terms *terms, timeline *console.Timeline, watching *guard.Guard,
+// addConsole adds the console to the manager, if it is enabled. A failure to listen is only logged: a console that
+// can't be shown must not stop the reconciler.
+func (p Process) addConsole(m manager.Manager, terms *terms, timeline *console.Timeline, watching *guard.Guard,
 	registry *prometheus.Registry, log logr.Logger) error {
 	o := &p.Options
 	if !o.Console.Yes() {
@@ -63,8 +63,8 @@ func (p Process) showConsole(m manager.Manager, terms *terms, timeline *console.
 	return console.New(options).Add(m, listener, certificate)
 }
 
-// consoleCertificate follows the files of the console's certificate; nil if there are none. What it is worth is logged, and
-// not measured: the series of that name are the webhook's.
+// consoleCertificate follows the files of the console's certificate. Without such files it returns nil. The
+// certificate's state is logged only: the metrics of these names are the webhook's.
 func (p Process) consoleCertificate(m manager.Manager) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	o := &p.Options
 	if o.ConsoleCert == "" {
@@ -77,15 +77,15 @@ func (p Process) consoleCertificate(m manager.Manager) (func(*tls.ClientHelloInf
 	files := certs.NewFiles(certs.FilesOptions{
 		CertFile: o.ConsoleCert, KeyFile: o.ConsoleKey, Interval: certificateInterval,
 	}, newZap(level, p.Logs).Named("console"), prometheus.NewRegistry())
-	return files.GetCertificate, m.Add(everywhere(func(ctx context.Context) error {
+	return files.GetCertificate, m.Add(everyReplica(func(ctx context.Context) error {
 		files.Run(ctx)
 		return nil
 	}))
 }
 
-// everywhere runs whether this process leads or not.
-type everywhere func(context.Context) error
+// everyReplica runs in every replica, also in one that doesn't lead.
+type everyReplica func(context.Context) error
 
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 
-func (everywhere) NeedLeaderElection() bool { return false }
+func (everyReplica) NeedLeaderElection() bool { return false }

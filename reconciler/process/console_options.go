@@ -11,19 +11,20 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// ConsoleOptions are about the page that shows what the reconciler sees and decides.
+// ConsoleOptions are the settings of the console.
 type ConsoleOptions struct {
-	// Console is whether there is one.
+	// Console enables the console.
 	Console flags.Switch
-	// ConsoleAddress is where it is served. Without a token that must be a loopback address.
+	// ConsoleAddress is the address to serve it on. Without a token it must be a loopback address.
 	ConsoleAddress string
-	// ConsoleToken is asked for, as a password or a bearer token. It comes from the environment alone: anybody may read flags.
+	// ConsoleToken is the token for access, as a password or a bearer token. It has no flag, since flags are visible to
+	// other users.
 	ConsoleToken string
-	// ConsoleAuth is token, or kubernetes to have the API server review tokens.
+	// ConsoleAuth is token, or kubernetes if the API server reviews tokens.
 	ConsoleAuth string
-	// ConsoleActions allows to try connections, which is more than to look.
+	// ConsoleActions allows connection tests.
 	ConsoleActions flags.Switch
-	// ConsoleCert and ConsoleKey are the files of its certificate; without them it is served over plain HTTP.
+	// ConsoleCert and ConsoleKey are the files of its certificate. Without them it is served over plain HTTP.
 	ConsoleCert, ConsoleKey string
 }
 
@@ -47,11 +48,11 @@ func (o *ConsoleOptions) addFlags(set *flag.FlagSet) {
 	set.Var(&o.Console, "console", "serve the console: true or false (DEBUG_WEB_ENABLED)")
 	text(&o.ConsoleAddress, "console-address",
 		"`host:port` to serve the console on (DEBUG_WEB_PORT); a loopback address unless DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) is set")
-	text(&o.ConsoleAuth, "console-auth", "`how` the console knows who may look (DEBUG_WEB_AUTH): token, by DEBUG_WEB_AUTH_TOKEN; or "+
-		"kubernetes, by what the API server says of a token")
-	set.Var(&o.ConsoleActions, "console-actions", "let the console try connections: true or false (DEBUG_WEB_ACTIONS_ENABLED)")
+	text(&o.ConsoleAuth, "console-auth", "`how` the console authorises readers (DEBUG_WEB_AUTH): token, by DEBUG_WEB_AUTH_TOKEN; or "+
+		"kubernetes, by the API server's review of a token")
+	set.Var(&o.ConsoleActions, "console-actions", "let the console test connections: true or false (DEBUG_WEB_ACTIONS_ENABLED)")
 	text(&o.ConsoleCert, "console-cert", "`file` with the console's certificate; plain HTTP if empty")
-	text(&o.ConsoleKey, "console-key", "`file` with its key")
+	text(&o.ConsoleKey, "console-key", "`file` with the certificate's key")
 }
 
 func (o *ConsoleOptions) check() error {
@@ -63,7 +64,7 @@ func (o *ConsoleOptions) check() error {
 	return errors.Join(actionsErr, o.checkAuth(), o.checkAddress(), o.checkFiles())
 }
 
-// How the console knows who may look.
+// The values of ConsoleAuth.
 const (
 	authToken      = "token"
 	authKubernetes = "kubernetes"
@@ -75,8 +76,8 @@ func (o *ConsoleOptions) checkAuth() error {
 	case o.ConsoleAuth != authToken && o.ConsoleAuth != authKubernetes:
 		return fmt.Errorf("%s %q: write %s or %s", name, o.ConsoleAuth, authToken, authKubernetes)
 	case o.ConsoleAuth == authKubernetes && o.ConsoleToken != "":
-		return fmt.Errorf("%s is %s, and DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) is set, which nobody would be asked for: leave one of "+
-			"them out", name, authKubernetes)
+		return fmt.Errorf("%s is %s, so DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) would have no effect: leave one of them out", name,
+			authKubernetes)
 	}
 	return nil
 }

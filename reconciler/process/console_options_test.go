@@ -5,30 +5,30 @@ import (
 	"testing"
 )
 
-func TestWhereTheConsoleIs(t *testing.T) {
+func TestConsoleAddress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env     map[string]string
 		edit    func(*ConsoleOptions)
 		address string
-		wrong   []string // in this order; none if it is right
+		wrong   []string // parts of the error, in order; nil if the options are valid
 	}{
-		"by default it is this machine's own":       {address: "127.0.0.1:8080"},
-		"with a token it is everybody's":            {env: map[string]string{"DEBUG_WEB_AUTH_TOKEN": "x"}, address: ":8080"},
+		"the default is loopback":                   {address: "127.0.0.1:8080"},
+		"with a token it is any address":            {env: map[string]string{"DEBUG_WEB_AUTH_TOKEN": "x"}, address: ":8080"},
 		"with the token under its other name":       {env: map[string]string{"AUTH_TOKEN": "x"}, address: ":8080"},
 		"another port":                              {env: map[string]string{"DEBUG_WEB_PORT": "9000"}, address: "127.0.0.1:9000"},
 		"another port, with a token":                {env: map[string]string{"DEBUG_WEB_PORT": "9000", "AUTH_TOKEN": "x"}, address: ":9000"},
-		"a port that is none":                       {env: map[string]string{"DEBUG_WEB_PORT": "web"}, address: "127.0.0.1:web", wrong: []string{`"127.0.0.1:web"`, ":8080"}},
-		"it is off, whatever else is said":          {env: map[string]string{"DEBUG_WEB_ENABLED": "false", "DEBUG_WEB_PORT": "web"}, address: "127.0.0.1:web"},
+		"an invalid port":                           {env: map[string]string{"DEBUG_WEB_PORT": "web"}, address: "127.0.0.1:web", wrong: []string{`"127.0.0.1:web"`, ":8080"}},
+		"off, with other invalid options":           {env: map[string]string{"DEBUG_WEB_ENABLED": "false", "DEBUG_WEB_PORT": "web"}, address: "127.0.0.1:web"},
 		"neither on nor off":                        {env: map[string]string{"DEBUG_WEB_ENABLED": "maybe"}, address: "127.0.0.1:8080", wrong: []string{"DEBUG_WEB_ENABLED", `"maybe"`}},
-		"actions, perhaps":                          {env: map[string]string{"DEBUG_WEB_ACTIONS_ENABLED": "maybe"}, address: "127.0.0.1:8080", wrong: []string{"DEBUG_WEB_ACTIONS_ENABLED", `"maybe"`}},
-		"everybody's, without a token":              {edit: at(":8080"), address: ":8080", wrong: []string{`":8080"`, "DEBUG_WEB_AUTH_TOKEN", "port-forward"}},
-		"an address of the pod's, without a token":  {edit: at("10.0.0.1:8080"), address: "10.0.0.1:8080", wrong: []string{"10.0.0.1", "DEBUG_WEB_AUTH_TOKEN"}},
+		"an invalid switch for actions":             {env: map[string]string{"DEBUG_WEB_ACTIONS_ENABLED": "maybe"}, address: "127.0.0.1:8080", wrong: []string{"DEBUG_WEB_ACTIONS_ENABLED", `"maybe"`}},
+		"any address, without a token":              {edit: at(":8080"), address: ":8080", wrong: []string{`":8080"`, "DEBUG_WEB_AUTH_TOKEN", "port-forward"}},
+		"the pod's address, without a token":        {edit: at("10.0.0.1:8080"), address: "10.0.0.1:8080", wrong: []string{"10.0.0.1", "DEBUG_WEB_AUTH_TOKEN"}},
 		"a name that sounds local, without a token": {edit: at("localhost.example.com:8080"), address: "localhost.example.com:8080", wrong: []string{"DEBUG_WEB_AUTH_TOKEN"}},
-		"this machine's newer address":              {edit: at("[::1]:8080"), address: "[::1]:8080"},
+		"IPv6 loopback":                             {edit: at("[::1]:8080"), address: "[::1]:8080"},
 		"this machine by name":                      {edit: at("localhost:8080"), address: "localhost:8080"},
-		"for tokens that the API server reviews":    {env: map[string]string{"DEBUG_WEB_AUTH": "kubernetes"}, edit: at(":8080"), address: ":8080"},
-		"for both kinds of token":                   {env: map[string]string{"DEBUG_WEB_AUTH": "kubernetes", "AUTH_TOKEN": "x"}, address: ":8080", wrong: []string{"--console-auth", "DEBUG_WEB_AUTH_TOKEN"}},
-		"for a kind of token that isn't":            {env: map[string]string{"DEBUG_WEB_AUTH": "oidc"}, address: "127.0.0.1:8080", wrong: []string{"--console-auth", `"oidc"`, "kubernetes"}},
+		"tokens that the API server reviews":        {env: map[string]string{"DEBUG_WEB_AUTH": "kubernetes"}, edit: at(":8080"), address: ":8080"},
+		"both kinds of token":                       {env: map[string]string{"DEBUG_WEB_AUTH": "kubernetes", "AUTH_TOKEN": "x"}, address: ":8080", wrong: []string{"--console-auth", "DEBUG_WEB_AUTH_TOKEN"}},
+		"an unknown kind of token":                  {env: map[string]string{"DEBUG_WEB_AUTH": "oidc"}, address: "127.0.0.1:8080", wrong: []string{"--console-auth", `"oidc"`, "kubernetes"}},
 		"half a certificate":                        {edit: func(o *ConsoleOptions) { o.ConsoleCert = "tls.crt" }, address: "127.0.0.1:8080", wrong: []string{"tls.crt", "give both"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,15 +37,15 @@ func TestWhereTheConsoleIs(t *testing.T) {
 				tc.edit(&o)
 			}
 			if o.ConsoleAddress != tc.address {
-				t.Errorf("it is at %q, not %q", o.ConsoleAddress, tc.address)
+				t.Errorf("the address is %q, want %q", o.ConsoleAddress, tc.address)
 			}
 			err := o.check()
 			if err == nil != (len(tc.wrong) == 0) {
-				t.Fatalf("it says %v", err)
+				t.Fatalf("the error is %v", err)
 			}
 			for _, part := range tc.wrong {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("it doesn't say %q: %v", part, err)
+					t.Errorf("the error lacks %q: %v", part, err)
 				}
 			}
 		})

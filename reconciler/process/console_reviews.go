@@ -13,12 +13,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console"
 )
 
-// consoles is a resource that no API server has: it is there to grant rights on. Its group is the API prefix, its name the
-// lease's. The verb get allows to look, create to have connections tried.
+// consoles is a resource for RBAC rules only; no API server has it. Its group is the API prefix, its name the lease's
+// name. The verb get allows to read the console, create to test connections.
 const consoles = "consoles"
 
-// newReviewer asks the API server whose a token is, and then whether that user may see this console. It takes the rights to
-// create TokenReviews, and LocalSubjectAccessReviews in this namespace alone.
+// newReviewer returns a reviewer that asks the API server for a token's user, and then for that user's right to the
+// console. It needs the rights to create TokenReviews, and LocalSubjectAccessReviews in this namespace.
 func newReviewer(config *rest.Config, o *Options) (console.Reviewer, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -53,7 +53,7 @@ func newReviewer(config *rest.Config, o *Options) (console.Reviewer, error) {
 		}
 		return console.Opinion{
 			Known: true, Allowed: may.Status.Allowed && !may.Status.Denied,
-			Why: fmt.Sprintf("%s may not %s %s.%s %q in namespace %s: somebody who may grant that binds you to a Role there with "+
+			Why: fmt.Sprintf("%s may not %s %s.%s %q in namespace %s: ask an administrator to bind you to a Role there with "+
 				"apiGroups [%[4]s], resources [%[3]s], verbs [%[2]s]", who.Status.User.Username, verb, consoles, group, name, namespace),
 		}, nil
 	}, nil

@@ -1,4 +1,4 @@
-// Package process is the reconciler's process: it has a manager run the mux line and the backends line, elects a
-// leader, and serves probes and metrics. What is decided lives in reconciler/plan; what is done, in reconciler/mux and
-// reconciler/backends.
+// Package process is the reconciler's process: a manager runs the mux line and the backends line; the process elects a
+// leader, and serves probes and metrics. reconciler/plan makes the decisions; reconciler/mux and reconciler/backends
+// carry them out.
 package process

@@ -11,59 +11,60 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// printer is what a dry run has in place of writing: it prints each plan, once for as long as it stays the same. The
-// zero printer is no dry run.
+// printer prints the plans of a dry run. It prints a plan again only if the plan has changed. The zero printer is for a
+// process that writes.
 type printer struct {
 	plan   func(*plan.Plan)
-	slices func(*plan.Slices)
+	slices func(*muxslices.Decision)
 	out    io.Writer
 }
 
 func newPrinter(out io.Writer) printer {
-	d := &diary{out: out, last: map[string]string{}}
+	log := &printLog{out: out, last: map[string]string{}}
 	return printer{
 		out: out,
 		plan: func(p *plan.Plan) {
 			var text strings.Builder
 			p.Print(&text)
-			about := p.Mux.String()
-			if p.Mux.Name == "" { // a Service that names no mux: each of them is told of alone
-				about = text.String()
+			key := p.Mux.String()
+			if p.Mux.Name == "" { // Services that name no mux: each plan is about one of them
+				key = text.String()
 			}
-			d.note(about, text.String(), false)
+			log.note(key, text.String(), false)
 		},
-		slices: func(s *plan.Slices) {
-			d.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Refused) == 0)
+		slices: func(s *muxslices.Decision) {
+			log.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Taken) == 0)
 		},
 	}
 }
 
-// diary holds what was printed last about each thing.
-type diary struct {
+// printLog stores the last printed text by object.
+type printLog struct {
 	out  io.Writer
 	mu   sync.Mutex
 	last map[string]string
 }
 
-// moment is a point in time. A plan that is made later names later ones, and is the same plan.
-var moment = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T[0-9:.]+Z`)
+// timestamp matches times. A later plan has later times, and is still the same plan.
+var timestamp = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T[0-9:.]+Z`)
 
-// note prints what is new. That there is nothing to do is told only where there was.
-func (d *diary) note(about, text string, nothing bool) {
-	same := moment.ReplaceAllString(text, "")
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	last, known := d.last[about]
+// note prints a text that has changed. An empty plan is printed only after one that wasn't empty.
+func (p *printLog) note(about, text string, nothing bool) {
+	same := timestamp.ReplaceAllString(text, "")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, known := p.last[about]
 	if last == same || nothing && !known {
 		return
 	}
-	d.last[about] = same
-	_, _ = fmt.Fprint(d.out, "dry run: ", text)
+	p.last[about] = same
+	_, _ = fmt.Fprint(p.out, "dry run: ", text)
 }
 
-// writer writes, or in a dry run says what it would write.
+// writer returns the real client, or in a dry run one that prints.
 func (p printer) writer(real client.Client) client.Writer {
 	if p.plan == nil {
 		return real
@@ -71,15 +72,14 @@ func (p printer) writer(real client.Client) client.Writer {
 	return &dryWriter{Writer: nil, out: p.out}
 }
 
-// dryWriter takes everything and writes nothing. What a plan tells of doesn't come here: it is for the Endpoints of a
-// mux alone.
+// dryWriter prints writes instead of making them. It is only for the Endpoints of a mux: plans cover all other writes.
 type dryWriter struct {
-	client.Writer // nothing else is called: it would panic, and a test would see it
+	client.Writer // nil: any other call panics, and fails a test
 	out           io.Writer
 }
 
 func (w *dryWriter) would(verb string, obj client.Object) error {
-	_, err := fmt.Fprintf(w.out, "dry run: %s %T %s: it is the original's, or ours in its place\n",
+	_, err := fmt.Fprintf(w.out, "dry run: %s %T %s: the original's object, or our replacement for it\n",
 		verb, obj, client.ObjectKeyFromObject(obj))
 	return err
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestADiaryTellsWhatIsNew: a plan that is made again at another time is the same plan.
-func TestADiaryTellsWhatIsNew(t *testing.T) {
+// TestDiaryPrintsOnlyChanges checks that the same plan at another time isn't printed again.
+func TestDiaryPrintsOnlyChanges(t *testing.T) {
 	var out strings.Builder
-	d := &diary{out: &out, last: map[string]string{}}
+	d := &printLog{out: &out, last: map[string]string{}}
 	for _, note := range []struct {
 		about, text string
 		nothing     bool
@@ -27,8 +27,8 @@ func TestADiaryTellsWhatIsNew(t *testing.T) {
 		d.note(note.about, note.text, note.nothing)
 	}
 	want := []string{
-		"dry run: held until 2026-01-02T03:04:05Z", // of a
-		"dry run: held until 2026-01-02T03:04:05Z", // of b
+		"dry run: held until 2026-01-02T03:04:05Z", // mux a
+		"dry run: held until 2026-01-02T03:04:05Z", // mux b
 		"dry run: given", "dry run: nothing to do", "dry run: given", "",
 	}
 	if diff := cmp.Diff(want, strings.Split(out.String(), "\n")); diff != "" {

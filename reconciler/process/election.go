@@ -32,9 +32,9 @@ type election struct {
 	work func(ctx context.Context) error
 }
 
-// elect has the manager run elections, and returns what keeps this process from leading. A process that works without a lease
-// works at once.
-func (p Process) elect(m *boss, terms *terms, recorder resourcelock.EventRecorder, log logr.Logger) (*predecessors, error) {
+// elect makes the manager run elections, and returns the predecessors that keep this process from leading. Without
+// leader election, the process works at once.
+func (p Process) elect(m *processManager, terms *terms, recorder resourcelock.EventRecorder, log logr.Logger) (*predecessors, error) {
 	client, err := kubernetes.NewForConfig(p.Config)
 	if err != nil {
 		return nil, err
@@ -52,10 +52,10 @@ func (p Process) elect(m *boss, terms *terms, recorder resourcelock.EventRecorde
 			identity: identity, work: terms.work}
 		run = e.run
 	}
-	return earlier, m.Add(everywhere(run))
+	return earlier, m.Add(everyReplica(run))
 }
 
-// newIdentity names this process in the lease. inherit reads the pod's name from it.
+// newIdentity returns the holder name for the lease. freeDeadLease reads the pod's name from it.
 func newIdentity() (string, error) {
 	host, err := os.Hostname()
 	return host + "_" + string(uuid.NewUUID()), err
@@ -78,27 +78,27 @@ func (e *election) term(ctx context.Context) error {
 		return err
 	}
 	elected := make(chan context.Context, 1)
-	elector, err := e.elector(lock, elected) // made before the wait: its metric says that this process doesn't lead
+	elector, err := e.elector(lock, elected) // made before the wait, so that its metric shows that this process doesn't lead
 	if err != nil || !e.predecessors.awaitNone(ctx) {
 		return err
 	}
-	stand, leave := context.WithCancel(ctx)
-	defer leave()
-	e.predecessors.whileNone(stand, leave)
-	// The lease is renewed for as long as the work takes to stop, also when the process is told to end.
-	hold, drop := context.WithCancel(context.WithoutCancel(ctx))
-	defer drop()
+	standbyCtx, stopStandby := context.WithCancel(ctx)
+	defer stopStandby()
+	e.predecessors.whileNone(standbyCtx, stopStandby)
+	// The lease is renewed until the work has stopped, even if the process is told to end.
+	leaseCtx, dropLease := context.WithCancel(context.WithoutCancel(ctx))
+	defer dropLease()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		elector.Run(hold)
+		elector.Run(leaseCtx)
 	}()
 	select {
-	case <-stand.Done():
+	case <-standbyCtx.Done():
 	case held := <-elected:
-		err = e.workWhile(held, stand)
+		err = e.workWhile(held, standbyCtx)
 	}
-	drop()
+	dropLease()
 	<-ended
 	if elector.IsLeader() {
 		e.release(ctx, lock)
@@ -107,16 +107,16 @@ func (e *election) term(ctx context.Context) error {
 }
 
 // workWhile works until the lease is lost or the process stops standing for it.
-func (e *election) workWhile(held, stand context.Context) error {
-	if pod, err := e.predecessors.look(stand); pod != "" || err != nil {
-		return nil // run waits until none is there
+func (e *election) workWhile(leaseCtx, standbyCtx context.Context) error {
+	if pod, err := e.predecessors.look(standbyCtx); pod != "" || err != nil {
+		return nil // run waits until no predecessor is left
 	}
-	ctx, end := context.WithCancel(held)
+	ctx, end := context.WithCancel(leaseCtx)
 	defer end()
-	defer context.AfterFunc(stand, end)()
+	defer context.AfterFunc(standbyCtx, end)()
 	e.log.Info("leads", "identity", e.identity)
 	err := e.work(ctx)
-	if stand.Err() == nil && err == nil {
+	if standbyCtx.Err() == nil && err == nil {
 		e.log.Info("the lease is lost: this process stands by", "lease", e.options.name())
 	}
 	return err
@@ -133,18 +133,18 @@ func (e *election) elector(lock resourcelock.Interface, elected chan<- context.C
 	})
 }
 
-// lock is new for each term: it remembers the version of the lease that it saw last.
+// lock makes a new lock for each term, since a lock caches the version of the lease that it saw last.
 func (e *election) lock() (resourcelock.Interface, error) {
 	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, e.options.Namespace, e.options.LeaseName,
 		resourcelock.ResourceLockConfig{Identity: e.identity, EventRecorder: e.recorder}, e.config, e.options.RenewDeadline)
 }
 
-// releasePatience is how long the process tries to release its lease. Otherwise the lease runs out.
-const releasePatience = 2 * time.Second
+// releaseTimeout limits the release of the lease. An unreleased lease expires.
+const releaseTimeout = 2 * time.Second
 
-// release gives the lease back, so that another process leads at once. A failure is only logged: the lease runs out.
+// release releases the lease, so that another process leads at once. A failure is only logged, since the lease expires.
 func (e *election) release(ctx context.Context, lock resourcelock.Interface) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	record, _, err := lock.Get(ctx)
 	if err == nil && record.HolderIdentity == e.identity {
@@ -152,6 +152,6 @@ func (e *election) release(ctx context.Context, lock resourcelock.Interface) {
 		err = lock.Update(ctx, *record)
 	}
 	if err != nil {
-		e.log.Info("the lease isn't released, and runs out", "lease", e.options.name(), "reason", err.Error())
+		e.log.Info("the lease can't be released; it expires", "lease", e.options.name(), "reason", err.Error())
 	}
 }

@@ -16,11 +16,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// component is what Events say that they come from.
+// component is the source of our Events.
 const component = "svc-lb-mux"
 
-// newBroadcaster sends Events to the API server. client-go's bound counts for each object and reason, so that what happens
-// often to a mux, such as ports that come and go, doesn't use up what is told rarely; equal ones are counted in one.
+// newBroadcaster sends Events to the API server. client-go's rate limit applies to each object and reason separately.
+// So frequent Events of a mux, such as changed ports, don't use up the limit of rare ones. Equal Events are merged into
+// one with a count.
 func newBroadcaster(config *rest.Config) (record.EventBroadcaster, error) {
 	set, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -35,23 +36,23 @@ func newBroadcaster(config *rest.Config) (record.EventBroadcaster, error) {
 	return broadcaster, nil
 }
 
-// teller tells of Services by name alone.
-type teller struct {
+// eventEmitter emits Events for Services by name.
+type eventEmitter struct {
 	cache  client.Reader
 	events record.EventRecorder
 }
 
-func (t *teller) tell(event plan.Event) {
+func (t *eventEmitter) emit(event plan.Event) {
 	var svc corev1.Service
 	if err := t.cache.Get(context.Background(), event.Object, &svc); err != nil {
-		return // it is gone, and with it whoever would read of it
+		return // the Service is gone, so its Events have no readers
 	}
 	mux.Tell(t.events, &svc, event)
 }
 
 func eventSource() corev1.EventSource { return corev1.EventSource{Component: component} }
 
-// silent drops Events: a dry run writes nothing at all.
-type silent struct{ record.EventRecorder }
+// silentRecorder drops Events: a dry run writes nothing.
+type silentRecorder struct{ record.EventRecorder }
 
-func (silent) Event(runtime.Object, string, string, string) {}
+func (silentRecorder) Event(runtime.Object, string, string, string) {}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// FuzzOptions gives a process any words, a line each: those with a dash are flags, the others set the environment. What is taken can be
-// worked with, and each mistake is told by its flag.
+// FuzzOptions gives a process any words, one per line. Words with a dash are flags, the others set environment
+// variables. Accepted options must work, and each mistake must name its flag.
 func FuzzOptions(f *testing.F) {
 	for _, words := range []string{
 		"KUBERNETES_SERVICE_HOST=10.96.0.1", "--kubeconfig=a\n--mux-namespaces=a, b,,A\n--dry-run", "NAMESPACE=infra\nDEFAULT_MUX_NAMESPACE=a.b\n--drain",
@@ -36,7 +36,7 @@ func FuzzOptions(f *testing.F) {
 		if err := options.Check(); err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "SVC_LB_MUX_DEBUG ") {
-					t.Errorf("it doesn't tell by which flag: %q", line)
+					t.Errorf("the message doesn't name the flag: %q", line)
 				}
 			}
 			return
@@ -63,7 +63,7 @@ func optionsOf(words string) (Options, bool) {
 	return options, set.Parse(args) == nil
 }
 
-// checkNames looks at what is named by the rules of Kubernetes itself.
+// checkNames checks names against Kubernetes' own rules.
 func checkNames(t *testing.T, o *Options) {
 	t.Helper()
 	language, err := o.language()
@@ -77,10 +77,10 @@ func checkNames(t *testing.T, o *Options) {
 	for _, namespace := range append(o.muxNamespaces(), o.Namespace, language.DefaultMuxNamespace()) {
 		wrong = append(wrong, validation.IsDNS1123Label(namespace)...)
 	}
-	if mux, ok := o.tried(); o.TryChannel != "" {
+	if mux, ok := o.tryMux(); o.TryChannel != "" {
 		wrong = append(append(wrong, validation.IsDNS1123Label(mux.Name)...), validation.IsDNS1123Label(mux.Namespace)...)
 		if !ok {
-			t.Errorf("%q names no mux", o.TryChannel)
+			t.Errorf("%q doesn't name a mux", o.TryChannel)
 		}
 	}
 	if len(wrong) > 0 {
@@ -88,7 +88,7 @@ func checkNames(t *testing.T, o *Options) {
 	}
 }
 
-// checkElection has client-go look at the times.
+// checkElection lets client-go check the times.
 func checkElection(t *testing.T, o *Options) {
 	t.Helper()
 	_, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -101,7 +101,7 @@ func checkElection(t *testing.T, o *Options) {
 	}
 }
 
-// checkConsole lets nobody in from elsewhere who isn't asked for a token.
+// checkConsole checks that other machines can reach the console only if it requires a token.
 func checkConsole(t *testing.T, o *ConsoleOptions) {
 	t.Helper()
 	if !o.Console.Yes() {
@@ -116,6 +116,6 @@ func checkConsole(t *testing.T, o *ConsoleOptions) {
 	}
 	address, _, _ := strings.Cut(host, "%")
 	if ip := net.ParseIP(address); o.ConsoleToken == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		t.Errorf("%q is everybody's", o.ConsoleAddress)
+		t.Errorf("%q is reachable without a token", o.ConsoleAddress)
 	}
 }

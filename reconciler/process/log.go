@@ -10,7 +10,7 @@ import (
 )
 
 func newLog(level zapcore.Level, to io.Writer) logr.Logger {
-	return logr.New(calmly{zapr.NewLogger(newZap(level, to)).GetSink()})
+	return logr.New(stopFilter{zapr.NewLogger(newZap(level, to)).GetSink()})
 }
 
 func newZap(level zapcore.Level, to io.Writer) *zap.Logger {
@@ -20,23 +20,24 @@ func newZap(level zapcore.Level, to io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level))
 }
 
-// calmly tells what controller-runtime takes for an error at every ordinary end: that the lease is given back is what
-// whoever told the process to end wants. To lose it without being told to end is another thing: it ends the manager with
-// that error, which is told as one.
-type calmly struct{ logr.LogSink }
+// stopFilter turns one error of controller-runtime into an info line. At an orderly end, the manager reports the
+// released lease as an error. A lease lost without being told to end has another message, and stays an error.
+type stopFilter struct{ logr.LogSink }
 
 const (
 	lostLease = "leader election lost"
 	afterStop = "error received after stop sequence was engaged"
 )
 
-func (c calmly) Error(err error, message string, pairs ...any) {
+func (c stopFilter) Error(err error, message string, pairs ...any) {
 	if message == afterStop && err != nil && err.Error() == lostLease {
-		c.Info(0, "leads no longer, as it was told to end", pairs...)
+		c.Info(0, "stopped leading, because the process was told to end", pairs...)
 		return
 	}
 	c.LogSink.Error(err, message, pairs...)
 }
 
-func (c calmly) WithValues(pairs ...any) logr.LogSink { return calmly{c.LogSink.WithValues(pairs...)} }
-func (c calmly) WithName(name string) logr.LogSink    { return calmly{c.LogSink.WithName(name)} }
+func (c stopFilter) WithValues(pairs ...any) logr.LogSink {
+	return stopFilter{c.LogSink.WithValues(pairs...)}
+}
+func (c stopFilter) WithName(name string) logr.LogSink { return stopFilter{c.LogSink.WithName(name)} }

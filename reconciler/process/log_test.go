@@ -9,17 +9,17 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// TestAnOrdinaryEndIsNoError, and everything else that goes wrong is one.
-func TestAnOrdinaryEndIsNoError(t *testing.T) {
+// TestOrdinaryEndIsNotAnError checks that every other failure is logged as an error.
+func TestOrdinaryEndIsNotAnError(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err     error
 		message string
 		want    string
 	}{
-		"the lease is given back":                 {errors.New(lostLease), afterStop, "info"},
-		"the lease is lost at another time":       {errors.New(lostLease), "the manager failed", "error"},
-		"something else goes wrong at the end":    {errors.New("a runnable hangs"), afterStop, "error"},
-		"something goes wrong without being told": {nil, afterStop, "error"},
+		"the lease is released":            {errors.New(lostLease), afterStop, "info"},
+		"the lease is lost before the end": {errors.New(lostLease), "the manager failed", "error"},
+		"another error at the end":         {errors.New("a runnable hangs"), afterStop, "error"},
+		"a message without an error":       {nil, afterStop, "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -29,7 +29,7 @@ func TestAnOrdinaryEndIsNoError(t *testing.T) {
 				t.Fatalf("%q: %v", out.String(), err)
 			}
 			if line.Level != tc.want || line.Logger != "a" || line.B != "c" {
-				t.Errorf("it is told as %s", out.String())
+				t.Errorf("the log line is %s", out.String())
 			}
 		})
 	}

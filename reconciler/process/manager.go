@@ -11,38 +11,38 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// stopPatience is how long to wait for what is under way once the process is told to end, and a little more for the
-// manager itself. Kubernetes kills after 30 s.
+// stopTimeout limits the wait for running work after the process is told to end. managerStopTimeout adds a little for
+// the manager itself. Kubernetes kills after 30 s.
 const (
-	stopPatience  = 10 * time.Second
-	startPatience = stopPatience + 2*time.Second
+	stopTimeout        = 10 * time.Second
+	managerStopTimeout = stopTimeout + 2*time.Second
 )
 
-// boss is a manager that may be left alone while it fills its caches.
-type boss struct {
+// processManager is a manager that can be abandoned while it fills its caches.
+type processManager struct {
 	manager.Manager
 
-	filled  chan struct{} // closed when its caches are
-	base    context.Context
-	abandon context.CancelFunc
+	synced     chan struct{} // closed once the caches are filled
+	base       context.Context
+	cancelBase context.CancelFunc
 }
 
-// manager makes the manager of the process. If elects is true, it works once it holds the lease.
-func (p Process) manager(logger logr.Logger, elects bool) (*boss, error) {
+// manager makes the process's manager. If elects is true, the manager itself takes part in leader election.
+func (p Process) manager(logger logr.Logger, elects bool) (*processManager, error) {
 	o := &p.Options
-	kept, err := cacheOptions(o)
+	caching, err := cacheOptions(o)
 	if err != nil {
 		return nil, err
 	}
 	unnamed := true
 	base, abandon := context.WithCancel(context.Background())
 	m, err := manager.New(p.Config, manager.Options{
-		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger, Cache: kept,
+		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger, Cache: caching,
 		BaseContext:            func() context.Context { return base },
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // served with the probes
 		HealthProbeBindAddress: "0",
 		LeaderElection:         elects && p.elects(), LeaderElectionID: o.LeaseName, LeaderElectionNamespace: o.Namespace,
-		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: ptr.To(stopPatience),
+		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: ptr.To(stopTimeout),
 		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
 		Controller: config.Controller{SkipNameValidation: &unnamed}, // tests run several in one process
 	})
@@ -50,57 +50,63 @@ func (p Process) manager(logger logr.Logger, elects bool) (*boss, error) {
 		abandon()
 		return nil, err
 	}
-	b := &boss{Manager: m, filled: make(chan struct{}), base: base, abandon: abandon}
-	return b, m.Add(afterCaches{b.filled})
+	b := &processManager{Manager: m, synced: make(chan struct{}), base: base, cancelBase: abandon}
+	return b, m.Add(afterCaches{b.synced})
 }
 
-// elects is false for a process that works without a lease.
+// elects says that the process needs a lease to work.
 func (p Process) elects() bool { return p.Options.LeaderElection && !p.dry() }
 
-// afterCaches is what a manager runs once its caches are filled, whether or not it leads.
-type afterCaches struct{ filled chan struct{} }
+// afterCaches runs in every replica once the caches are filled.
+type afterCaches struct{ synced chan struct{} }
 
 func (afterCaches) NeedLeaderElection() bool { return false }
 
 func (a afterCaches) Start(context.Context) error {
-	close(a.filled)
+	close(a.synced)
 	return nil
 }
 
-// run works until the context ends. A manager that is told to end while its caches are being filled, as when no API server
-// answers, never returns, and keeps a processor busy all the while: so it isn't told. Nothing was begun then, and nobody
-// waits for it.
-func (b *boss) run(ctx context.Context) error {
+// run works until the context ends. A manager that is stopped while its caches are being filled, for example while no
+// API server answers, never returns and keeps a processor busy. So run doesn't stop it then, but abandons it: nothing
+// has started yet.
+func (b *processManager) run(ctx context.Context) error {
 	if ctx.Err() != nil {
-		b.abandon()
+		b.cancelBase()
 		return nil
 	}
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- b.Manager.Start(work) }()
+	ended, returned := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(returned)
+		ended <- b.Manager.Start(work)
+	}()
 	select {
 	case err := <-ended:
 		end()
-		b.abandon()
+		b.cancelBase()
 		return err
 	case <-ctx.Done():
 	}
 	select {
-	case <-b.filled:
+	case <-b.synced:
 		end()
 	default:
-		b.abandon()
+		b.cancelBase()
 		go func() {
-			<-b.filled // should it be just now
+			select {
+			case <-b.synced: // the caches are filled at this moment
+			case <-returned:
+			}
 			end()
 		}()
 		return nil
 	}
-	defer b.abandon()
+	defer b.cancelBase()
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(startPatience):
+	case <-time.After(managerStopTimeout):
 		return nil
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TestWhoWaitsForAnAPIServerEndsAndRests is about a manager that never gets as far as to look for its end.
-func TestWhoWaitsForAnAPIServerEndsAndRests(t *testing.T) {
+// TestManagerWithoutAnAPIServerEndsAndSleeps stops a manager before its caches are filled.
+func TestManagerWithoutAnAPIServerEndsAndSleeps(t *testing.T) {
 	p := Process{Options: DefaultOptions(func(string) string { return "" }), Config: &rest.Config{Host: "127.0.0.1:1"}}
 	p.Options.Namespace = "svc-mux"
 	m, err := p.manager(logr.Discard(), true)
@@ -35,17 +35,17 @@ func TestWhoWaitsForAnAPIServerEndsAndRests(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	// Whoever rests is awake for a moment now and then; whoever is busy never sleeps.
+	// A sleeping goroutine is awake only for moments, but a busy one never sleeps.
 	resting := func(state string) bool { return strings.HasPrefix(state, "select") }
 	for tries := 0; !slices.ContainsFunc(fillers(), resting); tries++ {
 		if tries == 1000 {
-			t.Fatalf("it fills its caches still, and keeps a processor busy: it is %v", fillers())
+			t.Fatalf("goroutines still fill caches, and keep a processor busy: %v", fillers())
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// fillers are the states of the goroutines that wait for caches to be filled: "select" for who rests.
+// fillers returns the states of the goroutines that wait for caches: "select" for sleeping ones.
 func fillers() []string {
 	stacks := make([]byte, 1<<20)
 	var states []string

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// metrics counts what is decided and done. Gauges and counters of a mux go with it, and none has a port or a channel
-// among its labels: those would be as many series as there are channels.
+// metrics counts decisions and writes. The series of a mux are dropped with it. No label names a port or a channel:
+// that would make a series for each channel.
 type metrics struct {
 	now func() time.Time
 
@@ -30,7 +30,7 @@ type metrics struct {
 	repeated *prometheus.Desc
 }
 
-// muxFigures are those of one mux.
+// muxFigures are the figures of one mux.
 type muxFigures struct {
 	usage    plan.Usage
 	verdicts map[[2]string]int // by verdict and reason
@@ -40,10 +40,11 @@ type muxFigures struct {
 	repeated int
 }
 
-// there is false for a mux that only channels speak of: it has no figures but theirs, since channels may name whatever they like.
-func (f *muxFigures) there() bool { return f.usage.Limit > 0 }
+// exists is false for a mux that doesn't exist but that channels name. It has only the figures of its channels, since
+// channels may name any mux.
+func (f *muxFigures) exists() bool { return f.usage.Limit > 0 }
 
-// gauge is one figure of every mux.
+// gauge is a figure that every mux has.
 type gauge struct {
 	desc  *prometheus.Desc
 	value func(*muxFigures) float64
@@ -57,7 +58,7 @@ func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 	m := &metrics{
 		now: now, muxes: map[types.NamespacedName]*muxFigures{},
 		decide: histogram("svc_lb_mux_plan_duration_seconds", "Time to decide about a mux.", append([]float64{.0001, .00025, .0005}, seconds...)),
-		apply:  histogram("svc_lb_mux_apply_duration_seconds", "Time to carry out what was decided about a mux, where anything was.", seconds),
+		apply:  histogram("svc_lb_mux_apply_duration_seconds", "Time to carry out a plan for a mux, if there was anything to write.", seconds),
 		programmed: histogram("svc_lb_mux_channel_programmed_seconds",
 			"Time from a channel's creation until it showed an address for the first time.",
 			append(seconds, 30, 60, 120, 300)),
@@ -77,16 +78,16 @@ func (m *metrics) describe() {
 	}
 	add("ports_held", "Ports that channels hold, those of disabled channels included.",
 		func(f *muxFigures) float64 { return float64(f.usage.Held) })
-	add("ports_in_grace", "Numbers that are held for channels that left.",
+	add("ports_in_grace", "Numbers that are held in grace for their former channels.",
 		func(f *muxFigures) float64 { return float64(f.usage.InGrace) })
 	add("ports_foreign", "Ports that aren't ours, a placeholder that stays included.",
 		func(f *muxFigures) float64 { return float64(f.usage.Foreign) })
 	add("ports_limit", "Ports that the mux may have.", func(f *muxFigures) float64 { return float64(f.usage.Limit) })
-	add("port_range_size", "Numbers in the range that auto ports come from.",
+	add("port_range_size", "Numbers in the range for auto ports.",
 		func(f *muxFigures) float64 { return float64(f.usage.RangeSize) })
-	add("port_range_free", "Numbers of it that are free for TCP.",
+	add("port_range_free", "Numbers in the range for auto ports that are free for TCP.",
 		func(f *muxFigures) float64 { return float64(f.usage.RangeFree) })
-	add("frozen", "1 while nothing may be decided about the mux.", func(f *muxFigures) float64 {
+	add("frozen", "1 while the mux is frozen.", func(f *muxFigures) float64 {
 		if f.frozen {
 			return 1
 		}
@@ -95,10 +96,10 @@ func (m *metrics) describe() {
 	m.channels = prometheus.NewDesc("svc_lb_mux_channels", "Channels of the mux, by verdict (accepted, refused) and reason.",
 		append(mux, "verdict", "reason"), nil)
 	m.frozenBy = prometheus.NewDesc("svc_lb_mux_freeze_info",
-		"1 while the mux is frozen; the label says by what. There is none for a mux that isn't.", append(mux, "reason"), nil)
+		"1 while the mux is frozen, with the reason as a label. A mux that isn't frozen has no such series.", append(mux, "reason"), nil)
 	m.freezes = prometheus.NewDesc("svc_lb_mux_freezes_total", "How often the mux was frozen.", mux, nil)
 	m.repeated = prometheus.NewDesc("svc_lb_mux_repeated_corrections_total",
-		"How often the mux, or one of its channels, was put right again soon after the last time: somebody keeps changing it.",
+		"How often the mux, or one of its channels, was corrected again soon after the last correction: another writer keeps changing it.",
 		mux, nil)
 }
 
@@ -122,11 +123,11 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(m.channels, prometheus.GaugeValue, float64(count), key.Namespace, key.Name,
 				verdict[0], verdict[1])
 		}
-		if figures.there() || figures.repeated > 0 {
+		if figures.exists() || figures.repeated > 0 {
 			ch <- prometheus.MustNewConstMetric(m.repeated, prometheus.CounterValue, float64(figures.repeated), key.Namespace,
 				key.Name)
 		}
-		if !figures.there() {
+		if !figures.exists() {
 			continue
 		}
 		for _, g := range m.gauges {
@@ -140,7 +141,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Decided takes the figures of a plan.
+// Decided records the figures of a plan.
 func (m *metrics) Decided(p *plan.Plan, took time.Duration) {
 	m.decide.Observe(took.Seconds())
 	verdicts := map[[2]string]int{}
@@ -154,7 +155,7 @@ func (m *metrics) Decided(p *plan.Plan, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	figures := m.muxes[p.Mux]
-	if figures == nil || figures.there() && p.Usage.Limit == 0 {
+	if figures == nil || figures.exists() && p.Usage.Limit == 0 {
 		figures = &muxFigures{}
 		m.muxes[p.Mux] = figures
 	}
@@ -167,16 +168,16 @@ func (m *metrics) Decided(p *plan.Plan, took time.Duration) {
 	}
 }
 
-// Repeated counts what was put right again, on a mux or on a channel of it.
+// Repeated counts a repeated correction of a mux or of one of its channels.
 func (m *metrics) Repeated(mux types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if figures := m.muxes[mux]; figures != nil { // else it is gone, and its series with it
+	if figures := m.muxes[mux]; figures != nil { // without figures, the mux is gone
 		figures.repeated++
 	}
 }
 
-// Applied takes how long it took to carry out a plan.
+// Applied records how long it took to carry out a plan.
 func (m *metrics) Applied(_ types.NamespacedName, took time.Duration) {
 	m.apply.Observe(took.Seconds())
 }
@@ -184,7 +185,7 @@ func (m *metrics) Applied(_ types.NamespacedName, took time.Duration) {
 // Wrote counts a write.
 func (m *metrics) Wrote(kind string) { m.writes.WithLabelValues(kind).Inc() }
 
-// Programmed takes a channel that shows an address for the first time.
+// Programmed records that a channel has its first address.
 func (m *metrics) Programmed(channel *plan.ObservedChannel) {
 	m.programmed.Observe(m.now().Sub(channel.Created).Seconds())
 }
@@ -196,7 +197,8 @@ func (m *metrics) Forget(mux types.NamespacedName) {
 	delete(m.muxes, mux)
 }
 
-// newRegistry holds what is known of the process itself. What Go and the process tell is in controller-runtime's.
+// newRegistry returns a registry with the metrics of the process. The Go runtime's are in controller-runtime's
+// registry.
 func newRegistry(version string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -25,15 +25,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")
 
-// borrowed are metrics of controller-runtime's that alerts and the dashboard read.
+// borrowed are metrics of controller-runtime that alerts and the dashboard use.
 var borrowed = []string{
 	"controller_runtime_reconcile_errors_total", "leader_election_master_status", "rest_client_requests_total",
 	"process_cpu_seconds_total", "process_resident_memory_bytes",
 }
 
-// TestWhichMetricsThereAre lists them, with their labels, as the process registers them. Names and labels are part of
-// the API; alerts, dashboard and docs are held to the list.
-func TestWhichMetricsThereAre(t *testing.T) {
+// TestMetricNamesAndLabels lists all metrics with their labels, as the process registers them. Names and labels are
+// part of the API. Tests compare alerts, dashboard and docs with this list.
+func TestMetricNamesAndLabels(t *testing.T) {
 	process := Process{
 		Options: DefaultOptions(func(string) string { return "" }), Config: &rest.Config{Host: "http://127.0.0.1:1"},
 		Version: "v0-test", Logs: io.Discard, Now: time.Now,
@@ -43,18 +43,18 @@ func TestWhichMetricsThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry, timeline := newRegistry(process.Version), console.NewTimeline(time.Now)
-	out := outputs{events: silent{}}
+	out := outputs{events: silentRecorder{}}
 	terms, err := process.newTerms(t.Context(), m, timeline, out, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.WebhookConfiguration = "svc-mux"
-	watching, err := process.guardAdmission(m, registry, terms.leads.Load, nil, out.events)
+	watching, err := process.addGuard(m, registry, terms.leads.Load, nil, out.events)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Options.ConsoleAddress = "127.0.0.1:0"
-	if err := process.showConsole(m, terms, timeline, watching, registry, logr.Discard()); err != nil {
+	if err := process.addConsole(m, terms, timeline, watching, registry, logr.Discard()); err != nil {
 		t.Fatal(err)
 	}
 	all := func(string) bool { return true }
@@ -82,11 +82,11 @@ func checkList(t *testing.T, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: people's alerts read these; -update takes them as they are (-want +got):\n%s", file, diff)
+		t.Errorf("%s differs: users' alerts read these metrics; -update rewrites the list (-want +got):\n%s", file, diff)
 	}
 }
 
-// described writes what a collector describes, one metric a line: its name, and its labels in their order.
+// described returns the metrics of a collector, one per line: the name, and the labels in their order.
 func described(from prometheus.Collector, wanted func(name string) bool) []string {
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -112,19 +112,19 @@ func described(from prometheus.Collector, wanted func(name string) bool) []strin
 	return lines
 }
 
-// between cuts a part out of how a description prints itself, which is the only thing it does.
+// between cuts a part out of a description's text, because descriptions have no other accessors.
 func between(text, from, to string) string {
 	_, rest, _ := strings.Cut(text, from)
 	part, _, _ := strings.Cut(rest, to)
 	return part
 }
 
-// TestWhatAMuxShows plays a mux's life, as its series tell it.
-func TestWhatAMuxShows(t *testing.T) {
+// TestMetricsOfAMux checks a mux's series in the course of its life.
+func TestMetricsOfAMux(t *testing.T) {
 	key := types.NamespacedName{Namespace: "infra", Name: "mux"}
 	usage := plan.Usage{Limit: 4}
 	well, frozen := &plan.Plan{Mux: key, Usage: usage}, &plan.Plan{Mux: key, Usage: usage, Freeze: &plan.Freeze{Reason: plan.MuxPaused}}
-	missing := plan.Mux(plan.World{Key: key, Channels: []plan.ObservedChannel{{}}})
+	missing := plan.Mux(plan.World{Key: key, Channels: []plan.ObservedChannel{{}}}, plan.Memory{})
 	const mux = `{mux="mux",mux_namespace="infra"}`
 	const limit = "ports_limit" + mux + " 4"
 	const named = `channels{mux="mux",mux_namespace="infra",reason="MuxNotFound",verdict="refused"} 1`
@@ -132,44 +132,44 @@ func TestWhatAMuxShows(t *testing.T) {
 		life func(*metrics)
 		want []string
 	}{
-		"nothing is told of a mux that nothing was decided about": {
+		"a mux without a decision has no series": {
 			life: func(m *metrics) { m.Repeated(key) },
 		},
-		"a mux that is well has no reason": {
+		"a healthy mux has no reason": {
 			life: func(m *metrics) { m.Decided(well, 0) },
 			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
 		},
-		"a frozen one says by what, and each freeze counts once": {
+		"a frozen mux has a reason, and each freeze counts once": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(frozen, 0) },
 			want: []string{
 				`freeze_info{mux="mux",mux_namespace="infra",reason="MuxPaused"} 1`,
 				"freezes_total" + mux + " 1", "frozen" + mux + " 1", limit, "repeated_corrections_total" + mux + " 0",
 			},
 		},
-		"a thawed one has none any more, and remembers": {
+		"a thawed mux has no reason, and keeps its counter": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(well, 0) },
 			want: []string{"freezes_total" + mux + " 1", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
 		},
-		"a fight is counted": {
+		"repeated corrections are counted": {
 			life: func(m *metrics) { m.Decided(well, 0); m.Repeated(key); m.Repeated(key) },
 			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 2"},
 		},
-		"the series of a mux go with it": {
+		"the series of a deleted mux are deleted": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Repeated(key); m.Forget(key) },
 		},
-		"of a mux that isn't there, nothing is shown but its channels": {
+		"a missing mux has only its channels": {
 			life: func(m *metrics) { m.Decided(missing, 0) },
 			want: []string{named},
 		},
-		"nor of one that is gone, while a channel names it": {
+		"a deleted mux has only its channels": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Repeated(key); m.Decided(missing, 0); m.Decided(missing, 0) },
 			want: []string{named},
 		},
-		"a fight about channels of one that isn't there is counted": {
+		"repeated corrections of a missing mux's channels are counted": {
 			life: func(m *metrics) { m.Decided(missing, 0); m.Repeated(key); m.Decided(missing, 0) },
 			want: []string{named, "repeated_corrections_total" + mux + " 1"},
 		},
-		"one that is there again begins anew": {
+		"a recreated mux starts with new counters": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(missing, 0); m.Decided(well, 0) },
 			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
 		},
@@ -186,7 +186,7 @@ func TestWhatAMuxShows(t *testing.T) {
 	}
 }
 
-// shown are the values of some series, in the text that is scraped.
+// shown returns the values of some series, in the exposition format.
 func shown(t *testing.T, registry *prometheus.Registry, names ...string) []string {
 	t.Helper()
 	families, err := registry.Gather()

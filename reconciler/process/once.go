@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/try"
 )
 
-// tryChannel needs neither cache nor lease: it is a user of the reconciler that runs.
+// tryChannel tries a channel. It needs neither cache nor lease: it uses the running reconciler as a user does.
 func (p Process) tryChannel(ctx context.Context) error {
 	language, err := p.Options.language()
 	if err != nil {
@@ -34,14 +34,14 @@ func (p Process) tryChannel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tried, _ := p.Options.tried()
+	tried, _ := p.Options.tryMux()
 	return try.Run(ctx, try.Options{
 		Language: language, Client: user, Mux: tried, Namespace: p.Options.Namespace,
 		Patience: p.Options.Patience, Report: p.Logs,
 	})
 }
 
-// drain says goodbye, as the one that leads.
+// drain removes our ports, slices and addresses, as the leader.
 func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 	m, err := p.manager(logger, true)
 	if err != nil {
@@ -60,10 +60,10 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		Board:   ledger.NewBoard(nil), Events: silent{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now), Now: p.Now,
+		Board:   ledger.NewBoard(nil), Events: silentRecorder{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now), Now: p.Now,
 		Parallel: p.Options.Writes, Print: print.plan,
 	})
-	if err := errors.Join(line.Index(ctx, m), backends.Index(ctx, m, language)); err != nil {
+	if err := errors.Join(line.Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language)); err != nil {
 		return err
 	}
 	return p.asLeader(ctx, m, func(ctx context.Context) error {
@@ -74,11 +74,11 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 	})
 }
 
-// drainPause is longer than a cache is usually behind.
+// drainPause is longer than the usual delay of a cache.
 const drainPause = time.Second
 
-// asLeader does one piece of work once nobody else leads, and lets go of the lease.
-func (p Process) asLeader(ctx context.Context, m *boss, work func(context.Context) error) error {
+// asLeader runs the work once it holds the lease, and then releases the lease.
+func (p Process) asLeader(ctx context.Context, m *processManager, work func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	did := make(chan error, 1)
@@ -92,7 +92,7 @@ func (p Process) asLeader(ctx context.Context, m *boss, work func(context.Contex
 	}
 	go p.awaitLease(ctx, m, end)
 	if !p.dry() {
-		go p.inherit(ctx, m)
+		go p.freeDeadLease(ctx, m)
 	}
 	err = m.run(ctx)
 	select {
@@ -106,7 +106,7 @@ func (p Process) asLeader(ctx context.Context, m *boss, work func(context.Contex
 	return err
 }
 
-// awaitLease gives up on a lease that somebody else holds on to.
+// awaitLease ends the wait for the lease after Patience.
 func (p Process) awaitLease(ctx context.Context, m manager.Manager, end context.CancelCauseFunc) {
 	for _, wait := range []time.Duration{min(leaseHint, p.Options.Patience/2), p.Options.Patience} {
 		select {
@@ -124,10 +124,10 @@ func (p Process) awaitLease(ctx context.Context, m manager.Manager, end context.
 		p.Options.Patience, p.leaseHolder(ctx)))
 }
 
-// leaseHint is how soon it is said that somebody else has the lease.
+// leaseHint is the time until the lease's holder is reported.
 const leaseHint = 3 * time.Second
 
-// leaseHolder says who has the lease.
+// leaseHolder describes the lease and its holder.
 func (p Process) leaseHolder(ctx context.Context) string {
 	lease := fmt.Sprintf("the lease %s/%s", p.Options.Namespace, p.Options.LeaseName)
 	set, err := kubernetes.NewForConfig(p.Config)
@@ -139,7 +139,7 @@ func (p Process) leaseHolder(ctx context.Context) string {
 	case err != nil:
 		return fmt.Sprintf("%s, which can't be read (%v)", lease, err)
 	case got.Spec.HolderIdentity == nil || *got.Spec.HolderIdentity == "":
-		return lease + ", which nobody holds"
+		return lease + ", which has no holder"
 	}
 	return fmt.Sprintf("%s, which %s holds", lease, *got.Spec.HolderIdentity)
 }

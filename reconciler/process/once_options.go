@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OnceOptions are about what is done once, in place of looking after muxes.
+// OnceOptions are the settings of one-time tasks, which replace the reconciler's usual work.
 type OnceOptions struct {
-	// Drain takes ports, slices and addresses away, and ends.
+	// Drain removes ports, slices and addresses, and ends.
 	Drain bool
-	// TryChannel is the mux, by name or name.namespace, that a channel is tried on.
+	// TryChannel is the mux, as name or name.namespace, on which a channel is tried.
 	TryChannel string
-	// Patience bounds the wait for what somebody else must do: let go of the lease, program a channel.
+	// Patience limits the wait for others: to release the lease, or to program a channel.
 	Patience time.Duration
 }
 
@@ -23,17 +23,17 @@ func defaultOnceOptions() OnceOptions { return OnceOptions{Patience: time.Minute
 
 func (o *OnceOptions) addFlags(set *flag.FlagSet) {
 	set.BoolVar(&o.Drain, "drain", o.Drain,
-		"take ports, slices and addresses off all muxes and channels, and end; ledgers stay, so that numbers come back")
+		"remove ports, slices and addresses from all muxes and channels, and end; ledgers stay, to give the same numbers after a reinstall")
 	set.StringVar(&o.TryChannel, "try-channel", o.TryChannel,
-		"make a channel of the `mux` NAME or NAME.NAMESPACE in --namespace, wait until it is programmed, take it away, and end")
+		"create a channel of the `mux` NAME or NAME.NAMESPACE in --namespace, wait until it is programmed, delete it, and end")
 	set.DurationVar(&o.Patience, "patience", o.Patience,
-		"`time` that --drain waits for the lease, and for a write that fails; and --try-channel for its channel")
+		"`time` that --drain waits for the lease and retries failing writes, and that --try-channel waits for its channel")
 }
 
 func (o *Options) checkOnce() error {
 	var errs []error
 	if o.TryChannel != "" {
-		if _, ok := o.tried(); !ok {
+		if _, ok := o.tryMux(); !ok {
 			errs = append(errs, fmt.Errorf("--try-channel %q names no mux: write its name, or NAME.NAMESPACE, such as mux.%s",
 				o.TryChannel, o.Namespace))
 		}
@@ -47,9 +47,9 @@ func (o *Options) checkOnce() error {
 	return errors.Join(errs...)
 }
 
-// tried is the mux that a channel is tried on; false if what was said can be none, or the prefix is bad, which is told
-// elsewhere.
-func (o *Options) tried() (types.NamespacedName, bool) {
+// tryMux returns the mux on which a channel is tried, and false if TryChannel can't name one. It returns true if the
+// prefix is bad, which another check reports.
+func (o *Options) tryMux() (types.NamespacedName, bool) {
 	language, err := o.language()
 	if err != nil {
 		return types.NamespacedName{}, true

@@ -16,47 +16,48 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// Options are what a process is told: by flags and, where none is given, by environment variables.
+// Options are the settings of a process, from flags and environment variables. Flags take precedence.
 type Options struct {
-	// APIPrefix is what annotations and classes begin with.
+	// APIPrefix is the prefix of annotations and classes.
 	APIPrefix string
-	// Namespace is the process's own, where its lease is.
+	// Namespace is the process's own namespace, which has its lease.
 	Namespace string
-	// DefaultMuxNamespace is that of muxes which a class names without one; Namespace if empty.
+	// DefaultMuxNamespace is the namespace of muxes whose class has no namespace. If it is empty, Namespace is used.
 	DefaultMuxNamespace string
-	// ExternalDNS are what external-dns's annotations begin with, separated by commas; the usual ones if empty.
+	// ExternalDNS are the prefixes of external-dns's annotations, separated by commas; if empty, its default prefixes.
 	ExternalDNS string
-	// MuxNamespaces are those that muxes are in, separated by commas; all if empty.
+	// MuxNamespaces are the namespaces of muxes, separated by commas; all if empty.
 	MuxNamespaces string
-	// DryRun is whether to print what would be written, and write nothing.
+	// DryRun prints the intended writes, and makes none.
 	DryRun flags.Switch
-	// LogLevel is debug, info, warn or error; empty is info, or debug if Debug is true-like.
+	// LogLevel is debug, info, warn or error. If it is empty, the level is info, or debug if Debug is true.
 	LogLevel string
-	// Debug is the environment's word; a flag would say LogLevel.
+	// Debug is the value of the environment variable SVC_LB_MUX_DEBUG. There is no flag for it.
 	Debug string
 
-	// ProbeAddress is where probes and metrics are served.
+	// ProbeAddress is the address for probes and metrics.
 	ProbeAddress string
-	// Kubeconfig is the file that says how to reach the API server; empty means from within the cluster.
+	// Kubeconfig is the file with the connection to the API server. If it is empty, the pod's service account is used.
 	Kubeconfig string
-	// InPod is true where there is a cluster around the process.
+	// InPod says that the process runs in a pod of a cluster.
 	InPod bool
 
-	// LeaderElection is off for a process that is the only one by other means.
+	// LeaderElection may be off if only one process can run.
 	LeaderElection                            bool
 	LeaseName                                 string
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// Predecessors selects pods in Namespace that must end before this process leads; none if empty.
 	Predecessors string
 
-	// Quiet and Longest space the passes over a mux in a burst of changes.
+	// Quiet and Longest set the time between passes over a mux in a burst of changes.
 	Quiet, Longest time.Duration
-	// PortChangesBurst and PortChangesPace bound how often the channels of one namespace change their ports on one mux.
+	// PortChangesBurst and PortChangesPace limit how often the channels of one namespace may change their ports on one
+	// mux.
 	PortChangesBurst int
 	PortChangesPace  time.Duration
-	// Writes bounds how many channels of a mux, and how many channels' backends in a namespace, are written side by side.
+	// Writes limits concurrent writes: of channels of one mux, and of backends in one namespace.
 	Writes int
-	// LegacyEndpoints asks for an Endpoints object on each mux.
+	// LegacyEndpoints writes an Endpoints object for each mux, too.
 	LegacyEndpoints bool
 
 	AdmissionOptions
@@ -64,7 +65,7 @@ type Options struct {
 	OnceOptions
 }
 
-// DefaultOptions takes from the environment what it says.
+// DefaultOptions returns the defaults, with the values of environment variables.
 func DefaultOptions(getenv func(string) string) Options {
 	return Options{
 		APIPrefix:           cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
@@ -92,42 +93,44 @@ func DefaultOptions(getenv func(string) string) Options {
 	}
 }
 
-// AddFlags lets flags overrule what is there.
+// AddFlags defines the flags. Their defaults are the current values.
 func (o *Options) AddFlags(set *flag.FlagSet) {
 	text := func(to *string, name, usage string) { set.StringVar(to, name, *to, usage) }
 	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
 
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
-	text(&o.Namespace, "namespace", "the process's own `namespace`, where its lease is (NAMESPACE)")
+	text(&o.Namespace, "namespace", "the process's own `namespace`, which has its lease (NAMESPACE)")
 	text(&o.DefaultMuxNamespace, "default-mux-namespace",
-		"`namespace` of muxes that a class names without one (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
+		"`namespace` of muxes whose class has no namespace (DEFAULT_MUX_NAMESPACE, else NAMESPACE)")
 	text(&o.ExternalDNS, "external-dns-prefixes", flags.ExternalDNSUsage)
-	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` that muxes are in, separated by commas; all if empty")
-	set.Var(&o.DryRun, "dry-run", "print what would be written, and write nothing: true or false (DRYRUN_MODE)")
+	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` of muxes, separated by commas; all if empty")
+	set.Var(&o.DryRun, "dry-run", "print the intended writes, and make none: true or false (DRYRUN_MODE)")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
-	text(&o.Kubeconfig, "kubeconfig", "`file` that says how to reach the API server (KUBECONFIG); from within the cluster if empty")
-	set.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "wait to be the leader before anything is written")
+	text(&o.Kubeconfig, "kubeconfig",
+		"`file` with the connection to the API server (KUBECONFIG); if empty, the pod's service account is used")
+	set.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "write only while this process is the leader")
 	text(&o.LeaseName, "lease-name", "`name` of the lease that leaders hold")
-	span(&o.LeaseDuration, "lease-duration", "`time` after which a leader that was heard of last is taken for gone")
-	span(&o.RenewDeadline, "renew-deadline", "`time` for which a leader tries to stay it")
-	span(&o.RetryPeriod, "retry-period", "`time` between two tries to become it")
+	span(&o.LeaseDuration, "lease-duration", "`time` after its last renewal at which a lease expires and another process may lead")
+	span(&o.RenewDeadline, "renew-deadline", "`time` for which the leader retries to renew its lease before it steps down")
+	span(&o.RetryPeriod, "retry-period", "`time` between two tries to get or renew the lease")
 	text(&o.Predecessors, "predecessors",
 		"label `selector` of pods in the process's own namespace that must end before this process leads; none if empty")
-	span(&o.Quiet, "quiet", "`time` without changes that ends a burst: then a mux is written")
-	span(&o.Longest, "longest", "`time` after which it is written though changes keep coming")
+	span(&o.Quiet, "quiet", "`time` without changes that ends a burst: then the mux is written")
+	span(&o.Longest, "longest", "`time` after which the mux is written even if changes keep coming")
 	set.IntVar(&o.PortChangesBurst, "port-changes-burst", o.PortChangesBurst,
-		"`number` of passes at once that may change ports of one namespace's channels on one mux")
-	span(&o.PortChangesPace, "port-changes-pace", "`time` after which one more may; 0 is no limit")
-	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of writes side by side: of the channels of one mux, and of the backends of one namespace")
+		"`number` of passes in a row that may change ports of one namespace's channels on one mux")
+	span(&o.PortChangesPace, "port-changes-pace", "`time` after which one more such pass is allowed; 0 means no limit")
+	set.IntVar(&o.Writes, "writes", o.Writes,
+		"`number` of concurrent writes: of the channels of one mux, and of the backends of one namespace")
 	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
-		"write an Endpoints object on each mux too, for readers that know no EndpointSlices")
+		"also write an Endpoints object for each mux, for readers that don't know EndpointSlices")
 	o.AdmissionOptions.addFlags(set)
 	o.ConsoleOptions.addFlags(set)
 	o.OnceOptions.addFlags(set)
 }
 
-// Check says everything that is wrong, each with its flag, its value and the way out.
+// Check returns all mistakes, each with its flag, its value and how to correct it.
 func (o *Options) Check() error {
 	_, levelErr := o.level()
 	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
@@ -139,8 +142,8 @@ func (o *Options) Check() error {
 
 func (o *Options) checkKubeconfig() error {
 	if o.Kubeconfig == "" && !o.InPod {
-		return errors.New("--kubeconfig (KUBECONFIG) is empty, and this is no pod of a cluster: name the file that says how to " +
-			"reach the API server")
+		return errors.New("--kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a cluster: name the file with " +
+			"the connection to the API server")
 	}
 	return nil
 }
@@ -162,10 +165,10 @@ func (o *Options) checkNamespaces() error {
 	return errors.Join(errs...)
 }
 
-// muxNamespaces is the list; empty for all.
+// muxNamespaces returns the list of namespaces; empty for all.
 func (o *Options) muxNamespaces() []string { return flags.List(o.MuxNamespaces) }
 
-// name tells this reconciler from others in the cluster: no two of them hold one lease.
+// name identifies this reconciler in the cluster, since two reconcilers never share a lease.
 func (o *Options) name() string { return o.Namespace + "/" + o.LeaseName }
 
 func (o *Options) level() (zapcore.Level, error) {
@@ -174,8 +177,8 @@ func (o *Options) level() (zapcore.Level, error) {
 	return level, err
 }
 
-// longestLease is far from what a lease can't hold any more.
-const longestLease = 24 * time.Hour
+// maxLease keeps the lease duration far below the limit of a lease's field.
+const maxLease = 24 * time.Hour
 
 func (o *Options) checkTimes() error {
 	var errs []error
@@ -183,7 +186,7 @@ func (o *Options) checkTimes() error {
 		name        string
 		value, most time.Duration
 	}{
-		{"--retry-period", o.RetryPeriod, o.RenewDeadline * 5 / 6}, // client-go wants that much room for chance
+		{"--retry-period", o.RetryPeriod, o.RenewDeadline * 5 / 6}, // client-go needs that much room for jitter
 		{"--renew-deadline", o.RenewDeadline, o.LeaseDuration},
 		{"--quiet", o.Quiet, o.Longest},
 	} {
@@ -192,17 +195,18 @@ func (o *Options) checkTimes() error {
 				"< 5/6 of the renew deadline < lease duration", span.name, span.value, span.most))
 		}
 	}
-	if o.LeaseDuration < time.Second || o.LeaseDuration > longestLease {
-		errs = append(errs, fmt.Errorf("--lease-duration %s: write 1s to %s, since leases count in seconds, and nobody leads for so "+
-			"long after a leader died", o.LeaseDuration, longestLease))
+	if o.LeaseDuration < time.Second || o.LeaseDuration > maxLease {
+		errs = append(errs, fmt.Errorf("--lease-duration %s: write 1s to %s: leases count in seconds, and after a leader dies no "+
+			"process leads for this time", o.LeaseDuration, maxLease))
 	}
 	return errors.Join(errs...)
 }
 
-// Bounds of the budget of port changes: beyond these, a channel waits for hours, or nothing is bounded.
+// Limits of the budget of port changes. Beyond these, a channel would wait for hours, or the budget would limit
+// nothing.
 const (
-	mostPortChanges = 10_000
-	longestPace     = 10 * time.Minute
+	maxPortChanges = 10_000
+	maxPace        = 10 * time.Minute
 )
 
 func (o *Options) checkNumbers() error {
@@ -210,11 +214,11 @@ func (o *Options) checkNumbers() error {
 	if o.Writes < 1 {
 		errs = append(errs, fmt.Errorf("--writes %d: write 1 or more", o.Writes))
 	}
-	if o.PortChangesBurst < 1 || o.PortChangesBurst > mostPortChanges {
-		errs = append(errs, fmt.Errorf("--port-changes-burst %d: write 1 to %d", o.PortChangesBurst, mostPortChanges))
+	if o.PortChangesBurst < 1 || o.PortChangesBurst > maxPortChanges {
+		errs = append(errs, fmt.Errorf("--port-changes-burst %d: write 1 to %d", o.PortChangesBurst, maxPortChanges))
 	}
-	if o.PortChangesPace < 0 || o.PortChangesPace > longestPace {
-		errs = append(errs, fmt.Errorf("--port-changes-pace %s: write 0, which is no limit, to %s", o.PortChangesPace, longestPace))
+	if o.PortChangesPace < 0 || o.PortChangesPace > maxPace {
+		errs = append(errs, fmt.Errorf("--port-changes-pace %s: write 0 (no limit) to %s", o.PortChangesPace, maxPace))
 	}
 	return errors.Join(errs...)
 }

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// optionsFrom is what a process makes of its environment and command line.
+// optionsFrom returns the options that a process gets from its environment and command line.
 func optionsFrom(t *testing.T, environment map[string]string, args ...string) Options {
 	t.Helper()
 	options := DefaultOptions(func(name string) string { return environment[name] })
@@ -36,27 +36,27 @@ func TestOptionsComeFromFlagsElseFromTheEnvironment(t *testing.T) {
 		args        []string
 		want        seen
 	}{
-		"in a pod there is nothing that must be said": {
+		"in a pod no option is required": {
 			env{"KUBERNETES_SERVICE_HOST": "10.96.0.1"}, nil, seen{"svc-mux.nowake.ai", "default", "default", "", false, zapcore.InfoLevel},
 		},
-		"a namespace of its own is that of muxes too": {
+		"the pod's namespace is the default for muxes, too": {
 			env{"NAMESPACE": "infra", "KUBECONFIG": "a"}, nil, seen{"svc-mux.nowake.ai", "infra", "infra", "a", false, zapcore.InfoLevel},
 		},
-		"the environment's names are the original's": {
+		"the original's environment variables": {
 			env{"NAMESPACE": "infra", "DEFAULT_MUX_NAMESPACE": "muxes", "API_PREFIX": "mux.example.com", "SVC_LB_MUX_DEBUG": "True",
 				"DRYRUN_MODE": "YES", "KUBECONFIG": "a"}, nil,
 			seen{"mux.example.com", "infra", "muxes", "a", true, zapcore.DebugLevel},
 		},
-		"a flag comes before all": {
+		"a flag overrides the environment": {
 			env{"NAMESPACE": "infra", "DEFAULT_MUX_NAMESPACE": "muxes", "API_PREFIX": "mux.example.com", "SVC_LB_MUX_DEBUG": "1",
 				"DRYRUN_MODE": "true", "KUBECONFIG": "a"},
 			[]string{"--api-prefix=x.io", "--namespace=n", "--default-mux-namespace=m", "--log-level=warn", "--dry-run=off", "--kubeconfig=b"},
 			seen{"x.io", "n", "m", "b", false, zapcore.WarnLevel},
 		},
-		"a dry run is asked for by its flag alone": {
+		"a flag without a value": {
 			env{"KUBECONFIG": "a"}, []string{"--dry-run"}, seen{"svc-mux.nowake.ai", "default", "default", "a", true, zapcore.InfoLevel},
 		},
-		"no is no": {
+		"false switches": {
 			env{"KUBECONFIG": "a", "DRYRUN_MODE": "False", "SVC_LB_MUX_DEBUG": "0"}, nil,
 			seen{"svc-mux.nowake.ai", "default", "default", "a", false, zapcore.InfoLevel},
 		},
@@ -78,97 +78,97 @@ func TestOptionsComeFromFlagsElseFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
+func TestMistakeNamesFlagValueAndRemedy(t *testing.T) {
 	tests := map[string]struct {
 		edit func(*Options)
 		want []string
 	}{
-		"a prefix that is no name": {
+		"an invalid prefix": {
 			func(o *Options) { o.APIPrefix = "Mux_1" }, []string{"--api-prefix (API_PREFIX)", `"Mux_1"`},
 		},
-		"a namespace that can't be": {
+		"an invalid namespace": {
 			func(o *Options) { o.Namespace = "My Own" }, []string{"--namespace (NAMESPACE)", `"My Own"`},
 		},
-		"a mux namespace that can't be": {
+		"an invalid mux namespace": {
 			func(o *Options) { o.DefaultMuxNamespace = "a.b" }, []string{"--default-mux-namespace (DEFAULT_MUX_NAMESPACE)", `"a.b"`},
 		},
-		"one of several namespaces": {
+		"one of several namespaces is invalid": {
 			func(o *Options) { o.MuxNamespaces = "good, B@d," }, []string{"--mux-namespaces", `"B@d"`},
 		},
-		"a level that isn't one": {
+		"an unknown level": {
 			func(o *Options) { o.LogLevel = "loud" }, []string{`--log-level "loud": write debug, info, warn or error`},
 		},
-		"a level that would hide errors": {
+		"a level that hides errors": {
 			func(o *Options) { o.LogLevel = "fatal" }, []string{`--log-level "fatal": write debug, info, warn or error`},
 		},
-		"debugging, perhaps": {
+		"an invalid debug switch": {
 			func(o *Options) { o.Debug = "perhaps" }, []string{`SVC_LB_MUX_DEBUG "perhaps" is neither true nor false`},
 		},
-		"a dry run, perhaps": {
+		"an invalid dry-run switch": {
 			func(o *Options) { o.DryRun = "perhaps" }, []string{`--dry-run (DRYRUN_MODE) "perhaps" is neither true nor false`},
 		},
 		"an address without a port": {
 			func(o *Options) { o.ProbeAddress = "localhost" }, []string{`--probe-address "localhost" is not host:port: write :8081`},
 		},
-		"a port by its name": {
+		"a port by name": {
 			func(o *Options) { o.ProbeAddress = ":http" }, []string{`--probe-address ":http" is not host:port: write :8081`},
 		},
-		"no way to the API server": {
+		"no API server address": {
 			func(o *Options) { o.Kubeconfig = "" }, []string{"--kubeconfig (KUBECONFIG) is empty", "name the file"},
 		},
 		"a lease that its holder can't renew in time": {
 			func(o *Options) { o.RenewDeadline = o.LeaseDuration }, []string{"--renew-deadline 5s must be more than 0 and less than 5s"},
 		},
-		"tries that are hardly more frequent than their deadline": {
+		"a retry period close to the deadline": {
 			func(o *Options) { o.RetryPeriod = 9 * time.Second }, []string{"--retry-period 9s must be more than 0 and less than 3.333333333s"},
 		},
-		"a lease of less than leases can say": {
+		"a lease of less than a second": {
 			func(o *Options) { o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 900e6, 600e6, 100e6 },
 			[]string{"--lease-duration 900ms: write 1s to 24h0m0s"},
 		},
-		"a lease of more than leases can say": {
+		"a lease that is too long": {
 			func(o *Options) { o.LeaseDuration = 100 * 365 * 24 * time.Hour }, []string{"--lease-duration 876000h0m0s: write 1s to 24h0m0s"},
 		},
-		"no quiet": {
+		"a quiet time of zero": {
 			func(o *Options) { o.Quiet = 0 }, []string{"--quiet 0s must be more than 0 and less than 1s"},
 		},
-		"a burst that ends later than it may": {
+		"a quiet time above the longest burst": {
 			func(o *Options) { o.Quiet = time.Minute }, []string{"--quiet 1m0s must be more than 0 and less than 1s"},
 		},
-		"nobody who writes": {
+		"no concurrent writes": {
 			func(o *Options) { o.Writes = 0 }, []string{"--writes 0: write 1 or more"},
 		},
-		"a lease by a name that the API server refuses": {
+		"an invalid lease name": {
 			func(o *Options) { o.LeaseName = "Lease_1" }, []string{`--lease-name "Lease_1" can't be a lease's name: a lowercase`},
 		},
-		"predecessors by no selector": {
+		"an invalid selector of predecessors": {
 			func(o *Options) { o.Predecessors = "app in web" }, []string{`--predecessors "app in web" is no label selector`, "app=web"},
 		},
 		"a lease without a name": {
 			func(o *Options) { o.LeaseName = "" }, []string{"--lease-name is empty: name the lease"},
 		},
-		"a trial of nothing that a class can name": {
+		"a trial of an invalid mux": {
 			func(o *Options) { o.TryChannel = "Mux.a.b" }, []string{`--try-channel "Mux.a.b" names no mux`, "mux.default"},
 		},
-		"a trial and a goodbye": {
+		"a trial and a drain": {
 			func(o *Options) { o.TryChannel, o.Drain = "mux", true }, []string{"--try-channel", "leave out --drain"},
 		},
-		"a trial that writes nothing": {
+		"a trial as a dry run": {
 			func(o *Options) { o.TryChannel, o.DryRun = "mux", "yes" }, []string{"--try-channel", "leave out", "--dry-run"},
 		},
-		"a certificate that is over before anybody could mend anything": {
+		"a certificate with a short life": {
 			func(o *Options) {
 				o.WebhookConfiguration, o.SelfManagedSecret, o.SelfManagedLife = "w", "s", time.Minute
 			},
 			[]string{"--self-managed-duration 1m0s is too short: write 1h0m0s or more"},
 		},
-		"one that is renewed at the last moment": {
+		"a certificate that is renewed too late": {
 			func(o *Options) {
 				o.WebhookConfiguration, o.SelfManagedSecret, o.SelfManagedRenew = "w", "s", time.Minute
 			},
 			[]string{"--self-managed-renew-before 1m0s is too short: write 5m0s or more"},
 		},
-		"one that outlives its authority": {
+		"a certificate that outlives its CA": {
 			func(o *Options) {
 				o.WebhookConfiguration, o.SelfManagedSecret, o.SelfManagedCA = "w", "s", 24*time.Hour
 			},
@@ -177,7 +177,7 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 		"no patience": {
 			func(o *Options) { o.Patience = 0 }, []string{"--patience 0s: write a time to wait, such as 1m"},
 		},
-		"all at once": {
+		"several mistakes": {
 			func(o *Options) { o.APIPrefix, o.Namespace, o.Writes, o.DryRun = "", "", -1, "maybe" },
 			[]string{"--api-prefix", "--namespace", "--writes -1", "--dry-run"},
 		},
@@ -188,11 +188,11 @@ func TestABadOptionIsToldByFlagValueAndWayOut(t *testing.T) {
 			tc.edit(&options)
 			err := options.Check()
 			if err == nil {
-				t.Fatal("it is accepted")
+				t.Fatal("the options are accepted")
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("it is told %q, which lacks %q", err, want)
+					t.Errorf("the error %q lacks %q", err, want)
 				}
 			}
 		})

@@ -13,31 +13,31 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// predecessors are pods of the same Deployment that lack the label of this version's pods: those of the Python original, and
-// those of older versions. The original knows no lease, so no process leads while one of them runs.
+// predecessors are pods of the same Deployment without the label of this version's pods: those of the Python original,
+// and those of older versions. The original doesn't use the lease, so no process leads while one of these pods runs.
 //
-//   - A process begins to work only after a list that shows none.
-//   - A process stops working when a list shows one, as after a rollback to the original.
-//   - A list that fails changes nothing. If the right to list pods is missing, the process isn't ready, so a rollout stops
-//     before it ends the pods that work.
+//   - A process starts to work only after a list without predecessors.
+//   - A process stops working when a list has one, for example after a rollback to the original.
+//   - A failed list changes nothing. Without the right to list pods, the process isn't ready, so a rollout stops before it
+//     ends the working pods.
 type predecessors struct {
 	client    kubernetes.Interface
 	namespace string
-	selector  string // selects none if empty
+	selector  string // if empty, there are no predecessors
 	log       logr.Logger
 
-	waiting atomic.Bool // while a predecessor keeps this process from leading
+	waiting atomic.Bool // true while a predecessor keeps this process from leading
 	asked   atomic.Bool
 	refused atomic.Pointer[error]
 }
 
-// predecessorPause is the time between two lists. A pod is listed from its creation, so before its image has started.
+// predecessorPause is the time between two lists. A pod is listed from its creation on, before its image has started.
 const predecessorPause = 2 * time.Second
 
-// runningPods leaves out pods whose containers have all ended.
+// runningPods excludes pods whose containers have all ended.
 const runningPods = "status.phase!=Succeeded,status.phase!=Failed"
 
-// look returns the name of a predecessor that runs, or an empty string.
+// look returns the name of a running predecessor, or "".
 func (p *predecessors) look(ctx context.Context) (string, error) {
 	if p.selector == "" {
 		return "", nil
@@ -60,9 +60,9 @@ func (p *predecessors) look(ctx context.Context) (string, error) {
 	return pods.Items[0].Name, nil
 }
 
-// awaitNone waits until no predecessor runs. It is false if the context ended first.
+// awaitNone waits until no predecessor runs. It returns false if the context ended first.
 func (p *predecessors) awaitNone(ctx context.Context) bool {
-	said := ""
+	logged := ""
 	defer p.waiting.Store(false)
 	for ctx.Err() == nil {
 		pod, err := p.look(ctx)
@@ -70,9 +70,9 @@ func (p *predecessors) awaitNone(ctx context.Context) bool {
 			return true
 		}
 		p.waiting.Store(pod != "")
-		if why := fmt.Sprint(pod, err); why != said && ctx.Err() == nil {
-			said = why
-			p.log.Info("waits to lead: a pod of this release that is no reconciler of this version must end first",
+		if why := fmt.Sprint(pod, err); why != logged && ctx.Err() == nil {
+			logged = why
+			p.log.Info("waits to lead: a pod of this release that isn't a reconciler of this version must end first",
 				"namespace", p.namespace, "pod", pod, "listError", fmt.Sprint(err))
 		}
 		pause(ctx)
@@ -80,17 +80,17 @@ func (p *predecessors) awaitNone(ctx context.Context) bool {
 	return false
 }
 
-// whileNone calls leave when a predecessor runs. It ends with the context.
-func (p *predecessors) whileNone(ctx context.Context, leave func()) {
+// whileNone calls stop when a predecessor runs. It ends with the context.
+func (p *predecessors) whileNone(ctx context.Context, stop func()) {
 	if p.selector == "" {
 		return
 	}
 	go func() {
 		for pause(ctx); ctx.Err() == nil; pause(ctx) {
 			if pod, _ := p.look(ctx); pod != "" {
-				p.log.Info("stops leading: a pod of this release that is no reconciler of this version runs",
+				p.log.Info("stops leading: a pod of this release that isn't a reconciler of this version runs",
 					"namespace", p.namespace, "pod", pod)
-				leave()
+				stop()
 			}
 		}
 	}()
@@ -103,14 +103,14 @@ func pause(ctx context.Context) {
 	}
 }
 
-// ready returns why this process couldn't lead, whatever happens to the others.
+// ready returns why this process can't lead, regardless of the other processes.
 func (p *predecessors) ready() error {
 	if refused := p.refused.Load(); refused != nil {
 		return fmt.Errorf("this process can't see whether an older reconciler still runs, so it doesn't lead: grant list of pods "+
 			"in namespace %s to its ServiceAccount: %w", p.namespace, *refused)
 	}
 	if p.selector != "" && !p.asked.Load() {
-		return errors.New("this process hasn't seen yet whether an older reconciler still runs: is the API server there?")
+		return errors.New("this process doesn't know yet whether an older reconciler still runs: is the API server up?")
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// probeServer serves probes and metrics from the beginning, whether or not the API server is there, and whether its
-// process leads or waits to: else whoever waits for the API server would be taken for dead.
+// probeServer serves probes and metrics from the start, even while the API server is down and while this process
+// doesn't lead. Otherwise, the kubelet would restart a process that waits for the API server.
 func probeServer(listener net.Listener, handler http.Handler) *manager.Server {
 	patience := time.Second
 	return &manager.Server{
@@ -26,8 +26,8 @@ func probeServer(listener net.Listener, handler http.Handler) *manager.Server {
 	}
 }
 
-// routes serves probes and metrics. A process is alive if it answers. It is ready if its caches are filled, so that it could
-// lead, and if each of others says so. Readiness doesn't depend on who leads.
+// routes serves probes and metrics. A process is healthy if it answers. It is ready if its caches are filled, so that
+// it could lead, and if all other checks pass. Readiness doesn't depend on who leads.
 func routes(m manager.Manager, terms *terms, others []func() error, registry *prometheus.Registry) http.Handler {
 	paths := http.NewServeMux()
 	paths.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })

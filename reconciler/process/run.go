@@ -29,8 +29,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
 
-// Run works until the context ends, then lets go of the lease, and returns nil if that was the reason. Its log goes to
-// logs.
+// Run works until the context ends, then releases the lease, and returns nil. It returns an error if the work fails.
+// Its log goes to logs.
 func Run(ctx context.Context, options Options, version string, logs io.Writer) error {
 	if err := options.Check(); err != nil {
 		return err
@@ -40,28 +40,28 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(thrift)
+		debug.SetGCPercent(gcPercent)
 	}
 	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now, alone: true}.Run(ctx)
 }
 
-// thrift is how much garbage there may be, in percent of what is in use. Nearly all of that is the cache, which grows with
-// the cluster and hardly changes: twice its size would be reserved for little.
-const thrift = 50
+// gcPercent is the garbage collector's target: garbage in percent of the memory in use. The cache is nearly all of
+// that. It grows with the cluster and hardly changes, so the default would reserve twice its size for little use.
+const gcPercent = 50
 
-// Process is one reconciler. Tests make one with a clock, or a client's config, of their own.
+// Process is one reconciler. Tests make their own with another clock or client configuration.
 type Process struct {
 	Options Options
 	Config  *rest.Config
 	Version string
 	Logs    io.Writer
 	Now     func() time.Time
-	// Dial reaches the webhook's Service; if nil, as any process does.
+	// Dial opens connections to the webhook's Service; if nil, the usual dialer does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// SelfManaged is how long a self-managed certificate lasts; if zero, as long as Options say.
+	// SelfManaged is the policy of self-managed certificates; if zero, it comes from Options.
 	SelfManaged selfmanaged.Policy
 
-	// alone is true if there is no other in the same program: client-go's own lines go where its do.
+	// alone says that this is the only Process in the program, so client-go's global logger is set to its log.
 	alone bool
 }
 
@@ -72,7 +72,7 @@ func (p Process) Run(ctx context.Context) error {
 		return err
 	}
 	logger := newLog(level, p.Logs)
-	log.SetLogger(logger) // controller-runtime's own lines go the same way
+	log.SetLogger(logger) // also for controller-runtime's own lines
 	if p.alone {
 		klog.SetLogger(logger)
 	}
@@ -104,7 +104,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watching, err := p.guardAdmission(m, registry, terms.leads.Load, keeper, out.events)
+	watching, err := p.addGuard(m, registry, terms.leads.Load, keeper, out.events)
 	if err != nil {
 		return err
 	}
@@ -116,10 +116,10 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(probeServer(probes, routes(m, terms, readyOf(watching, earlier, keeper != nil), registry))); err != nil {
+	if err := m.Add(probeServer(probes, routes(m, terms, readinessChecks(watching, earlier, keeper != nil), registry))); err != nil {
 		return err
 	}
-	if err := p.showConsole(m, terms, timeline, watching, registry, logger); err != nil {
+	if err := p.addConsole(m, terms, timeline, watching, registry, logger); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", p.Version, "probeAddress", probes.Addr().String(), "apiPrefix", p.Options.APIPrefix,
@@ -127,17 +127,21 @@ func (p Process) Run(ctx context.Context) error {
 	if err := m.run(ctx); err != nil {
 		return fmt.Errorf("reconciler: %w", err)
 	}
-	p.farewell(ctx, logger)
+	p.cleanUpWithNamespace(ctx, logger)
 	logger.Info("ended in order")
 	return nil
 }
 
 func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 
-// newTerms indexes the caches of the process, and builds the first term on them.
-func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeline, out outputs, keeper *selfmanaged.Keeper,
+// newTerms indexes the process's caches, and builds the first term on them.
+func (p Process) newTerms(ctx context.Context, m *processManager, timeline *console.Timeline, out outputs, keeper *selfmanaged.Keeper,
 	logger logr.Logger) (*terms, error) {
-	terms, err := newTerms(func() (*term, error) {
+	var wait time.Duration
+	if p.elects() {
+		wait = p.Options.LeaseDuration
+	}
+	terms, err := newTerms(p.Now, wait, func() (*term, error) {
 		run, kept, err := p.termManager(m, logger)
 		if err != nil {
 			return nil, err
@@ -148,7 +152,7 @@ func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeli
 				return nil, err
 			}
 		}
-		t.line, err = p.setup(ctx, run, t.registry, timeline, out)
+		t.line, err = p.setup(ctx, run, t, timeline, out)
 		return t, err
 	})
 	if err != nil {
@@ -158,11 +162,11 @@ func (p Process) newTerms(ctx context.Context, m *boss, timeline *console.Timeli
 	if err != nil {
 		return nil, err
 	}
-	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m, language), p.fill(ctx, m))
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language), p.fillCache(ctx, m))
 }
 
-// fill has the cache hold what no index asks for, so that a standby's cache is as full as a leader's.
-func (p Process) fill(ctx context.Context, m *boss) error {
+// fillCache makes the cache hold objects that no index reads, so that a standby's cache is as full as a leader's.
+func (p Process) fillCache(ctx context.Context, m *processManager) error {
 	objects := []client.Object{ledger.Object()}
 	if p.Options.LegacyEndpoints {
 		objects = append(objects, &corev1.Endpoints{}) //nolint:staticcheck // deprecated, and written on request
@@ -175,16 +179,15 @@ func (p Process) fill(ctx context.Context, m *boss) error {
 	return errors.Join(errs...)
 }
 
-// setup puts the parts of a term together.
-func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometheus.Registry, timeline *console.Timeline,
-	out outputs) (*mux.Line, error) {
+// setup builds the lines of a term.
+func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline *console.Timeline, out outputs) (*mux.Line, error) {
 	language, err := p.Options.language()
 	if err != nil {
 		return nil, err
 	}
-	metrics := newMetrics(registry, p.Now)
+	metrics := newMetrics(t.registry, p.Now)
 	carried := backends.NewMetrics()
-	registry.MustRegister(carried)
+	t.registry.MustRegister(carried)
 
 	waker, refusals := &backends.Waker{}, &backends.Refusals{}
 	board := ledger.NewBoard(waker.Wake)
@@ -193,27 +196,27 @@ func (p Process) setup(ctx context.Context, m manager.Manager, registry *prometh
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now,
+		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
 		Budget:   mux.Budget{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace},
-		Parallel: p.Options.Writes, Muxes: muxesAtOnce, Print: out.print.plan,
+		Parallel: p.Options.Writes, Muxes: maxConcurrentMuxes, Print: out.print.plan,
 	})
 	if err := line.Setup(ctx, m); err != nil {
 		return nil, err
 	}
 	refusals.Notify(line.BackendsChanged)
-	teller := &teller{cache: m.GetCache(), events: out.events}
+	emitter := &eventEmitter{cache: m.GetCache(), events: out.events}
 	return line, backends.Setup(ctx, m, backends.Options{
 		Language: language, Claims: board.Known, Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
-		Tell: teller.tell, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Tell: emitter.emit, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
 }
 
-// muxesAtOnce is how many muxes of one namespace are looked after side by side.
-const muxesAtOnce = 4
+// maxConcurrentMuxes limits the concurrent passes over muxes of one namespace.
+const maxConcurrentMuxes = 4
 
-// outputs are where Events go, and in a dry run everything else too.
+// outputs are the destinations of Events and, in a dry run, of all writes.
 type outputs struct {
 	events record.EventRecorder
 	print  printer
@@ -222,7 +225,7 @@ type outputs struct {
 
 func (p Process) outputs() (outputs, error) {
 	if p.dry() {
-		return outputs{silent{}, newPrinter(p.Logs), func() {}}, nil
+		return outputs{silentRecorder{}, newPrinter(p.Logs), func() {}}, nil
 	}
 	broadcaster, err := newBroadcaster(p.Config)
 	if err != nil {
@@ -232,7 +235,7 @@ func (p Process) outputs() (outputs, error) {
 }
 
 func restConfig(file, version string) (*rest.Config, error) {
-	load := rest.InClusterConfig // clientcmd would do the same, and warn that it might not work
+	load := rest.InClusterConfig // clientcmd would do the same, but log a warning
 	if file != "" {
 		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", file) }
 	}
@@ -242,6 +245,6 @@ func restConfig(file, version string) (*rest.Config, error) {
 	}
 	kube.UserAgent = "svc-lb-mux-reconciler/" + version
 	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter
-	kube.WarningHandler = rest.NoWarnings{} // that Endpoints are deprecated is known, and the reason why they are read
+	kube.WarningHandler = rest.NoWarnings{} // we read Endpoints although they are deprecated
 	return kube, nil
 }

@@ -24,28 +24,40 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
 
-// term is the work of one leadership: the lines with their memory, their metrics, and the controllers that run them.
-// A process that loses its lease drops the term, so the next one begins without stale memory. The caches stay filled.
+// term is the work of one leadership: the lines and their memory, their metrics, and the controllers that run them. A
+// process that loses its lease drops the term, so the next one starts without stale memory. The caches stay filled.
 type term struct {
 	manager  manager.Manager
 	cache    *termCache
 	line     *mux.Line
 	registry *prometheus.Registry
+	// rebuildFrom is set when the term begins: see mux.Options.
+	rebuildFrom atomic.Pointer[time.Time]
 }
 
-// terms holds the term of this process: the one that runs, or the one that would run next.
+func (t *term) mayRebuildFrom() time.Time {
+	if from := t.rebuildFrom.Load(); from != nil {
+		return *from
+	}
+	return time.Time{}
+}
+
+// terms holds the term that runs or runs next.
 type terms struct {
-	build   func() (*term, error)
+	build func() (*term, error)
+	// now is the clock, and wait how long another process may believe that it still leads after this one has become the leader.
+	now     func() time.Time
+	wait    time.Duration
 	current atomic.Pointer[term]
 	leads   atomic.Bool
 }
 
-func newTerms(build func() (*term, error)) (*terms, error) {
+func newTerms(now func() time.Time, wait time.Duration, build func() (*term, error)) (*terms, error) {
 	first, err := build()
 	if err != nil {
 		return nil, err
 	}
-	t := &terms{build: build}
+	t := &terms{build: build, now: now, wait: wait}
 	t.current.Store(first)
 	return t, nil
 }
@@ -53,9 +65,10 @@ func newTerms(build func() (*term, error)) (*terms, error) {
 // work runs the current term until the context ends, and builds the next one.
 func (t *terms) work(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was told to end before it began
+		return nil //nolint:nilerr // told to end before it started
 	}
-	now := t.current.Load()
+	now, from := t.current.Load(), t.now().Add(t.wait)
+	now.rebuildFrom.Store(&from)
 	t.leads.Store(true)
 	err := now.manager.Start(ctx)
 	t.leads.Store(false)
@@ -67,12 +80,12 @@ func (t *terms) work(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// Gather returns the figures of the current term.
+// Gather returns the metrics of the current term.
 func (t *terms) Gather() ([]*dto.MetricFamily, error) { return t.current.Load().registry.Gather() }
 
 func (t *terms) line() *mux.Line { return t.current.Load().line }
 
-// The console looks through the line of the current term.
+// The console uses the line of the current term.
 
 func (t *terms) Look(ctx context.Context, mux types.NamespacedName) (*mux.Sight, error) {
 	return t.line().Look(ctx, mux)
@@ -94,26 +107,26 @@ func (t *terms) MuxOf(svc *corev1.Service) (types.NamespacedName, bool) { return
 
 func (t *terms) LooksAfter(mux types.NamespacedName) bool { return t.line().LooksAfter(mux) }
 
-// workPatience is how long a term waits for its workers to stop. It leaves the process time to release its lease.
-const workPatience = stopPatience - releasePatience - time.Second
+// termStopTimeout is how long a term waits for its workers to stop. It leaves the process time to release its lease.
+const termStopTimeout = stopTimeout - releaseTimeout - time.Second
 
-// termManager makes a manager that runs controllers on the caches of the process.
-func (p Process) termManager(process *boss, logger logr.Logger) (manager.Manager, *termCache, error) {
-	kept := &termCache{Cache: process.GetCache()}
+// termManager makes a manager that runs controllers on the process's caches.
+func (p Process) termManager(process *processManager, logger logr.Logger) (manager.Manager, *termCache, error) {
+	caches := &termCache{Cache: process.GetCache()}
 	unnamed := true
 	m, err := manager.New(p.Config, manager.Options{
 		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger,
-		NewCache:               func(*rest.Config, cache.Options) (cache.Cache, error) { return kept, nil },
+		NewCache:               func(*rest.Config, cache.Options) (cache.Cache, error) { return caches, nil },
 		NewClient:              func(*rest.Config, client.Options) (client.Client, error) { return process.GetClient(), nil },
 		BaseContext:            func() context.Context { return process.base },
 		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0", GracefulShutdownTimeout: ptr.To(workPatience),
-		Controller: config.Controller{SkipNameValidation: &unnamed}, // each term has controllers of the same names
+		HealthProbeBindAddress: "0", GracefulShutdownTimeout: ptr.To(termStopTimeout),
+		Controller: config.Controller{SkipNameValidation: &unnamed}, // each term's controllers have the same names
 	})
-	return m, kept, err
+	return m, caches, err
 }
 
-// termCache is the process's cache as the controllers of one term use it. The cache outlives the term, so close removes the
+// termCache is the process's cache for the controllers of one term. The cache outlives the term, so close removes the
 // event handlers that the term has added.
 type termCache struct {
 	cache.Cache
@@ -149,7 +162,7 @@ func (c *termCache) close() {
 	c.added = nil
 }
 
-// termInformer remembers the event handlers that are added. Controllers add theirs with this one method.
+// termInformer records the added event handlers. Controllers add theirs with this method only.
 type termInformer struct {
 	cache.Informer
 	term *termCache

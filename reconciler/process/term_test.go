@@ -3,14 +3,17 @@ package process
 import (
 	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// TestTermRemovesItsEventHandlers: the process's caches outlive a term, so its handlers must go with it.
+// TestTermRemovesItsEventHandlers checks the end of a term: the process's caches outlive it, so its handlers must be
+// removed.
 func TestTermRemovesItsEventHandlers(t *testing.T) {
 	counted := &countingInformer{}
 	term := &termCache{Cache: oneInformer{informer: counted}}
@@ -35,11 +38,42 @@ func TestTermRemovesItsEventHandlers(t *testing.T) {
 		t.Errorf("%d handlers after the term has ended", counted.handlers)
 	}
 	if add() == nil {
-		t.Error("a term that has ended adds a handler")
+		t.Error("an ended term adds a handler")
 	}
 }
 
-// oneInformer is a cache of one informer.
+// TestATermMayRebuildLedgersAfterTheWait: until then, another process may believe that it still leads.
+func TestATermMayRebuildLedgersAfterTheWait(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	first := &term{manager: ending{}, cache: &termCache{}}
+	if !first.mayRebuildFrom().IsZero() {
+		t.Errorf("before it begins, it waits until %s", first.mayRebuildFrom())
+	}
+	built := 0
+	terms, err := newTerms(func() time.Time { return now }, 5*time.Second, func() (*term, error) {
+		built++
+		if built == 1 {
+			return first, nil
+		}
+		return &term{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := terms.work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if from := first.mayRebuildFrom(); !from.Equal(now.Add(5 * time.Second)) {
+		t.Errorf("it waits until %s", from)
+	}
+}
+
+// ending is a manager whose work is over at once.
+type ending struct{ manager.Manager }
+
+func (ending) Start(context.Context) error { return nil }
+
+// oneInformer is a cache with one informer.
 type oneInformer struct {
 	cache.Cache
 	informer cache.Informer

@@ -6,19 +6,19 @@ import (
 	"unsafe"
 )
 
-func TestEqualTextsAreOne(t *testing.T) {
+func TestEqualStringsShareMemory(t *testing.T) {
 	type node string
 	a, b, other := node(strings.Clone("node-1")), node(strings.Clone("node-1")), node("node-2")
 	if unsafe.StringData(string(a)) == unsafe.StringData(string(b)) {
-		t.Fatal("they are one already")
+		t.Fatal("the strings share memory already")
 	}
 	var none *node
 	empty := node("")
 	Texts(&a, &b, &other, none, &empty)
 	if a != "node-1" || b != "node-1" || other != "node-2" || empty != "" {
-		t.Errorf("they are %q, %q, %q, %q now", a, b, other, empty)
+		t.Errorf("the strings are now %q, %q, %q, %q", a, b, other, empty)
 	}
 	if unsafe.StringData(string(a)) != unsafe.StringData(string(b)) {
-		t.Error("each has a room of its own")
+		t.Error("equal strings don't share memory")
 	}
 }

@@ -18,17 +18,17 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// pause is how long to wait between two looks. There is no watch, for which more rights would be needed.
+// pause is the time between two reads. There is no watch, since it would need more rights.
 const pause = 300 * time.Millisecond
 
-// attach makes a channel, and takes it away again whatever came of it.
-func (t *trial) attach(ctx context.Context) (err error) {
+// tryChannel creates a channel, waits for its port, and deletes it in any case.
+func (t *trial) tryChannel(ctx context.Context) (err error) {
 	svc := t.service()
 	if err := t.Client.Create(ctx, svc); err != nil {
 		return fmt.Errorf("make a channel of mux %s in namespace %s: %w", t.Mux, t.Namespace, err)
 	}
 	key := client.ObjectKeyFromObject(svc)
-	t.say("made channel %s of mux %s", key, t.Mux)
+	t.reportf("made channel %s of mux %s", key, t.Mux)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.remove(ctx, key))
@@ -44,11 +44,11 @@ func (t *trial) attach(ctx context.Context) (err error) {
 	if err := t.awaitGone(ctx, number); err != nil {
 		return err
 	}
-	t.say("took the channel away, and its port is off the mux")
+	t.reportf("took the channel away, and its port is off the mux")
 	return nil
 }
 
-// remove deletes the channel, also when the process is told to end.
+// remove deletes the channel, even if the context has ended.
 func (t *trial) remove(ctx context.Context, key types.NamespacedName) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -59,14 +59,15 @@ func (t *trial) remove(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// awaitPort waits until the channel has all that the mux can give, and returns its number there.
+// awaitPort waits until the channel has a port and, if the mux has one, an address. It returns the port's number on the
+// mux.
 func (t *trial) awaitPort(ctx context.Context, key types.NamespacedName) (int32, error) {
 	var number int32
-	last := "nobody has said anything of it: is the reconciler running, and does it look after this mux?"
+	last := "it has no conditions: is the reconciler running, and does it manage this mux?"
 	done, err := t.poll(ctx, func() (bool, error) {
 		svc, err := t.get(ctx, key)
 		if err != nil || svc == nil {
-			return false, errors.Join(err, gone(svc, key))
+			return false, errors.Join(err, deletedError(svc, key))
 		}
 		accepted := meta.FindStatusCondition(svc.Status.Conditions, t.Language.Keys().Accepted)
 		programmed := meta.FindStatusCondition(svc.Status.Conditions, t.Language.Keys().Programmed)
@@ -80,7 +81,7 @@ func (t *trial) awaitPort(ctx context.Context, key types.NamespacedName) (int32,
 			return false, fmt.Errorf("channel %s was refused: %s: %s", key, accepted.Reason, accepted.Message)
 		}
 		number = t.public(svc)
-		return t.has(svc, accepted, programmed), nil
+		return t.isAttached(svc, accepted, programmed), nil
 	})
 	if err == nil && !done {
 		err = fmt.Errorf("channel %s isn't programmed after %s: %s", key, t.Patience, last)
@@ -88,38 +89,38 @@ func (t *trial) awaitPort(ctx context.Context, key types.NamespacedName) (int32,
 	return number, err
 }
 
-func gone(svc *corev1.Service, key types.NamespacedName) error {
+func deletedError(svc *corev1.Service, key types.NamespacedName) error {
 	if svc != nil {
 		return nil
 	}
-	return fmt.Errorf("channel %s was deleted by somebody else: try again", key)
+	return fmt.Errorf("another client deleted channel %s: try again", key)
 }
 
-// isFinal is false for what may change by itself in a moment: the reconciler may not know yet of a mux that was just
-// made.
+// isFinal says that a refusal stays without a change. A mux that was just created may be unknown to the reconciler for
+// a moment, so MuxNotFound isn't final.
 func isFinal(accepted *metav1.Condition) bool {
 	reason := validation.Reason(accepted.Reason)
 	return accepted.Status == metav1.ConditionFalse && reason != plan.Waiting && reason != plan.MuxNotFound
 }
 
-// has is true for a channel with a port and an address, or with a port of a mux that has no address itself.
-func (t *trial) has(svc *corev1.Service, accepted, programmed *metav1.Condition) bool {
+// isAttached says that the channel has a port and an address, or a port if the mux has no address.
+func (t *trial) isAttached(svc *corev1.Service, accepted, programmed *metav1.Condition) bool {
 	number := t.public(svc)
 	if accepted.Status != metav1.ConditionTrue || number == 0 {
 		return false
 	}
 	if programmed.Status == metav1.ConditionTrue {
-		t.say("it has %s, port %d/TCP", strings.Join(addresses(svc), " and "), number)
+		t.reportf("it has %s, port %d/TCP", strings.Join(addresses(svc), " and "), number)
 		return true
 	}
 	if programmed.Reason == string(plan.AddressPending) {
-		t.say("it has port %d/TCP; the mux has no address from its provider, which is for the provider to mend", number)
+		t.reportf("it has port %d/TCP; the mux has no address from its provider, see the provider's Events and logs", number)
 		return true
 	}
 	return false
 }
 
-// public is the channel's number on the mux; 0 if it has none.
+// public returns the channel's number on the mux; 0 without one.
 func (t *trial) public(svc *corev1.Service) int32 {
 	mappings, ok := validation.ParsePorts(svc.Annotations[t.Language.Keys().Ports])
 	if !ok || len(mappings) != 1 {
@@ -136,7 +137,7 @@ func addresses(svc *corev1.Service) []string {
 	return list
 }
 
-// awaitGone waits until the mux has no such port any more.
+// awaitGone waits until the port is removed from the mux.
 func (t *trial) awaitGone(ctx context.Context, number int32) error {
 	done, err := t.poll(ctx, func() (bool, error) {
 		mux, err := t.get(ctx, t.Mux)
@@ -148,16 +149,16 @@ func (t *trial) awaitGone(ctx context.Context, number int32) error {
 		}), nil
 	})
 	if err == nil && !done {
-		err = fmt.Errorf("the channel is gone, and its port %d/TCP is on mux %s still after %s: is the mux frozen? Look at its "+
+		err = fmt.Errorf("the channel is gone, but its port %d/TCP is still on mux %s after %s: is the mux frozen? Look at its "+
 			"Events", number, t.Mux, t.Patience)
 	}
 	return err
 }
 
-// poll looks until it is so, or patience ends, of which it returns false.
-func (t *trial) poll(ctx context.Context, so func() (bool, error)) (bool, error) {
+// poll calls condition until it is true. It returns false after Patience.
+func (t *trial) poll(ctx context.Context, condition func() (bool, error)) (bool, error) {
 	for until := time.Now().Add(t.Patience); ; {
-		done, err := so()
+		done, err := condition()
 		if done || err != nil || time.Now().After(until) {
 			return done, err
 		}

@@ -1,5 +1,5 @@
-// Package try finds out whether an installation works, by using it as anybody does: a Service that can't work is
-// refused, and a channel gets a port of a mux, an address, and both are gone once it is.
+// Package try checks an installation by using it: a bad Service must be refused, and a new channel must get a port and
+// an address. Both must be gone after the channel is deleted.
 package try
 
 import (
@@ -19,20 +19,20 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Options are what a trial needs. It asks for no more rights than to read the mux, and to create, read and delete
-// Services in Namespace.
+// Options are the inputs of a trial. It needs only the rights to read the mux, and to create, read and delete Services
+// in Namespace.
 type Options struct {
 	Language  validation.Language
 	Client    client.Client
 	Mux       types.NamespacedName
 	Namespace string
-	// Patience bounds each wait.
+	// Patience limits each wait.
 	Patience time.Duration
-	// Report is for people.
+	// Report receives the progress for users.
 	Report io.Writer
 }
 
-// Run returns nil if all is as it should be, and else says what isn't, and what to look at.
+// Run returns nil if the installation works, else an error with the fault and where to look.
 func Run(ctx context.Context, options Options) error {
 	t := &trial{options}
 	if err := t.checkMux(ctx); err != nil {
@@ -41,14 +41,14 @@ func Run(ctx context.Context, options Options) error {
 	if err := t.expectRefusal(ctx); err != nil {
 		return err
 	}
-	return t.attach(ctx)
+	return t.tryChannel(ctx)
 }
 
 type trial struct{ Options }
 
-func (t *trial) say(format string, args ...any) { fmt.Fprintf(t.Report, format+"\n", args...) }
+func (t *trial) reportf(format string, args ...any) { fmt.Fprintf(t.Report, format+"\n", args...) }
 
-// checkMux sees to it that there is a mux which picks numbers itself.
+// checkMux checks that the mux exists and has a range for auto ports.
 func (t *trial) checkMux(ctx context.Context) error {
 	svc, err := t.get(ctx, t.Mux)
 	if err != nil {
@@ -62,53 +62,54 @@ func (t *trial) checkMux(ctx context.Context) error {
 	}
 	parsed, found := t.Language.ParseMux(svc)
 	if len(found.Problems) > 0 {
-		return fmt.Errorf("mux %s has a mistake, and is frozen until it is mended: %s", t.Mux, found.Problems[0].Message)
+		return fmt.Errorf("mux %s has a mistake, and is frozen until that is corrected: %s", t.Mux, found.Problems[0].Message)
 	}
 	if parsed.Auto.Len() == 0 {
-		return fmt.Errorf("the mux %s has no range that the channel's port could come from: set %s on it, such as 20000-20099, "+
+		return fmt.Errorf("the mux %s has no range for the channel's port: set %s on it, such as 20000-20099, "+
 			"or try another one", t.Mux, t.Language.Keys().PortRange)
 	}
 	return nil
 }
 
-// expectRefusal proves that admission is on guard. Nothing is stored, whoever is.
+// expectRefusal checks that admission refuses a bad channel. It is a dry run, so nothing is stored even if admission is
+// off guard.
 func (t *trial) expectRefusal(ctx context.Context) error {
 	bad := t.service()
 	bad.Spec.Ports[0].Name = ""
 	delete(bad.Annotations, t.Language.Keys().ExternalPorts)
-	why := t.unnamed(bad)
+	why := t.webhookText(bad)
 	err := t.Client.Create(ctx, bad, client.DryRunAll)
 	switch {
 	case err == nil:
 		return errors.New("a channel whose port has no name was accepted: admission isn't on guard; look at the " +
 			"ValidatingWebhookConfiguration, its caBundle, and the webhook's pods")
-	case strings.Contains(err.Error(), why), strings.Contains(err.Error(), t.byPolicy(bad)):
-		t.say("admission is on guard: a bad channel is refused: %s", why)
+	case strings.Contains(err.Error(), why), strings.Contains(err.Error(), t.policyText(bad)):
+		t.reportf("admission is on guard: a bad channel is refused: %s", why)
 		return nil
 	}
-	return fmt.Errorf("a channel whose port has no name was to be refused by svc-lb-mux, and this came instead: %w", err)
+	return fmt.Errorf("svc-lb-mux should have refused a channel whose port has no name; the answer was: %w", err)
 }
 
-// byPolicy is what the chart's ValidatingAdmissionPolicy says of the same, where it is on: it answers first.
-func (t *trial) byPolicy(bad *corev1.Service) string {
+// policyText is the same message from the chart's ValidatingAdmissionPolicy, which answers first if it is enabled.
+func (t *trial) policyText(bad *corev1.Service) string {
 	port := bad.Spec.Ports[0]
 	return fmt.Sprintf("port %q has no name", fmt.Sprintf("%d/TCP", port.Port))
 }
 
-// unnamed is what is said of a port without a name, whoever puts its field before it.
-func (t *trial) unnamed(bad *corev1.Service) string {
+// webhookText returns the webhook's message for a port without a name, without the field at its start.
+func (t *trial) webhookText(bad *corev1.Service) string {
 	_, found := t.Language.ParseChannel(bad)
-	if len(found.Problems) == 0 { // which it is for: it is one of the rules
+	if len(found.Problems) == 0 { // can't happen: unnamed ports are refused
 		return "has no name"
 	}
 	return strings.TrimPrefix(found.Problems[0].Message, found.Problems[0].Field+": ")
 }
 
-// service is a channel that has no backends: who asks it gets no answer, and is nobody.
+// service returns a channel without a selector: connections to it find no backend.
 func (t *trial) service() *corev1.Service {
 	class, no := t.Language.FormatClass(t.Mux), false
 	if t.Mux.Namespace == t.Language.DefaultMuxNamespace() {
-		class = t.Language.Prefix() + "/" + t.Mux.Name // which may be longer that way
+		class = t.Language.Prefix() + "/" + t.Mux.Name // without the namespace, the mux's name may be longer
 	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -122,7 +123,7 @@ func (t *trial) service() *corev1.Service {
 	}
 }
 
-// get returns nil if there is no such Service.
+// get returns the Service, or nil if it doesn't exist.
 func (t *trial) get(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	var svc corev1.Service
 	err := t.Client.Get(ctx, key, &svc)

@@ -24,7 +24,7 @@ func TestRetries(t *testing.T) {
 	during, before := strain{from: at(19), to: at(21), still: stood}, strain{from: at(1), to: at(9), taken: taken}
 	later := failure{name: "b", began: at(30), ended: at(40), tests: []string{"TestB"}}
 	for name, c := range map[string]struct {
-		outcomes []outcome // of each `go test`
+		outcomes []outcome // of the `go test` runs, in order
 		strains  []strain
 		want     int
 		retried  []string
@@ -64,22 +64,22 @@ func TestRetries(t *testing.T) {
 				name, pkg, _ := strings.Cut(retried, " ")
 				want = append(want, []string{"-v", "-p", "1", "-run", "^" + name + "$", pkg})
 				if listed := "again: retried " + name + " of " + pkg; !strings.Contains(out.String(), listed) {
-					t.Errorf("the end doesn't list %q:\n%s", listed, out.String())
+					t.Errorf("the last lines don't name %q:\n%s", listed, out.String())
 				}
 			}
 			if !slices.EqualFunc(runs, want, slices.Equal) {
-				t.Errorf("it runs %q, want %q", runs, want)
+				t.Errorf("runs are %q, want %q", runs, want)
 			}
 		})
 	}
 }
 
-func TestStrainsThatExcuseNothing(t *testing.T) {
+func TestShortStandstillsExcuseNothing(t *testing.T) {
 	var seen strains
 	seen.add(strain{to: time.Now(), still: stood - 1})
 	seen.add(strain{to: time.Now(), taken: taken - 1})
 	if len(seen.all) > 0 || seen.worst.still != stood-1 || seen.worst.taken != taken-1 {
-		t.Errorf("it has %+v", seen)
+		t.Errorf("strains below the limits are kept as %+v, want only the worst values", seen)
 	}
 }
 
@@ -105,15 +105,15 @@ func TestFailedPackagesAreRead(t *testing.T) {
 		var out strings.Builder
 		got := read(&out, strings.NewReader(text), func() time.Time { return now })
 		if !reflect.DeepEqual(got.failed, want.failed) || got.built != want.built {
-			t.Errorf("of %q: %v, %t; want %v, %t", text, got.failed, got.built, want.failed, want.built)
+			t.Errorf("reading %q: failures %v, built %t; want %v, %t", text, got.failed, got.built, want.failed, want.built)
 		}
 		if out.String() != text {
-			t.Errorf("%q is passed on as %q", text, out.String())
+			t.Errorf("%q is copied as %q", text, out.String())
 		}
 	}
 }
 
-func TestWhatFailedIsToldInShort(t *testing.T) {
+func TestSummaryRepeatsFailedTestsAndReasons(t *testing.T) {
 	const printed = `--- FAIL: TestB (0.00s)
     --- FAIL: TestB/c (0.00s)
         b_test.go:7: one, and
@@ -135,39 +135,40 @@ FAIL	example.com/d	0.3s
 `
 	got := read(io.Discard, strings.NewReader(printed), time.Now).gist
 	if text := strings.Join(got, ""); text != want {
-		t.Errorf("it tells:\n%s\nand should tell:\n%s", text, want)
+		t.Errorf("the summary is:\n%s\nwant:\n%s", text, want)
 	}
 	var out strings.Builder
 	test := func(io.Writer, []string) outcome { return outcome{code: 1, complete: true, gist: got} }
 	if run(&out, nil, []string{"./..."}, test, func() strains { return strains{} }); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
-		t.Errorf("it ends with:\n%s", out.String())
+		t.Errorf("the output doesn't end with the summary:\n%s", out.String())
 	}
 }
 
-func TestWhatIsShortIsShort(t *testing.T) {
+func TestSummaryIsBounded(t *testing.T) {
 	long := "    a_test.go:1: " + strings.Repeat("é", gistWidth) + "\n"
 	got := read(io.Discard, strings.NewReader(strings.Repeat(long, 3*gistLines)+"FAIL\tx\t1s\n"+long), time.Now).gist
 	if len(got) != gistLines+2 {
-		t.Errorf("it tells %d lines of %d", len(got), 3*gistLines+2)
+		t.Errorf("the summary has %d lines, want %d", len(got), 3*gistLines+2)
 	}
 	if line := got[0]; len(line) > gistWidth+4 || !strings.HasSuffix(line, "é...\n") {
-		t.Errorf("a line of %d bytes is told as %q", len(long), line)
+		t.Errorf("a line of %d bytes is shortened to %q", len(long), line)
 	}
 }
 
-func TestTimes(t *testing.T) {
+func TestProcessorTimesAreParsed(t *testing.T) {
 	before, after := "cpu  100 10 50 1000 7 1 2 30 0 0\ncpu0 1 1 1\n", "cpu  110 10 60 9000 9 1 2 90 0 0\n"
 	if got := parseTimes(after).since(parseTimes(before)).share(); got != 75 {
-		t.Errorf("60 ticks were stolen beside 20: that is %d %%", got)
+		t.Errorf("60 of 80 ticks were stolen: got %d %%, want 75 %%", got)
 	}
 	for _, text := range []string{"", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8 9"} {
 		if got := parseTimes(text); got != (times{}) || got.share() != 0 {
-			t.Errorf("%q is read as %+v", text, got)
+			t.Errorf("%q is parsed as %+v, want zero values", text, got)
 		}
 	}
 }
 
-// TestWatchSeesAStandstill stops another process of this test for a while, and lets it go on.
+// TestWatchSeesAStandstill stops another process that runs this test, continues it, and reads the standstill it
+// measured.
 func TestWatchSeesAStandstill(t *testing.T) {
 	if os.Getenv("WATCHES") != "" {
 		looked := watch()
@@ -177,7 +178,7 @@ func TestWatchSeesAStandstill(t *testing.T) {
 		fmt.Println(int64(seen.worst.still), seen.during(time.Now().Add(-time.Minute), time.Now()))
 		return
 	}
-	watcher := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$") //nolint:gosec // this test again
+	watcher := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$") //nolint:gosec // the same test binary
 	watcher.Env = append(os.Environ(), "WATCHES=yes")
 	stdin, err := watcher.StdinPipe()
 	if err != nil {
@@ -208,7 +209,7 @@ func TestWatchSeesAStandstill(t *testing.T) {
 	var still time.Duration
 	var excused bool
 	if _, err := fmt.Sscan(lines.Text(), &still, &excused); err != nil || still < stood || !excused {
-		t.Errorf("it stood still for %s, and saw %q, %v", stood, lines.Text(), err)
+		t.Errorf("stopped for %s, but the watcher measured %q, %v", stood, lines.Text(), err)
 	}
 	if err := watcher.Wait(); err != nil {
 		t.Error(err)

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// gistLines and gistWidth bound the lines of a failed package that are printed once more.
+	// gistLines and gistWidth bound the lines of a failed package that the summary repeats.
 	gistLines, gistWidth = 60, 400
 	// someFailed is the exit code of `go test` for failed tests. Any other code means that `go test` itself failed.
 	someFailed = 1
 )
 
-// goTest runs `go test`. The outcome isn't complete after an interrupt, which `go test` gets as well.
+// goTest runs `go test`. An interrupt reaches `go test` too, so the outcome is then marked as incomplete.
 func goTest(out io.Writer, args []string) outcome {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
@@ -58,7 +58,7 @@ func goTest(out io.Writer, args []string) outcome {
 	}
 }
 
-// report is what `go test` printed about failures.
+// report holds the failures that `go test` printed.
 type report struct {
 	failed []failure
 	built  bool // no package failed to build
@@ -89,7 +89,7 @@ func read(out io.Writer, from io.Reader, now func() time.Time) report {
 			span, wrong := time.ParseDuration(took)
 			r.built = r.built && wrong == nil
 			if panicked {
-				tests = nil // the tests after the panic never ran
+				tests = nil // a panic ends the package, so a retry of single tests would miss the others
 			}
 			r.failed = append(r.failed, failure{name: name, began: now().Add(-span), ended: now(), tests: tests})
 			r.gist = append(r.gist, line)

@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	// look is how often the machine is looked at, and window for how long it must have been taken away to count.
+	// look is the interval between two readings of the clock. window is the interval for which stolen time is measured.
 	look   = 100 * time.Millisecond
 	window = 30 * time.Second
-	// stood is a standstill that Kubernetes notices, and taken a share of the time that was wanted, in percent.
+	// stood is the shortest standstill that excuses a failure: Kubernetes' timeouts notice it. taken is the same limit
+	// for stolen time, in percent of the time that processes wanted.
 	stood = 2 * time.Second
 	taken = 30
 )
 
-// strain is what the machine lacked for some time.
+// strain is a period in which the machine gave processes too little time.
 type strain struct {
 	from, to time.Time
-	still    time.Duration // nothing ran that should have
-	taken    int           // by the host, of the processors' time that was wanted, in percent
+	still    time.Duration // how late this process was scheduled
+	taken    int           // time stolen by the host, in percent of the processor time that was wanted
 }
 
 func (s strain) excuses() bool { return s.still >= stood || s.taken >= taken }
 
-// strains are those that excuse a failure, and the worst of all.
+// strains holds the periods that excuse a failure, and the worst values of all periods.
 type strains struct {
 	worst strain
 	all   []strain
@@ -40,7 +41,7 @@ func (s *strains) add(one strain) {
 	}
 }
 
-// during is true if there was one in that time.
+// during returns whether such a period overlaps the given time.
 func (s *strains) during(from, to time.Time) bool {
 	return slices.ContainsFunc(s.all, func(one strain) bool { return one.from.Before(to) && one.to.After(from) })
 }
@@ -50,7 +51,7 @@ func (s strains) String() string {
 		s.worst.still.Round(10*time.Millisecond), s.worst.taken, window)
 }
 
-// watch looks until it is asked.
+// watch measures in the background until the returned function is called.
 func watch() func() strains {
 	stop, result := make(chan struct{}), make(chan strains)
 	before, began := readTimes(), time.Now()
@@ -78,7 +79,7 @@ func watch() func() strains {
 	}
 }
 
-// times are the processors', in the kernel's ticks.
+// times holds ticks of all processors, as the kernel counts them.
 type times struct{ worked, stolen int }
 
 func (t times) since(before times) times {
@@ -92,7 +93,7 @@ func (t times) share() int {
 	return 100 * t.stolen / (t.worked + t.stolen)
 }
 
-// readTimes knows nothing where there is no /proc.
+// readTimes returns zero values on systems without /proc.
 func readTimes() times {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -2,12 +2,13 @@
 //
 //	again [FLAGS OF GO TEST] -- PACKAGES
 //
-// Tests in test/ set no time limits of their own. Kubernetes does: it gives up probes, leases and webhook calls after some
-// seconds. A machine that stands still for that long makes such a test fail, and neither the test nor the product is at fault.
+// Tests in test/ set no time limits of their own. Kubernetes does: probes, leases and webhook calls expire after some
+// seconds. A machine that stands still for that long fails such a test, although neither the test nor the product is
+// wrong.
 //
-// So again watches the machine. It retries a failed test once, alone, if the machine stood still while the test's package
-// ran. It doesn't retry more than a few tests, nor a package that didn't compile, panicked or timed out. At its end it lists
-// every retry, and repeats in short why tests failed: the logs of clusters are long.
+// So again measures standstills. If the machine stood still while a package ran, again retries the package's failed
+// tests once, each alone. It retries only a few tests, and no package that didn't compile, panicked or timed out. At
+// the end it lists every retry, and repeats the failures in short, because the logs of clusters are long.
 package main
 
 import (
@@ -39,7 +40,7 @@ func cut(args []string) (flags, packages []string, found bool) {
 	return args[:i], args[i+1:], true
 }
 
-// failure is a package that failed, when it ran, and its top-level tests that failed.
+// failure is a package that failed, the time it ran, and its failed top-level tests.
 type failure struct {
 	name         string
 	began, ended time.Time
@@ -52,7 +53,7 @@ type outcome struct {
 	// complete is true if every package was built and no signal interrupted the run.
 	complete bool
 	failed   []failure
-	gist     []string // the lines that say which tests failed, and why
+	gist     []string // the lines that name the failed tests and their reasons
 }
 
 // retry is a test that runs a second time.
@@ -64,7 +65,7 @@ type retry struct {
 // A tester runs `go test`.
 type tester func(out io.Writer, args []string) outcome
 
-// run returns the exit code.
+// run runs the tests and the retries, and returns the exit code.
 func run(out io.Writer, flags, packages []string, test tester, strainsSoFar func() strains) int {
 	first := test(out, append(slices.Clone(flags), packages...))
 	seen := strainsSoFar()
@@ -93,7 +94,7 @@ func run(out io.Writer, flags, packages []string, test tester, strainsSoFar func
 	return code
 }
 
-// choose returns the tests to retry: all that failed, or none.
+// choose returns either all failed tests, to retry them, or none.
 func choose(out io.Writer, first outcome, seen strains) []retry {
 	if first.code == 0 || !first.complete {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestModesOfCertificates: who makes the certificate, where pods find it, and who says what to trust.
+// TestModesOfCertificates checks in each mode who makes the certificate, where the pods read it, and which CA the API
+// server trusts.
 func TestModesOfCertificates(t *testing.T) {
 	const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 	for name, tc := range map[string]struct {
@@ -21,27 +22,27 @@ func TestModesOfCertificates(t *testing.T) {
 		ofOthers   []string // kinds and names
 		told       string
 	}{
-		"cert-manager, with a CA of the release": {
+		"cert-manager with the release's CA": {
 			secret:   "svc-mux-webhook-tls",
 			injected: map[string]string{"cert-manager.io/inject-ca-from": "infra/svc-mux-webhook"},
 			ofOthers: []string{"Certificate svc-mux-webhook", "Certificate svc-mux-webhook-ca", "Issuer svc-mux-webhook-ca",
 				"Issuer svc-mux-webhook-selfsigned"},
 			told: "--certificates=svc-mux-webhook-ca,svc-mux-webhook",
 		},
-		"cert-manager, with an issuer of one's own": {
+		"cert-manager with the user's issuer": {
 			flags:    []string{"--set=certs.certManager.issuerRef.name=ours,certs.certManager.issuerRef.kind=ClusterIssuer"},
 			secret:   "svc-mux-webhook-tls",
 			injected: map[string]string{"cert-manager.io/inject-ca-from": "infra/svc-mux-webhook"},
 			ofOthers: []string{"Certificate svc-mux-webhook"}, told: "--certificates=svc-mux-webhook",
 		},
-		"the reconciler": {
+		"self-managed by the reconciler": {
 			flags: []string{"--set=certs.mode=selfManaged"}, secret: "svc-mux-webhook-tls", told: "--self-managed-secret=svc-mux-webhook-tls",
 		},
-		"somebody, who says the CA": {
+		"provided, with the CA as a value": {
 			flags:  []string{"--set=certs.mode=provided,certs.provided.secretName=ours", "--set-string=certs.provided.caBundle=" + pem},
 			secret: "ours", ca: pem,
 		},
-		"somebody, whose CA is in a Secret": {
+		"provided, with the CA in a Secret": {
 			flags:  []string{"--set=certs.mode=provided,certs.provided.secretName=ours,certs.provided.injectCAFromSecret=infra/ours"},
 			secret: "ours", injected: map[string]string{"cert-manager.io/inject-ca-from-secret": "infra/ours"},
 		},
@@ -51,7 +52,7 @@ func TestModesOfCertificates(t *testing.T) {
 			trusts(t, objects, tc.ca, tc.injected)
 			volume := named[*appsv1.Deployment](t, objects, "svc-mux-webhook").Spec.Template.Spec.Volumes[0].Secret
 			if volume.SecretName != tc.secret || volume.Optional != nil {
-				t.Errorf("the pods' volume: %v", volume)
+				t.Errorf("the pods mount %v", volume)
 			}
 			var others []string
 			for _, object := range all[*unstructured.Unstructured](objects) {
@@ -59,11 +60,11 @@ func TestModesOfCertificates(t *testing.T) {
 			}
 			slices.Sort(others)
 			if !slices.Equal(others, tc.ofOthers) {
-				t.Errorf("cert-manager gets %v, want %v", others, tc.ofOthers)
+				t.Errorf("objects for cert-manager: %v, want %v", others, tc.ofOthers)
 			}
 			told := args(t, objects, "svc-mux")
 			if tc.told != "" && !slices.Contains(told, tc.told) || !slices.Contains(told, "--webhook-configuration=svc-mux.infra") {
-				t.Errorf("the reconciler isn't told %q: %v", tc.told, told)
+				t.Errorf("the reconciler lacks the argument %q: %v", tc.told, told)
 			}
 		})
 	}
@@ -79,16 +80,17 @@ func trusts(t *testing.T, objects []runtime.Object, ca string, injected map[stri
 	}
 	for key, value := range injected {
 		if configuration.Annotations[key] != value {
-			t.Errorf("its annotations: %v, want %s: %s", configuration.Annotations, key, value)
+			t.Errorf("the configuration has the annotations %v, want %s: %s", configuration.Annotations, key, value)
 		}
 	}
 	if len(configuration.Annotations) != len(injected) {
-		t.Errorf("its annotations: %v", configuration.Annotations)
+		t.Errorf("the configuration has the annotations %v, want only those that inject the CA", configuration.Annotations)
 	}
 }
 
-// TestTheCAOutlivesWhatItSigns: a renewed CA must be good for what the one before has signed.
-func TestTheCAOutlivesWhatItSigns(t *testing.T) {
+// TestCAOutlivesItsCertificates checks that a renewed CA verifies certificates that were signed before: it keeps its
+// key.
+func TestCAOutlivesItsCertificates(t *testing.T) {
 	objects := render(t)
 	get := func(name string, path ...string) string {
 		value, _, err := unstructured.NestedString(foreign(t, objects, "Certificate", name), append([]string{"spec"}, path...)...)
@@ -98,14 +100,14 @@ func TestTheCAOutlivesWhatItSigns(t *testing.T) {
 		return value
 	}
 	if policy := get("svc-mux-webhook-ca", "privateKey", "rotationPolicy"); policy != "Never" {
-		t.Errorf("the CA's key: %q", policy)
+		t.Errorf("the CA's key is rotated: %q, want Never", policy)
 	}
 	if ca, leaf := get("svc-mux-webhook-ca", "duration"), get("svc-mux-webhook", "duration"); ca != "87600h" || leaf != "2160h" {
-		t.Errorf("the CA is good for %s, the certificate for %s", ca, leaf)
+		t.Errorf("the CA lasts %s, the certificate %s", ca, leaf)
 	}
 	for name, want := range map[string]any{"svc-mux-webhook-ca": []any{"cert sign", "server auth"}, "svc-mux-webhook": []any{"digital signature", "server auth"}} {
 		if usages, _, _ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec", "usages"); !reflect.DeepEqual(usages, want) {
-			t.Errorf("%s is for %v, want %v", name, usages, want)
+			t.Errorf("%s has the usages %v, want %v", name, usages, want)
 		}
 	}
 	permitted := func(flags ...string) []string {
@@ -123,6 +125,6 @@ func TestTheCAOutlivesWhatItSigns(t *testing.T) {
 		t.Errorf("without name constraints the CA may sign for %q", names)
 	}
 	if issuer := get("svc-mux-webhook", "issuerRef", "name"); issuer != "svc-mux-webhook-ca" {
-		t.Errorf("the certificate is of %s", issuer)
+		t.Errorf("the certificate's issuer is %s", issuer)
 	}
 }

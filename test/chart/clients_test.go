@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-func TestWebhookAsksForCertificatesIfThereIsACA(t *testing.T) {
+func TestWebhookRequiresClientCertificatesIfACAIsSet(t *testing.T) {
 	items := []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}
 	for name, tc := range map[string]struct {
 		flags  []string
@@ -40,20 +40,20 @@ func TestWebhookAsksForCertificatesIfThereIsACA(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(tc.args, args); diff != "" {
-				t.Errorf("its arguments (-want +got):\n%s", diff)
+				t.Errorf("the webhook's arguments (-want +got):\n%s", diff)
 			}
 			var volume corev1.VolumeSource
 			if i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "clients" }); i >= 0 {
 				volume = spec.Volumes[i].VolumeSource
 			}
 			if diff := cmp.Diff(tc.volume, volume); diff != "" {
-				t.Errorf("its volume (-want +got):\n%s", diff)
+				t.Errorf("the CA's volume (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestReviewsComeFromEverywhereUnlessToldOtherwise(t *testing.T) {
+func TestPolicyLimitsReviewsToNetworksIfSet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags []string
 		want  []networkingv1.NetworkPolicyPeer
@@ -69,10 +69,10 @@ func TestReviewsComeFromEverywhereUnlessToldOtherwise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rules := named[*networkingv1.NetworkPolicy](t, render(t, tc.flags...), "svc-mux-webhook").Spec.Ingress
 			if len(rules) != 2 || rules[0].Ports[0].Port.String() != "reviews" {
-				t.Fatalf("its rules: %v", rules)
+				t.Fatalf("the policy has the rules %v", rules)
 			}
 			if diff := cmp.Diff(tc.want, rules[0].From); diff != "" {
-				t.Errorf("reviews come from (-want +got):\n%s", diff)
+				t.Errorf("the policy allows reviews from (-want +got):\n%s", diff)
 			}
 		})
 	}

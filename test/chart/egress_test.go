@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// TestEgress renders where each process may connect to. Without the setting, the policies say nothing about it.
+// TestEgress renders the connections that each process may make. Without the setting, the policies don't limit them.
 func TestEgress(t *testing.T) {
 	const on = "networkPolicy.egress.enabled=true"
 	apiServer, webhook := "anywhere 443 6443", "app.kubernetes.io/instance=svc-mux,app.kubernetes.io/name=svc-mux-webhook reviews"
@@ -24,10 +24,10 @@ func TestEgress(t *testing.T) {
 		"on":  {on, []string{apiServer, webhook}, []string{apiServer}},
 		"with the API server's address": {on + ",networkPolicy.egress.apiServer[0].ipBlock.cidr=10.0.0.1/32,networkPolicy.egress.apiServerPorts={8443}",
 			[]string{"10.0.0.1/32 8443", webhook}, []string{"10.0.0.1/32 8443"}},
-		"a webhook that asks for nothing":     {on + ",webhook.predictions.enabled=false", []string{apiServer, webhook}, []string{}},
-		"a console that tries connections":    {on + ",debugWeb.actions.enabled=true", []string{apiServer, webhook, "anywhere 1-65535"}, []string{apiServer}},
-		"a console that is off tries nothing": {on + ",debugWeb.enabled=false,debugWeb.actions.enabled=true", []string{apiServer, webhook}, []string{apiServer}},
-		"with a rule of the cluster's own":    {on + ",networkPolicy.egress.more[0].ports[0].port=53", []string{apiServer, webhook, "anywhere 53"}, []string{apiServer, "anywhere 53"}},
+		"a webhook without predictions":    {on + ",webhook.predictions.enabled=false", []string{apiServer, webhook}, []string{}},
+		"a console that tests connections": {on + ",debugWeb.actions.enabled=true", []string{apiServer, webhook, "anywhere 1-65535"}, []string{apiServer}},
+		"actions of a console that is off": {on + ",debugWeb.enabled=false,debugWeb.actions.enabled=true", []string{apiServer, webhook}, []string{apiServer}},
+		"with an additional rule":          {on + ",networkPolicy.egress.more[0].ports[0].port=53", []string{apiServer, webhook, "anywhere 53"}, []string{apiServer, "anywhere 53"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, "--set="+tc.flags)
@@ -40,7 +40,7 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// egressOf is nil if the policy doesn't judge connections from its pods.
+// egressOf returns nil if the policy doesn't limit connections from its pods.
 func egressOf(policy *networkingv1.NetworkPolicy) []string {
 	if len(policy.Spec.PolicyTypes) < 2 {
 		return nil
@@ -79,7 +79,8 @@ func labelsOf(labels map[string]string) string {
 	return strings.Join(words, ",")
 }
 
-// TestReviewRightsAreForReviewsAlone: the rights to ask about users come with the console that does, and with no other.
+// TestReviewRightsAreForReviewsAlone checks that the reconciler may review tokens and access only if its console needs
+// that.
 func TestReviewRightsAreForReviewsAlone(t *testing.T) {
 	asked := func(flags ...string) []string {
 		var resources []string

@@ -11,37 +11,37 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
-// TestTheChartRefusesWhatTheReconcilerWould has both judge one environment: what the chart takes never ends in pods that
-// don't start.
+// TestTheChartRefusesWhatTheReconcilerWould compares the chart's and the reconciler's verdict on each environment:
+// values that the chart accepts never end in pods that don't start.
 func TestTheChartRefusesWhatTheReconcilerWould(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env, level string
 		value      string
 		good       bool
 	}{
-		"yes":                          {"DRYRUN_MODE", "", "Yes", true},
-		"a number":                     {"DRYRUN_MODE", "", "1", true},
-		"nothing":                      {"DRYRUN_MODE", "", "", true},
-		"off, in capitals":             {"DRYRUN_MODE", "", "OFF", true},
-		"perhaps":                      {"DRYRUN_MODE", "", "perhaps", false},
-		"a space":                      {"DRYRUN_MODE", "", "true ", false},
-		"yes and no":                   {"DRYRUN_MODE", "", "yesno", false},
-		"debugging":                    {"SVC_LB_MUX_DEBUG", "", "t", true},
-		"debugging, perhaps":           {"SVC_LB_MUX_DEBUG", "", "perhaps", false},
-		"debugging, that nobody reads": {"SVC_LB_MUX_DEBUG", "warn", "perhaps", true},
-		"the console":                  {"DEBUG_WEB_ENABLED", "", "n", true},
-		"the console, perhaps":         {"DEBUG_WEB_ENABLED", "", "perhaps", false},
-		"what it does, perhaps":        {"DEBUG_WEB_ACTIONS_ENABLED", "", "perhaps", false},
-		"a port":                       {"DEBUG_WEB_PORT", "", "9000", true},
-		"a port's name":                {"DEBUG_WEB_PORT", "", "http", false},
-		"a port too far":               {"DEBUG_WEB_PORT", "", "65536", false},
-		"what is nothing to us":        {"HTTP_PROXY", "", "perhaps", true},
+		"yes":                         {"DRYRUN_MODE", "", "Yes", true},
+		"a number":                    {"DRYRUN_MODE", "", "1", true},
+		"nothing":                     {"DRYRUN_MODE", "", "", true},
+		"off, in capitals":            {"DRYRUN_MODE", "", "OFF", true},
+		"perhaps":                     {"DRYRUN_MODE", "", "perhaps", false},
+		"a trailing space":            {"DRYRUN_MODE", "", "true ", false},
+		"two words in one":            {"DRYRUN_MODE", "", "yesno", false},
+		"debugging":                   {"SVC_LB_MUX_DEBUG", "", "t", true},
+		"an invalid debug switch":     {"SVC_LB_MUX_DEBUG", "", "perhaps", false},
+		"a log level overrides debug": {"SVC_LB_MUX_DEBUG", "warn", "perhaps", true},
+		"the console":                 {"DEBUG_WEB_ENABLED", "", "n", true},
+		"an invalid console switch":   {"DEBUG_WEB_ENABLED", "", "perhaps", false},
+		"an invalid actions switch":   {"DEBUG_WEB_ACTIONS_ENABLED", "", "perhaps", false},
+		"a port":                      {"DEBUG_WEB_PORT", "", "9000", true},
+		"a port's name":               {"DEBUG_WEB_PORT", "", "http", false},
+		"a port above 65535":          {"DEBUG_WEB_PORT", "", "65536", false},
+		"a variable of others":        {"HTTP_PROXY", "", "perhaps", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			level := "--set=logLevel=" + tc.level
 			told := args(t, render(t, level), "svc-mux")
 			if err := judges(map[string]string{tc.env: tc.value, "KUBERNETES_SERVICE_HOST": "10.96.0.1"}, told); (err == nil) != tc.good {
-				t.Errorf("the reconciler says %v", err)
+				t.Errorf("the reconciler returns %v", err)
 			}
 			env := "--set-string=env." + tc.env + "=" + tc.value
 			if !tc.good {
@@ -50,14 +50,14 @@ func TestTheChartRefusesWhatTheReconcilerWould(t *testing.T) {
 			}
 			for _, variable := range named[*appsv1.Deployment](t, render(t, level, env), "svc-mux").Spec.Template.Spec.Containers[0].Env {
 				if variable.Name == tc.env && variable.Value != tc.value {
-					t.Errorf("it is passed on as %q", variable.Value)
+					t.Errorf("the pod's variable is %q", variable.Value)
 				}
 			}
 		})
 	}
 }
 
-// judges has a reconciler read its environment and arguments.
+// judges returns the reconciler's error for an environment and arguments.
 func judges(environment map[string]string, args []string) error {
 	options := process.DefaultOptions(func(name string) string { return environment[name] })
 	set := flag.NewFlagSet("reconciler", flag.ContinueOnError)
@@ -69,7 +69,7 @@ func judges(environment map[string]string, args []string) error {
 	return options.Check()
 }
 
-// TestNumbersOfAValuesFile are floats to a template, which writes large ones with an exponent unless it is told not to.
+// TestNumbersOfAValuesFile checks large numbers: templates get floats, and would print them with an exponent.
 func TestNumbersOfAValuesFile(t *testing.T) {
 	objects := render(t, `--set-json=env={"A_NUMBER":1000000,"A_SWITCH":true,"A_PART":1.5}`, "--set-json=defaultLoadBalancer.maxPorts=1000000")
 	got := map[string]string{}

@@ -27,7 +27,7 @@ const (
 	namespace = "infra"
 )
 
-// helm runs the real one, and returns what it writes on standard output, or on standard error if it fails.
+// helm runs the real helm. It returns its standard output, or on failure its standard error.
 func helm(t *testing.T, args ...string) (string, bool) {
 	t.Helper()
 	cache, err := binaries.Open()
@@ -48,7 +48,7 @@ func helm(t *testing.T, args ...string) (string, bool) {
 	return stdout.String(), true
 }
 
-// render fills the chart in, hooks included. Flags are helm's, such as --set=a.b=c.
+// render renders the chart, hooks included. Flags are helm's, such as --set=a.b=c.
 func render(t *testing.T, flags ...string) []runtime.Object {
 	t.Helper()
 	return renderAs(t, release, namespace, flags...)
@@ -63,17 +63,17 @@ func renderAs(t *testing.T, release, namespace string, flags ...string) []runtim
 	return decode(t, text)
 }
 
-// refused returns why helm doesn't fill the chart in.
+// refused returns helm's reason not to render the chart.
 func refused(t *testing.T, flags ...string) string {
 	t.Helper()
 	text, ok := helm(t, append([]string{"template", release, folder, "--namespace=" + namespace}, flags...)...)
 	if ok {
-		t.Fatalf("accepted: %q", flags)
+		t.Fatalf("helm accepts %q, want a refusal", flags)
 	}
 	return text
 }
 
-// decode takes no field that its kind doesn't have. What is no kind of Kubernetes' own stays a map.
+// decode fails on fields that a kind doesn't have. Kinds that aren't Kubernetes' own stay maps.
 func decode(t *testing.T, text string) []runtime.Object {
 	t.Helper()
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -98,7 +98,7 @@ func decode(t *testing.T, text string) []runtime.Object {
 	return objects
 }
 
-// all are the objects of one type.
+// all returns the objects of a type.
 func all[T runtime.Object](objects []runtime.Object) []T {
 	var list []T
 	for _, object := range objects {
@@ -109,7 +109,7 @@ func all[T runtime.Object](objects []runtime.Object) []T {
 	return list
 }
 
-// named is the one of a type and a name.
+// named returns the object of a type and a name.
 func named[T runtime.Object](t *testing.T, objects []runtime.Object, name string) T {
 	t.Helper()
 	for _, object := range all[T](objects) {
@@ -122,7 +122,7 @@ func named[T runtime.Object](t *testing.T, objects []runtime.Object, name string
 	return none
 }
 
-// foreign is a map of a kind that isn't Kubernetes' own.
+// foreign returns an object whose kind isn't Kubernetes' own, as a map.
 func foreign(t *testing.T, objects []runtime.Object, kind, name string) map[string]any {
 	t.Helper()
 	for _, object := range all[*unstructured.Unstructured](objects) {
@@ -134,7 +134,7 @@ func foreign(t *testing.T, objects []runtime.Object, kind, name string) map[stri
 	return nil
 }
 
-// pod is what a template runs.
+// pod is the pod of a template, and its owner.
 type pod struct {
 	owner  string
 	labels map[string]string
@@ -155,7 +155,7 @@ func podsOf(objects []runtime.Object) []pod {
 	return pods
 }
 
-// args are the arguments of a Deployment's container.
+// args returns the arguments of a Deployment's container.
 func args(t *testing.T, objects []runtime.Object, deployment string) []string {
 	t.Helper()
 	return named[*appsv1.Deployment](t, objects, deployment).Spec.Template.Spec.Containers[0].Args

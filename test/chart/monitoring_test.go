@@ -14,23 +14,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// monitored has everything switched on.
+// monitored switches on everything for monitoring.
 var monitored = []string{
 	"--set=monitoring.serviceMonitor.enabled=true", "--set=monitoring.rules.enabled=true", "--set=monitoring.dashboard.enabled=true",
 }
 
-// TestMonitoringIsOffByDefault: without the Prometheus operator there is no such kind, and the install would fail.
+// TestMonitoringIsOffByDefault checks that the default install needs no Prometheus operator: without it, the API server
+// has no such kinds.
 func TestMonitoringIsOffByDefault(t *testing.T) {
 	for _, object := range all[*unstructured.Unstructured](render(t)) {
 		if strings.HasPrefix(object.GetAPIVersion(), "monitoring.coreos.com/") {
-			t.Errorf("%s %s is there", object.GetKind(), object.GetName())
+			t.Errorf("the chart renders %s %s by default", object.GetKind(), object.GetName())
 		}
 	}
 }
 
-// TestWhatIsScraped: the ServiceMonitor finds the Services of both processes, at a port that they have, and gives both the
-// job that the rules ask for.
-func TestWhatIsScraped(t *testing.T) {
+// TestServiceMonitorFindsBothProcesses checks that the ServiceMonitor finds the Services of both processes at an
+// existing port, and gives both the job that the rules use.
+func TestServiceMonitorFindsBothProcesses(t *testing.T) {
 	objects := render(t, append(monitored, "--set=monitoring.labels.release=kps")...)
 	monitor := into[struct {
 		Metadata struct{ Labels map[string]string }
@@ -50,7 +51,7 @@ func TestWhatIsScraped(t *testing.T) {
 		}
 	}](t, foreign(t, objects, "ServiceMonitor", release))
 	if monitor.Metadata.Labels["release"] != "kps" {
-		t.Errorf("labels %v, want the one that the Prometheus here asks for", monitor.Metadata.Labels)
+		t.Errorf("labels %v, want the label that this Prometheus selects", monitor.Metadata.Labels)
 	}
 	if !slices.Equal(monitor.Spec.NamespaceSelector.MatchNames, []string{namespace}) || len(monitor.Spec.Endpoints) != 1 {
 		t.Fatalf("%+v", monitor.Spec)
@@ -72,11 +73,11 @@ func TestWhatIsScraped(t *testing.T) {
 		t.Errorf("scraped: %v, want %v", found, want)
 	}
 	if job := endpoint.Relabelings[0]; job.TargetLabel != "job" || job.Replacement != release {
-		t.Errorf("%+v, want the job that the rules ask for", job)
+		t.Errorf("%+v, want the job that the rules use", job)
 	}
 }
 
-// groups are a PrometheusRule's, or a rules file's.
+// groups are the groups of a PrometheusRule or of a rules file.
 type groups struct {
 	Groups []struct {
 		Name  string
@@ -89,8 +90,9 @@ type groups struct {
 	}
 }
 
-// TestTheRulesAreTheFileForOneRelease: nothing of what test/rules tries is lost or changed, but whom it is about.
-func TestTheRulesAreTheFileForOneRelease(t *testing.T) {
+// TestRenderedRulesDifferOnlyByRelease checks that the chart renders the rules that test/rules tests, and changes only
+// the release's matcher.
+func TestRenderedRulesDifferOnlyByRelease(t *testing.T) {
 	var file groups
 	if err := yaml.UnmarshalStrict(read(t, filepath.Join(folder, "rules", "svc-lb-mux.yaml")), &file); err != nil {
 		t.Fatal(err)
@@ -113,7 +115,7 @@ func TestTheRulesAreTheFileForOneRelease(t *testing.T) {
 		for i := range want.Groups {
 			for _, r := range want.Groups[i].Rules {
 				if !strings.Contains(r.Expr, about) {
-					t.Errorf("%s isn't about one release: %s", r.Alert, r.Expr)
+					t.Errorf("%s isn't restricted to the release: %s", r.Alert, r.Expr)
 				}
 				if base != "" {
 					r.Annotations["runbook_url"] = base + "#" + strings.ToLower(r.Alert)
@@ -126,11 +128,11 @@ func TestTheRulesAreTheFileForOneRelease(t *testing.T) {
 	}
 }
 
-// TestTheDashboardComesWhole as it is in the file, where test/rules looks at it.
-func TestTheDashboardComesWhole(t *testing.T) {
+// TestDashboardIsRenderedUnchanged checks that the chart renders the dashboard that test/rules tests.
+func TestDashboardIsRenderedUnchanged(t *testing.T) {
 	config := named[*corev1.ConfigMap](t, render(t, monitored...), release+"-dashboard")
 	if config.Labels["grafana_dashboard"] != "1" {
-		t.Errorf("labels %v: Grafana's sidecar looks for grafana_dashboard", config.Labels)
+		t.Errorf("labels %v, want grafana_dashboard for Grafana's sidecar", config.Labels)
 	}
 	var got, want any
 	for to, data := range map[*any][]byte{&got: []byte(config.Data["svc-lb-mux.json"]), &want: read(t, filepath.Join(folder, "dashboards", "svc-lb-mux.json"))} {
@@ -143,7 +145,7 @@ func TestTheDashboardComesWhole(t *testing.T) {
 	}
 }
 
-// into reads a map as a type.
+// into converts a map to a type.
 func into[T any](t *testing.T, fields map[string]any) T {
 	t.Helper()
 	var typed T

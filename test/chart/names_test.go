@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestTwoReleasesDoNotMeet: of one name in two namespaces, with two prefixes, and muxes in each other's and in a third.
+// TestTwoReleasesDoNotMeet renders two releases of one name in two namespaces, with two prefixes. Their muxes are in
+// each other's namespace and in a third. No object may belong to both.
 func TestTwoReleasesDoNotMeet(t *testing.T) {
 	seen := map[string]string{}
 	for namespace, prefix := range map[string]string{"infra": "a.example.com", "edge": "b.example.com"} {
@@ -18,14 +19,14 @@ func TestTwoReleasesDoNotMeet(t *testing.T) {
 		for _, object := range renderAs(t, "svc-mux", namespace, flags...) {
 			name := addressOf(t, object, namespace)
 			if other, taken := seen[name]; taken {
-				t.Errorf("%s is of the releases in %s and %s", name, other, namespace)
+				t.Errorf("%s belongs to the releases in %s and %s", name, other, namespace)
 			}
 			seen[name] = namespace
 		}
 	}
 }
 
-// addressOf is where the API server would have an object.
+// addressOf returns the path of an object on the API server.
 func addressOf(t *testing.T, object runtime.Object, releaseNamespace string) string {
 	t.Helper()
 	meta, ok := object.(metav1.Object)

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// notes fills in what helm prints after an install, which `helm template` leaves out.
+// notes renders the notes that helm prints after an install, which `helm template` leaves out.
 func notes(t *testing.T, flags ...string) string {
 	t.Helper()
 	chart := filepath.Join(t.TempDir(), "svc-lb-mux")
@@ -52,17 +52,17 @@ func TestNotes(t *testing.T) {
 		"without a mux": {"--set=defaultLoadBalancer.create=false", []string{
 			"multiplexer: \"true\"", "kubectl get service edge", "loadBalancerClass: svc-mux.nowake.ai/edge.infra",
 		}, []string{"the mux infra/", "helm test", "svc-mux-test", "l4-rbs"}, 2},
-		"with a provider":               {"--set=defaultLoadBalancer.provider=none", nil, []string{"GKE", "defaultLoadBalancer.provider"}, 1},
-		"with a certificate of its own": {"--set=certs.mode=selfManaged", nil, []string{"cert-manager"}, 1},
-		"with an issuer of one's own":   {"--set=certs.certManager.issuerRef.name=ours", []string{"the Secret svc-mux-webhook-tls"}, []string{"-ca"}, 1},
-		"drained":                       {"--set=drain.onDelete=true", []string{"are taken away (drain.onDelete)"}, []string{"drain.onDelete=true"}, 1},
+		"with a provider":                {"--set=defaultLoadBalancer.provider=none", nil, []string{"GKE", "defaultLoadBalancer.provider"}, 1},
+		"with self-managed certificates": {"--set=certs.mode=selfManaged", nil, []string{"cert-manager"}, 1},
+		"with the user's issuer":         {"--set=certs.certManager.issuerRef.name=ours", []string{"the Secret svc-mux-webhook-tls"}, []string{"-ca"}, 1},
+		"drained":                        {"--set=drain.onDelete=true", []string{"are taken away (drain.onDelete)"}, []string{"drain.onDelete=true"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := notes(t, tc.flag)
 			says(t, text, tc.with...)
 			for _, word := range tc.without {
 				if strings.Contains(text, word) {
-					t.Errorf("it says %q:\n%s", word, text)
+					t.Errorf("unexpected %q in the notes:\n%s", word, text)
 				}
 			}
 			if got := len(manifestsIn(t, text)); got != tc.channels {
@@ -72,7 +72,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// manifestsIn are the Services that the notes have people apply.
+// manifestsIn returns the Services that the notes suggest to apply.
 func manifestsIn(t *testing.T, text string) []*corev1.Service {
 	t.Helper()
 	var services []*corev1.Service

@@ -39,7 +39,7 @@ func TestTheOriginalsValuesReachTheReconciler(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !*spec.SecurityContext.RunAsNonRoot || !*container.SecurityContext.ReadOnlyRootFilesystem {
-		t.Error("a security context that was given in part isn't restricted in the rest")
+		t.Error("a partial security context isn't completed with the restricted defaults")
 	}
 	role := named[*rbacv1.ClusterRole](t, objects, "svc-mux.infra")
 	if last := role.Rules[len(role.Rules)-1]; !slices.Equal(last.Resources, []string{"widgets"}) {
@@ -66,16 +66,16 @@ func TestTheOriginalsEnvironmentReachesTheReconciler(t *testing.T) {
 	}
 	for _, deployment := range []string{"svc-mux", "svc-mux-webhook"} {
 		if list := args(t, objects, deployment); !slices.Contains(list, "--default-mux-namespace=muxes") {
-			t.Errorf("%s takes classes without a namespace elsewhere: %v", deployment, list)
+			t.Errorf("%s gets another default namespace for classes: %v", deployment, list)
 		}
 	}
 	byName := render(t, "--set=env.DEFAULT_MUX_NAMESPACE=muxes,env.DRYRUN_MODE=true")
 	if list := args(t, byName, "svc-mux-webhook"); !slices.Contains(list, "--default-mux-namespace=muxes") {
-		t.Errorf("an environment that is a map isn't read: %v", list)
+		t.Errorf("the chart ignores an environment that is a map: %v", list)
 	}
 }
 
-// TestNothingOfAPythonProcessIsPassedOn looks for what can only have come from there.
+// TestNothingOfAPythonProcessIsPassedOn looks for values that only make sense for the Python process.
 func TestNothingOfAPythonProcessIsPassedOn(t *testing.T) {
 	objects := render(t, originals)
 	for _, pod := range podsOf(objects) {
@@ -92,7 +92,7 @@ func TestNothingOfAPythonProcessIsPassedOn(t *testing.T) {
 		}
 		for _, word := range []string{"--standalone", "main.py", "python", "0.1.2", "NodePort\n", "port: health", "startupProbe"} {
 			if strings.Contains(string(text), word) {
-				t.Errorf("%q is in\n%s", word, text)
+				t.Errorf("%q is rendered in\n%s", word, text)
 			}
 		}
 	}
@@ -147,13 +147,13 @@ func TestMuxAnnotationsOfAProvider(t *testing.T) {
 			want := maps.Clone(ours)
 			maps.Copy(want, c.want)
 			if diff := cmp.Diff(want, named[*corev1.Service](t, render(t, flags...), "mux").Annotations); diff != "" {
-				t.Errorf("its annotations (-want +got):\n%s", diff)
+				t.Errorf("the mux's annotations (-want +got):\n%s", diff)
 			}
 		})
 	}
 	target := `--set=defaultLoadBalancer.provider=aws,defaultLoadBalancer.annotations.service\.beta\.kubernetes\.io/aws-load-balancer-nlb-target-type=ip`
 	if got := named[*corev1.Service](t, render(t, target), "mux").Annotations[awsTarget]; got != "ip" {
-		t.Errorf("the values' target type isn't kept: %s", got)
+		t.Errorf("the target type of the values is lost: %s", got)
 	}
 }
 
@@ -164,14 +164,14 @@ func TestTheMuxByDefault(t *testing.T) {
 		"helm.sh/resource-policy": "keep", "cloud.google.com/l4-rbs": "enabled",
 	}
 	if diff := cmp.Diff(want, mux.Annotations); diff != "" {
-		t.Errorf("its annotations (-want +got):\n%s", diff)
+		t.Errorf("the mux's annotations (-want +got):\n%s", diff)
 	}
 	if mux.Spec.AllocateLoadBalancerNodePorts != nil || mux.Spec.LoadBalancerClass != nil || mux.Spec.ExternalTrafficPolicy != "" {
-		t.Errorf("it says what nobody asked for: %+v", mux.Spec)
+		t.Errorf("the mux has fields that no value sets: %+v", mux.Spec)
 	}
 	elsewhere := named[*corev1.Service](t, render(t, `--set=defaultLoadBalancer.annotations.cloud\.google\.com/l4-rbs=null,`+
 		"defaultLoadBalancer.maxPorts=null"), "mux")
 	if len(elsewhere.Annotations) != 3 {
-		t.Errorf("null takes nothing away: %v", elsewhere.Annotations)
+		t.Errorf("null doesn't remove an annotation: %v", elsewhere.Annotations)
 	}
 }

@@ -15,12 +15,12 @@ import (
 
 //go:generate go test . -count=1 -run ^TestValuesPage$ -update
 
-var update = flag.Bool("update", false, "write docs/values.md anew")
+var update = flag.Bool("update", false, "write docs/values.md again")
 
 const pagePath = "../../docs/values.md"
 
-// TestValuesPage writes the page from the chart's values, their comments and their schema. A value without a comment, or
-// without a place in the schema, fails; so does what the schema allows and values.yaml doesn't show.
+// TestValuesPage writes the page from the chart's values, their comments and their schema. It fails for a value without
+// a comment or a place in the schema, and for a key of the schema that values.yaml doesn't show.
 func TestValuesPage(t *testing.T) {
 	p := loadPage(t)
 	p.mapping(p.root, p.schema, "")
@@ -35,11 +35,11 @@ func TestValuesPage(t *testing.T) {
 		}
 	}
 	if onDisk, _ := os.ReadFile(pagePath); string(onDisk) != text {
-		t.Error("docs/values.md isn't what values.yaml says: go generate ./test/chart")
+		t.Error("docs/values.md differs from values.yaml: run go generate ./test/chart")
 	}
 }
 
-// schemaNode is as much of JSON Schema as says where values may be.
+// schemaNode is the part of JSON Schema that says where values may be.
 type schemaNode struct {
 	Properties map[string]schemaNode `json:"properties"`
 	Additional any                   `json:"additionalProperties"`
@@ -49,7 +49,7 @@ type schemaNode struct {
 
 type page struct {
 	t       *testing.T
-	lines   []string // of values.yaml
+	lines   []string // lines of values.yaml
 	root    *yaml.Node
 	schema  schemaNode
 	section string
@@ -81,19 +81,19 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// mapping goes through a map of values beside its place in the schema.
+// mapping walks a map of values along with its place in the schema.
 func (p *page) mapping(values *yaml.Node, schema schemaNode, path string) {
 	if schema.Additional != false {
-		p.t.Errorf("the schema leaves %q open: say additionalProperties: false", path)
+		p.t.Errorf("the schema allows any key in %q: set additionalProperties: false", path)
 	}
-	shown := map[string]bool{"global": path == ""} // Helm's own, for charts within charts
+	shown := map[string]bool{"global": path == ""} // Helm's own key, for subcharts
 	for i := 0; i+1 < len(values.Content); i += 2 {
 		key, value := values.Content[i], values.Content[i+1]
 		shown[key.Value] = true
 		full := strings.TrimPrefix(path+"."+key.Value, ".")
 		below, known := schema.Properties[key.Value]
 		if !known {
-			p.t.Errorf("the schema doesn't know %s", full)
+			p.t.Errorf("the schema lacks %s", full)
 			continue
 		}
 		if value.Kind == yaml.MappingNode && len(value.Content) > 0 && below.Properties != nil {
@@ -125,7 +125,7 @@ func (p *page) row(path string, key, value *yaml.Node) {
 	fmt.Fprintf(&p.out, "| `%s` | `%s` | %s |\n", path, p.plain(value), strings.ReplaceAll(comment, "|", `\|`))
 }
 
-// comment is what stands right above a line.
+// comment returns the comment right above a line.
 func (p *page) comment(line int) string {
 	var said []string
 	for i := line - 2; i >= 0; i-- {
@@ -138,7 +138,7 @@ func (p *page) comment(line int) string {
 	return strings.Join(said, " ")
 }
 
-// sectionOf is the last heading above a line, and the paragraph that may be below it.
+// sectionOf returns the last heading above a line, and the paragraph that may follow it.
 func (p *page) sectionOf(line int) (heading, intro string) {
 	for i := line - 1; i >= 0; i-- {
 		heading, found := strings.CutPrefix(p.lines[i], "## ")
@@ -158,7 +158,7 @@ func (p *page) sectionOf(line int) (heading, intro string) {
 	return "", ""
 }
 
-// plain is a default as JSON, which is YAML too, on one line.
+// plain formats a default as JSON on one line, which is YAML too.
 func (p *page) plain(value *yaml.Node) string {
 	var v any
 	if err := value.Decode(&v); err != nil {

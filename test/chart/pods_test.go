@@ -16,29 +16,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// everything switches on what is off by default, and makes two of what there is one of.
+// everything switches on what is off by default, and sets two replicas where the default is one.
 func everything() []string {
 	return []string{"--set=replicaCount=2,drain.onDelete=true,policy.enabled=true,backends.legacyEndpoints=true"}
 }
 
-// TestPodsAreRestricted is about what the restricted Pod Security Standard asks for, and a file system that can't be written.
+// TestPodsAreRestricted checks the restricted Pod Security Standard, and a read-only root file system.
 func TestPodsAreRestricted(t *testing.T) {
 	pods := podsOf(render(t, everything()...))
 	if len(pods) < 3 {
-		t.Fatalf("webhook, reconciler and test expected: %d pods", len(pods))
+		t.Fatalf("%d pods, want webhook, reconciler and test", len(pods))
 	}
 	for _, pod := range pods {
 		t.Run(pod.owner, func(t *testing.T) {
 			context := pod.spec.SecurityContext
 			if context == nil || context.RunAsNonRoot == nil || !*context.RunAsNonRoot ||
 				context.SeccompProfile == nil || context.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
-				t.Errorf("its security context: %v", context)
+				t.Errorf("the pod's security context is %v", context)
 			}
 			if pod.spec.HostNetwork || pod.spec.HostPID || pod.spec.HostIPC {
-				t.Error("it shares the machine's namespaces")
+				t.Error("the pod shares namespaces of the host")
 			}
 			if pod.spec.AutomountServiceAccountToken == nil {
-				t.Error("it doesn't say whether it wants a token")
+				t.Error("automountServiceAccountToken isn't set")
 			}
 			for _, container := range slices.Concat(pod.spec.InitContainers, pod.spec.Containers) {
 				restricted(t, container)
@@ -60,11 +60,11 @@ func restricted(t *testing.T, container corev1.Container) {
 	}
 }
 
-// TestEachSelectorFindsItsOwn: a Service of the reconciler's that found the webhook's pods would send it the other's traffic;
-// a Deployment that did would fight for them.
+// TestEachSelectorFindsItsOwn checks that selectors match only the pods of their process. A reconciler's Service that
+// matched the webhook's pods would send them its traffic, and a Deployment that matched them would adopt them.
 func TestEachSelectorFindsItsOwn(t *testing.T) {
 	objects := render(t, everything()...)
-	owners := map[string]string{ // selector to the Deployment whose pods it is about
+	owners := map[string]string{ // selector to the Deployment whose pods it must match
 		"Deployment svc-mux": "svc-mux", "Service svc-mux": "svc-mux", "PodDisruptionBudget svc-mux": "svc-mux",
 		"NetworkPolicy svc-mux": "svc-mux", "Deployment svc-mux-webhook": "svc-mux-webhook",
 		"Service svc-mux-webhook": "svc-mux-webhook", "PodDisruptionBudget svc-mux-webhook": "svc-mux-webhook",
@@ -73,13 +73,13 @@ func TestEachSelectorFindsItsOwn(t *testing.T) {
 	for name, selector := range selectors(t, objects) {
 		owner, known := owners[name]
 		if !known {
-			t.Errorf("%s is new: say whose pods it is about", name)
+			t.Errorf("%s is new: add the Deployment whose pods it must match", name)
 			continue
 		}
 		delete(owners, name)
 		for _, pod := range podsOf(objects) {
 			if selector.Matches(labels.Set(pod.labels)) != (pod.owner == "Deployment "+owner) {
-				t.Errorf("%s finds, or misses, the pods of %s", name, pod.owner)
+				t.Errorf("%s wrongly matches, or misses, the pods of %s", name, pod.owner)
 			}
 		}
 	}
@@ -115,31 +115,32 @@ func selectors(t *testing.T, objects []runtime.Object) map[string]labels.Selecto
 	return found
 }
 
-func TestTheReconcilersDeploymentIsTheOriginals(t *testing.T) {
+func TestDeploymentKeepsTheOriginalsSelector(t *testing.T) {
 	for name, tc := range map[string]struct {
 		release string
 		set     string
 		want    string
 		labels  map[string]string
 	}{
-		"a release that is named so":   {"svc-mux", "", "svc-mux", selects("svc-mux", "svc-mux")},
-		"another release":              {"edge", "", "edge-svc-mux", selects("svc-mux", "edge")},
-		"an application of its own":    {"edge", "nameOverride=ports", "edge-ports", selects("ports", "edge")},
-		"a name that is given in full": {"edge", "fullnameOverride=ports", "ports", selects("svc-mux", "edge")},
+		"a release with the chart's name": {"svc-mux", "", "svc-mux", selects("svc-mux", "svc-mux")},
+		"another release":                 {"edge", "", "edge-svc-mux", selects("svc-mux", "edge")},
+		"another application name":        {"edge", "nameOverride=ports", "edge-ports", selects("ports", "edge")},
+		"a full name":                     {"edge", "fullnameOverride=ports", "ports", selects("svc-mux", "edge")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := named[*appsv1.Deployment](t, renderAs(t, tc.release, namespace, "--set="+tc.set), tc.want)
 			if diff := cmp.Diff(tc.labels, d.Spec.Selector.MatchLabels); diff != "" {
-				t.Errorf("its selector (-want +got):\n%s", diff)
+				t.Errorf("the Deployment's selector (-want +got):\n%s", diff)
 			}
 			if own := d.Spec.Template.Labels["svc-mux.nowake.ai/leader-election"]; own != "lease" {
-				t.Errorf("its pods have the election label %q", own)
+				t.Errorf("the pods have the election label %q", own)
 			}
 		})
 	}
 }
 
-// TestPredecessorsAreAllPodsOfTheDeploymentButOurs: the original's pods, and those of earlier versions, have the same selector.
+// TestPredecessorsAreAllPodsOfTheDeploymentButOurs checks the selector for predecessors: pods of the original and of
+// earlier versions share the Deployment's selector.
 func TestPredecessorsAreAllPodsOfTheDeploymentButOurs(t *testing.T) {
 	objects := renderAs(t, "edge", namespace, "--set=nameOverride=ports,podLabels.app\\.kubernetes\\.io/component=edge")
 	pods := named[*appsv1.Deployment](t, objects, "edge-ports").Spec.Template.Labels
@@ -159,34 +160,36 @@ func TestPredecessorsAreAllPodsOfTheDeploymentButOurs(t *testing.T) {
 	}
 }
 
-// TestANodeMayDie: two reconcilers, apart where there are nodes enough, and one of them stays through rollouts and drains.
-func TestANodeMayDie(t *testing.T) {
+// TestReconcilerSurvivesTheLossOfANode checks that two reconcilers run on separate nodes if possible, and that one of
+// them stays through rollouts and drains.
+func TestReconcilerSurvivesTheLossOfANode(t *testing.T) {
 	objects := render(t)
 	d := named[*appsv1.Deployment](t, objects, "svc-mux")
 	if *d.Spec.Replicas != 2 {
 		t.Errorf("%d replicas", *d.Spec.Replicas)
 	}
-	// A rollback to strategy Recreate is refused unless it takes these away, and it takes away only what is written here.
+	// The API server refuses a rollback to strategy Recreate unless the rollback removes these fields. Helm removes
+	// only fields that the manifest sets.
 	update := d.Spec.Strategy.RollingUpdate
 	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil || update.MaxSurge == nil || update.MaxUnavailable == nil {
-		t.Fatalf("its strategy: %v", d.Spec.Strategy)
+		t.Fatalf("the strategy is %v", d.Spec.Strategy)
 	}
 	for replicas, want := range map[int]int{1: 0, 2: 1, 3: 1} {
 		if missing, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, replicas, false); missing != want || err != nil {
-			t.Errorf("of %d replicas %d may be missing: %v", replicas, missing, err)
+			t.Errorf("of %d replicas %d may be unavailable: %v", replicas, missing, err)
 		}
 	}
 	if budget := named[*policyv1.PodDisruptionBudget](t, objects, "svc-mux"); budget.Spec.MinAvailable.IntValue() != 1 {
-		t.Errorf("its budget: %v", budget.Spec)
+		t.Errorf("the disruption budget is %v", budget.Spec)
 	}
 	apart := d.Spec.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	if len(apart) != 1 || apart[0].PodAffinityTerm.TopologyKey != corev1.LabelHostname ||
 		cmp.Diff(d.Spec.Selector, apart[0].PodAffinityTerm.LabelSelector) != "" {
-		t.Errorf("its anti-affinity: %v", apart)
+		t.Errorf("the anti-affinity is %v", apart)
 	}
 	own := named[*appsv1.Deployment](t, render(t, "--set-json=affinity={\"nodeAffinity\":{}}"), "svc-mux").Spec.Template.Spec.Affinity
 	if own.PodAntiAffinity != nil || own.NodeAffinity == nil {
-		t.Errorf("an affinity of one's own becomes %v", own)
+		t.Errorf("the user's affinity becomes %v", own)
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-// TestProcessesTakeTheirArguments has each process read what the chart tells it.
+// TestProcessesTakeTheirArguments parses the chart's arguments as each process does.
 func TestProcessesTakeTheirArguments(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"by default": nil,
-		"all at once": append(everything(), "--set=webhook.predictions.strict=true,webhook.predictions.hideHolders=true,webhook.port=10250",
+		"all options": append(everything(), "--set=webhook.predictions.strict=true,webhook.predictions.hideHolders=true,webhook.port=10250",
 			"--set=logLevel=debug,rbac.muxNamespaces={infra,team-a}"),
-		"with a certificate of its own": {"--set=certs.mode=selfManaged"},
-		"with a console for users":      {"--set=debugWeb.auth.mode=kubernetes"},
-		"without predictions":           {"--set=webhook.predictions.enabled=false"},
-		"with certificates of clients":  {"--set=webhook.clientCA.configMap=api-servers,webhook.clientCA.names={apiserver,api.example.com}"},
+		"with self-managed certificates": {"--set=certs.mode=selfManaged"},
+		"with a console for users":       {"--set=debugWeb.auth.mode=kubernetes"},
+		"without predictions":            {"--set=webhook.predictions.enabled=false"},
+		"with client certificates":       {"--set=webhook.clientCA.configMap=api-servers,webhook.clientCA.names={apiserver,api.example.com}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, pod := range podsOf(render(t, flags...)) {
@@ -50,7 +50,7 @@ func takes(image string, args []string) error {
 	} else {
 		options := webhook.DefaultOptions(environment)
 		options.AddFlags(set)
-		check = func() error { return options.Check() } // of what the flags will have made of them
+		check = func() error { return options.Check() } // checks the options after the flags are parsed
 	}
 	if err := set.Parse(args); err != nil {
 		return err
@@ -82,11 +82,11 @@ func TestMemoryLimitsReachTheRuntime(t *testing.T) {
 	}
 }
 
-// TestWebhookLimitsItsMemory has the values that test/bench/webhook attacks a webhook with.
+// TestWebhookLimitsItsMemory checks for the values that test/bench/webhook attacks a webhook with.
 func TestWebhookLimitsItsMemory(t *testing.T) {
 	container := named[*appsv1.Deployment](t, render(t), "svc-mux-webhook").Spec.Template.Spec.Containers[0]
 	if limit := container.Resources.Limits.Memory().String(); limit != "256Mi" {
-		t.Errorf("the limit is %s", limit)
+		t.Errorf("the memory limit is %s", limit)
 	}
 	if env := container.Env; len(env) != 1 || env[0].Name != "GOMEMLIMIT" || env[0].Value != "131072KiB" {
 		t.Errorf("the environment is %v", env)

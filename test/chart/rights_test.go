@@ -13,7 +13,7 @@ import (
 
 func TestRights(t *testing.T) {
 	if roles := all[*rbacv1.ClusterRole](render(t, "--set=rbac.create=false")); len(roles) > 0 {
-		t.Errorf("rbac.create=false makes %v", roles)
+		t.Errorf("rbac.create=false renders %v", roles)
 	}
 	objects := render(t, "--set=rbac.muxNamespaces={infra,team-a}")
 	var namespaces []string
@@ -28,7 +28,7 @@ func TestRights(t *testing.T) {
 	says(t, strings.Join(args(t, objects, "svc-mux"), " "), "--mux-namespaces=infra,team-a")
 	for _, binding := range all[*rbacv1.ClusterRoleBinding](render(t, "--set=serviceAccount.create=false,serviceAccount.name=theirs")) {
 		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "theirs" && subject.Name != "svc-mux-webhook" {
-			t.Errorf("%s is for %v", binding.Name, subject)
+			t.Errorf("%s binds %v", binding.Name, subject)
 		}
 	}
 	none := render(t, "--set=serviceAccount.create=false,serviceAccount.name=theirs")
@@ -37,8 +37,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTheGoodbyeHasTheReconcilersRights, for as long as it takes: by then the release's own are gone.
-func TestTheGoodbyeHasTheReconcilersRights(t *testing.T) {
+// TestUninstallHookHasTheReconcilersRights checks that the uninstall hook has the reconciler's rights while it runs: by
+// then the release's own rights are gone.
+func TestUninstallHookHasTheReconcilersRights(t *testing.T) {
 	objects := render(t, "--set=drain.onDelete=true,rbac.muxNamespaces={infra,team-a}")
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, role := range all[*rbacv1.ClusterRole](objects) {
@@ -55,7 +56,7 @@ func TestTheGoodbyeHasTheReconcilersRights(t *testing.T) {
 	for _, object := range objects {
 		meta := object.(metav1.Object)
 		if strings.HasSuffix(meta.GetName(), "drain") && meta.GetAnnotations()["helm.sh/hook"] != "post-delete" {
-			t.Errorf("%s is there all the time", meta.GetName())
+			t.Errorf("%s exists outside of the hook", meta.GetName())
 		}
 	}
 	for _, binding := range all[*rbacv1.RoleBinding](objects) {
@@ -65,7 +66,7 @@ func TestTheGoodbyeHasTheReconcilersRights(t *testing.T) {
 	}
 }
 
-// TestHelmTestHasLogs: `helm test --logs` takes each hook of a test for a pod that is still there.
+// TestHelmTestHasLogs checks each test hook for `helm test --logs`, which takes each for a pod that still exists.
 func TestHelmTestHasLogs(t *testing.T) {
 	objects := render(t)
 	tests := 0
@@ -76,10 +77,10 @@ func TestHelmTestHasLogs(t *testing.T) {
 		}
 		tests++
 		if _, is := object.(*corev1.Pod); !is {
-			t.Errorf("%T %s is a test, and no pod", object, meta.GetName())
+			t.Errorf("%T %s is a test hook, but no pod", object, meta.GetName())
 		}
 		if policy := meta.GetAnnotations()["helm.sh/hook-delete-policy"]; policy != "before-hook-creation" {
-			t.Errorf("%s is gone before its log is read: %s", meta.GetName(), policy)
+			t.Errorf("%s is deleted before helm reads its log: %s", meta.GetName(), policy)
 		}
 	}
 	if tests != 1 {
@@ -88,12 +89,12 @@ func TestHelmTestHasLogs(t *testing.T) {
 	named[*rbacv1.Role](t, objects, "svc-mux-test")
 	for _, role := range all[*rbacv1.Role](render(t, "--set=rbac.create=false")) {
 		if strings.Contains(role.Name, "test") {
-			t.Errorf("rbac.create=false makes %s", role.Name)
+			t.Errorf("rbac.create=false renders %s", role.Name)
 		}
 	}
 }
 
-// TestRestrictedEndpointsAreGrantedOnRequest: OpenShift asks for the right, and others don't know it.
+// TestRestrictedEndpointsAreGrantedOnRequest checks a right that only OpenShift requires and knows.
 func TestRestrictedEndpointsAreGrantedOnRequest(t *testing.T) {
 	grants := func(flags ...string) (granted int) {
 		for _, role := range all[*rbacv1.Role](render(t, append(flags, "--set=rbac.muxNamespaces={infra,team-a}")...)) {
@@ -106,9 +107,9 @@ func TestRestrictedEndpointsAreGrantedOnRequest(t *testing.T) {
 		return granted
 	}
 	if got := grants(); got != 0 {
-		t.Errorf("by default it is granted in %d namespaces", got)
+		t.Errorf("the right is granted in %d namespaces by default", got)
 	}
 	if got := grants("--set=rbac.restrictedEndpoints=true"); got != 2 {
-		t.Errorf("it is granted in %d namespaces", got)
+		t.Errorf("the right is granted in %d namespaces", got)
 	}
 }

@@ -1,4 +1,4 @@
-// Command cluster runs a real Kubernetes for a person to try things in.
+// Command cluster runs a real Kubernetes for a person to try out.
 //
 //	go run ./test/cluster up      starts one, prints the KUBECONFIG line, ends it at Ctrl-C
 //	go run ./test/cluster shell   opens a shell inside one that runs
@@ -32,7 +32,7 @@ VERB -h tells its flags. K8S_VERSION selects another Kubernetes, SVC_LB_MUX_CACH
 func main() {
 	host.Reexec()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the program at once
 	err := run(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -70,9 +70,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 }
 
-// parse reads a verb's flags, and at most so many words after them; what is wrong with them is told with the usage.
+// parse parses a verb's flags, and at most the given number of arguments. Errors are printed with the usage.
 func parse(flags *flag.FlagSet, args []string, words int) error {
-	flags.SetOutput(io.Discard) // main says it
+	flags.SetOutput(io.Discard) // main prints errors
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(os.Stdout)
 		flags.Usage()

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
-// shell becomes a shell in a running cluster's namespaces. nsenter does it: a Go program has threads already, and
-// can't enter a user namespace any more.
+// shell replaces this process by a shell in a running cluster's namespaces. It uses nsenter: a Go program has several
+// threads, and so can't enter a user namespace.
 func shell(args []string) error {
 	flags := flag.NewFlagSet("shell", flag.ContinueOnError)
 	network := flags.String("in", host.MainNet, "network `namespace` to be in: main, outside, node-1, …")
@@ -36,7 +36,7 @@ func shell(args []string) error {
 	if os.Getuid() != 0 {
 		command = append(command, "--user", "--preserve-credentials")
 	}
-	// The second nsenter looks the network's name up where the first has led.
+	// The second nsenter finds the network's name in the mounts that the first one entered.
 	command = append(command, nsenter, "--net=/run/netns/"+*network)
 	command = append(command, shellProgram()...)
 	environment := append(os.Environ(), "KUBECONFIG="+filepath.Join(h.Dir, "pki", "admin.kubeconfig"),
@@ -51,7 +51,7 @@ func shellProgram() []string {
 	return []string{"/bin/sh"}
 }
 
-// choose finds the cluster that is meant: the one that runs, or the one that is named.
+// choose returns the running cluster, or the one with the given name.
 func choose(args []string) (*host.Host, error) {
 	running := host.Running()
 	var names []string

@@ -68,7 +68,7 @@ func defaultNodes() int {
 	return 0
 }
 
-// announce tells a person what there is to do with it.
+// announce prints how to use the cluster.
 func announce(c *cluster.Cluster, out io.Writer, took time.Duration) error {
 	if len(c.Nodes()) == 0 {
 		fmt.Fprintln(out, "No node here runs pods: real ones need root, and -nodes.")

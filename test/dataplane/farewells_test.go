@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// farewells are when pods of the namespace shop were told to end, by what the pods themselves say: the kubelet tells it in an Event,
-// which waits for ten seconds and more if the API server was away just before.
+// farewells holds the times at which pods of the namespace shop were told to end. It takes them from the pods' deletion
+// timestamps. The kubelet's Events come ten seconds late, or later, if the API server was away just before.
 type farewells struct {
 	mu   sync.Mutex
 	told map[string]time.Time
@@ -26,7 +26,7 @@ func (w *world) watchFarewells(t *testing.T) {
 	keepOn(t, w.follow)
 }
 
-// follow lists once, and watches until the watch ends.
+// follow lists the pods once, and watches them until the watch ends.
 func (w *world) follow(ctx context.Context) error {
 	pods := w.Client.CoreV1().Pods(shop)
 	list, err := pods.List(ctx, metav1.ListOptions{})
@@ -47,7 +47,7 @@ func (w *world) follow(ctx context.Context) error {
 	return nil
 }
 
-// see takes the first word of it: a pod that is ended at once then was told before.
+// see records the first deletion timestamp of a pod. A later forced deletion doesn't change the time.
 func (f *farewells) see(event watch.Event) {
 	pod, is := event.Object.(*corev1.Pod)
 	if !is || pod.DeletionTimestamp == nil {
@@ -60,7 +60,7 @@ func (f *farewells) see(event watch.Event) {
 	}
 }
 
-// toldToEnd is when each pod was that has been.
+// toldToEnd returns the times by pod.
 func (f *farewells) toldToEnd() map[string]time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

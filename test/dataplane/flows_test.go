@@ -10,9 +10,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testFlows has pods go that flows of datagrams are bound to: kube-proxy forgets a flow then, and binds it to another pod. The pods
-// take their time to answer, so that answers are under way. A Service of its own is asked beside the mux, to tell what has to do
-// with it from what hasn't.
+// testFlows removes pods to which flows of datagrams are bound. kube-proxy then drops the flow and binds it to another
+// pod. The pods delay their answers, so that answers are under way. A Service of its own gets the same requests, to
+// distinguish effects of the mux from effects of kube-proxy.
 func testFlows(t *testing.T, w *world) {
 	const flows, rounds = 40, 3
 	w.mux(t, "flows", annotation("port-range", "21000-21009"))
@@ -38,7 +38,7 @@ func testFlows(t *testing.T, w *world) {
 			w.onlyReadyPods(t, "coming")
 		}
 	}
-	time.Sleep(packets.Patience) // for the last to be given up
+	time.Sleep(packets.Patience) // until the last request times out
 	counts, ended := load.Take(), w.farewells.toldToEnd()
 	for name := range through {
 		asked, moved := 0, 0
@@ -50,11 +50,11 @@ func testFlows(t *testing.T, w *world) {
 			}
 		}
 		if asked == 0 {
-			t.Errorf("through %s: nothing was asked", name)
+			t.Errorf("through %s: no datagram was sent", name)
 		}
 		t.Logf("through %s: %d asked, %d lost as their flows moved", name, asked, moved)
 	}
 }
 
-// slow is an app that answers datagrams as long after they came as there is between two of them.
+// slow changes an app so that it answers each datagram after the interval between two datagrams.
 func slow(app string) string { return strings.Replace(app, "args: [serve]", "args: [serve, 20ms]", 1) }

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testReadiness turns one of two pods unready, and back, and says how long the wire was behind: through the mux, and through a
-// Service of its own, which is what kube-proxy takes for itself.
+// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. It measures both
+// through the mux and through a Service of its own, which shows the delay of kube-proxy itself.
 func testReadiness(t *testing.T, w *world) {
 	w.mux(t, "ready", annotation("port-range", "20000-20099"))
 	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort)+fmt.Sprintf(`
@@ -38,7 +38,7 @@ func testReadiness(t *testing.T, w *world) {
 	w.flips(t, &pods.Items[0], through, "/ready", true)
 }
 
-// flips tells a pod to change its readiness, and waits until what answers on the wire is as its own slice says.
+// flips changes the readiness of a pod, and waits until packets follow the channel's own slice.
 func (w *world) flips(t *testing.T, pod *corev1.Pod, through map[string]string, how string, want bool) {
 	t.Helper()
 	known := w.learns(t, pod.Name, want)
@@ -59,15 +59,15 @@ func (w *world) flips(t *testing.T, pod *corev1.Pod, through map[string]string, 
 	_ = response.Body.Close()
 	at, told := <-known
 	if !told {
-		t.Fatalf("its slice never said of %s that its readiness is %t", pod.Name, want)
+		t.Fatalf("no slice shows readiness %[2]t of pod %[1]s", pod.Name, want)
 	}
 	for name, of := range asked {
-		cluster.Eventually(t, "the wire follows through "+name, func(context.Context) error { return of.follows(want, at) })
+		cluster.Eventually(t, "packets follow through "+name, func(context.Context) error { return of.follows(want, at) })
 		t.Logf("ready=%t: on the wire through %s %d ms after the channel's own slice said so", want, name, of.behind(want, at).Milliseconds())
 	}
 }
 
-// learns sends when a slice of the channel says of a pod for the first time that its readiness is as wanted.
+// learns sends the time at which a slice of the channel first shows a pod's readiness as wanted.
 func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
 	t.Helper()
 	watcher, err := w.Client.DiscoveryV1().EndpointSlices(shop).Watch(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=pair"})
@@ -88,7 +88,7 @@ func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
 	return known
 }
 
-// witness asks all the time, and notes when a pod answered, and how many others did since.
+// witness sends requests without pause. It records when a pod answered, and how many answers of other pods followed.
 type witness struct {
 	mu     sync.Mutex
 	seen   []time.Time
@@ -112,10 +112,11 @@ func (o *witness) ask(ctx context.Context, w *world, address, pod string) {
 	}
 }
 
-// inARow is how many answers in a row that aren't the pod's are no chance: with one of two pods, one in a million times a million.
+// inARow is the number of consecutive answers of other pods that rules out chance: with two pods, the probability is
+// 2^-40.
 const inARow = 40
 
-// follows: a pod that isn't ready any more is asked no more, and one that is again, is.
+// follows checks that a pod that became unready gets no more requests, or that a pod that became ready gets some.
 func (o *witness) follows(want bool, since time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,9 +124,9 @@ func (o *witness) follows(want bool, since time.Time) error {
 	case o.err != nil:
 		return o.err
 	case want && len(after) == 0:
-		return fmt.Errorf("%d others have answered", o.others)
+		return fmt.Errorf("no answer yet, but %d of other pods", o.others)
 	case !want && o.others < inARow:
-		return fmt.Errorf("only %d others have answered since it did last", o.others)
+		return fmt.Errorf("only %d answers of other pods since its last one", o.others)
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (o *witness) after(since time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(o.seen), func(at time.Time) bool { return at.Before(since) })
 }
 
-// behind is how long after its slice a pod was asked for the last time, or for the first.
+// behind returns the time from the slice's change to the pod's last request, or to its first.
 func (o *witness) behind(want bool, since time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,9 +160,10 @@ func shows(slices []discoveryv1.EndpointSlice, pod string, ready bool) bool {
 	return false
 }
 
-// testDeleted: a channel that is gone answers no more; its number is nobody's for the grace, and then the next one's.
+// testDeleted checks that a deleted channel no longer answers. Its number stays reserved for the grace, and then
+// another channel can get it.
 func testDeleted(t *testing.T, w *world) {
-	const grace = 30 * time.Second // long enough that the next channels meet it, however busy the machine is
+	const grace = 30 * time.Second // long enough that the next channels come within it, also on a busy machine
 	w.mux(t, "gone", annotation("port-range", "20000-20099"), annotation("release-grace", grace.String()))
 	w.Apply(t, app("a", 1)+app("b", 1))
 	w.rolledOut(t, "a", "b")
@@ -174,35 +176,35 @@ func testDeleted(t *testing.T, w *world) {
 	before := time.Now()
 	w.Kubectl(t, "delete", "service", "first", "--namespace="+shop)
 	begin := time.Now()
-	cluster.Eventually(t, "it answers no more", func(ctx context.Context) error {
+	cluster.Eventually(t, "the deleted channel no longer answers", func(ctx context.Context) error {
 		pod, err := packets.HTTP(ctx, w.Outside(), address)
 		if err == nil && !ofApp("a")(pod) {
-			t.Fatalf("%s is answered by %q", address, pod)
+			t.Fatalf("at %s, pod %q answers", address, pod)
 		}
 		if err == nil {
 			return fmt.Errorf("%q answers", pod)
 		}
-		t.Logf("a deleted channel's port is silent: %v, %d ms after kubectl has returned", err, time.Since(begin).Milliseconds())
+		t.Logf("a deleted channel's port is silent: %v, %d ms after kubectl returned", err, time.Since(begin).Milliseconds())
 		return nil
 	})
 	w.Apply(t, channel("third", "gone", "b", "http:auto", onePort)+channel("next", "gone", "b", fmt.Sprintf("http:%d", freed), onePort))
 	if got := w.ports(t, shop, "third")["http"]; got == freed {
-		t.Errorf("%d is given away within its grace", got)
+		t.Errorf("number %d is given to another channel within its grace", got)
 	}
 	w.answers(t, w.Outside(), packets.HTTP, second, ofApp("b"))
 	w.answersLater(t, address, ofApp("b"))
 	if waited := time.Since(before); waited < grace {
-		t.Errorf("who asks for %d has it after %v, within its grace", freed, waited)
+		t.Errorf("a channel that asks for %d gets it after %v, within its grace", freed, waited)
 	}
 }
 
-// answersLater is answers, for what waits for a grace to be over.
+// answersLater does the same as answers with more time, for a wait until the end of a grace.
 func (w *world) answersLater(t *testing.T, address string, right func(string) bool) {
 	t.Helper()
 	cluster.Eventually(t, address+" is answered, once the grace is over", func(ctx context.Context) error {
 		pod, err := packets.HTTP(ctx, w.Outside(), address)
 		if err == nil && !right(pod) {
-			t.Errorf("%s is answered by %q", address, pod)
+			t.Errorf("at %s, pod %q answers", address, pod)
 		}
 		return err
 	})

@@ -12,12 +12,13 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// syncs is how often kube-proxy is made to program everything anew: which of two Services with one address and one port it
-// takes is for it to say at each of them.
+// syncs is the number of times kube-proxy programs all Services again. Each time it picks one of two Services that share
+// an address and a port.
 const syncs = 10
 
-// testNoHijack: a has 443 on the mux; b has 443 of its own, and 20001 on the mux. Both show the mux's address, so b seems to
-// have 443 at that address, too: a's answer must be a's all the same, from outside and from inside of a pod.
+// testNoHijack uses two channels. Channel a has 443 on the mux. Channel b has port 443 itself, and 20001 on the mux.
+// Both show the mux's address, so b seems to have 443 at that address. Requests to 443 must still reach a, from outside
+// and from a pod.
 func testNoHijack(t *testing.T, w *world) {
 	w.mux(t, "fair", annotation("port-range", "20000-20099"))
 	w.Apply(t, app("a", 1)+app("b", 1)+app("asker", 1))
@@ -32,7 +33,8 @@ func testNoHijack(t *testing.T, w *world) {
 	}
 }
 
-// hijacked asks for both, from inside and outside, and returns what was answered by the other's pod, or by none.
+// hijacked sends requests to both channels, from outside and from a pod. It returns errors for answers of the other's
+// pod, and for missing answers.
 func (w *world) hijacked(t *testing.T) (wrong []error) {
 	t.Helper()
 	for name, public := range map[string]int{"a": 443, "b": 20001} {
@@ -54,7 +56,7 @@ func (w *world) hijacked(t *testing.T) (wrong []error) {
 	return wrong
 }
 
-// programAnew restarts each kube-proxy: it then programs all Services at once, in an order of its own.
+// programAnew restarts each kube-proxy, which then programs all Services at once in its own order.
 func (w *world) programAnew(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"kube-proxy", "kube-proxy.node-1", "kube-proxy.node-2"} {
@@ -69,7 +71,7 @@ func (w *world) programAnew(t *testing.T) {
 	w.synced(t)
 }
 
-// synced waits until kube-proxy programs on both nodes and on the control plane: a Service that is made anew answers.
+// synced waits until kube-proxy works on both nodes and on the control plane: a recreated Service answers.
 func (w *world) synced(t *testing.T) {
 	t.Helper()
 	w.Kubectl(t, "delete", "service", "probe", "--namespace="+shop, "--ignore-not-found")
@@ -81,8 +83,8 @@ func (w *world) synced(t *testing.T) {
 	}
 }
 
-// testHijack, which goes on from there, shows what ipMode Proxy is for: with b's address as a load balancer's own, b's pods are sent what is a's. The
-// reconcilers are sent home first, since they would put it right at once.
+// testHijack continues there, and shows what ipMode Proxy prevents: if b's address has mode VIP, b's pods get a's
+// traffic. The reconcilers are stopped first, because they would correct the mode at once.
 func testHijack(t *testing.T, w *world) {
 	w.Kubectl(t, "scale", "deployment/svc-mux", "--replicas=0", "--namespace=svc-mux")
 	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux", "--namespace=svc-mux", "--timeout=60s")
@@ -97,10 +99,10 @@ func testHijack(t *testing.T, w *world) {
 			}
 		}
 	}
-	t.Errorf("in %d syncs, what is a's was never answered by b: either kube-proxy has changed, or this test looks in the wrong place", syncs)
+	t.Errorf("in %d syncs, b never got a's traffic: kube-proxy has changed, or this test checks the wrong address", syncs)
 }
 
-// showAsOwn says of a channel what a provider says of a load balancer that hands packets on as they are: VIP.
+// showAsOwn sets a channel's address to mode VIP, as a provider does whose load balancer keeps the destination address.
 func (w *world) showAsOwn(t *testing.T, name string) {
 	t.Helper()
 	svc := w.service(t, shop, name)

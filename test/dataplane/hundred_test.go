@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	crowd   = 100 // apps, each a pod and a channel
-	running = 10  // of them run; kwok plays the others, and packets.StandIn answers for them
+	crowd   = 100 // number of apps, each a pod and a channel
+	running = 10  // number of apps that really run; kwok plays the others, and packets.StandIn answers for them
 )
 
-// one is app number i of the crowd: its namespace, and the name of its pod and its channel.
+// one returns the namespace of app number i, and the name of its pod and its channel.
 func one(i int) (namespace, name string) {
 	return fmt.Sprintf("team-%d", i%teams), fmt.Sprintf("app-%d", i)
 }
 
-// testHundred is the original's headline: every public port is answered by its own channel's pod.
+// testHundred checks the original's main promise: at every public port, the channel's own pod answers.
 func testHundred(t *testing.T, w *world) {
 	w.mux(t, "public", annotation("port-range", "20000-20299"))
 	for i := range teams {
@@ -88,7 +88,8 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// everyone asks all channels of a mux at once, from outside, as soon as they are programmed, each over every family.
+// everyone sends requests to all channels of a mux at once, from outside, as soon as they are programmed, over every
+// family.
 func (w *world) everyone(t *testing.T, mux string, want int) {
 	t.Helper()
 	services, err := w.Client.CoreV1().Services(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
@@ -128,7 +129,7 @@ func (w *world) everyone(t *testing.T, mux string, want int) {
 	asked.Wait()
 	t.Logf("%s: ok=%d missing=%d failed=%d", mux, ok, missing, failed)
 	if ok != want || missing+failed > 0 {
-		t.Errorf("%s: %d of %d channels are answered by their own pods", mux, ok, want)
+		t.Errorf("%s: at %d of %d channels, the own pod answers", mux, ok, want)
 	}
 }
 
@@ -139,8 +140,8 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// soonAnswers gives kube-proxy the time to hear of a port that is just programmed: it may be silent until then, but never
-// answered by another's pod.
+// soonAnswers allows kube-proxy some time to program a new port. Until then the port may be silent, but another
+// channel's pod must never answer.
 func (w *world) soonAnswers(ctx context.Context, address string, right func(string) bool) error {
 	var last error
 	for range 20 {
@@ -156,12 +157,13 @@ func (w *world) soonAnswers(ctx context.Context, address string, right func(stri
 	return last
 }
 
-// wrongAnswer is one of another's pod.
+// wrongAnswer is the answer of another channel's pod.
 type wrongAnswer struct{ address, by string }
 
-func (w wrongAnswer) Error() string { return fmt.Sprintf("%s is answered by %q", w.address, w.by) }
+func (w wrongAnswer) Error() string { return fmt.Sprintf("at %s, pod %q answers", w.address, w.by) }
 
-// testFull: GKE's load balancers have a hundred ports, and no placeholder among them where its owner says so.
+// testFull fills a GKE mux: GKE's load balancers have a hundred ports. Its owner declares that the mux has no
+// placeholder.
 func testFull(t *testing.T, w *world) {
 	w.mux(t, "gke", annotation("port-range", "30000-30299"), annotation("placeholder", "remove"), `cloud.google.com/l4-rbs: "enabled"`)
 	var channels strings.Builder
@@ -179,7 +181,7 @@ func testFull(t *testing.T, w *world) {
 	cluster.Eventually(t, "the next is refused, with an Event", func(ctx context.Context) error {
 		svc := w.service(t, namespace, "one-too-many")
 		if !says(svc, "Accepted", metav1.ConditionFalse) || len(svc.Status.LoadBalancer.Ingress) > 0 {
-			return fmt.Errorf("its status is %v", svc.Status)
+			return fmt.Errorf("status: %v", svc.Status)
 		}
 		events, err := w.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=one-too-many,type=Warning"})
 		if err != nil {
@@ -191,17 +193,17 @@ func testFull(t *testing.T, w *world) {
 				return nil
 			}
 		}
-		return fmt.Errorf("no Event of %d tells of the limit", len(events.Items))
+		return fmt.Errorf("none of %d Events names the limit", len(events.Items))
 	})
 	w.leaveGKE(t, 7)
 	if port := w.ports(t, namespace, "one-too-many")["http"]; port == 0 {
-		t.Error("it is programmed, without a port")
+		t.Error("a channel without a port is programmed")
 	} else if err := w.soonAnswers(t.Context(), at(w.address(t, edge, "gke"), port), ofApp(name)); err != nil {
 		t.Error(err)
 	}
 }
 
-// leaveGKE takes a channel away from the full mux.
+// leaveGKE deletes a channel of the full mux.
 func (w *world) leaveGKE(t *testing.T, i int) {
 	t.Helper()
 	namespace, name := one(i)

@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testKinds has a channel for each way in which a Service's ports can be.
+// testKinds has a channel for each kind of a Service's ports.
 func testKinds(t *testing.T, w *world) {
 	w.mux(t, "kinds", annotation("port-range", "20000-20099,30303"))
 	w.Apply(t, app("tcp", 1)+app("udp", 1)+app("both", 1)+twoServers+version("old-version", 8080)+version("new-version", 9090))
@@ -46,7 +46,7 @@ func testKinds(t *testing.T, w *world) {
 		"TCP and UDP under one number": func(t *testing.T) {
 			ports := w.ports(t, shop, "paired")
 			if ports["p2p-tcp"] != ports["p2p-udp"] {
-				t.Errorf("they are apart: %v", ports)
+				t.Errorf("TCP and UDP have different numbers: %v", ports)
 			}
 			w.onEach(t, "paired", "p2p-tcp", packets.HTTP, ofApp("both"))
 			w.onEach(t, "paired", "p2p-udp", packets.UDP, ofApp("both"))
@@ -55,15 +55,16 @@ func testKinds(t *testing.T, w *world) {
 			w.onEach(t, "two-servers", "a", packets.HTTP, ofApp("server-a"))
 			w.onEach(t, "two-servers", "b", packets.HTTP, ofApp("server-b"))
 		},
-		"a named target port that differs between pods":        func(t *testing.T) { w.bothVersionsAnswer(t) },
-		"a channel of one family is served there, and no more": func(t *testing.T) { w.oneFamily(t) },
+		"a named target port that differs between pods":         func(t *testing.T) { w.bothVersionsAnswer(t) },
+		"a channel of one family answers only over that family": func(t *testing.T) { w.oneFamily(t) },
 		"SCTP is programmed": func(t *testing.T) { w.sctp(t) },
 	} {
 		t.Run(name, run)
 	}
 }
 
-// onEach asks a channel's port from outside on each address that it shows, which are of all families that there are.
+// onEach sends requests to a channel's port from outside, at each address that the channel shows. There must be one
+// address per family.
 func (w *world) onEach(t *testing.T, name, port string, ask asking, right func(string) bool) {
 	t.Helper()
 	number := w.ports(t, shop, name)[port]
@@ -76,7 +77,7 @@ func (w *world) onEach(t *testing.T, name, port string, ask asking, right func(s
 	}
 }
 
-// twoServers is a pod of two containers, each with a name and a port of its own.
+// twoServers is a pod with two containers, each with its own name and port.
 const twoServers = `
 ---
 apiVersion: apps/v1
@@ -92,7 +93,7 @@ spec:
       - {name: a, image: "` + cluster.PodImage + `", args: [serve], env: [{name: PORT, value: "8081"}, {name: POD_NAME, value: server-a}]}
       - {name: b, image: "` + cluster.PodImage + `", args: [serve], env: [{name: PORT, value: "8082"}, {name: POD_NAME, value: server-b}]}`
 
-// version is one of an app whose port "web" is at different numbers, behind one channel.
+// version returns an app's version. Its port "web" has another number in each version, behind the same channel.
 func version(name string, port int) string {
 	return fmt.Sprintf(`
 ---
@@ -123,17 +124,18 @@ func (w *world) bothVersionsAnswer(t *testing.T) {
 			return err
 		}
 		if !old(pod) && !new(pod) {
-			t.Fatalf("%q answers", pod)
+			t.Fatalf("another pod answers: %q", pod)
 		}
 		answered = append(answered, old(pod))
 		if !slices.Contains(answered, true) || !slices.Contains(answered, false) {
-			return fmt.Errorf("of %d answers, all came from one", len(answered))
+			return fmt.Errorf("all %d answers came from one version", len(answered))
 		}
 		return nil
 	})
 }
 
-// oneFamily: the mux's other address doesn't answer there, though it has the port.
+// oneFamily checks that a channel of one family doesn't answer at the mux's other address, although the mux has the
+// port there.
 func (w *world) oneFamily(t *testing.T) {
 	addresses := w.addresses(t, edge, "kinds")
 	if len(addresses) == 1 {
@@ -157,7 +159,7 @@ func (w *world) oneFamily(t *testing.T) {
 	}
 }
 
-// sctp goes as far as the kernel's rules.
+// sctp checks SCTP only up to the kernel's rules.
 func (w *world) sctp(t *testing.T) {
 	if protocols, err := os.ReadFile("/proc/net/protocols"); err != nil || !strings.Contains(string(protocols), "SCTP") {
 		t.Log("NOT COVERED: this kernel doesn't speak SCTP")
@@ -167,7 +169,7 @@ func (w *world) sctp(t *testing.T) {
 	cluster.Eventually(t, "the channel is programmed", func(context.Context) error {
 		svc := w.service(t, shop, "sctp")
 		if !says(svc, "Programmed", metav1.ConditionTrue) {
-			return fmt.Errorf("its status is %v", svc.Status)
+			return fmt.Errorf("status: %v", svc.Status)
 		}
 		return nil
 	})
@@ -178,12 +180,12 @@ func (w *world) sctp(t *testing.T) {
 	if carried := w.service(t, edge, "kinds").Spec.Ports; !slices.ContainsFunc(carried, func(p corev1.ServicePort) bool {
 		return p.Protocol == corev1.ProtocolSCTP && int(p.Port) == ports["s"]
 	}) {
-		t.Errorf("the mux has %v, and not %d/SCTP", carried, ports["s"])
+		t.Errorf("the mux has %v, want %d/SCTP", carried, ports["s"])
 	}
-	cluster.Eventually(t, "kube-proxy has it", func(ctx context.Context) error {
+	cluster.Eventually(t, "kube-proxy has a rule for the SCTP port", func(ctx context.Context) error {
 		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "nft list ruleset 2>/dev/null | grep -i sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
 		if err == nil && !regexp.MustCompile(fmt.Sprintf(`\b%d\b`, ports["s"])).MatchString(out.Stdout) {
-			err = fmt.Errorf("its rules for SCTP are %q", out.Stdout)
+			err = fmt.Errorf("the rules for SCTP are %q", out.Stdout)
 		}
 		return err
 	})

@@ -1,5 +1,5 @@
-// Package dataplane is about packets: what a client gets that asks a mux's address, with the product installed from its
-// chart, on real nodes, under the real kube-proxy in both of its modes.
+// Package dataplane tests the packets of clients at a mux's address. The product is installed from its chart, on real
+// nodes, with the real kube-proxy in both of its modes.
 package dataplane
 
 import (
@@ -22,20 +22,20 @@ import (
 
 const (
 	prefix = "svc-mux.nowake.ai"
-	// edge is where the muxes are, shop where most channels are.
+	// edge is the namespace of the muxes, shop the namespace of most channels.
 	edge, shop = "edge", "shop"
-	// fakeApps is in how many namespaces the crowd of apps is.
+	// fakeApps is the number of namespaces with apps of the crowd.
 	teams = 5
 )
 
-// world is a cluster of two nodes with the product on it.
+// world is a cluster of two nodes with the product installed.
 type world struct {
 	*cluster.Cluster
-	life      context.Context // as long as the cluster's
+	life      context.Context // ends with the cluster
 	farewells *farewells
 }
 
-// start leaves the choice of kube-proxy's mode to the caller. Two reconcilers run, so that one can take over.
+// start starts the cluster. The caller chooses kube-proxy's mode. Two reconcilers run, so that one can take over.
 func start(t *testing.T, mode ...cluster.Option) *world {
 	t.Helper()
 	options := append(mode, cluster.Nodes(2, product.Archives(t)...), cluster.Kwok(), cluster.WithProvider(), cluster.Helm())
@@ -62,7 +62,7 @@ func (w *world) namespaces(t *testing.T, names ...string) {
 	}
 }
 
-// mux makes one in the namespace edge, and waits for its address.
+// mux creates a mux in the namespace edge, and waits for its address.
 func (w *world) mux(t *testing.T, name string, annotations ...string) {
 	t.Helper()
 	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service,
@@ -74,7 +74,7 @@ func (w *world) mux(t *testing.T, name string, annotations ...string) {
 
 func annotation(key, value string) string { return fmt.Sprintf("%s/%s: %q", prefix, key, value) }
 
-// channel is a Service of the namespace shop on a mux. Ports are as in YAML: "{name: http, port: 80, targetPort: 8080}".
+// channel returns a channel in the namespace shop. Ports are YAML: "{name: http, port: 80, targetPort: 8080}".
 func channel(name, mux, app, externalPorts string, ports ...string) string {
 	return channelIn(shop, name, mux, app, externalPorts, ports...)
 }
@@ -89,13 +89,14 @@ func channelIn(namespace, name, mux, app, externalPorts string, ports ...string)
 		name, namespace, prefix, externalPorts, prefix, mux, edge, app, strings.Join(ports, ", "))
 }
 
-// onePort is the port that most channels have.
+// onePort is the port of most channels.
 const onePort = "{name: http, port: 80, targetPort: 8080}"
 
-// quiet is for how many seconds no new connection and no datagram must have come to a pod that was told to end, before it does.
+// quiet is the time in seconds that a pod waits, after it was told to end, until no new connection and no datagram
+// arrives any more.
 const quiet = 5
 
-// app is a Deployment in the namespace shop whose pods answer with their names, on both protocols.
+// app returns a Deployment in the namespace shop. Its pods answer with their names over TCP and UDP.
 func app(name string, replicas int, more ...string) string {
 	return fmt.Sprintf(`
 ---
@@ -116,7 +117,7 @@ spec:
         args: [serve]
         ports: [{name: web, containerPort: 8080}]
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60}
-        # It says that it isn't ready any more, and serves until the news is everywhere.
+        # The pod becomes unready first, and serves until every proxy has noticed.
         lifecycle: {preStop: {exec: {command: [/pod, leave, "%[6]d"]}}}
       terminationGracePeriodSeconds: 90`, name, shop, replicas, cluster.PodImage,
 		strings.Join(more, "\n      "), quiet)
@@ -139,13 +140,13 @@ func (w *world) service(t *testing.T, namespace, name string) *corev1.Service {
 	return svc
 }
 
-// address is a Service's first one; it is waited for.
+// address waits for a Service's first address, and returns it.
 func (w *world) address(t *testing.T, namespace, name string) string {
 	t.Helper()
 	return w.addresses(t, namespace, name)[0]
 }
 
-// addresses are all that a Service has; one is waited for.
+// addresses waits for an address, and returns all addresses of a Service.
 func (w *world) addresses(t *testing.T, namespace, name string) (all []string) {
 	t.Helper()
 	cluster.Eventually(t, namespace+"/"+name+" has an address", func(context.Context) error {
@@ -153,7 +154,7 @@ func (w *world) addresses(t *testing.T, namespace, name string) (all []string) {
 			all = append(all, ingress.IP)
 		}
 		if len(all) == 0 {
-			return fmt.Errorf("it has none")
+			return fmt.Errorf("no address yet")
 		}
 		return nil
 	})
@@ -167,7 +168,7 @@ func (w *world) ports(t *testing.T, namespace, name string) map[string]int {
 	cluster.Eventually(t, namespace+"/"+name+" is programmed", func(context.Context) (err error) {
 		svc := w.service(t, namespace, name)
 		if !says(svc, "Programmed", metav1.ConditionTrue) || len(svc.Status.LoadBalancer.Ingress) == 0 {
-			return fmt.Errorf("its status is %v", svc.Status)
+			return fmt.Errorf("status: %v", svc.Status)
 		}
 		ports, err = publicOf(svc)
 		return err
@@ -181,7 +182,7 @@ func says(svc *corev1.Service, kind string, status metav1.ConditionStatus) bool 
 	})
 }
 
-// publicOf reads "http:80->20000, dns:53->53".
+// publicOf parses an annotation such as "http:80->20000, dns:53->53".
 func publicOf(svc *corev1.Service) (map[string]int, error) {
 	ports := map[string]int{}
 	for part := range strings.SplitSeq(svc.Annotations[prefix+"/ports"], ",") {
@@ -196,7 +197,7 @@ func publicOf(svc *corev1.Service) (map[string]int, error) {
 	return ports, nil
 }
 
-// public is where a channel's port is reached from outside.
+// public returns the public address and number of a channel's port.
 func (w *world) public(t *testing.T, name, port string) string {
 	t.Helper()
 	return at(w.address(t, shop, name), w.ports(t, shop, name)[port])
@@ -209,20 +210,20 @@ func isIPv6(ip string) bool {
 	return err == nil && address.Is6()
 }
 
-// ofApp tells whether a pod is one of a Deployment's, or the pod of that name.
+// ofApp returns a function that says whether a pod belongs to a Deployment, or has that name itself.
 func ofApp(name string) func(pod string) bool {
 	return func(pod string) bool { return pod == name || strings.HasPrefix(pod, name+"-") }
 }
 
 type asking func(context.Context, packets.Dialer, string) (string, error)
 
-// answers waits until an address is answered by the right pod. An answer of a wrong one is never waited over.
+// answers waits until the right pod answers at an address. An answer of a wrong pod fails the test at once.
 func (w *world) answers(t *testing.T, from packets.Dialer, ask asking, address string, right func(string) bool) {
 	t.Helper()
 	cluster.Eventually(t, address+" is answered", func(ctx context.Context) error {
 		pod, err := ask(ctx, from, address)
 		if err == nil && !right(pod) {
-			t.Errorf("%s is answered by %q", address, pod)
+			t.Errorf("at %s, pod %q answers", address, pod)
 		}
 		return err
 	})

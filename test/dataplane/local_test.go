@@ -14,21 +14,21 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// neighbour is a machine beside the nodes, which sends to a mux's address by way of a node, as a load balancer does that
-// leaves the client's address as it is.
+// neighbour is a machine beside the nodes. It sends packets for a mux's address through a node, as a load balancer does
+// that keeps the client's address.
 const (
 	neighbour   = "neighbour"
 	neighbourIP = "172.31.0.200"
 )
 
-// beside dials from there.
+// beside dials from the neighbour.
 type beside struct{ *world }
 
 func (b beside) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return b.Host.Dial(ctx, neighbour, network, address)
 }
 
-// through makes a node the neighbour's way to all that isn't beside it.
+// through makes a node the neighbour's gateway.
 func (w *world) through(t *testing.T, node *cluster.Node) packets.Dialer {
 	t.Helper()
 	w.ip(t, neighbour, "route replace default via "+node.IP)
@@ -43,8 +43,9 @@ func (w *world) ip(t *testing.T, net string, commands ...string) {
 	}
 }
 
-// testLocal: on a mux, the policy Local is decided for each channel by itself. A node with one of its pods passes the
-// client's address on to it; a node without one drops the packet, whatever other channels' pods run there.
+// testLocal checks that the traffic policy Local applies to each channel of a mux separately. A node with a pod of the
+// channel forwards the packet with the client's address. A node without one drops the packet, even if it runs pods of
+// other channels.
 func testLocal(t *testing.T, w *world) {
 	w.ip(t, "", "netns add "+neighbour, "link add nb0 type veth peer name eth0 netns "+neighbour, "link set nb0 master lan0", "link set nb0 up")
 	w.ip(t, neighbour, "link set lo up", "link set eth0 up", "addr add "+neighbourIP+"/24 dev eth0")
@@ -57,14 +58,14 @@ func testLocal(t *testing.T, w *world) {
 
 	w.answers(t, w.through(t, two), packets.HTTP, here, ofApp("here"))
 	if from := w.from(t, here); from == neighbourIP {
-		t.Errorf("with the policy Cluster, a pod on another node sees %s", from)
+		t.Errorf("with the policy Cluster, a pod on another node sees the client address %s", from)
 	}
 	w.Kubectl(t, "patch", "service", "local", "--namespace="+edge, `--patch={"spec":{"externalTrafficPolicy":"Local"}}`)
 	w.silent(t, w.through(t, two), here)
 	w.answers(t, w.through(t, one), packets.HTTP, here, ofApp("here"))
-	cluster.Eventually(t, "with the policy Local, a pod on that node sees who asks", func(context.Context) error {
+	cluster.Eventually(t, "with the policy Local, a pod on that node sees the client's address", func(context.Context) error {
 		if from := w.from(t, here); from != neighbourIP {
-			return fmt.Errorf("it sees %s", from)
+			return fmt.Errorf("the pod sees the client address %s", from)
 		}
 		return nil
 	})
@@ -72,11 +73,11 @@ func testLocal(t *testing.T, w *world) {
 	w.answers(t, w.through(t, two), packets.HTTP, there, ofApp("there"))
 }
 
-// from is who asks, as the pod sees it.
+// from returns the client's address, as the pod sees it.
 func (w *world) from(t *testing.T, address string) (host string) {
 	t.Helper()
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: beside{w}.Dial, DisableKeepAlives: true}}
-	cluster.Eventually(t, address+" tells who asks", func(context.Context) error {
+	cluster.Eventually(t, address+" returns the client's address", func(context.Context) error {
 		response, err := client.Get("http://" + address + "/from")
 		if err != nil {
 			return err
@@ -92,7 +93,7 @@ func (w *world) from(t *testing.T, address string) (host string) {
 	return host
 }
 
-// silent waits until an address doesn't answer from there.
+// silent waits until an address doesn't answer the given client.
 func (w *world) silent(t *testing.T, from packets.Dialer, address string) {
 	t.Helper()
 	cluster.Eventually(t, address+" is silent", func(ctx context.Context) error {

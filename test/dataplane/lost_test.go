@@ -18,7 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// testNoneLost asks two channels in each way, all the time. One is never touched; the other's pods come and go.
+// testNoneLost sends requests to two channels in every way without pause. One channel never changes; the other's pods
+// come and go.
 func testNoneLost(t *testing.T, w *world) {
 	w.mux(t, "busy", annotation("port-range", "20000-20199"))
 	w.Apply(t, app("still", 2, onNode("node-1"))+app("moving", 3))
@@ -28,14 +29,14 @@ func testNoneLost(t *testing.T, w *world) {
 	objects, wires := w.watchMux(t, "busy", w.muxNames(t, "busy", "still", "moving")...), w.countPassedBy(t, numbers...)
 	load := packets.Start(t.Context(), w.Outside(), streams...)
 	defer load.End()
-	var passed cluster.Allowances // a connection that passed kube-proxy's rules is counted as lost only seconds later
+	var passed cluster.Allowances // kept across stories: a connection that passed kube-proxy's rules is counted as lost only seconds later
 	look := func(t *testing.T) {
 		looks, gaps := objects.take()
 		if looks == 0 {
-			t.Error("nobody looked at what kube-proxy goes by")
+			t.Error("the watch of kube-proxy's objects saw nothing")
 		}
 		for _, gap := range gaps {
-			t.Errorf("what kube-proxy goes by had a gap: %s", gap)
+			t.Errorf("the objects that kube-proxy reads had a gap: %s", gap)
 		}
 		now, counts := wires(), load.Take()
 		t.Logf("the objects were looked at %d times; %d connections passed kube-proxy's rules untranslated, and %d before", looks, len(now), len(passed))
@@ -43,11 +44,11 @@ func testNoneLost(t *testing.T, w *world) {
 		check(t, counts, w.farewells.toldToEnd(), &passed)
 		for _, count := range counts {
 			if count.Asked == 0 {
-				t.Errorf("%s, %s to %s: nothing was asked", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
+				t.Errorf("%s, %s to %s: no request was sent", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
 			}
 			for _, how := range count.Ended {
 				if count.Stream.Name == "still" {
-					t.Errorf("the kept connection to %s was ended: %s", count.Stream.Address, how)
+					t.Errorf("the kept connection to %s ended: %s", count.Stream.Address, how)
 				}
 			}
 		}
@@ -71,16 +72,17 @@ func testNoneLost(t *testing.T, w *world) {
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			story.run(t)
-			time.Sleep(time.Second) // for the last news to be on the wire
+			time.Sleep(time.Second) // until kube-proxy has programmed the last change
 			look(t)
 		})
 	}
-	load.End() // what is under way is answered, or lost
+	load.End() // pending requests are answered, or lost
 	passed = append(passed, wires()...)
 	check(t, load.Take(), w.farewells.toldToEnd(), &passed)
 }
 
-// streams ask each port of channels in each way that there is for it, over each family, and know the ports' public numbers.
+// streams returns a stream for each port of channels, each way to send requests to it, and each family. It also returns
+// the ports' public numbers.
 func (w *world) streams(t *testing.T, names ...string) (streams []packets.Stream, numbers []string) {
 	t.Helper()
 	for _, name := range names {
@@ -101,7 +103,7 @@ func (w *world) streams(t *testing.T, names ...string) (streams []packets.Stream
 	return streams, numbers
 }
 
-// muxNames are what the ports of channels are called on a mux.
+// muxNames returns the names of channels' ports on a mux.
 func (w *world) muxNames(t *testing.T, mux string, channels ...string) []string {
 	t.Helper()
 	var names []string
@@ -117,8 +119,8 @@ func (w *world) muxNames(t *testing.T, mux string, channels ...string) []string 
 	return names
 }
 
-// countPassedBy begins to list connections that pass kube-proxy's rules untranslated. The function that it returns lists those since
-// its last call.
+// countPassedBy starts to record connections that pass kube-proxy's rules untranslated. The returned function lists
+// those since its last call.
 func (w *world) countPassedBy(t *testing.T, ports ...string) func() cluster.Allowances {
 	t.Helper()
 	passedBy, err := w.CountPassedBy(t.Context(), ports...)
@@ -140,19 +142,20 @@ func (w *world) countPassedBy(t *testing.T, ports ...string) func() cluster.Allo
 	}
 }
 
-// both are one number over TCP and UDP.
+// both returns two ports with one number, for TCP and UDP.
 func both() []string { return bothNamed("tcp", "udp") }
 
 func bothNamed(tcp, udp string) []string {
 	return []string{fmt.Sprintf("{name: %s, port: 80, targetPort: 8080}", tcp), fmt.Sprintf("{name: %s, port: 80, targetPort: 8080, protocol: UDP}", udp)}
 }
 
-// onNode keeps pods where they aren't drained.
+// onNode pins pods to a node that isn't drained.
 func onNode(name string) string { return "nodeName: " + name }
 
-// check fails the test for each question that wasn't answered as it should have been, with two exceptions. A datagram may be lost
-// as its flow moves; check returns how many were. A connection may be lost that passed kube-proxy's rules untranslated at that very
-// time: the objects that kube-proxy reads had no gap, so the rules had one, or the kernel.
+// check fails the test for each wrong or missing answer, with two exceptions. A datagram may be lost when its flow
+// moves; check returns the number of those. A new connection may be lost if a connection passed kube-proxy's rules
+// untranslated at that time: the objects that kube-proxy reads had no gap, so the fault is in the rules or in the
+// kernel.
 func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, passed *cluster.Allowances) (moved int) {
 	t.Helper()
 	for _, count := range counts {
@@ -178,16 +181,18 @@ func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, pas
 	return moved
 }
 
-// hasMoved is true for a datagram whose flow was one pod's before it, which had been told to end, and another's after it. The first
-// was there still, since it stays for as long as anybody is sent to it. kube-proxy lets go of the flow of a pod that isn't ready, and
-// an answer that is under way then finds no way back, on any Service: see testFlows.
+// hasMoved returns whether a datagram was lost because its flow moved: one pod answered before it, which had been told
+// to end, and another pod answered after it. The first pod still ran, since it stays while it gets requests. kube-proxy
+// drops the flow of a pod that isn't ready. An answer under way then finds no way back, with any Service: see
+// testFlows.
 func hasMoved(stream packets.Stream, loss packets.Loss, ended map[string]time.Time) bool {
 	told, known := ended[loss.Before]
 	return stream.Kind == packets.Datagrams && loss.After != "" && loss.After != loss.Before && known &&
 		loss.Asked.After(told.Add(-time.Second))
 }
 
-// lastAsked says for how long a pod was sent datagrams at most that had been told to end: that long, news take to kube-proxy.
+// lastAsked logs how long pods still got datagrams after they were told to end. That is the delay until kube-proxy
+// follows.
 func lastAsked(t *testing.T, heard, ended map[string]time.Time) {
 	t.Helper()
 	var longest time.Duration
@@ -196,11 +201,11 @@ func lastAsked(t *testing.T, heard, ended map[string]time.Time) {
 			longest = max(longest, last.Sub(at))
 		}
 	}
-	t.Logf("who was told to end was sent datagrams for %s more at most", longest.Round(100*time.Millisecond))
+	t.Logf("pods that were told to end got datagrams for at most %s more", longest.Round(100*time.Millisecond))
 }
 
-// whatPodsDid shows, if the test failed, which pods were told to end, and which Kubernetes took off by itself: a busy machine may
-// answer a probe too late.
+// whatPodsDid logs, if the test failed, which pods were told to end, and which Kubernetes made unready: on a busy
+// machine, a pod may answer a probe too late.
 func (w *world) whatPodsDid(t *testing.T) {
 	if t.Failed() {
 		t.Log(w.Unanswered(t.Context()))
@@ -225,28 +230,28 @@ func (w *world) scale(t *testing.T) {
 	}
 }
 
-// onlyReadyPods waits until no pod of an app is on its way out.
+// onlyReadyPods waits until all pods of an app are ready, and none is terminating.
 func (w *world) onlyReadyPods(t *testing.T, app string) {
 	t.Helper()
-	cluster.Eventually(t, "pods that were told to end have ended", func(ctx context.Context) error {
+	cluster.Eventually(t, "all pods are ready", func(ctx context.Context) error {
 		pods, err := w.Client.CoreV1().Pods(shop).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 		if err != nil {
 			return err
 		}
 		for i := range pods.Items {
 			if !isReady(&pods.Items[i]) || pods.Items[i].DeletionTimestamp != nil {
-				return fmt.Errorf("%s hasn't", pods.Items[i].Name)
+				return fmt.Errorf("%s is unready or terminating", pods.Items[i].Name)
 			}
 		}
 		return nil
 	})
 }
 
-// drain asks as `kubectl drain` does, so that pods come up elsewhere before the last of them goes: what a
-// PodDisruptionBudget is for.
+// drain evicts pods as `kubectl drain` does. A PodDisruptionBudget keeps a pod running until its replacement is ready
+// elsewhere.
 func (w *world) drain(t *testing.T) {
 	if on := w.Kubectl(t, "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=node-2", "--output=name"); !strings.Contains(on, "/moving-") {
-		t.Errorf("of those that move, none is on the node that is drained: %s", on)
+		t.Errorf("none of the moving pods is on the drained node: %s", on)
 	}
 	w.Apply(t, fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: moving, namespace: %s},
 		spec: {minAvailable: 2, selector: {matchLabels: {app: moving}}}}`, shop))
@@ -270,7 +275,7 @@ func (w *world) comeAndGo(t *testing.T) {
 	w.alone(t)
 }
 
-// alone waits until the mux has its own port and those of the two channels that are asked, and no others.
+// alone waits until the mux has only its own port and the ports of the two channels under test.
 func (w *world) alone(t *testing.T) {
 	t.Helper()
 	want := map[string]int{"placeholder": 1}
@@ -289,13 +294,13 @@ func (w *world) alone(t *testing.T) {
 			}
 		}
 		if !maps.Equal(got, want) {
-			return fmt.Errorf("it has %v, and should have %v", got, want)
+			return fmt.Errorf("the mux has %v, want %v", got, want)
 		}
 		return nil
 	})
 }
 
-// works makes a channel, sees it answer, and takes it away: the reconciler is at work.
+// works checks that the reconciler works: it creates a channel, waits for its answer, and deletes it.
 func (w *world) works(t *testing.T) {
 	t.Helper()
 	w.Apply(t, channel("newcomer", "busy", "still", "http:auto", onePort))
@@ -310,14 +315,14 @@ func (w *world) killLeader(t *testing.T) {
 	w.kill(t, pod)
 	cluster.Eventually(t, "another leads", func(context.Context) error {
 		if now := w.leader(t); now == before {
-			return fmt.Errorf("%s still does", now)
+			return fmt.Errorf("%s still leads", now)
 		}
 		return nil
 	})
 	w.works(t)
 }
 
-// kill ends a pod's processes at once. Nothing in the cluster does that: even `kubectl delete --force` lets them say goodbye.
+// kill kills a pod's processes at once. Even `kubectl delete --force` would let them shut down.
 func (w *world) kill(t *testing.T, pod string) {
 	t.Helper()
 	const script = `for process in /proc/[0-9]*; do
@@ -325,11 +330,11 @@ func (w *world) kill(t *testing.T, pod string) {
 	done 2>/dev/null`
 	out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", script, pod}})
 	if err != nil || !strings.Contains(out.Stdout, "killed") {
-		t.Fatalf("no process of %s is found: %v %s", pod, err, out.Stdout)
+		t.Fatalf("no process of %s found: %v %s", pod, err, out.Stdout)
 	}
 }
 
-// leader is who holds the reconcilers' lease.
+// leader returns the holder of the reconcilers' lease.
 func (w *world) leader(t *testing.T) string {
 	t.Helper()
 	leases, err := w.Client.CoordinationV1().Leases(product.Namespace).List(t.Context(), metav1.ListOptions{})
@@ -344,14 +349,14 @@ func (w *world) leader(t *testing.T) string {
 	return ""
 }
 
-// withoutWebhook has nobody to judge new channels. What the reconciler carries isn't asked about.
+// withoutWebhook stops all webhooks. The reconciler's writes aren't reviewed, so traffic must not change.
 func (w *world) withoutWebhook(t *testing.T) {
 	w.Apply(t, channel("leaver", "busy", "still", "http:auto", onePort))
 	w.ports(t, shop, "leaver")
 	w.Kubectl(t, "scale", "deployment/svc-mux-webhook", "--replicas=0", "--namespace="+product.Namespace)
 	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux-webhook", "--namespace="+product.Namespace, "--timeout=60s")
 	if _, err := w.TryKubectl(t.Context(), channel("refused", "busy", "still", "http:auto", onePort), "apply", "--filename=-"); err == nil {
-		t.Error("a channel is taken without the webhook's word")
+		t.Error("a channel is accepted without a review")
 	}
 	w.roll(t)
 	w.Kubectl(t, "delete", "service", "leaver", "--namespace="+shop)
@@ -370,7 +375,7 @@ func (w *world) restartAPIServer(t *testing.T) {
 	if err := server.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second) // traffic goes on without it
+	time.Sleep(2 * time.Second) // traffic continues without the API server
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +385,7 @@ func (w *world) restartAPIServer(t *testing.T) {
 	w.works(t)
 }
 
-// breakLedger freezes the mux: who has a port keeps it, and nobody gets one until it is mended.
+// breakLedger freezes the mux: channels keep their ports, and no channel gets a port until the ledger is restored.
 func (w *world) breakLedger(t *testing.T) {
 	ledger, err := w.Client.CoreV1().ConfigMaps(edge).Get(t.Context(), "busy-port-allocations", metav1.GetOptions{})
 	if err != nil {
@@ -391,7 +396,7 @@ func (w *world) breakLedger(t *testing.T) {
 	cluster.Eventually(t, "the newcomer waits", func(context.Context) error {
 		svc := w.service(t, shop, "patient")
 		if !says(svc, "Accepted", metav1.ConditionFalse) {
-			return fmt.Errorf("its status is %v", svc.Status)
+			return fmt.Errorf("status: %v", svc.Status)
 		}
 		return nil
 	})
@@ -404,7 +409,7 @@ func (w *world) breakLedger(t *testing.T) {
 	w.alone(t)
 }
 
-// mend puts the ledger back as it was, as the runbook says.
+// mend restores the ledger, as the runbook says.
 func (w *world) mend(t *testing.T, ledger *corev1.ConfigMap) {
 	t.Helper()
 	now, err := w.Client.CoreV1().ConfigMaps(edge).Get(t.Context(), ledger.Name, metav1.GetOptions{})

@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// all plays what takes long, too: `go test ./test/dataplane -args -all`.
+// all returns whether slow stories run, too: `go test ./test/dataplane -args -all`.
 func all() bool { return flag.Lookup("all").Value.String() == "true" }
 
 func TestMain(m *testing.M) {
@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	cluster.Main(m)
 }
 
-// TestPackets has a world for each way in which kube-proxy programs the kernel.
+// TestPackets runs the stories once per mode of kube-proxy.
 func TestPackets(t *testing.T) {
 	for mode, options := range map[string][]cluster.Option{
 		"nftables": nil,
@@ -30,7 +30,7 @@ func TestPackets(t *testing.T) {
 					continue
 				}
 				if !t.Run(story.name, func(t *testing.T) { story.run(t, w) }) {
-					t.FailNow() // what is left over would fail the rest, and say less
+					t.FailNow() // leftovers would fail the other stories with misleading messages
 				}
 			}
 		})
@@ -54,7 +54,7 @@ func stories() []story {
 		{name: "a deleted channel", run: testDeleted},
 		{name: "no request is lost", run: testNoneLost},
 		{name: "flows of datagrams move", long: true, run: testFlows},
-		// Nothing reconciles after it.
+		// This story must be last: it stops the reconcilers.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", run: testHijack},
 	}
 }

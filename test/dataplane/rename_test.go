@@ -31,7 +31,7 @@ func (w *world) renameWhilePaused(t *testing.T) {
 	cluster.Eventually(t, "the mux is paused", func(ctx context.Context) error {
 		events, err := w.Client.CoreV1().Events(edge).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=busy,reason=MuxPaused"})
 		if err == nil && len(events.Items) == 0 {
-			err = errors.New("no Event says so")
+			err = errors.New("no Event says that the mux is paused")
 		}
 		return err
 	})
@@ -39,7 +39,7 @@ func (w *world) renameWhilePaused(t *testing.T) {
 	w.roll(t)
 	for name := range before {
 		if _, has := w.ports(t, shop, "moving")[name]; !has {
-			t.Errorf("the mux is paused, and the port %s of its channel has another name: %v", name, w.ports(t, shop, "moving"))
+			t.Errorf("the mux is paused, but the port %s of its channel was renamed: %v", name, w.ports(t, shop, "moving"))
 		}
 	}
 	w.Kubectl(t, "annotate", "service", "busy", "--namespace="+edge, prefix+"/disabled-")
@@ -51,7 +51,7 @@ func (w *world) renameWhilePaused(t *testing.T) {
 func (w *world) rename(t *testing.T, tcp, udp string) {
 	t.Helper()
 	renamed := channel("moving", "busy", "moving", tcp+":auto,"+udp+":auto", bothNamed(tcp, udp)...)
-	// A server-side apply tells two ports with one number apart by their protocol.
+	// A server-side apply distinguishes two ports with one number by their protocol.
 	if _, err := w.TryKubectl(t.Context(), renamed, "apply", "--server-side", "--force-conflicts", "--filename=-"); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (w *world) awaitNames(t *testing.T, tcp, udp string) {
 	cluster.Eventually(t, "the mux follows the new names", func(context.Context) error {
 		ports := w.ports(t, shop, "moving")
 		if ports[tcp] == 0 || ports[tcp] != ports[udp] {
-			return fmt.Errorf("it has %v", ports)
+			return fmt.Errorf("the channel has %v", ports)
 		}
 		return nil
 	})

@@ -18,8 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// sentry watches the objects that kube-proxy reads. It notes when a port of the mux, by its name, isn't on the mux, or has no ready
-// backend over one of the mux's families.
+// sentry watches the objects that kube-proxy reads. It records a gap when a port of the mux is missing, or has no ready
+// backend in one of the mux's families.
 type sentry struct {
 	ports []string
 
@@ -30,7 +30,7 @@ type sentry struct {
 	gaps   []string
 }
 
-// watchMux watches until the test ends. While the API server is away, nothing is seen, and nothing can change.
+// watchMux watches until the test ends. While the API server is away, the watch sees nothing, and nothing can change.
 func (w *world) watchMux(t *testing.T, name string, ports ...string) *sentry {
 	t.Helper()
 	s := &sentry{ports: ports}
@@ -38,7 +38,7 @@ func (w *world) watchMux(t *testing.T, name string, ports ...string) *sentry {
 	return s
 }
 
-// keepOn does something until the test ends, and again soon if it fails.
+// keepOn repeats a function until the test ends, and retries soon after a failure.
 func keepOn(t *testing.T, do func(context.Context) error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func (s *sentry) see(event watch.Event) {
 	s.judge()
 }
 
-// judge notes a gap. The mutex is held.
+// judge records a gap. The caller holds the mutex.
 func (s *sentry) judge() {
 	s.looks++
 	for _, name := range s.ports {
@@ -130,7 +130,7 @@ func (s *sentry) judge() {
 	}
 }
 
-// isBacked is true if a port of the mux has a ready backend with an address of that family. The mutex is held.
+// isBacked returns whether a port of the mux has a ready backend of a family. The caller holds the mutex.
 func (s *sentry) isBacked(port string, family corev1.IPFamily) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(s.slices)), func(slice *discoveryv1.EndpointSlice) bool {
 		return string(slice.AddressType) == string(family) &&
@@ -139,7 +139,7 @@ func (s *sentry) isBacked(port string, family corev1.IPFamily) bool {
 	})
 }
 
-// take returns how often it looked since the last time, and the gaps that it saw.
+// take returns the number of checks since the last call, and the gaps found.
 func (s *sentry) take() (looks int, gaps []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

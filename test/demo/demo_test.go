@@ -13,8 +13,8 @@ import (
 
 const lastLine = "Ctrl-C ends it, and leaves nothing.\n"
 
-// TestDemo runs what README.md and docs/getting-started.md say to run, and then follows what it prints; that has the shell of
-// docs/test-cluster.md in it.
+// TestDemo runs the command of README.md and docs/getting-started.md, and then the commands that the demo prints. One
+// of those is the shell of docs/test-cluster.md.
 func TestDemo(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("NOT COVERED: the demo on a real node needs root; run as root to test it")
@@ -23,58 +23,58 @@ func TestDemo(t *testing.T) {
 	d := startDemo(t, nil)
 	d.await(t, lastLine)
 	if err := page.Compare(likely(readme(t)), likely(d.said())); err != nil {
-		t.Errorf("README.md shows another output than it has; put the new one there: %v", err)
+		t.Errorf("README.md shows an outdated output of the demo; copy the new one into it: %v", err)
 	}
 	follow(t, d, "This is the shop's web page, from pod web-", "Phase:          Succeeded")
 	d.end(t, 0, "")
 }
 
-// TestDemoWithoutNodes is what people see who aren't root.
+// TestDemoWithoutNodes runs the demo as a user without root sees it.
 func TestDemoWithoutNodes(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t, nil, "-nodes=0")
 	d.await(t, lastLine)
 	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2", "The answer of pod chat/rooms-", `"htpp" is not one of`} {
 		if !strings.Contains(d.said(), want) {
-			t.Errorf("it doesn't say %q:\n%s", want, d.said())
+			t.Errorf("the demo doesn't print %q:\n%s", want, d.said())
 		}
 	}
 	if strings.Contains(d.said(), "helm test") {
-		t.Error("it tells people to run a pod")
+		t.Error("the demo suggests a command that runs a pod, although there is no node")
 	}
 	follow(t, d, "The answer of pod shop/web-")
 	d.end(t, 0, "")
 }
 
-func TestWhatGoesWrongIsASentenceAndNothingIsLeft(t *testing.T) {
+func TestFailureEndsWithASentenceAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		env  []string
 		args []string
 		want string
 	}{
-		"a step fails":           {nil, []string{"-nodes=0", "-chart=./nowhere"}, `path "./nowhere" not found`},
-		"a Kubernetes unknown":   {[]string{"K8S_VERSION=1.2.3"}, []string{"-nodes=0"}, `K8S_VERSION="1.2.3" can't be built here`},
-		"too many nodes":         {nil, []string{"-nodes=2"}, "-nodes=2: it shows what one node, or none, can show"},
-		"a word too many":        {nil, []string{"quickly"}, `it takes no "quickly"`},
-		"a flag it doesn't have": {nil, []string{"-quickly"}, "flag provided but not defined: -quickly"},
+		"a step fails":          {nil, []string{"-nodes=0", "-chart=./nowhere"}, `path "./nowhere" not found`},
+		"an unknown Kubernetes": {[]string{"K8S_VERSION=1.2.3"}, []string{"-nodes=0"}, `K8S_VERSION="1.2.3" can't be built here`},
+		"too many nodes":        {nil, []string{"-nodes=2"}, "-nodes=2: it shows what one node, or none, can show"},
+		"a surplus argument":    {nil, []string{"quickly"}, `it takes no "quickly"`},
+		"an unknown flag":       {nil, []string{"-quickly"}, "flag provided but not defined: -quickly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := startDemo(t, tc.env, tc.args...)
 			d.ended(t, 1, tc.want)
 		})
 	}
-	t.Run("Ctrl-C halfway", func(t *testing.T) {
+	t.Run("Ctrl-C during the start", func(t *testing.T) {
 		d := startDemo(t, nil, "-nodes=0")
 		d.await(t, "installed by its chart")
 		if len(d.processes(t)) < 3 { // the demo, the keeper, init
-			t.Errorf("its processes aren't seen: %q", d.processes(t))
+			t.Errorf("the test doesn't find the demo's processes, only %q", d.processes(t))
 		}
 		d.end(t, 1, "interrupted; nothing is left of it")
 	})
 }
 
-// readme is the output that README.md shows.
+// readme returns the output that README.md shows.
 func readme(t *testing.T) string {
 	t.Helper()
 	blocks, err := page.Read(filepath.Join("..", "..", "README.md"))
@@ -90,7 +90,7 @@ func readme(t *testing.T) string {
 	return ""
 }
 
-// likely leaves out what is another each time.
+// likely removes the parts of the output that differ from run to run.
 func likely(output string) string {
 	for pattern, instead := range map[string]string{
 		`took [0-9.]+ s`:                           "took a while",
@@ -104,7 +104,7 @@ func likely(output string) string {
 	return strings.TrimLeft(output, "\n")
 }
 
-// follow types the indented lines at the end of the output, as they stand.
+// follow runs the indented commands at the end of the output, exactly as printed.
 func follow(t *testing.T, d *demo, wants ...string) {
 	t.Helper()
 	_, end, _ := strings.Cut(d.said(), "To look further")
@@ -115,17 +115,17 @@ func follow(t *testing.T, d *demo, wants ...string) {
 		}
 	}
 	if len(commands) < 5 {
-		t.Fatalf("what is there to type? %q", commands)
+		t.Fatalf("the output ends with no commands to type: %q", commands)
 	}
 	cmd := exec.CommandContext(t.Context(), "/bin/bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
 	cmd.Dir = filepath.Join("..", "..")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("what it says to type: %v\n%s", err, out)
+		t.Errorf("the printed commands fail: %v\n%s", err, out)
 	}
 	for _, want := range append(wants, "shop", "svc-mux.nowake.ai/ports: http:80->8443") {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("what it says to type doesn't print %q:\n%s", want, out)
+			t.Errorf("the printed commands don't print %q:\n%s", want, out)
 		}
 	}
 }

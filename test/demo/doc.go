@@ -1,5 +1,6 @@
-// Command demo shows svc-lb-mux to somebody who has never seen it: `make demo`.
+// Command demo shows svc-lb-mux to newcomers: `make demo`.
 //
-// It starts a cluster of its own, and types there what a person would type; the commands that it prints are the ones that it
-// runs. It stays until Ctrl-C, and leaves nothing. Whatever goes wrong ends it with a sentence, and leaves nothing either.
+// It starts its own cluster and runs there the commands that a person would type. It prints exactly the commands that
+// it runs. It stays until Ctrl-C, and leaves nothing behind. On any failure it prints a sentence, and leaves nothing
+// behind either.
 package main

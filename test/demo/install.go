@@ -25,13 +25,14 @@ func (s *show) clusterOptions(archive string) []cluster.Option {
 	return append(options, cluster.Nodes(s.options.nodes, archive))
 }
 
-// install installs the chart. The mux is no cloud's, so it goes without the annotation that the chart has for one.
+// install installs the chart. This mux is no cloud's load balancer, so the chart's annotation for a cloud is switched
+// off.
 func (s *show) install(ctx context.Context) error {
 	begun := time.Now()
 	s.heading("svc-lb-mux, installed by its chart")
 	wait, noPods := " --wait", ""
 	if s.options.nodes == 0 {
-		// Where kwok's node plays the apps' pods, none is to play the webhook's.
+		// kwok's node plays the apps' pods there. It must not play the webhook's pods, too.
 		wait, noPods = "", " \\\n  --set replicaCount=0 --set webhook.nodeSelector.runs-pods=yes"
 	}
 	command := fmt.Sprintf("helm install svc-mux %s --namespace %s --create-namespace%s \\\n"+

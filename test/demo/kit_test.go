@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// program is the demo, built once.
+// program is the path of the demo, built once for all tests.
 var program string
 
 func TestMain(m *testing.M) {
@@ -34,15 +34,15 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// demo is one that runs as a program of its own, as people run it.
+// demo is a demo that runs as a separate process, as users run it.
 type demo struct {
 	cmd            *exec.Cmd
 	stdout, stderr safeBuffer
-	scratch        string // all its temporary files are here
+	scratch        string // the folder of all its temporary files
 	done           chan struct{}
 }
 
-// safeBuffer is one that can be read while a program writes to it.
+// safeBuffer is a buffer that a test can read while a process writes to it.
 type safeBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -79,22 +79,22 @@ func startDemo(t *testing.T, env []string, args ...string) *demo {
 
 func (d *demo) said() string { return d.stdout.String() }
 
-// await waits until it has said something.
+// await waits until the demo has printed the words.
 func (d *demo) await(t *testing.T, words string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(d.said(), words); time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-d.done:
-			t.Fatalf("it ended before it said %q:\n%s\n%s", words, d.said(), d.stderr.String())
+			t.Fatalf("the demo ended before it printed %q:\n%s\n%s", words, d.said(), d.stderr.String())
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("it doesn't say %q:\n%s\n%s", words, d.said(), d.stderr.String())
+			t.Fatalf("the demo doesn't print %q:\n%s\n%s", words, d.said(), d.stderr.String())
 		}
 	}
 }
 
-// end is a Ctrl-C.
+// end sends a Ctrl-C and waits for the end.
 func (d *demo) end(t *testing.T, code int, stderr string) {
 	t.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -103,36 +103,36 @@ func (d *demo) end(t *testing.T, code int, stderr string) {
 	d.ended(t, code, stderr)
 }
 
-// ended sees to it that it ends with a code and a sentence, and leaves nothing.
+// ended checks that the demo ends with an exit code and a sentence, and leaves nothing behind.
 func (d *demo) ended(t *testing.T, code int, stderr string) {
 	t.Helper()
 	select {
 	case <-d.done:
 	case <-time.After(5 * time.Minute):
-		t.Fatalf("it doesn't end:\n%s\n%s", d.said(), d.stderr.String())
+		t.Fatalf("the demo doesn't end:\n%s\n%s", d.said(), d.stderr.String())
 	}
 	if got := d.cmd.ProcessState.ExitCode(); got != code {
-		t.Errorf("it ended with %d, want %d:\n%s", got, code, d.stderr.String())
+		t.Errorf("the exit code is %d, want %d:\n%s", got, code, d.stderr.String())
 	}
 	if got := d.stderr.String(); !strings.Contains(got, stderr) || stderr == "" && got != "" {
-		t.Errorf("on standard error it says %q, want %q", got, stderr)
+		t.Errorf("standard error is %q, want %q", got, stderr)
 	}
 	left, err := os.ReadDir(d.scratch)
 	if err != nil || len(left) > 0 {
-		t.Errorf("of its temporary files are left: %v, %v", left, err)
+		t.Errorf("temporary files are left behind: %v, %v", left, err)
 	}
-	// The last words name the cluster's folder, if it came that far.
+	// The cluster's folder is printed near the end, if the demo came that far.
 	if folder := regexp.MustCompile(`/tmp/svc-lb-mux-[0-9]+/[0-9]+`).FindString(d.said()); folder != "" {
 		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", folder, err)
+			t.Errorf("the cluster's folder %s is left behind: %v", folder, err)
 		}
 	}
 	for _, process := range d.processes(t) {
-		t.Errorf("this runs on: %s", process)
+		t.Errorf("a process still runs: %s", process)
 	}
 }
 
-// processes are the cluster's host, by the environment that it was born with.
+// processes returns the processes of the cluster's host. It recognises them by the environment they started with.
 func (d *demo) processes(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")

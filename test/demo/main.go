@@ -15,7 +15,7 @@ import (
 func main() {
 	host.Reexec()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the demo at once
 	o, err := parse(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return

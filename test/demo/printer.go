@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// printer tells what happens. On a terminal, commands and figures stand out; elsewhere the same words come plain.
+// printer prints the demo's progress. A terminal gets colours for commands and figures; other outputs get the same
+// words without.
 type printer struct {
 	to       io.Writer
 	coloured bool
@@ -33,22 +34,22 @@ func (p printer) in(style, text string) string {
 	return style + text + plain
 }
 
-// heading begins a part.
+// heading prints the title of a part.
 func (p printer) heading(text string) { fmt.Fprintf(p.to, "\n%s\n", p.in(bold, text)) }
 
-// command shows what is typed.
+// command prints a command before it runs.
 func (p printer) command(text string) {
 	fmt.Fprintln(p.to, p.in(bold, "$ "+strings.ReplaceAll(text, "\n", "\n  ")))
 }
 
-// text shows what came of it.
+// text prints the output of a command.
 func (p printer) text(text string) {
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		fmt.Fprintln(p.to, text)
 	}
 }
 
-// took says how long it was.
+// took prints the elapsed time.
 func (p printer) took(since time.Time) {
 	fmt.Fprintln(p.to, p.in(faint, fmt.Sprintf("  took %.1f s", time.Since(since).Seconds())))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestColoursAddNothingToTheWords(t *testing.T) {
+func TestColoursDoNotChangeTheText(t *testing.T) {
 	say := func(coloured bool) string {
 		var out strings.Builder
 		p := printer{to: &out, coloured: coloured}
@@ -23,7 +23,7 @@ func TestColoursAddNothingToTheWords(t *testing.T) {
 	}
 	bright := say(true)
 	if bright == words || strings.NewReplacer(bold, "", faint, "", plain, "").Replace(bright) != words {
-		t.Errorf("in colours: %q", bright)
+		t.Errorf("a terminal gets no colours: %q", bright)
 	}
 	file, err := os.Create(t.TempDir() + "/out")
 	if err != nil {
@@ -31,6 +31,6 @@ func TestColoursAddNothingToTheWords(t *testing.T) {
 	}
 	defer file.Close()
 	if newPrinter(file).coloured {
-		t.Error("a file gets colours")
+		t.Error("a file gets colours, want plain text")
 	}
 }

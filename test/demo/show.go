@@ -16,22 +16,22 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// version is what the chart calls an image that nobody released.
+// version is the tag of the images that the demo builds: the chart's appVersion before any release.
 const version = "devel"
 
-// namespace is the release's, and the mux's.
+// namespace holds the release and the mux.
 const namespace = "svc-mux"
 
-// show is one demonstration.
+// show is one run of the demo.
 type show struct {
 	printer
 	options options
-	root    string // the checkout: commands are typed there
-	scratch string // what is built, until the end
+	root    string // the checkout: commands run there
+	scratch string // for built files, removed at the end
 	cluster *cluster.Cluster
 }
 
-// run shows everything, waits for the end of ctx, and clears up, however far it came.
+// run shows all parts, waits until ctx ends, and always clears up, also after a failure.
 func run(ctx context.Context, o options, p printer) (err error) {
 	s := &show{printer: p, options: o}
 	if s.root, err = checkout(); err != nil {
@@ -58,7 +58,7 @@ func run(ctx context.Context, o options, p printer) (err error) {
 	return s.stay(ctx, time.Since(begun))
 }
 
-// begin starts the cluster. What isn't built yet is built, and package binaries tells of it.
+// begin starts the cluster. Package binaries builds the missing programs and prints its progress.
 func (s *show) begin(ctx context.Context) error {
 	begun := time.Now()
 	s.heading("Webhook and reconciler, built from this checkout")
@@ -94,7 +94,7 @@ func (s *show) parts(ctx context.Context) error {
 	return nil
 }
 
-// typed shows a command, runs it as a person would in the checkout, and shows what it says.
+// typed prints a command, runs it in the checkout, and prints its output.
 func (s *show) typed(ctx context.Context, command string) error {
 	s.command(command)
 	said, err := s.shell(ctx, command)
@@ -102,7 +102,7 @@ func (s *show) typed(ctx context.Context, command string) error {
 	return err
 }
 
-// shell runs a command, and returns all that it says.
+// shell runs a command, and returns its whole output.
 func (s *show) shell(ctx context.Context, command string) (string, error) {
 	out, err := s.cluster.Run(ctx, cluster.Program{
 		Args: []string{"/bin/sh", "-c", "cd \"$CHECKOUT\" && {\n" + command + "\n} 2>&1"}, Env: []string{"CHECKOUT=" + s.root}})
@@ -127,7 +127,7 @@ func (s *show) apply(ctx context.Context) error {
 	return err
 }
 
-// refuse is a command that must fail.
+// refuse runs a command that must fail.
 func (s *show) refuse(ctx context.Context) error {
 	s.heading("A channel with a mistake")
 	const command = "kubectl apply --filename test/demo/bad.yaml"
@@ -143,7 +143,7 @@ func (s *show) refuse(ctx context.Context) error {
 	return nil
 }
 
-// visit fetches a page from each app, as the world would.
+// visit fetches a page from each app from outside of the cluster.
 func (s *show) visit(ctx context.Context) error {
 	s.heading("A page of each app, fetched from outside of the cluster")
 	rows, err := s.rows(ctx)
@@ -155,7 +155,7 @@ func (s *show) visit(ctx context.Context) error {
 		url := "http://" + row.address + ":" + row.number()
 		s.command("curl " + url)
 		var page string
-		// Nodes hear of a new port a moment after its channel is programmed.
+		// Nodes learn of a new port a moment after its channel is programmed.
 		err := patiently(ctx, func() (err error) { page, err = get(ctx, client, url); return err })
 		if err != nil {
 			return fmt.Errorf("the app of %s doesn't answer: %w", row.channel, err)
@@ -182,13 +182,13 @@ func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// checkout is the folder of the sources, found as package product finds it.
+// checkout returns the folder of the sources, as package product finds it.
 func checkout() (string, error) {
 	chart, err := product.Chart()
 	return filepath.Dir(filepath.Dir(chart)), err
 }
 
-// patiently tries for half a minute.
+// patiently retries for half a minute.
 func patiently(ctx context.Context, try func() error) error {
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		err := try()

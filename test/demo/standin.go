@@ -19,20 +19,21 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// standIn does without nodes what pods would do: webhook and reconciler run as processes beside the control plane, and the
-// apps' pods are played, one of them by kwok and what they say by this process. All else is as it always is.
+// standIn replaces pods where there are no nodes. Webhook and reconciler run as processes beside the control plane.
+// kwok marks the apps' pods as running, and this process answers their requests. Everything else is as usual.
 func (s *show) standIn(ctx context.Context) error {
 	s.text("Without root no node runs pods here. Webhook and reconciler run as processes; the apps' pods are played.")
 	if err := s.startWebhook(ctx); err != nil {
 		return err
 	}
-	// The console's port is where the apps' pods answer.
+	// This process answers for the apps' pods at the console's port.
 	_, err := s.cluster.Add("reconciler", "/usr/bin/env", "DEBUG_WEB_ENABLED=false", filepath.Join(s.scratch, "reconciler"),
 		"--namespace="+namespace)
 	return errors.Join(err, s.playPods(ctx))
 }
 
-// startWebhook serves with the certificate that cert-manager made for the pods, and is the webhook Service's endpoint.
+// startWebhook serves with the certificate that cert-manager made for the pods. The webhook Service's endpoint is this
+// process.
 func (s *show) startWebhook(ctx context.Context) error {
 	const certificate = "kubectl wait certificate svc-mux-webhook --namespace " + namespace + " --for=condition=Ready --timeout=60s"
 	if _, err := s.shell(ctx, certificate); err != nil {
@@ -70,7 +71,7 @@ func (s *show) startWebhook(ctx context.Context) error {
 	return s.awaitWebhook(ctx)
 }
 
-// awaitWebhook returns once it refuses something: cainjector and kube-proxy take a moment.
+// awaitWebhook waits until the webhook refuses a channel: cainjector and kube-proxy take a moment.
 func (s *show) awaitWebhook(ctx context.Context) error {
 	class, nodePorts := validation.DefaultPrefix+"/mux", false
 	nameless := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "nameless"}, Spec: corev1.ServiceSpec{
@@ -98,7 +99,7 @@ func (s *show) controlPlane(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the control plane has no address: %v", node.Status.Addresses)
 }
 
-// playPods adds a node that takes any pod and runs none, and answers for the pods on it.
+// playPods adds a node that accepts any pod and runs none, and answers requests to the pods on it.
 func (s *show) playPods(ctx context.Context) error {
 	if err := s.cluster.AddFakeNodes(ctx, 1); err != nil {
 		return err
@@ -114,11 +115,11 @@ func (s *show) playPods(ctx context.Context) error {
 		return fmt.Errorf("answer for the apps' pods: %w", err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(s.answer), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // it ends with the cluster
+	go func() { _ = server.Serve(listener) }() // Serve returns when the cluster ends
 	return nil
 }
 
-// answer says what the pod would that a connection was for.
+// answer responds as the pod that the connection was meant for.
 func (s *show) answer(w http.ResponseWriter, r *http.Request) {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	ip, _, _ := net.SplitHostPort(local.String())

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stay says how to look further, and waits.
+// stay prints commands for a further look, and waits.
 func (s *show) stay(ctx context.Context, took time.Duration) error {
 	kubeconfig, err := s.cluster.Kubeconfig()
 	if err != nil {
@@ -39,7 +39,7 @@ Ctrl-C ends it, and leaves nothing.
 	}
 }
 
-// helmTest runs a pod, which takes a node.
+// helmTest returns the command for `helm test`. It runs a pod, so it needs a node.
 func (s *show) helmTest() string {
 	if s.options.nodes == 0 {
 		return ""

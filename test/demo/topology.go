@@ -16,18 +16,18 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// row is one port of the mux.
+// row is a port of the mux.
 type row struct {
 	address  string
 	port     int32
 	protocol corev1.Protocol
-	channel  string // "namespace/name"; empty if the port is no channel's
-	ready    int    // backends
+	channel  string // "namespace/name"; empty if the port belongs to no channel
+	ready    int    // number of ready backends
 }
 
 func (r row) number() string { return strconv.Itoa(int(r.port)) }
 
-// topology prints who is behind which port of the load balancer.
+// topology prints which channel is behind which port of the load balancer.
 func (s *show) topology(ctx context.Context) error {
 	s.heading("What is on the load balancer")
 	var rows []row
@@ -48,7 +48,7 @@ func (s *show) topology(ctx context.Context) error {
 	return nil
 }
 
-// settled are the rows once each pod has been heard of.
+// settled returns the rows once every pod is a backend.
 func (s *show) settled(ctx context.Context) ([]row, error) {
 	rows, err := s.rows(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *show) settled(ctx context.Context) ([]row, error) {
 	return rows, nil
 }
 
-// rows reads the mux and its EndpointSlices: a port's backends are in the slices that have a port of its name, and each says
-// which channel it is for.
+// rows reads the mux and its EndpointSlices. The backends of a port are in the slices that have a port of its name, and
+// each slice names its channel.
 func (s *show) rows(ctx context.Context) ([]row, error) {
 	mux, err := s.cluster.Client.CoreV1().Services(namespace).Get(ctx, "mux", metav1.GetOptions{})
 	if err != nil {

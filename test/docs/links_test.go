@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEachLinkLeadsSomewhere: on every page, to a file that is there, and to a heading if it names one.
-// Nothing is asked of other people's pages.
-func TestEachLinkLeadsSomewhere(t *testing.T) {
+// TestEveryLinkHasATarget checks that each link on a page leads to an existing file and, if it names a heading, to an
+// existing heading. Links to other sites aren't checked.
+func TestEveryLinkHasATarget(t *testing.T) {
 	all := proseOf(t, pages(t))
 	for path, p := range all {
 		for _, link := range p.links {
@@ -26,35 +26,35 @@ func TestEachLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// TestEachPageIsInTheIndex: who looks for a page finds it in docs/README.md.
+// TestEachPageIsInTheIndex checks that docs/README.md links to every page.
 func TestEachPageIsInTheIndex(t *testing.T) {
 	const index = "docs/README.md"
 	all := proseOf(t, pages(t))
 	for path := range all {
 		dir, name := filepath.Split(path)
 		if dir == "docs/" && path != index && !slices.Contains(all[index].links, name) {
-			t.Errorf("%s doesn't lead to %s", index, name)
+			t.Errorf("%s has no link to %s", index, name)
 		}
 	}
 }
 
-func TestPagesAreReadAsTheyAreShown(t *testing.T) {
+func TestLinksAndAnchorsAreParsed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text           string
 		links, anchors []string
 	}{
-		"a heading becomes an anchor in small letters, without marks": {
+		"a heading's anchor has lower case and no punctuation": {
 			"# The way back\n## What it's for: `kubectl` & co.\n", nil,
 			[]string{"the-way-back", "what-its-for-kubectl--co"},
 		},
-		"a heading that is there twice is numbered": {
+		"the anchor of a repeated heading has a number": {
 			"# Same\n# Same\n# Same\n", nil, []string{"same", "same-1", "same-2"},
 		},
-		"a link in a heading is shown by its text": {"# See [this](a.md)\n", []string{"a.md"}, []string{"see-this"}},
-		"what is in a block is neither":            {"```sh\n# no heading\n[no](link.md)\n```\n[a](b.md)\n", []string{"b.md"}, nil},
-		"a longer fence holds shorter ones":        {"````\n```\n[no](link.md)\n```\n[no](link.md)\n````\n[a](b.md)\n", []string{"b.md"}, nil},
-		"what is in a span of code is neither":     {"`[no](link.md)` [`a`](b.md#c) ![picture](d.svg)\n", []string{"b.md#c", "d.svg"}, nil},
-		"a link goes over the end of a line":       {"[a\nb](c.md)\n", []string{"c.md"}, nil},
+		"a link in a heading counts as its text":   {"# See [this](a.md)\n", []string{"a.md"}, []string{"see-this"}},
+		"text in a fence has no links or headings": {"```sh\n# no heading\n[no](link.md)\n```\n[a](b.md)\n", []string{"b.md"}, nil},
+		"a longer fence contains shorter ones":     {"````\n```\n[no](link.md)\n```\n[no](link.md)\n````\n[a](b.md)\n", []string{"b.md"}, nil},
+		"text in a code span has no links":         {"`[no](link.md)` [`a`](b.md#c) ![picture](d.svg)\n", []string{"b.md#c", "d.svg"}, nil},
+		"a link spans two lines":                   {"[a\nb](c.md)\n", []string{"c.md"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := readProse(tc.text)
@@ -68,7 +68,7 @@ func TestPagesAreReadAsTheyAreShown(t *testing.T) {
 	}
 }
 
-// prose is what links are about, of a page in Markdown.
+// prose holds the links and anchors of a Markdown page.
 type prose struct{ links, anchors []string }
 
 func proseOf(t *testing.T, paths []string) map[string]prose {
@@ -97,7 +97,7 @@ func readProse(text string) prose {
 	return p
 }
 
-// withoutBlocks leaves out what is in fences; a fence ends with one that is at least as long.
+// withoutBlocks removes fenced blocks. A fence ends with a fence that is at least as long.
 func withoutBlocks(text string) string {
 	var shown strings.Builder
 	fence := ""
@@ -116,7 +116,7 @@ func withoutBlocks(text string) string {
 	return shown.String()
 }
 
-// anchor is what a heading is called in links, as GitHub makes it.
+// anchor returns the link target of a heading, as GitHub makes it.
 func (p *prose) anchor(heading string) string {
 	heading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(heading, "$1")
 	heading = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`).ReplaceAllString(strings.ToLower(heading), "")
@@ -129,7 +129,7 @@ func (p *prose) anchor(heading string) string {
 	}
 }
 
-// leads says why a link on a page leads nowhere.
+// leads returns an error that says why a link on a page has no target.
 func leads(all map[string]prose, path, link string) error {
 	target, err := url.Parse(link)
 	if err != nil {
@@ -143,7 +143,7 @@ func leads(all map[string]prose, path, link string) error {
 		to = filepath.ToSlash(filepath.Join(filepath.Dir(path), target.Path))
 	}
 	if strings.HasPrefix(to, "../") || strings.HasPrefix(target.Path, "/") {
-		return fmt.Errorf("%s leads out of the checkout", link)
+		return fmt.Errorf("%s points outside of the checkout", link)
 	}
 	if _, err := os.Stat(filepath.Join(root, to)); err != nil {
 		return fmt.Errorf("%s: there is no %s", link, to)

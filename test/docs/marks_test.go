@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-// pages are all that people read, by their paths in the checkout, sorted.
+// pages returns the paths of all pages in the checkout, sorted.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -27,7 +27,7 @@ func pages(t *testing.T) []string {
 		}
 	}
 	if len(all) < 10 {
-		t.Fatalf("only these pages were found: %v", all)
+		t.Fatalf("too few pages found: %v", all)
 	}
 	return all
 }
@@ -51,7 +51,7 @@ func TestEachCommandIsRunOrMarked(t *testing.T) {
 	}
 }
 
-// check says what is wrong with a block's mark.
+// check returns an error if a block has no valid mark.
 func check(path string, block page.Block) error {
 	verb, what, marked := strings.Cut(block.Mark, ": ")
 	if marked && verb == "file" {
@@ -87,13 +87,13 @@ func checkWords(block page.Block, words []string) error {
 				return fmt.Errorf("%q says nothing without an <!-- output -->", word)
 			}
 		default:
-			return fmt.Errorf("there is no %q: a block for the cluster can be bare, fails, until", word)
+			return fmt.Errorf("unknown word %q: a block for the cluster can be bare, fails, until", word)
 		}
 	}
 	return nil
 }
 
-// checkPart looks whether another page has each of a block's lines in a block that is run.
+// checkPart checks that the other page has each of the block's lines in a block that is run.
 func checkPart(block page.Block, other string) error {
 	blocks, err := page.Read(filepath.Join(root, "docs", other))
 	if err != nil {
@@ -108,7 +108,7 @@ func checkPart(block page.Block, other string) error {
 	return nil
 }
 
-// checkOther looks whether another test knows of a page.
+// checkOther checks that a test in the folder names the page.
 func checkOther(path, folder string) error {
 	sources, err := filepath.Glob(filepath.Join(root, "test", folder, "*_test.go"))
 	if err != nil {
@@ -126,29 +126,29 @@ func checkOther(path, folder string) error {
 	return fmt.Errorf("no test in test/%s names %s", folder, filepath.Base(path))
 }
 
-func TestCheck(t *testing.T) {
+func TestMarksAreChecked(t *testing.T) {
 	shown := "x"
 	for name, tc := range map[string]struct {
 		block page.Block
 		good  bool
 	}{
-		"for the cluster":               {page.Block{Language: "sh", Mark: "test: cluster"}, true},
-		"a refusal that is shown":       {page.Block{Language: "sh", Mark: "test: cluster, fails", Output: &shown}, true},
-		"a refusal that isn't shown":    {page.Block{Language: "sh", Mark: "test: cluster, fails"}, false},
-		"an unknown word":               {page.Block{Language: "sh", Mark: "test: cluster, maybe"}, false},
-		"another test that names it":    {page.Block{Language: "sh", Mark: "test: e2e/runbook"}, true},
-		"another test that doesn't":     {page.Block{Language: "sh", Mark: "test: e2e/ledger"}, false},
-		"what another page runs":        {page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm test svc-mux\n"}, true},
-		"what no other page runs":       {page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm rest svc-mux\n"}, false},
-		"what no test has":              {page.Block{Language: "sh", Mark: "needs: a cloud"}, true},
-		"not run, without why":          {page.Block{Language: "sh", Mark: "not run"}, false},
-		"no mark":                       {page.Block{Language: "sh"}, false},
-		"commands that hide":            {page.Block{Text: "kubectl get pods\n"}, false},
-		"commands in a file":            {page.Block{Text: "kubectl get pods\n", Mark: "file: x.sh"}, true},
-		"a picture":                     {page.Block{Text: "a -> b\n"}, true},
-		"another language":              {page.Block{Language: "go", Text: "go func() {}\n"}, true},
-		"a comment that is no mark":     {page.Block{Language: "sh", Mark: "look: here"}, false},
-		"commands that aren't for here": {page.Block{Language: "sh", Mark: "not run: it takes a day"}, true},
+		"for the cluster":                {page.Block{Language: "sh", Mark: "test: cluster"}, true},
+		"a refusal that is shown":        {page.Block{Language: "sh", Mark: "test: cluster, fails", Output: &shown}, true},
+		"a refusal that isn't shown":     {page.Block{Language: "sh", Mark: "test: cluster, fails"}, false},
+		"an unknown word":                {page.Block{Language: "sh", Mark: "test: cluster, maybe"}, false},
+		"another test names the page":    {page.Block{Language: "sh", Mark: "test: e2e/runbook"}, true},
+		"another test doesn't name it":   {page.Block{Language: "sh", Mark: "test: e2e/ledger"}, false},
+		"another page runs the command":  {page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm test svc-mux\n"}, true},
+		"no other page runs the command": {page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm rest svc-mux\n"}, false},
+		"needs what no test has":         {page.Block{Language: "sh", Mark: "needs: a cloud"}, true},
+		"not run, without a reason":      {page.Block{Language: "sh", Mark: "not run"}, false},
+		"no mark":                        {page.Block{Language: "sh"}, false},
+		"commands in a bare block":       {page.Block{Text: "kubectl get pods\n"}, false},
+		"commands in a file":             {page.Block{Text: "kubectl get pods\n", Mark: "file: x.sh"}, true},
+		"a picture":                      {page.Block{Text: "a -> b\n"}, true},
+		"another language":               {page.Block{Language: "go", Text: "go func() {}\n"}, true},
+		"a comment that is no mark":      {page.Block{Language: "sh", Mark: "look: here"}, false},
+		"not run, with a reason":         {page.Block{Language: "sh", Mark: "not run: it takes a day"}, true},
 	} {
 		if err := check("docs/runbook.md", tc.block); (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)

@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// TestPages runs what is marked for the cluster, page by page. Those that install come first: nothing is there then.
+// TestPages runs the blocks that are marked for the cluster, page by page. Pages that install the product come first,
+// on an empty cluster.
 func TestPages(t *testing.T) {
 	stories := map[string][]page.Block{}
 	var order []string
@@ -36,7 +37,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// story are the blocks that matter to the cluster: none, if no command does.
+// story returns the blocks that are for the cluster, or nil if no command is.
 func story(blocks []page.Block) []page.Block {
 	var kept []page.Block
 	commands := false
@@ -72,8 +73,7 @@ func says(block page.Block, word string) bool {
 	return slices.Contains(strings.Split(block.Mark, ", "), word)
 }
 
-// play follows one page from its beginning to its end, or to the first block that isn't as shown: what comes after builds on
-// it.
+// play runs a page to its end, or to the first block whose output differs: later blocks build on it.
 func (w *world) play(t *testing.T, path string, blocks []page.Block) {
 	w.ready(t, bare(blocks))
 	before := w.objects(t)
@@ -94,7 +94,7 @@ func (w *world) play(t *testing.T, path string, blocks []page.Block) {
 	}
 }
 
-// follow runs a block, again and again if it says so, until it does what the page says.
+// follow runs a block until it does what the page says. It retries if the block's mark allows that.
 func (w *world) follow(t *testing.T, folder string, block page.Block) error {
 	if !says(block, "until") {
 		return w.once(t.Context(), folder, block)
@@ -122,14 +122,14 @@ func (w *world) once(ctx context.Context, folder string, block page.Block) error
 	case err != nil && !fails:
 		return fmt.Errorf("%w; it printed:\n%s", err, printed)
 	case err == nil && fails:
-		return errors.New("it must fail, and doesn't; it printed:\n" + printed)
+		return errors.New("the command succeeds, but is marked to fail; it printed:\n" + printed)
 	case block.Output == nil:
 		return nil
 	}
 	return page.Compare(*block.Output, printed)
 }
 
-// bash runs commands in a page's folder, with the variables that earlier ones left there.
+// bash runs commands in the page's folder, with the variables that earlier commands set.
 func (w *world) bash(ctx context.Context, folder, commands string) (string, error) {
 	const prelude = `set -euo pipefail
 exec 2>&1
@@ -142,12 +142,12 @@ trap 'export -p >.variables' EXIT
 		"FOLDER=" + folder, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app}})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the commands are on the page
+		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the error needn't repeat the commands: they are on the page
 	}
 	return out.Stdout, err
 }
 
-// folder is one that a page's commands find themselves in: with the chart in it, as in a checkout.
+// folder makes the working folder of a page's commands. It contains the chart, as a checkout does.
 func (w *world) folder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

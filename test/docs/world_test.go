@@ -13,17 +13,17 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// version is the chart's own: pages install it without saying which images it takes.
+// version is the chart's appVersion: pages install the chart without naming images.
 const version = "devel"
 
 // world is the cluster that all pages share.
 type world struct {
 	*cluster.Cluster
 
-	installed string // what the release, and its mux, looked like when it was installed; empty if it isn't
+	installed string // state of the release and its mux right after the install; empty if not installed
 }
 
-// app is an image that answers HTTP on port 8080, as pages say of $APP.
+// app is an image that answers HTTP on port 8080: the $APP of the pages.
 const app = product.Registry + "/web:1"
 
 func start(t *testing.T) *world {
@@ -44,7 +44,7 @@ func start(t *testing.T) *world {
 	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, web), cluster.CertManager(), cluster.Helm(), cluster.WithProvider())}
 }
 
-// ready has the product there as it was first installed, or not at all.
+// ready reinstalls the product as it was first, or removes it if the page wants a bare cluster.
 func (w *world) ready(t *testing.T, bare bool) {
 	t.Helper()
 	if w.installed != "" && !bare && w.state(t) == w.installed {
@@ -54,7 +54,7 @@ func (w *world) ready(t *testing.T, bare bool) {
 	if bare {
 		return
 	}
-	// The mux is no GKE one, so that pages can have TCP and UDP.
+	// The mux isn't one of GKE, so pages can use TCP and UDP.
 	release := product.Helm{Release: product.Release, Namespace: product.Namespace, Version: version,
 		Values: []string{"defaultLoadBalancer.provider=none"}}
 	if _, err := release.Install(t.Context(), w.Cluster); err != nil {
@@ -64,7 +64,8 @@ func (w *world) ready(t *testing.T, bare bool) {
 	w.installed = w.state(t)
 }
 
-// state tells whether a page changed the release, or the settings of its mux: what is ours on the mux comes and goes.
+// state changes if a page changed the release or the mux's settings. It leaves out the ports of channels, which come
+// and go.
 func (w *world) state(t *testing.T) string {
 	t.Helper()
 	const mux = `go-template={{range $key, $value := .metadata.annotations}}{{$key}}={{$value}}{{"\n"}}{{end}}`
@@ -75,7 +76,7 @@ func (w *world) state(t *testing.T) string {
 	var settings []string
 	for line := range strings.Lines(out.Stdout) {
 		key, _, _ := strings.Cut(line, "=")
-		ours := []string{"channels", "topology", "summary", "generation", "announced", "aggregated-external-dns"}
+		ours := []string{"channels", "topology", "summary", "generation", "ledger", "aggregated-external-dns"}
 		if name, prefixed := strings.CutPrefix(key, "svc-mux.nowake.ai/"); !prefixed || !slices.Contains(ours, name) {
 			settings = append(settings, line)
 		}
@@ -85,7 +86,7 @@ func (w *world) state(t *testing.T) string {
 	return strings.Join(settings, "") + release + revision
 }
 
-// away removes the product, whatever a page left of it.
+// away uninstalls the product, whatever state a page left it in.
 func (w *world) away(t *testing.T) {
 	t.Helper()
 	w.installed = ""
@@ -95,7 +96,7 @@ func (w *world) away(t *testing.T) {
 	w.Kubectl(t, "delete", "namespace", product.Namespace, "--ignore-not-found", "--timeout=60s")
 }
 
-// kinds are what pages make. What follows from them goes with them.
+// kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them.
 const kinds = "namespaces,services,deployments.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
 
 func (w *world) objects(t *testing.T) []string {
@@ -108,20 +109,20 @@ func (w *world) objects(t *testing.T) []string {
 	return objects
 }
 
-// tidy removes what a page made: first namespaces with all that is in them, then what it put into others. What is the
-// release's goes by uninstalling it.
+// tidy removes the objects that a page created: first whole namespaces, then objects in older namespaces. Uninstalling
+// removes the release's own objects.
 func (w *world) tidy(t *testing.T, before []string) {
 	if t.Failed() {
 		w.tell(t)
 	}
-	made := map[string][]string{} // kubectl's words for where and what kind, to names
+	made := map[string][]string{} // kubectl's arguments for namespace and kind, to names
 	for _, line := range w.objects(t) {
 		words := strings.Fields(line)
 		if len(words) != 3 || slices.Contains(before, line) || slices.Contains(words[1:], product.Namespace) {
 			continue
 		}
 		if words[1] != "<none>" && !slices.Contains(before, strings.Join([]string{"Namespace", "<none>", words[1]}, " ")) {
-			continue // it goes with its namespace
+			continue // deleted with its namespace
 		}
 		place := strings.ToLower(words[0])
 		if words[1] != "<none>" {
@@ -134,19 +135,19 @@ func (w *world) tidy(t *testing.T, before []string) {
 		w.Kubectl(t, append(args, made[place]...)...)
 	}
 	if !w.released(t) {
-		w.installed = "" // whatever it is, the next page gets a new one
+		w.installed = "" // unknown state: the next page gets a new install
 	} else if w.installed == "" {
-		w.installed = w.state(t) // the page installed it, and the next one goes on with that
+		w.installed = w.state(t) // the page installed it, and the next page reuses that
 	}
 }
 
-// released waits until the mux has let go of the page's channels, so that the next page finds every number free.
+// released waits until the mux has released the page's numbers, so that the next page finds all of them free.
 func (w *world) released(t *testing.T) bool {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		ports, err := w.TryKubectl(t.Context(), "", "get", "service", "mux", "--namespace="+product.Namespace, "--output=jsonpath={.spec.ports[*].port}")
 		if err != nil {
-			return false // the page uninstalled it
+			return false // the page uninstalled the product
 		}
 		if ports.Stdout == "101" {
 			return true
@@ -155,7 +156,7 @@ func (w *world) released(t *testing.T) bool {
 	return false
 }
 
-// tell shows what the Events say, when a page failed.
+// tell logs the Events of a failed page.
 func (w *world) tell(t *testing.T) {
 	if out, err := w.TryKubectl(t.Context(), "", "events", "--all-namespaces", "--types=Warning"); err == nil {
 		t.Log(out.Stdout)

@@ -14,10 +14,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// refusal is how the webhook begins to say what is wrong with a channel that maps a port which it hasn't.
+// refusal is the start of the webhook's message about a channel that maps a port which the channel lacks.
 const refusal = `port "grcp" is not one of this Service's ports (`
 
-// tool is all that is asked of each of them, with one copy of the repository.
+// tool runs all checks for a tool, on its own copy of the repository.
 func (w *world) tool(t *testing.T, tool tool) {
 	p := w.place(t, tool.name)
 	w.apply(t, tool, p.repository(t), 1)
@@ -25,10 +25,10 @@ func (w *world) tool(t *testing.T, tool tool) {
 	w.asWanted(t, p)
 	t.Run("ten reconciliations find nothing and change nothing", func(t *testing.T) { w.stays(t, tool, p) })
 	t.Run("channels come and go meanwhile", func(t *testing.T) { w.traffic(t, tool, p) })
-	t.Run("a bad channel is refused in words", func(t *testing.T) {
+	t.Run("a bad channel is refused with our message", func(t *testing.T) {
 		early(t, w.refuses(t, tool, p, p.repository(t, "bad.yaml")), tool.looksAtNew)
 	})
-	t.Run("a bad change of a channel is refused in words", func(t *testing.T) {
+	t.Run("a bad change of a channel is refused with our message", func(t *testing.T) {
 		early(t, w.refuses(t, tool, p, strings.ReplaceAll(p.repository(t), "http:auto", "grcp:auto")), tool.looks)
 	})
 	t.Run("a change of a mux leaves its channels alone", func(t *testing.T) { w.changes(t, tool, p) })
@@ -51,7 +51,7 @@ func (w *world) stays(t *testing.T, tool tool, p place) {
 		}
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("somebody wrote (-before +after):\n%s", diff)
+		t.Errorf("objects were written (-before +after):\n%s", diff)
 	}
 	for who, n := range requests {
 		by, what, _ := strings.Cut(who, " ")
@@ -63,7 +63,7 @@ func (w *world) stays(t *testing.T, tool tool, p place) {
 	w.asWanted(t, p)
 }
 
-// traffic has other channels come to the repository's mux and go, while the tool is at it.
+// traffic creates and deletes other channels of the repository's mux while the tool reconciles.
 func (w *world) traffic(t *testing.T, tool tool, p place) {
 	ctx, stop := context.WithCancel(t.Context())
 	came := make(chan int, 1)
@@ -92,7 +92,7 @@ func (w *world) traffic(t *testing.T, tool tool, p place) {
 		}
 	}
 	if n == 0 {
-		t.Error("no channel came in the time")
+		t.Error("no channel was programmed meanwhile")
 	}
 	w.rested(t, p)
 	w.asWanted(t, p)
@@ -102,7 +102,7 @@ func (w *world) traffic(t *testing.T, tool tool, p place) {
 	}
 }
 
-// guest is a channel that comes, gets its port, and goes.
+// guest creates a channel, waits until it is programmed, and deletes it.
 func (w *world) guest(t *testing.T, p place, n int) (came bool) {
 	ctx := t.Context()
 	guests := w.user.CoreV1().Services("default")
@@ -113,7 +113,7 @@ func (w *world) guest(t *testing.T, p place, n int) (came bool) {
 			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 	}
 	if _, err := guests.Create(ctx, svc, metav1.CreateOptions{}); err != nil {
-		t.Errorf("a guest can't come: %v", err)
+		t.Errorf("creating a guest fails: %v", err)
 		return false
 	}
 	cluster.Eventually(t, svc.Name+" is programmed", func(ctx context.Context) error {
@@ -124,12 +124,12 @@ func (w *world) guest(t *testing.T, p place, n int) (came bool) {
 		return err
 	})
 	if err := guests.Delete(ctx, svc.Name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("a guest can't go: %v", err)
+		t.Errorf("deleting a guest fails: %v", err)
 	}
 	return true
 }
 
-// notCorrected is true unless the reconciler had to put something right: then it said so.
+// notCorrected fails the test if the reconciler corrected drift. It emits an Event when it does.
 func (w *world) notCorrected(t *testing.T, p place) {
 	t.Helper()
 	for _, in := range []string{p.infra, p.shop} {
@@ -138,12 +138,12 @@ func (w *world) notCorrected(t *testing.T, p place) {
 			t.Fatal(err)
 		}
 		for i := range events.Items {
-			t.Errorf("%s was changed by somebody: %s", events.Items[i].InvolvedObject.Name, events.Items[i].Message)
+			t.Errorf("the reconciler corrected drift on %s: %s", events.Items[i].InvolvedObject.Name, events.Items[i].Message)
 		}
 	}
 }
 
-// refuses applies a repository with a mistake in it, and then the good one again. It returns the refusal.
+// refuses applies a repository that contains a mistake, and then the correct one. It returns the refusal.
 func (w *world) refuses(t *testing.T, tool tool, p place, mistaken string) string {
 	before := w.rested(t, p)
 	rounds, err := tool.apply(t.Context(), w, mistaken, 1)
@@ -152,26 +152,26 @@ func (w *world) refuses(t *testing.T, tool tool, p place, mistaken string) strin
 	}
 	said := rounds[0].Error + fmt.Sprint(rounds[0].Applied)
 	if rounds[0].Error == "" || !strings.Contains(strings.ReplaceAll(said, `\"`, `"`), refusal) {
-		t.Errorf("our words are missing: %s", said)
+		t.Errorf("the webhook's message is missing: %s", said)
 	}
 	if after := w.rested(t, p); !maps.Equal(before, after) {
-		t.Errorf("somebody wrote (-before +after):\n%s", cmp.Diff(before, after))
+		t.Errorf("objects were written (-before +after):\n%s", cmp.Diff(before, after))
 	}
 	if err := w.apply(t, tool, p.repository(t), 1)[0].quiet(); err != nil && !tool.writes {
-		t.Errorf("the good one again: %v", err)
+		t.Errorf("the correct repository afterwards: %v", err)
 	}
 	return said
 }
 
-// early is a refusal that comes before anything is written, by its first words.
+// early checks that a tool's words show a refusal before any write.
 func early(t *testing.T, said, words string) {
 	t.Helper()
 	if !strings.Contains(said, words) {
-		t.Errorf("it was to be refused before anything is written (%q): %s", words, said)
+		t.Errorf("want a refusal before any write, with the words %q: %s", words, said)
 	}
 }
 
-// changes gives a mux another port of its owner's.
+// changes declares another port of the owner's on a mux.
 func (w *world) changes(t *testing.T, tool tool, p place) {
 	const declared = "  - {name: placeholder, port: 101}\n"
 	changed := strings.Replace(p.repository(t), declared, declared+"  - {name: probe, port: 9000}\n", 1)

@@ -1,8 +1,8 @@
-// Package gitops holds the product to what GitOps needs: a repository of muxes and channels comes to rest under each tool
-// that may apply it, with nothing to ignore, and stays at rest.
+// Package gitops tests the product with GitOps tools. A repository of muxes and channels must become stable under each
+// tool that may apply it, without rules to ignore differences, and must stay stable.
 //
-// The tools are the real ones. Flux's and Argo CD's engines have dependencies of their own, so each is a module and a
-// command (flux, argo) that reads manifests and tells what it did.
+// The tools are the real ones. The engines of Flux and Argo CD have many dependencies, so each is a separate module
+// with a command (flux, argo). The command reads manifests and prints the result.
 package gitops
 
 import (
@@ -29,11 +29,11 @@ const (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is the cluster that all tests share, with reconciler and webhook at work in it.
+// world is the cluster that all tests share. Reconciler and webhook run in it.
 type world struct {
 	*cluster.Cluster
 	user kubernetes.Interface
-	bin  map[string]string // a tool's name to its folder
+	bin  map[string]string // tool name to the folder of its program
 }
 
 func TestGitOps(t *testing.T) {
@@ -41,16 +41,16 @@ func TestGitOps(t *testing.T) {
 	for _, tool := range tools() {
 		t.Run(tool.name, func(t *testing.T) { w.tool(t, tool) })
 	}
-	t.Run("somebody presses Sync though nothing differs", w.pressed)
+	t.Run("a sync without differences", w.pressed)
 	t.Run("a repository moves from one tool to another", w.moves)
-	t.Run("what a replacement wipes comes back", w.replaced)
+	t.Run("the reconciler restores what a replacement removed", w.replaced)
 	t.Run("a mux that Argo CD replaces", w.replacedByArgo)
 	t.Run("a mux that Argo CD replaces again and again", w.replacedWithoutEnd)
-	t.Run("a contradiction needs the rule in the docs", w.contradictions)
-	t.Run("health goes by the address", w.health)
-	t.Run("Terraform without advice takes ports away, and they come back", w.terraformUnadvised)
-	t.Run("Terraform with the page's advice changes nothing", w.terraformAdvised)
-	t.Run("Terraform takes the page's advice later", w.terraformConverted)
+	t.Run("contradicting declarations need the docs' ignore rule", w.contradictions)
+	t.Run("health depends on the address", w.health)
+	t.Run("without the docs' advice, Terraform removes ports and the reconciler restores them", w.terraformUnadvised)
+	t.Run("with the docs' advice, Terraform changes nothing", w.terraformAdvised)
+	t.Run("Terraform adopts the docs' advice later", w.terraformConverted)
 }
 
 func start(t *testing.T) *world {
@@ -75,7 +75,7 @@ func (w *world) namespace(t *testing.T, name string) {
 	}
 }
 
-// place is where one test's copy of the repository goes.
+// place holds the namespaces of a test's copy of the repository.
 type place struct{ infra, shop string }
 
 func (w *world) place(t *testing.T, name string) place {
@@ -86,7 +86,7 @@ func (w *world) place(t *testing.T, name string) place {
 	return p
 }
 
-// manifests are files of testdata as they are for this place.
+// manifests returns files of testdata, filled in for this place.
 func (p place) manifests(t *testing.T, files ...string) string {
 	t.Helper()
 	var all []string

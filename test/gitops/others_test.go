@@ -13,10 +13,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
-// pressed is a sync of Argo CD's that applies everything although nothing differs.
+// pressed syncs with Argo CD although nothing differs: every object is applied.
 func (w *world) pressed(t *testing.T) {
 	for name, flags := range map[string][]string{
-		"applied by the client": nil, "applied by the server": {"-server-side-apply", "-server-side-diff"},
+		"client-side apply": nil, "server-side apply": {"-server-side-apply", "-server-side-diff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := w.place(t, fmt.Sprintf("pressed-%d", len(flags)))
@@ -25,23 +25,23 @@ func (w *world) pressed(t *testing.T) {
 			before := w.rested(t, p)
 			for _, this := range w.apply(t, tool, p.repository(t), 2) {
 				if len(this.Applied) == 0 || len(this.Drift) > 0 {
-					t.Errorf("it was to apply, and to find no difference: %v", this.quiet())
+					t.Errorf("want an apply without drift: %v", this.quiet())
 				}
 			}
 			if after := w.rested(t, p); !maps.Equal(before, after) {
-				t.Errorf("something changed (-before +after):\n%s", cmp.Diff(before, after))
+				t.Errorf("objects changed (-before +after):\n%s", cmp.Diff(before, after))
 			}
 		})
 	}
 }
 
-// moves hands one copy of the repository from tool to tool.
+// moves applies a copy of the repository with one tool after the other.
 func (w *world) moves(t *testing.T) {
 	p := w.place(t, "moves")
 	for _, name := range []string{"kubectl-apply", "flux", "argo", "kubectl-server-side"} {
 		tool := toolNamed(t, name)
 		if name == "kubectl-server-side" {
-			tool.apply = kubectl("--server-side", "--force-conflicts") // as kubectl itself asks for
+			tool.apply = kubectl("--server-side", "--force-conflicts") // kubectl's error message asks for this flag
 		}
 		w.apply(t, tool, p.repository(t), 1)
 		w.rested(t, p)
@@ -51,12 +51,12 @@ func (w *world) moves(t *testing.T) {
 			t.Errorf("%s: %v", name, this.quiet())
 		}
 		if after := w.rested(t, p); !maps.Equal(before, after) {
-			t.Errorf("%s: somebody wrote (-before +after):\n%s", name, cmp.Diff(before, after))
+			t.Errorf("%s: objects were written (-before +after):\n%s", name, cmp.Diff(before, after))
 		}
 	}
 }
 
-// replaced is what kubectl replace does: of an object, nothing is left but what is in the file.
+// replaced runs kubectl replace, which removes every field that isn't in the file.
 func (w *world) replaced(t *testing.T) {
 	p := w.place(t, "replaced")
 	tool := toolNamed(t, "kubectl-apply")
@@ -66,14 +66,14 @@ func (w *world) replaced(t *testing.T) {
 	for _, command := range [][]string{{"replace", "-f", "-"}, {"replace", "--subresource=status", "-f", "-"}} {
 		text := p.repository(t)
 		if len(command) > 3 {
-			text = p.manifests(t, "repository/channels.yaml") // a mux's status is its provider's
+			text = p.manifests(t, "repository/channels.yaml") // the provider owns a mux's status
 		}
 		if _, err := w.TryKubectl(t.Context(), text, command...); err != nil {
 			t.Fatal(err)
 		}
 		w.rested(t, p)
 		want := wanted()
-		// Nobody declares the placeholder any more: kubectl replace leaves no note of what it was given.
+		// The placeholder isn't declared any more: kubectl replace leaves no last-applied annotation.
 		want["public"], want["edge"] = "20000/TCP 53/TCP 53/UDP 8443/TCP 9100/TCP", "8080/TCP"
 		if diff := cmp.Diff(want, w.public(t, p)); diff != "" {
 			t.Errorf("after kubectl %v (-want +got):\n%s", command, diff)
@@ -84,7 +84,7 @@ func (w *world) replaced(t *testing.T) {
 	w.asWanted(t, p)
 }
 
-// replacedByArgo is a mux with Argo CD's Replace=true: each sync wipes it, so nothing but a real change may bring one on.
+// replacedByArgo uses Argo CD's Replace=true: each sync replaces the mux. So only real changes may cause a sync.
 func (w *world) replacedByArgo(t *testing.T) {
 	p := w.place(t, "argo-replaces")
 	manifests := p.manifests(t, "replaced.yaml")
@@ -104,21 +104,21 @@ func (w *world) replacedByArgo(t *testing.T) {
 	}
 }
 
-// replacedWithoutEnd is the same mux without placeholder: keep. What is created or replaced bears no sign of what was
-// declared, so the placeholder goes, and Argo CD wants it back.
+// replacedWithoutEnd uses the same mux without `placeholder: keep`. A created or replaced mux has no last-applied
+// annotation, so the reconciler removes the placeholder, and Argo CD adds it again.
 func (w *world) replacedWithoutEnd(t *testing.T) {
 	p := w.place(t, "argo-replaces-again")
 	manifests := strings.ReplaceAll(p.manifests(t, "replaced.yaml"), "    "+prefix+"/placeholder: keep\n", "")
 	argo := tool{apply: command("argo")}
 	for range 3 {
 		if this := w.apply(t, argo, manifests, 1)[0]; len(this.Drift) == 0 {
-			t.Error("nothing differs: then the docs warn of nothing")
+			t.Error("no drift: the docs' warning is outdated")
 		}
 		w.rested(t, p)
 	}
 }
 
-// health is Argo CD's opinion: a load balancer is healthy once it has an address.
+// health checks Argo CD's health: a load balancer is healthy once it has an address.
 func (w *world) health(t *testing.T) {
 	p := w.place(t, "health")
 	w.Provider.BehaveTo(p.infra+"/public", provider.Wait)

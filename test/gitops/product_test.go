@@ -61,7 +61,7 @@ func (w *world) reconcile(t *testing.T) {
 	})
 }
 
-// buffer is a log that may be read while it is written.
+// buffer is a log that can be read while a process writes to it.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -79,7 +79,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// serveWebhook has the API server ask our handler, by the chart's own configuration.
+// serveWebhook runs our handler, and registers it with the API server by the chart's own configuration.
 func (w *world) serveWebhook(t *testing.T) {
 	t.Helper()
 	language, err := validation.New(prefix, namespace)
@@ -124,7 +124,7 @@ endpoints: [{addresses: [%[4]s]}]
 	})
 }
 
-// render returns one of the chart's templates as Helm fills it in.
+// render returns a rendered template of the chart.
 func (w *world) render(t *testing.T, template string, set ...string) string {
 	t.Helper()
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "svc-lb-mux"))

@@ -16,7 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// versions tells every object of a place that somebody could write, so that a write shows.
+// versions returns the resource version of every object in a place that the product or a tool may write. Comparing them
+// reveals a write.
 func (w *world) versions(ctx context.Context, p place) (map[string]string, error) {
 	all := map[string]string{}
 	for _, in := range []string{p.infra, p.shop} {
@@ -45,7 +46,7 @@ func (w *world) versions(ctx context.Context, p place) (map[string]string, error
 	return all, nil
 }
 
-// rested waits until all channels are programmed and nobody has written anything for a while.
+// rested waits until all channels are programmed and no object was written for a while.
 func (w *world) rested(t *testing.T, p place) map[string]string {
 	t.Helper()
 	var last map[string]string
@@ -95,7 +96,7 @@ func condition(svc *corev1.Service, kind string) metav1.ConditionStatus {
 	return ""
 }
 
-// public tells each mux's ports, and each channel's notes of its own.
+// public returns each mux's ports, and each channel's numbers in its annotation.
 func (w *world) public(t *testing.T, p place) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -123,7 +124,7 @@ func (w *world) public(t *testing.T, p place) map[string]string {
 	return all
 }
 
-// the repository's ports, whoever applies it.
+// wanted returns the ports of the repository, the same for every tool.
 func wanted() map[string]string {
 	return map[string]string{
 		"public": "101/TCP 20000/TCP 53/TCP 53/UDP 8443/TCP 9100/TCP",
@@ -140,7 +141,7 @@ func (w *world) asWanted(t *testing.T, p place) {
 	}
 }
 
-// requests counts what was sent to change something, by who sent it; a lease is no change.
+// requests counts the write requests by client, verb and resource. Dry runs and leases don't count.
 func (w *world) requests(t *testing.T, from int) map[string]int {
 	t.Helper()
 	events, err := w.Audited()

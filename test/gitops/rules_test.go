@@ -13,7 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// contradictions are what no tool can settle by itself: a repository that declares what it has the reconciler change.
+// contradictions applies a repository that declares values which its annotations tell the reconciler to change. No tool
+// can settle that by itself.
 func (w *world) contradictions(t *testing.T) {
 	for _, tool := range []struct {
 		name, kind, field string
@@ -39,7 +40,7 @@ func (w *world) contradicted(t *testing.T, p place, plain, ruled func(context.Co
 	drift := strings.Join(w.apply(t, tool{apply: plain}, manifests, 1)[0].Drift, "\n")
 	for _, fought := range []string{"placeholder\")", "chat.example.com,mux.example.com"} {
 		if !strings.Contains(drift, fought) {
-			t.Errorf("without a rule, nothing differs about %s: then none is needed\n%s", fought, drift)
+			t.Errorf("no drift of %s without the ignore rule: the docs' rule is outdated\n%s", fought, drift)
 		}
 	}
 	w.decided(t, p)
@@ -51,7 +52,7 @@ func (w *world) contradicted(t *testing.T, p place, plain, ruled func(context.Co
 	w.decided(t, p)
 }
 
-// decided waits until the reconciler has had its way with the mux.
+// decided waits until the reconciler has changed the mux as its annotations say.
 func (w *world) decided(t *testing.T, p place) {
 	t.Helper()
 	w.rested(t, p)
@@ -65,7 +66,7 @@ func (w *world) decided(t *testing.T, p place) {
 	})
 }
 
-// documented is the rule that docs/gitops.md gives, from the spec of the object that it shows.
+// documented returns the rule that docs/gitops.md shows, from the spec of the shown object.
 func documented(t *testing.T, kind, field string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "gitops.md"))

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A resource replays what Terraform and its Kubernetes provider do about one `kubernetes_service_v1`. There is no Terraform
-// program in these tests: this sends the requests of the provider's resource_kubernetes_service_v1.go. It creates with a
-// POST. It reads with a GET into its state. It updates with one JSON patch: an operation for each annotation that differs,
-// and `replace /spec/ports` with the whole list where any port differs.
+// resource replays the requests of Terraform and its Kubernetes provider for a `kubernetes_service_v1`, as the
+// provider's resource_kubernetes_service_v1.go sends them. No Terraform program runs in these tests. A create is a
+// POST. A refresh is a GET into the state. An update is a JSON patch: an operation for each annotation that differs,
+// and `replace /spec/ports` with the whole list if any port differs.
 type resource struct {
 	client kubernetes.Interface
 	config *corev1.Service
@@ -29,27 +29,27 @@ type resource struct {
 	state  terraformState
 }
 
-// terraformState is what Terraform remembers of a Service.
+// terraformState is what Terraform stores about a Service.
 type terraformState struct {
 	annotations map[string]string
 	ports       []corev1.ServicePort
 }
 
-// advice is what a configuration may say against differences. The zero value says nothing.
+// advice holds a configuration's settings against differences. The zero value has none.
 type advice struct {
 	ignorePorts       bool             // lifecycle { ignore_changes = [spec[0].port] }
 	ignoreAnnotations []*regexp.Regexp // ignore_annotations of the provider
 }
 
-// operation is one of a JSON patch.
+// operation is an operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// terraform is a client that calls itself what the provider does: the API server takes the name of a field's manager from
-// it.
+// terraform returns a client with the provider's user agent, from which the API server takes the name of the field
+// manager.
 func (w *world) terraform(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
@@ -81,8 +81,8 @@ func (r *resource) refresh(ctx context.Context) error {
 	return nil
 }
 
-// read leaves out annotations of Kubernetes itself and those that the provider is told to ignore, unless the state has
-// them already.
+// read stores the Service's annotations and ports in the state. It leaves out annotations of Kubernetes and those that
+// the provider ignores, unless the state has them already.
 func (r *resource) read(live *corev1.Service) {
 	annotations := map[string]string{}
 	for key, value := range live.Annotations {
@@ -108,7 +108,8 @@ func isInternal(key string) bool {
 	return strings.HasSuffix(host, "kubernetes.io") && host != "app.kubernetes.io" && host != "service.beta.kubernetes.io"
 }
 
-// plan refreshes, and returns the operations that an apply would send; none if Terraform shows no difference.
+// plan refreshes, and returns the operations that an apply would send. It returns none if Terraform shows no
+// difference.
 func (r *resource) plan(ctx context.Context) ([]operation, error) {
 	if err := r.refresh(ctx); err != nil {
 		return nil, err
@@ -136,8 +137,8 @@ func (r *resource) plan(ctx context.Context) ([]operation, error) {
 	return ops, nil
 }
 
-// plannedPorts are the configuration's. What it leaves open, the provider takes from the port at the same place in the
-// state.
+// plannedPorts returns the configuration's ports. The provider fills unset fields from the port at the same index in
+// the state.
 func (r *resource) plannedPorts() []corev1.ServicePort {
 	ports := slices.Clone(r.config.Spec.Ports)
 	for i := range ports {
@@ -149,8 +150,7 @@ func (r *resource) plannedPorts() []corev1.ServicePort {
 	return ports
 }
 
-// apply plans, and sends what differs. It returns what it sent and the Service that the API server answered with; nil if
-// nothing was sent.
+// apply plans, and sends the operations. It returns them and the API server's answer, or nil if it sent nothing.
 func (r *resource) apply(ctx context.Context) (ops []operation, answer *corev1.Service, err error) {
 	ops, err = r.plan(ctx)
 	if err != nil || len(ops) == 0 {
@@ -164,7 +164,7 @@ func (r *resource) apply(ctx context.Context) (ops []operation, answer *corev1.S
 	if answer, err = services.Patch(ctx, r.config.Name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 		return nil, nil, fmt.Errorf("terraform apply sends %s: %w", patch, err)
 	}
-	r.state.annotations = maps.Clone(r.config.Annotations) // as planned, until the provider reads
+	r.state.annotations = maps.Clone(r.config.Annotations) // the planned values, until the next read
 	return ops, answer, r.refresh(ctx)
 }
 

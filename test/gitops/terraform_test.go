@@ -24,7 +24,7 @@ const (
 	removeNumbers    = "remove /metadata/annotations/svc-mux.nowake.ai~1ports"
 )
 
-// terraformed is a mux and a channel that Terraform made, and a channel that it knows nothing of.
+// terraformed holds a mux and a channel that Terraform created. A second channel isn't in Terraform's state.
 type terraformed struct {
 	place
 	mux, channel *resource
@@ -60,7 +60,7 @@ func (w *world) terraformed(t *testing.T, name string, advice advice) *terraform
 	return tf
 }
 
-// terraformNumbers are the mux's ports and the numbers of the two channels, before and after each apply.
+// terraformNumbers returns the mux's ports and the numbers of the two channels, the same before and after each apply.
 func terraformNumbers() map[string]string {
 	return map[string]string{"public": "20000/TCP 443/TCP", "web": "http:80->20000", "api": "https:443->443"}
 }
@@ -73,8 +73,8 @@ func (w *world) keepsNumbers(t *testing.T, tf *terraformed) {
 	}
 }
 
-// terraformUnadvised applies a configuration that says nothing about other writers: each apply takes the channels' ports
-// off the mux, and the reconciler puts them back.
+// terraformUnadvised applies a configuration without settings for other writers. Each apply removes the channels' ports
+// from the mux, and the reconciler restores them.
 func (w *world) terraformUnadvised(t *testing.T) {
 	tf := w.terraformed(t, "terraform-unadvised", advice{})
 	w.keepsNumbers(t, tf)
@@ -89,7 +89,7 @@ func (w *world) terraformUnadvised(t *testing.T) {
 			}
 		}
 		if ports := answer.Spec.Ports; len(ports) != 1 || ports[0].Name != "placeholder" {
-			t.Errorf("apply %d: the mux has the ports %v after the patch: then the page warns of nothing", round+1, ports)
+			t.Errorf("apply %d: the mux has the ports %v after the patch: the docs' warning is outdated", round+1, ports)
 		}
 		w.keepsNumbers(t, tf)
 	}
@@ -105,7 +105,8 @@ func (w *world) terraformUnadvised(t *testing.T) {
 	}
 }
 
-// terraformAdvised applies what docs/gitops.md says: nothing differs, and a change of the configuration changes nothing else.
+// terraformAdvised applies the configuration of docs/gitops.md. Nothing differs, and a change of the configuration
+// changes nothing else.
 func (w *world) terraformAdvised(t *testing.T) {
 	tf := w.terraformed(t, "terraform-advised", documentedAdvice(t))
 	w.keepsNumbers(t, tf)
@@ -137,8 +138,8 @@ func (w *world) terraformAdvised(t *testing.T) {
 	tf.sendsNothing(t, "after the change")
 }
 
-// terraformConverted begins without the advice, and takes it later. The state then has the reconciler's annotations, so the
-// first apply removes those once. Ports stay.
+// terraformConverted begins without the advice, and adopts it later. The state then has the reconciler's annotations,
+// so the first apply removes them once. Ports stay.
 func (w *world) terraformConverted(t *testing.T) {
 	tf := w.terraformed(t, "terraform-converted", advice{})
 	for _, r := range []*resource{tf.mux, tf.channel} {
@@ -152,11 +153,11 @@ func (w *world) terraformConverted(t *testing.T) {
 		}
 		for _, op := range ops {
 			if op.Op != "remove" || !strings.HasPrefix(op.Path, "/metadata/annotations/svc-mux.nowake.ai~1") {
-				t.Errorf("the first apply of %s sends %s %s", r.config.Name, op.Op, op.Path)
+				t.Errorf("the first apply of %s sends an unexpected %s %s", r.config.Name, op.Op, op.Path)
 			}
 		}
 		if answer == nil {
-			t.Fatalf("the first apply of %s sends nothing: then the page warns of nothing", r.config.Name)
+			t.Fatalf("the first apply of %s sends nothing: the docs' warning is outdated", r.config.Name)
 		}
 		if r == tf.mux && len(answer.Spec.Ports) != 2 {
 			t.Errorf("the mux has the ports %v after the patch", answer.Spec.Ports)
@@ -175,7 +176,7 @@ func (tf *terraformed) sendsNothing(t *testing.T, when string) {
 	}
 }
 
-// documentedAdvice reads docs/gitops.md: the paths of its ignore_changes, and the patterns of its ignore_annotations.
+// documentedAdvice parses docs/gitops.md: the paths of ignore_changes, and the patterns of ignore_annotations.
 func documentedAdvice(t *testing.T) (a advice) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "gitops.md"))

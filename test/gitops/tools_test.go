@@ -13,27 +13,28 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// A tool applies manifests as its users have it do.
+// tool applies manifests as its users do.
 type tool struct {
 	name string
-	// agent is what it calls itself before the API server.
+	// agent is the start of the tool's user agent.
 	agent string
-	// writes is true if it sends what it applies although nothing differs: then the API server must find nothing to change.
+	// writes is true if the tool sends an apply although nothing differs. The API server must then find nothing to
+	// change.
 	writes bool
-	// slow is true if one reconciliation takes seconds: it looks up the API's schema for every object.
+	// slow is true if a reconciliation takes seconds, because the tool reads the API's schema for every object.
 	slow bool
-	// looks is how it says that a change was refused while it looked for differences, before it wrote anything;
-	// looksAtNew, that a new object was.
+	// looks is the tool's message if a change is refused while it compares, before any write. looksAtNew is the same
+	// for a new object.
 	looks, looksAtNew string
-	// apply reconciles so often, and says what came of each time.
+	// apply reconciles the given number of times, and returns each result.
 	apply func(ctx context.Context, w *world, manifests string, times int) ([]round, error)
 }
 
-// round is one reconciliation.
+// round is the result of a reconciliation.
 type round struct {
-	Drift   []string          // what it found to differ, and how
-	Applied []string          // what it says that it changed
-	Health  map[string]string // by kind, namespace and name, where it has an opinion
+	Drift   []string          // differences that the tool found
+	Applied []string          // changes that the tool reports
+	Health  map[string]string // by kind, namespace and name, if the tool judges health
 	Error   string
 }
 
@@ -63,7 +64,7 @@ func toolNamed(t *testing.T, name string) tool {
 	return tool{}
 }
 
-// command runs one of the commands of this folder.
+// command runs a command of this folder.
 func command(name string, flags ...string) func(context.Context, *world, string, int) ([]round, error) {
 	return func(ctx context.Context, w *world, manifests string, times int) ([]round, error) {
 		args := append([]string{filepath.Join(w.bin[name], name), "-times", strconv.Itoa(times)}, flags...)
@@ -76,7 +77,7 @@ func command(name string, flags ...string) func(context.Context, *world, string,
 	}
 }
 
-// kubectl looks for differences, and applies.
+// kubectl runs `kubectl diff` and `kubectl apply`.
 func kubectl(flags ...string) func(context.Context, *world, string, int) ([]round, error) {
 	return func(ctx context.Context, w *world, manifests string, times int) (rounds []round, err error) {
 		for range times {
@@ -103,7 +104,7 @@ func kubectl(flags ...string) func(context.Context, *world, string, int) ([]roun
 	}
 }
 
-// helm upgrades a release of a chart that has the manifests for templates.
+// helm upgrades a release of a chart whose templates are the manifests.
 func helm(product, binary string) func(context.Context, *world, string, int) ([]round, error) {
 	return func(ctx context.Context, w *world, manifests string, times int) (rounds []round, err error) {
 		chart, err := os.MkdirTemp("", "gitops-chart-")
@@ -135,7 +136,7 @@ func helm(product, binary string) func(context.Context, *world, string, int) ([]
 	}
 }
 
-// apply reconciles so often, and fails the test on an error.
+// apply reconciles the given number of times, and fails the test on an error.
 func (w *world) apply(t *testing.T, tool tool, manifests string, times int) []round {
 	t.Helper()
 	rounds, err := tool.apply(t.Context(), w, manifests, times)
@@ -143,7 +144,7 @@ func (w *world) apply(t *testing.T, tool tool, manifests string, times int) []ro
 		t.Fatal(err)
 	}
 	if len(rounds) != times {
-		t.Fatalf("%d reconciliations were asked for, and %d are told", times, len(rounds))
+		t.Fatalf("want %d reconciliations, got %d", times, len(rounds))
 	}
 	for i, this := range rounds {
 		if this.Error != "" {
@@ -155,7 +156,7 @@ func (w *world) apply(t *testing.T, tool tool, manifests string, times int) []ro
 
 func (r round) quiet() error {
 	if len(r.Drift)+len(r.Applied) > 0 || r.Error != "" {
-		return fmt.Errorf("it found\n%s\nand applied %q; error: %q", strings.Join(r.Drift, "\n"), r.Applied, r.Error)
+		return fmt.Errorf("drift:\n%s\napplied: %q; error: %q", strings.Join(r.Drift, "\n"), r.Applied, r.Error)
 	}
 	return nil
 }

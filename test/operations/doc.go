@@ -1,3 +1,3 @@
-// Package operations holds docs/operations.md to the code: whatever reason an Event or a condition can have, people find
-// what to do about it there.
+// Package operations checks docs/operations.md against the code: the page says what to do about every reason that an
+// Event or a condition can have.
 package operations

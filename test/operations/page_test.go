@@ -15,15 +15,15 @@ import (
 
 const docs = "../../docs/"
 
-// TestEachReasonHasAParagraph: with its cause and its mend; and each heading on the page is an alert's, a reason's, or one
-// of the page's own.
+// TestEachReasonHasAParagraph checks that each reason has a paragraph with its cause and its remedy. Every other
+// heading on the page must be an alert's or one of the page's own.
 func TestEachReasonHasAParagraph(t *testing.T) {
 	page, rules := text(t, docs+"operations.md"), text(t, docs+"rules.md")
 	known := map[string]bool{}
 	for _, folder := range []string{"reconciler/plan", "certs/guard"} {
 		found := reasons(t, folder)
 		if len(found) < 5 {
-			t.Fatalf("%s: only %d reasons; where are the others?", folder, len(found))
+			t.Fatalf("%s: only %d reasons found, want more", folder, len(found))
 		}
 		for _, reason := range found {
 			known[reason] = true
@@ -35,7 +35,7 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 	for _, reason := range reasons(t, "validation") {
 		known[reason] = true
 		if !strings.Contains(page, "["+reason+"](rules.md#"+strings.ToLower(reason)+")") {
-			t.Errorf("docs/operations.md doesn't lead to %s in rules.md", reason)
+			t.Errorf("docs/operations.md has no link to %s in rules.md", reason)
 		}
 		if !strings.Contains(rules, "\n### "+reason+"\n") {
 			t.Errorf("docs/rules.md has no heading %q", reason)
@@ -48,8 +48,8 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 	}
 }
 
-// TestLinksWithinThePageLeadSomewhere.
-func TestLinksWithinThePageLeadSomewhere(t *testing.T) {
+// TestLinksWithinThePageHaveATarget checks that each link to a heading of the page finds that heading.
+func TestLinksWithinThePageHaveATarget(t *testing.T) {
 	page := text(t, docs+"operations.md")
 	anchors := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
@@ -57,12 +57,12 @@ func TestLinksWithinThePageLeadSomewhere(t *testing.T) {
 	}
 	for _, link := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(page, -1) {
 		if !anchors[link[1]] {
-			t.Errorf("docs/operations.md has a link to #%s, and no such heading", link[1])
+			t.Errorf("docs/operations.md links to #%s, but has no such heading", link[1])
 		}
 	}
 }
 
-// anchor is what a heading becomes in a link.
+// anchor returns the link target of a heading.
 func anchor(heading string) string {
 	heading = regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading), "")
 	return strings.ReplaceAll(heading, " ", "-")
@@ -77,7 +77,7 @@ func text(t *testing.T, path string) string {
 	return string(data)
 }
 
-// reasons are the constants of a type Reason in a folder's files.
+// reasons returns the constants of type Reason in a folder's files.
 func reasons(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
@@ -112,7 +112,7 @@ func reasons(t *testing.T, folder string) []string {
 	return slices.Compact(found)
 }
 
-// isReason is true for Reason, here or of package validation.
+// isReason returns whether a type is Reason, from this package or from package validation.
 func isReason(kind ast.Expr) bool {
 	switch kind := kind.(type) {
 	case *ast.Ident:

@@ -1,5 +1,5 @@
-// Package product is svc-lb-mux as users get it, made of this tree: two images and the chart. Tests install it in a cluster
-// of package cluster, and so may programs.
+// Package product makes svc-lb-mux from this tree, as users get it: two images and the chart. Tests and programs
+// install it in a cluster of package cluster.
 //
 //	c := cluster.Start(t, cluster.Nodes(1, product.Archives(t)...), cluster.CertManager(), cluster.WithProvider())
 //	product.Install(t, c, "webhook.replicas=1")

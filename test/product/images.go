@@ -12,10 +12,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// Registry is where the images seem to come from. Nobody answers there: what isn't imported can't be had.
+// Registry is the images' registry. Its name resolves to nothing, so only imported images are available.
 const Registry = "svc-lb-mux.test"
 
-// Version is that of what Archives makes.
+// Version is the version of the images that Archives builds.
 const Version = "0.0.0-test"
 
 // Archives builds both images of this tree, as archives for cluster.Nodes.
@@ -28,8 +28,8 @@ func Archives(t testing.TB) []string {
 	return []string{archive}
 }
 
-// Build builds webhook and reconciler as `make build` does, under a version, and leaves an archive of their images in a
-// folder.
+// Build builds webhook and reconciler as `make build` does, with the given version, and writes an archive of their
+// images into a folder.
 func Build(ctx context.Context, dir, version string) (archive string, err error) {
 	root, err := Checkout()
 	if err != nil {
@@ -38,9 +38,9 @@ func Build(ctx context.Context, dir, version string) (archive string, err error)
 	return BuildTree(ctx, root, dir, version)
 }
 
-// BuildTree does what Build does, for the sources in the folder root instead of this checkout.
+// BuildTree does the same as Build for the sources in the folder root instead of this checkout.
 func BuildTree(ctx context.Context, root, dir, version string) (archive string, err error) {
-	// Linking is all that is left to do where the tree was built before.
+	// If the tree was built before, only linking is left to do.
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", dir+"/", "./cmd/webhook", "./cmd/reconciler")
 	build.Dir = root
@@ -59,7 +59,7 @@ func BuildTree(ctx context.Context, root, dir, version string) (archive string, 
 	return archive, cluster.WriteArchive(archive, images...)
 }
 
-// Checkout is the folder of the module that the working directory is in.
+// Checkout returns the folder of the module that the working directory is in.
 func Checkout() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -72,7 +72,7 @@ func Checkout() (string, error) {
 	return filepath.Dir(mod), nil
 }
 
-// Chart is the folder of this tree's chart.
+// Chart returns the folder of this tree's chart.
 func Chart() (string, error) {
 	root, err := Checkout()
 	return filepath.Join(root, "charts", "svc-lb-mux"), err

@@ -7,23 +7,23 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// Release and Namespace are where Install puts it.
+// Release and Namespace are the release's name and namespace that Install uses.
 const (
 	Release   = "svc-mux"
 	Namespace = "svc-mux"
 )
 
-// A Helm run installs or upgrades a release, and waits until its pods are ready.
+// Helm describes a run of Helm that installs or upgrades a release and waits until its pods are ready.
 type Helm struct {
 	Release, Namespace string
-	Program            string   // helm's; the cluster's own if empty
-	Chart              string   // a folder or a package; this tree's if empty
-	Version            string   // of the images; Version if empty
-	Values             []string // as for --set: "webhook.replicas=1"
+	Program            string   // path of helm; the cluster's own if empty
+	Chart              string   // a folder or a package; this tree's chart if empty
+	Version            string   // tag of the images; Version if empty
+	Values             []string // values as for --set: "webhook.replicas=1"
 	Args               []string // more flags, such as --values=FILE
 }
 
-// Install installs this tree's chart with the images of Archives, or upgrades to it, and returns what helm said.
+// Install installs this tree's chart with the images of Archives, or upgrades to it, and returns helm's output.
 func Install(t testing.TB, c *cluster.Cluster, values ...string) string {
 	t.Helper()
 	out, err := Helm{Release: Release, Namespace: Namespace, Values: values}.Install(t.Context(), c)
@@ -33,7 +33,7 @@ func Install(t testing.TB, c *cluster.Cluster, values ...string) string {
 	return out
 }
 
-// Install is for those who aren't a test, or whose release isn't the usual one.
+// Install is for programs, and for tests with other releases.
 func (h Helm) Install(ctx context.Context, c *cluster.Cluster) (string, error) {
 	chart, err := Chart()
 	if err != nil {

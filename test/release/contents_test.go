@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checkBills compares what a program's bill of materials names with the modules that Go says it is built of.
+// checkBills compares a program's bill of materials with the modules that the Go command lists for it.
 func checkBills(t *testing.T, tree, made string) {
 	t.Helper()
 	for _, program := range []string{"webhook linux/amd64", "reconciler linux/arm64", "svcmux windows/amd64"} {
@@ -39,7 +39,7 @@ func checkBills(t *testing.T, tree, made string) {
 		for _, c := range bill.Components {
 			got = append(got, c.Name+" "+c.Version)
 			if purl := "pkg:golang/" + c.Name + "@" + strings.ReplaceAll(c.Version, "+", "%2B"); c.PURL != purl {
-				t.Errorf("%s is called %s", c.Name, c.PURL)
+				t.Errorf("%s has the package URL %s", c.Name, c.PURL)
 			}
 		}
 		slices.Sort(got)
@@ -48,12 +48,12 @@ func checkBills(t *testing.T, tree, made string) {
 		}
 		if of := bill.Metadata.Component; bill.BOMFormat != "CycloneDX" || of.Name != name || of.Version != version ||
 			bill.Metadata.Timestamp != madeAtIs || !strings.HasPrefix(bill.SerialNumber, "urn:uuid:") {
-			t.Errorf("%s: it is a %s of %v", program, bill.BOMFormat, bill.Metadata)
+			t.Errorf("%s: the bill is a %s of %v", program, bill.BOMFormat, bill.Metadata)
 		}
 	}
 }
 
-// checkChart looks at the package as Helm does.
+// checkChart reads the chart package with Helm.
 func checkChart(t *testing.T, tree, made string) {
 	t.Helper()
 	chart := filepath.Join(made, "svc-lb-mux-"+strings.TrimPrefix(version, "v")+".tgz")
@@ -68,7 +68,7 @@ func checkChart(t *testing.T, tree, made string) {
 	about := helm("show", "chart", chart)
 	for _, line := range []string{"version: " + strings.TrimPrefix(version, "v"), "appVersion: " + version} {
 		if !strings.Contains(about, line+"\n") {
-			t.Errorf("the package doesn't say %q:\n%s", line, about)
+			t.Errorf("the package's description lacks %q:\n%s", line, about)
 		}
 	}
 	helm("lint", chart)
@@ -77,11 +77,11 @@ func checkChart(t *testing.T, tree, made string) {
 		var top struct{ Manifests []descriptor }
 		decode(t, readTar(t, strings.NewReader(read(t, made, "svc-lb-mux-"+part+"-"+version+".oci.tar")))["index.json"], &top)
 		if image := "/svc-lb-mux/" + part + "@" + top.Manifests[0].Digest; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
-			t.Errorf("nothing runs the image %s, which the archive has", image)
+			t.Errorf("no pod uses the image %s of the archive", image)
 		}
 		bare := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set", "images."+part+".digest=")
 		if image := "/svc-lb-mux/" + part + ":" + version; !strings.Contains(strings.ReplaceAll(bare, `"`, ""), image+"\n") {
-			t.Errorf("with an empty digest nothing runs the image %s", image)
+			t.Errorf("with an empty digest no pod uses the image %s", image)
 		}
 	}
 	files := readTar(t, bytes.NewReader(gunzip(t, []byte(read(t, chart)))))

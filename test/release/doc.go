@@ -1,2 +1,2 @@
-// Package release holds `make release` to what docs/releasing.md promises. Its folders are what a release is made with.
+// Package release checks `make release` against docs/releasing.md. Its folders hold the programs that make a release.
 package release

@@ -24,7 +24,7 @@ type descriptor struct {
 	Platform    struct{ OS, Architecture string }
 }
 
-// image is what an OCI image says of itself.
+// image holds the fields of an OCI image's manifest and config that are checked.
 type image struct {
 	Created, Architecture, OS string
 	Config                    struct {
@@ -37,21 +37,21 @@ type image struct {
 	}
 }
 
-// layout is an OCI layout in memory, by its files' names.
+// layout is an OCI layout in memory: file names to contents.
 type layout map[string][]byte
 
-// checkArchive reads a whole archive as the OCI's image layout says, down to the programs.
+// checkArchive checks a whole archive against the OCI image layout, down to the programs in it.
 func checkArchive(t *testing.T, made, part string) {
 	t.Helper()
 	archive := readTar(t, strings.NewReader(read(t, made, "svc-lb-mux-"+part+"-"+version+".oci.tar")))
 	var top, index struct{ Manifests []descriptor }
 	decode(t, archive["index.json"], &top)
 	if len(top.Manifests) != 1 {
-		t.Fatalf("index.json names %d things, not one index", len(top.Manifests))
+		t.Fatalf("index.json has %d manifests, want one index", len(top.Manifests))
 	}
 	want := "localhost/svc-lb-mux/" + part + ":" + version
 	if got := top.Manifests[0].Annotations["org.opencontainers.image.ref.name"]; got != want {
-		t.Errorf("it is called %q, not %q", got, want)
+		t.Errorf("the image is named %q, want %q", got, want)
 	}
 	decode(t, archive.blob(t, top.Manifests[0].Digest), &index)
 	var platforms []string
@@ -110,12 +110,12 @@ func checkImage(t *testing.T, archive layout, manifest descriptor, part string) 
 	}
 }
 
-// blob is what a digest stands for.
+// blob returns the contents of a digest.
 func (l layout) blob(t *testing.T, name string) []byte {
 	t.Helper()
 	data, ok := l["blobs/"+strings.Replace(name, ":", "/", 1)]
 	if !ok || digest(data) != name {
-		t.Fatalf("%s isn't there, or is something else", name)
+		t.Fatalf("the blob %s is missing, or doesn't match its digest", name)
 	}
 
 	return data
@@ -127,7 +127,7 @@ func digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// readTar reads the files of an archive, and makes sure that everybody may read them.
+// readTar reads the files of an archive, and checks that every user may read them.
 func readTar(t *testing.T, from io.Reader) layout {
 	t.Helper()
 	files := layout{}

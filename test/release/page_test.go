@@ -10,14 +10,14 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 )
 
-// TestVersionsPage holds what docs/versions.md says was tried to what the tests run.
+// TestVersionsPage checks that docs/versions.md lists the versions that the tests run.
 func TestVersionsPage(t *testing.T) {
 	page := read(t, filepath.Join("..", "..", "docs", "versions.md"))
 	minor := func(version string) string { return version[:strings.LastIndex(version, ".")] }
 	chart := regexp.MustCompile(`kubeVersion: ">=(\d+\.\d+)`).FindStringSubmatch(
 		read(t, filepath.Join("..", "..", "charts", "svc-lb-mux", "Chart.yaml")))
 	if chart == nil {
-		t.Fatal("the chart takes any Kubernetes")
+		t.Fatal("the chart has no lower bound for Kubernetes")
 	}
 	for _, row := range []string{
 		fmt.Sprintf("| Kubernetes | %s and newer | %s;", chart[1], minor(binaries.DefaultKubernetes)),

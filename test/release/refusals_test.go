@@ -7,28 +7,28 @@ import (
 	"testing"
 )
 
-// TestRefusals are the releases that aren't made, and what is said instead. Nothing is built for that.
+// TestRefusals tries releases that must be refused, and checks the message. Nothing is built for that.
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct {
-		before string // run in a checkout that is tagged v1.2.3, and whose changelog tells of it
+		before string // commands run in a checkout that is tagged v1.2.3 and has a changelog section for it
 		with   []string
 		want   string
 	}{
-		"changes that aren't committed": {
+		"uncommitted changes": {
 			before: "echo more >>CHANGELOG.md", want: "there are changes that aren't committed"},
-		"a file that nobody added": {
+		"an untracked file": {
 			before: "touch forgotten.go", want: "there are changes that aren't committed"},
 		"a commit without a tag": {
 			before: "git tag -d v1.2.3", want: "git tag -a"},
 		"a commit after the tag": {
 			before: "git commit --allow-empty -qm more", want: "git tag -a"},
-		"another version than the tag's": {
+		"a version that differs from the tag": {
 			with: []string{"VERSION=v1.2.4"}, want: "HEAD isn't tagged v1.2.4"},
-		"a version that is only like a trial's": {
+		"a version that is almost a trial's": {
 			with: []string{"VERSION=v1.2.4-devil"}, want: "HEAD isn't tagged v1.2.4-devil"},
-		"a tag that is no version": {
+		"a tag that isn't a version": {
 			before: "git tag -d v1.2.3; git tag nightly", want: `VERSION="nightly" isn't a version such as v1.2.3`},
-		"a version that no image can be tagged with": {
+		"a version that isn't a valid image tag": {
 			before: "git tag v1.2.3+4", with: []string{"VERSION=v1.2.3+4"}, want: `VERSION="v1.2.3+4" isn't a version`},
 		"no section in the changelog": {
 			before: "git tag v1.2.4", with: []string{"VERSION=v1.2.4"}, want: `CHANGELOG.md says nothing under "## [1.2.4]": write`},
@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 			before: "git tag v1.2.2", with: []string{"VERSION=v1.2.2"}, want: `CHANGELOG.md says nothing under "## [1.2.2]"`},
 		"a trial whose section is missing": {
 			with: []string{"VERSION=v0.0.0-dev"}, want: `CHANGELOG.md says nothing under "## [Unreleased]"`},
-		"no history": {
+		"a tree without git": {
 			before: "rm -rf .git", with: []string{"VERSION=v1.2.3"}, want: "isn't a git checkout"},
 		"an older Go than go.mod's toolchain": {
 			before: "sed -i 's/^toolchain .*/toolchain go1.999.1/' go.mod && git commit -qam newer && git tag -f v1.2.3",
@@ -56,16 +56,16 @@ func TestRefusals(t *testing.T) {
 			release.Env = append(release.Env, "GOTOOLCHAIN=local")
 			out, err := release.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), tc.want) || strings.Contains(string(out), "go build") {
-				t.Errorf("it says %s\nnot %q at once", out, tc.want)
+				t.Errorf("the output is %s\nwant %q before anything is built", out, tc.want)
 			}
 			if left, err := os.ReadDir(dist); err == nil && len(left) > 0 {
-				t.Errorf("it leaves %v", left)
+				t.Errorf("the refused release leaves %v", left)
 			}
 		})
 	}
 }
 
-// TestPublishRefusals are what is pushed nowhere.
+// TestPublishRefusals tries to publish releases that must be refused.
 func TestPublishRefusals(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before string
@@ -74,7 +74,7 @@ func TestPublishRefusals(t *testing.T) {
 	}{
 		"no registry":     {want: "REGISTRY is empty"},
 		"nothing to push": {with: []string{"REGISTRY=registry.invalid"}, want: "make release VERSION=v1.2.3 makes it"},
-		"something that changed since it was made": {
+		"a file that changed after the release was made": {
 			before: "mkdir -p dist/v1.2.3 && cd dist/v1.2.3 && echo one >file && sha256sum file >SHA256SUMS && echo two >file",
 			with:   []string{"REGISTRY=registry.invalid"}, want: "isn't what was made"},
 	} {
@@ -84,13 +84,13 @@ func TestPublishRefusals(t *testing.T) {
 			publish := command(t, tree, append([]string{"make", "publish", "VERSION=v1.2.3", "DIST=dist", "HELM=false"}, tc.with...)...)
 			publish.Env = append(publish.Env, "PATH="+filepath.Join(tree, "tools")+":"+os.Getenv("PATH"))
 			if out, err := publish.CombinedOutput(); err == nil || !strings.Contains(string(out), tc.want) {
-				t.Errorf("it says %s\nnot %q", out, tc.want)
+				t.Errorf("the output is %s\nwant %q", out, tc.want)
 			}
 		})
 	}
 }
 
-// checkout is a repository of what decides whether there is a release, tagged v1.2.3.
+// checkout makes a repository with the files that the release's checks read, tagged v1.2.3.
 func checkout(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	version  = "v0.0.0-dev.1" // what docs/releasing.md makes a trial of
+	version  = "v0.0.0-dev.1" // the version of the trial in docs/releasing.md
 	commit   = "0123456789abcdef0123456789abcdef01234567"
 	madeAt   = "1700000000"
 	madeAtIs = "2023-11-14T22:13:20Z"
 )
 
-// platforms are those whose programs are tried here: one that runs, and one whose programs are called otherwise. A cold
-// build for the others takes minutes, and goes the same way.
+// platforms are the platforms that the test builds: this machine's, whose programs can run, and Windows, whose programs
+// have other names. A cold build for the other platforms takes minutes and differs in nothing.
 func platforms() []string { return []string{"linux/" + runtime.GOARCH, "windows/amd64"} }
 
 func TestRelease(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("two releases of one tree differ:\n%s", diff)
 		}
 	})
-	t.Run("the checksums are of all there is", func(t *testing.T) {
+	t.Run("SHA256SUMS lists every file", func(t *testing.T) {
 		if diff := cmp.Diff(read(t, made, "SHA256SUMS"), sums(t, made)); diff != "" {
 			t.Error(diff)
 		}
@@ -49,12 +49,12 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s, %v", out, err)
 		}
 	})
-	t.Run("Windows gets a program that it runs", func(t *testing.T) {
+	t.Run("the Windows program has the format of Windows", func(t *testing.T) {
 		if program := read(t, made, "svcmux-"+version+"-windows-amd64.exe"); !strings.HasPrefix(program, "MZ") {
-			t.Errorf("it begins with %q", program[:2])
+			t.Errorf("the program begins with %q", program[:2])
 		}
 	})
-	t.Run("the notes are the changelog's section", func(t *testing.T) {
+	t.Run("the release notes are the changelog's section", func(t *testing.T) {
 		_, rest, _ := strings.Cut(read(t, here, "CHANGELOG.md"), "\n## [Unreleased]\n\n")
 		section, _, _ := strings.Cut(rest, "\n## ")
 		if diff := cmp.Diff("# svc-lb-mux "+version+"\n\n"+section, read(t, made, "release-notes.md")); diff != "" {
@@ -64,8 +64,8 @@ func TestRelease(t *testing.T) {
 	for _, part := range []string{"webhook", "reconciler"} {
 		t.Run(part+"'s archive has an image for each platform", func(t *testing.T) { checkArchive(t, made, part) })
 	}
-	t.Run("the bills of materials name what is in the programs", func(t *testing.T) { checkBills(t, here, made) })
-	t.Run("the chart package is of this version", func(t *testing.T) { checkChart(t, here, made) })
+	t.Run("the bills of materials list the programs' modules", func(t *testing.T) { checkBills(t, here, made) })
+	t.Run("the chart package has this version", func(t *testing.T) { checkChart(t, here, made) })
 }
 
 func needBuilder(t *testing.T) {
@@ -78,7 +78,7 @@ func needBuilder(t *testing.T) {
 	t.Skip("NOT COVERED: a release needs buildah or podman; on Debian: apt-get install buildah")
 }
 
-// makeRelease runs `make release` in a copy without history, which is told what git would have.
+// makeRelease runs `make release` in a copy without a repository. Variables replace what git would say.
 func makeRelease(t *testing.T, tree string) string {
 	t.Helper()
 	dist := t.TempDir()
@@ -91,7 +91,7 @@ func makeRelease(t *testing.T, tree string) string {
 	return filepath.Join(dist, version)
 }
 
-// command is one that a make around this test says nothing to.
+// command returns a command that a surrounding make doesn't influence.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
@@ -106,7 +106,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// copyTree copies what a release reads: no history, nothing built.
+// copyTree copies the files that a release reads, without the repository and built files.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(to, 0o755); err != nil {
@@ -118,7 +118,7 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// sums is what SHA256SUMS must say of a folder.
+// sums returns the contents that SHA256SUMS must have for a folder.
 func sums(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := os.ReadDir(folder)

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/prometheus/template"
 )
 
-// alert is a rule and what it found so far, by the labels of what it found.
+// alert is a rule and its findings so far, by their labels.
 //
 //	nothing ── found ──► pending ── found for as long as `for` ──► fires
 //	   ▲                    │                                        │
@@ -29,20 +29,20 @@ type alert struct {
 }
 
 type finding struct {
-	since time.Time // found without a gap
-	gone  time.Time // not found since; zero while it is
+	since time.Time // start of the time in which each query found it
+	gone  time.Time // start of the time in which no query found it; zero while found
 	fires bool
 	texts []string
 }
 
-// look asks once more, and returns what begins to fire and what ends.
+// look runs the query once more, and returns which findings begin to fire and which end.
 func (a *alert) look(t *testing.T, ask query, now time.Time) (begins, ends []string) {
 	t.Helper()
 	found := map[string]bool{}
 	for _, one := range ask(t, a.Expr, now) {
 		name := a.name(one)
 		if found[name] {
-			t.Fatalf("%s: found twice at %s: Prometheus would refuse that", name, since(now))
+			t.Fatalf("%s: the query finds it twice at %s, which Prometheus refuses", name, since(now))
 		}
 		found[name] = true
 		if a.active[name] == nil {
@@ -75,14 +75,14 @@ func (a *alert) look(t *testing.T, ask query, now time.Time) (begins, ends []str
 	return begins, ends
 }
 
-// name is the severity, the alert and the labels by which it would be told from others.
+// name returns the severity, the alert and the labels that distinguish the finding.
 func (a *alert) name(one promql.Sample) string {
 	b := labels.NewBuilder(one.Metric)
 	b.Del(model.MetricNameLabel)
 	return a.Labels["severity"] + " " + a.Alert + b.Labels().String()
 }
 
-// texts are the annotations, filled in.
+// texts returns the annotations with their templates expanded.
 func (a *alert) texts(t *testing.T, one promql.Sample) []string {
 	t.Helper()
 	const before = "{{$labels := .Labels}}{{$value := .Value}}"
@@ -99,8 +99,8 @@ func (a *alert) texts(t *testing.T, one promql.Sample) []string {
 	return texts
 }
 
-// play runs rules over series, and tells what began to fire and what ended, minute by minute. It also returns the texts
-// of what fired.
+// play runs rules over series, and returns the starts and ends of firing in order. It also returns the texts of the
+// alerts that fired.
 func play(t *testing.T, rules []rulefmt.Rule, series []string, length time.Duration) (told, texts []string) {
 	t.Helper()
 	ask := newStore(t, series).query()
@@ -124,7 +124,7 @@ func play(t *testing.T, rules []rulefmt.Rule, series []string, length time.Durat
 	return told, texts
 }
 
-// since is a time in a story, such as 1h05m.
+// since formats a time of a story, such as 1h05m.
 func since(now time.Time) string {
 	minutes := now.Unix() / 60
 	if minutes < 60 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dashboard is what of Grafana's model has to do with Prometheus, or with reading.
+// dashboard is the part of Grafana's model that a query or a reader sees.
 type dashboard struct {
 	UID, Title string
 	Panels     []panel
@@ -27,12 +27,12 @@ type variable struct {
 	Query      any
 }
 
-// stands are what Grafana puts into an expression.
+// stands replaces Grafana's variables in an expression.
 var stands = strings.NewReplacer(`=~"$namespace"`, `=~".*"`, `=~"$job"`, `=~".*"`, `=~"$mux_namespace"`, `=~".*"`,
 	`=~"$mux"`, `=~".*"`, "$__rate_interval", "5m")
 
-// TestTheDashboardAsksForWhatThereIs: each expression is PromQL, and asks for metrics and labels that there are.
-func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+// TestDashboardQueriesExistingMetrics checks that each expression is PromQL, and uses only existing metrics and labels.
+func TestDashboardQueriesExistingMetrics(t *testing.T) {
 	known := newVocabulary(t)
 	var d dashboard
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(chart, "dashboards", "svc-lb-mux.json"))), &d); err != nil {
@@ -63,23 +63,23 @@ func (p panel) check(t *testing.T, known vocabulary) {
 		return
 	}
 	if p.Title == "" || !strings.HasSuffix(p.Description, ".") || len(p.Targets) == 0 {
-		t.Errorf("panel %q: a title, a sentence about it and a question, please", p.Title)
+		t.Errorf("panel %q: want a title, a description that ends with a full stop, and a query", p.Title)
 	}
 	for _, target := range p.Targets {
 		expression := stands.Replace(target.Expr)
 		if strings.Contains(expression, "$") {
-			t.Errorf("panel %q: nobody says what the variable is in %s", p.Title, expression)
+			t.Errorf("panel %q: unknown variable in %s", p.Title, expression)
 		}
 		for _, wrong := range known.unknown(t, expression) {
 			t.Errorf("panel %q: %s in %s", p.Title, wrong, expression)
 		}
 		if !strings.Contains(target.Expr, `namespace=~"$namespace",job=~"$job"`) {
-			t.Errorf("panel %q doesn't ask which release in %s", p.Title, target.Expr)
+			t.Errorf("panel %q: want the release's namespace and job in %s", p.Title, target.Expr)
 		}
 	}
 }
 
-// check looks at what a variable may be chosen from.
+// check checks the query for the values of a variable.
 func (v variable) check(t *testing.T, known vocabulary) {
 	t.Helper()
 	if v.Type != "query" {
@@ -89,7 +89,7 @@ func (v variable) check(t *testing.T, known vocabulary) {
 	text, _ := asked["query"].(string)
 	parts := regexp.MustCompile(`^label_values\((.*), ([a-z_]+)\)$`).FindStringSubmatch(text)
 	if parts == nil {
-		t.Fatalf("variable %q asks for %q", v.Name, text)
+		t.Fatalf("variable %q has the query %q, want label_values", v.Name, text)
 	}
 	for _, wrong := range known.unknown(t, "sum by ("+parts[2]+") ("+stands.Replace(parts[1])+")") {
 		t.Errorf("variable %q: %s", v.Name, wrong)

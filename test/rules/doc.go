@@ -1,7 +1,7 @@
-// Package rules holds the chart's alerts and dashboard to what they promise: Prometheus' own engine runs each alert over
-// series that tell a story, and every metric that is asked for is one that the processes have.
+// Package rules checks the chart's alerts and dashboard. Prometheus' own engine runs each alert over the series of a
+// story, and every metric of a query must be one that the processes export.
 //
-// It is a module of its own, so that what Prometheus depends on never moves what the product depends on. Prometheus'
-// package rules is left out for what it brings along, the clients of three clouds: what an alert does with the answers of
-// its query is thirty lines here (alert_test.go).
+// The package is a separate module, so that Prometheus' dependencies don't change the product's. It doesn't use
+// Prometheus' package rules, which depends on the clients of three clouds. What an alert does with the results of its
+// query takes thirty lines here (alert_test.go).
 package rules

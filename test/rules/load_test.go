@@ -14,11 +14,11 @@ import (
 
 const chart = "../../charts/svc-lb-mux"
 
-// file is the job that the rules are about as they stand.
+// file is the matcher of a release in the rules' file.
 const file = `job="svc-lb-mux"`
 
-// load reads the alerts as Prometheus does, with all that it objects to. Like the chart, it has them be about one release
-// instead.
+// load parses the alerts as Prometheus does, and fails on each of its objections. It replaces the release's matcher, as
+// the chart does.
 func load(t *testing.T, about string) []rulefmt.Rule {
 	t.Helper()
 	text := strings.ReplaceAll(read(t, filepath.Join(chart, "rules", "svc-lb-mux.yaml")), file, about)
@@ -46,22 +46,22 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestEachAlertSaysWhatToDo: how bad it is, what is the matter, and the way out; and the page has a paragraph of it, which
-// the link that the chart can give leads to.
+// TestEachAlertSaysWhatToDo checks that each alert has a severity, whole sentences about the problem and the remedy,
+// and a paragraph on the page. The chart can link to that paragraph.
 func TestEachAlertSaysWhatToDo(t *testing.T) {
 	page := read(t, "../../docs/operations.md")
 	for _, rule := range load(t, file) {
 		t.Run(rule.Alert, func(t *testing.T) {
 			if severity := rule.Labels["severity"]; severity != "warning" && severity != "critical" {
-				t.Errorf("severity %q: warning can wait for the morning, critical can't", severity)
+				t.Errorf("severity %q: want warning (can wait for the morning) or critical (can't)", severity)
 			}
 			for _, annotation := range []string{"summary", "description"} {
 				if text := rule.Annotations[annotation]; !strings.HasSuffix(text, ".") {
-					t.Errorf("%s %q: a whole sentence, please", annotation, text)
+					t.Errorf("%s %q: want a whole sentence", annotation, text)
 				}
 			}
 			if !strings.Contains(rule.Expr, file) {
-				t.Errorf("the chart can't have it be about one release, as %s isn't in %s", file, rule.Expr)
+				t.Errorf("the chart can't restrict the alert to one release: %s isn't in %s", file, rule.Expr)
 			}
 			if !strings.Contains(page, "\n### "+rule.Alert+"\n") {
 				t.Errorf("docs/operations.md has no heading %q", rule.Alert)

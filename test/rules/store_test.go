@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// scrape is how far apart the values of a series are, and how often alerts are looked at.
+// scrape is the interval between the values of a series, and between evaluations of alerts.
 const scrape = time.Minute
 
-// sample is one value.
+// sample is a value of a series.
 type sample struct {
 	at    int64
 	value float64
@@ -35,7 +35,7 @@ func (s sample) Copy() chunks.Sample           { return s }
 // store holds the series of a story.
 type store []storage.Series
 
-// newStore reads series in the notation of Prometheus' own tests, one a line.
+// newStore parses series in the notation of Prometheus' own tests, one per line.
 func newStore(t *testing.T, lines []string) store {
 	t.Helper()
 	var all store
@@ -55,7 +55,7 @@ func newStore(t *testing.T, lines []string) store {
 	return all
 }
 
-// Querier makes it a storage.Queryable.
+// Querier implements storage.Queryable.
 func (s store) Querier(int64, int64) (storage.Querier, error) {
 	return &storage.MockQuerier{
 		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
@@ -78,7 +78,7 @@ series:
 	return matching
 }
 
-// found is a storage.SeriesSet.
+// found implements storage.SeriesSet.
 type found struct {
 	all  store
 	next int
@@ -89,7 +89,7 @@ func (f *found) At() storage.Series                { return f.all[f.next-1] }
 func (f *found) Err() error                        { return nil }
 func (f *found) Warnings() annotations.Annotations { return nil }
 
-// query asks for what an expression comes to at one time.
+// query evaluates an expression at a time.
 type query func(t *testing.T, expression string, at time.Time) promql.Vector
 
 func (s store) query() query {

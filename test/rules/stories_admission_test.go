@@ -33,7 +33,7 @@ func storiesOfAdmission() map[string]story {
 			about: "SvcLbMuxAdmissionOffGuard", length: 30 * time.Minute,
 			series: []string{guard("r", "0x1 1x30")},
 		},
-		"nobody watches admission": {
+		"another job's admission is off guard": {
 			about: "SvcLbMuxAdmissionOffGuard", length: 30 * time.Minute,
 			series: []string{`svc_lb_mux_admission_on_guard{job="another",pod="r"} 0x30`},
 		},
@@ -60,7 +60,7 @@ func storiesOfAdmission() map[string]story {
 			series: []string{failed("500", "0x4 1+1x30")},
 			want:   []string{`20m warning SvcLbMuxReviewsFailing{code="500", job="svc-lb-mux"}`},
 		},
-		"one rush of large Services, and somebody who sends what is no review": {
+		"one rush of large Services, and a client that sends invalid reviews": {
 			about: "SvcLbMuxReviewsFailing", length: time.Hour,
 			series: []string{failed("503", "0x4 7x60"), failed("400", "0+1x60")},
 		},
@@ -73,7 +73,7 @@ func storiesOfAdmission() map[string]story {
 			about: "SvcLbMuxReviewsSlow", length: 30 * time.Minute,
 			series: buckets("0+1000x30", "0+1001x30"),
 		},
-		"nobody has anything reviewed": {
+		"no reviews arrive": {
 			about: "SvcLbMuxReviewsSlow", length: 30 * time.Minute,
 			series: buckets("5x30", "9x30"),
 		},
@@ -85,14 +85,14 @@ func storiesOfAdmission() map[string]story {
 			},
 			want: []string{"15m warning SvcLbMuxPredictionsMissing" + release},
 		},
-		"webhooks that make no predictions, and one that has just begun": {
+		"webhooks without predictions, and a webhook that just started": {
 			about: "SvcLbMuxPredictionsMissing", length: 30 * time.Minute,
 			series: []string{`svc_lb_mux_admission_predictions_ready{job="svc-lb-mux",pod="w2"} 0x2 1x30`},
 		},
 	}
 }
 
-// buckets are reviews below a second, and below two and a half: all of them.
+// buckets returns a histogram with the number of reviews below one second, and of all reviews.
 func buckets(fast, all string) []string {
 	var series []string
 	for le, values := range map[string]string{"1": fast, "2.5": all, "+Inf": all} {

@@ -6,7 +6,7 @@ import (
 )
 
 func storiesOfCertificates() map[string]story {
-	// A story begins at the beginning of time, so a certificate's end is also how long it is good for.
+	// A story begins at time zero, so a certificate's expiry is also its lifetime.
 	expiry := func(pod string, values string) string {
 		return fmt.Sprintf(`svc_lb_mux_certificate_expiry_timestamp_seconds{job="svc-lb-mux",pod=%q} %s`, pod, values)
 	}

@@ -10,21 +10,21 @@ func storiesOfLimits() map[string]story {
 			series: []string{held + " 50x9 99x30", foreign + " 1x40", limit + " 100x19 200x20"},
 			want:   []string{"15m critical SvcLbMuxLimitReached" + ofMux, "25m no more critical SvcLbMuxLimitReached" + ofMux},
 		},
-		"the limit is lowered to what channels have": {
+		"the limit is lowered to the number of ports in use": {
 			about: "SvcLbMuxLimitReached", length: 40 * time.Minute,
 			series: []string{held + " 50x40", foreign + " 0x40", limit + " 100x9 50x30"},
 			want:   []string{"15m critical SvcLbMuxLimitReached" + ofMux},
 		},
-		"a mux that channels name and that isn't there may have none": {
+		"channels name a missing mux, which has no ports": {
 			about: "SvcLbMuxLimitReached", length: 2 * time.Hour,
 			series: []string{held + " 0x120", foreign + " 0x120", limit + " 0x120"},
 		},
-		"nine in ten of a mux's ports are taken": {
+		"nine tenths of a mux's ports are taken": {
 			about: "SvcLbMuxLimitNearlyReached", length: 40 * time.Minute,
 			series: []string{held + " 89x40", foreign + " 1x40", limit + " 100x40"},
 			want:   []string{"15m warning SvcLbMuxLimitNearlyReached" + ofMux},
 		},
-		"fewer than nine in ten are": {
+		"fewer than nine tenths of a mux's ports are taken": {
 			about: "SvcLbMuxLimitNearlyReached", length: 40 * time.Minute,
 			series: []string{held + " 88x40", foreign + " 1x40", limit + " 100x40"},
 		},

@@ -50,7 +50,7 @@ func storiesOfMuxes() map[string]story {
 			},
 			want: []string{"2m critical SvcLbMuxFrozen" + broken},
 		},
-		"two channels ask for somebody else's numbers, and one of them is deleted": {
+		"two channels ask for numbers that others hold, and one of them is deleted": {
 			about: "SvcLbMuxChannelsRefused", length: 60 * time.Minute,
 			series: []string{channels("refused", "MuxPortConflict", "2x20 1x20 stale"), channels("accepted", "Accepted", "7x60")},
 			want: []string{
@@ -61,7 +61,7 @@ func storiesOfMuxes() map[string]story {
 			about: "SvcLbMuxChannelsRefused", length: 60 * time.Minute,
 			series: []string{channels("refused", "Disabled", "2x60"), channels("refused", "Waiting", "2x60")},
 		},
-		"a channel is refused until the mux that it names is there, a moment later": {
+		"a channel's mux is created a moment after the channel": {
 			about: "SvcLbMuxChannelsRefused", length: 30 * time.Minute,
 			series: []string{channels("refused", "MuxNotFound", "1x5 stale"), channels("accepted", "Accepted", "_x6 1x20")},
 		},
@@ -69,13 +69,13 @@ func storiesOfMuxes() map[string]story {
 			about: "SvcLbMuxChannelsRefused", length: 30 * time.Minute,
 			series: []string{channels("accepted", "OutOfRange", "1x30")},
 		},
-		// Once each five minutes, as it is after the first ten.
-		"somebody fights over a mux for an hour": {
+		// The reconciler corrects the mux once per five minutes after the first ten corrections.
+		"another controller changes a mux back for an hour": {
 			about: "SvcLbMuxFight", length: 3 * time.Hour,
 			series: []string{repeated + " 0x9 1 2 3 4 5x2 6x4 7x4 8x4 9x4 10x4 11x4 12x4 13x4 14x4 15x4 16x4 17x100"},
 			want:   []string{"31m warning SvcLbMuxFight" + ofMux, "1h41m no more warning SvcLbMuxFight" + ofMux},
 		},
-		"somebody fights over a slice": {
+		"another controller keeps changing a slice back": {
 			about: "SvcLbMuxFight", length: time.Hour,
 			series: []string{slices + " 0+1x60"},
 			want:   []string{"22m warning SvcLbMuxFight" + ofMux},
@@ -84,7 +84,7 @@ func storiesOfMuxes() map[string]story {
 			about: "SvcLbMuxFight", length: 2 * time.Hour,
 			series: []string{repeated + " 0x9 2 4x120"},
 		},
-		"the reconciler restarts, and counts from nothing": {
+		"the reconciler restarts, and its counters begin at zero": {
 			about: "SvcLbMuxFight", length: 2 * time.Hour,
 			series: []string{
 				repeated + " 40x30 stale",

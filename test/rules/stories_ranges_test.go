@@ -2,13 +2,13 @@ package rules
 
 import "time"
 
-// mux is what the series of the one mux of most stories have for labels, as the first reconciler tells them.
+// mux holds the labels of most stories' only mux in the first reconciler's series.
 const mux = `{job="svc-lb-mux",mux_namespace="infra",mux="lb",pod="r"}`
 
-// after is the same, as the reconciler tells it that came after the first.
+// after holds the labels of the same mux in the series of the next reconciler.
 const after = `{job="svc-lb-mux",mux_namespace="infra",mux="lb",pod="r2"}`
 
-// ofMux is how an alert about it is told.
+// ofMux holds the labels of an alert about that mux.
 const ofMux = `{job="svc-lb-mux", mux="lb", mux_namespace="infra"}`
 
 func storiesOfRanges() map[string]story {
@@ -19,11 +19,11 @@ func storiesOfRanges() map[string]story {
 			series: []string{free + " 50x9 0x9 100x20", size + " 100x19 200x20"},
 			want:   []string{"15m critical SvcLbMuxRangeUsedUp" + ofMux, "25m no more critical SvcLbMuxRangeUsedUp" + ofMux},
 		},
-		"a mux without a range has no number to give, and needs none": {
+		"a mux without a range has no free numbers": {
 			about: "SvcLbMuxRangeUsedUp", length: 2 * time.Hour,
 			series: []string{free + " 0x120", size + " 0x120"},
 		},
-		"a range is used up for a moment only": {
+		"a range is used up only for a moment": {
 			about: "SvcLbMuxRangeUsedUp", length: 40 * time.Minute,
 			series: []string{free + " 50x9 0x3 50x30", size + " 100x50"},
 		},
@@ -57,7 +57,7 @@ func storiesOfRanges() map[string]story {
 			about: "SvcLbMuxRangeNearlyUsedUp", length: 40 * time.Minute,
 			series: []string{free + " 11x40", size + " 100x40"},
 		},
-		"the last number but one comes and goes": {
+		"a range goes back and forth over the limit": {
 			about: "SvcLbMuxRangeNearlyUsedUp", length: 2 * time.Hour,
 			series: []string{free + " 10x7 11x2 10x7 11x2 10x7 11x2 10x7 11x80", size + " 100x120"},
 		},
@@ -70,7 +70,7 @@ func storiesOfRanges() map[string]story {
 			},
 			want: []string{"15m warning SvcLbMuxRangeNearlyUsedUp" + ofMux},
 		},
-		"two releases, each with rules of its own": {
+		"two releases, each with its own rules": {
 			about: "SvcLbMuxRangeNearlyUsedUp", length: 20 * time.Minute,
 			of: []string{`namespace="a",job="one"`, `namespace="b",job="one"`},
 			series: []string{
@@ -83,7 +83,7 @@ func storiesOfRanges() map[string]story {
 				`15m warning SvcLbMuxRangeNearlyUsedUp{job="one", mux="lb", mux_namespace="infra", namespace="a"}`,
 			},
 		},
-		// Five numbers an hour: all within a day, as can be said once it went on for four hours.
+		// Five numbers an hour use up the range within a day. The rule needs four hours of data to say so.
 		"a range fills steadily": {
 			about: "SvcLbMuxRangeUsedUpSoon", length: 6 * time.Hour,
 			series: []string{free + " 45-0.0833x360", size + " 100x360"},
@@ -105,7 +105,7 @@ func storiesOfRanges() map[string]story {
 			about: "SvcLbMuxRangeUsedUpSoon", length: 8 * time.Hour,
 			series: []string{free + " 100-7x10 30x470", size + " 100x480"},
 		},
-		"a batch of thirty channels comes": {
+		"thirty channels are created at once": {
 			about: "SvcLbMuxRangeUsedUpSoon", length: 12 * time.Hour,
 			series: []string{free + " 45x300 15x500", size + " 100x800"},
 		},
@@ -113,7 +113,7 @@ func storiesOfRanges() map[string]story {
 			about: "SvcLbMuxRangeUsedUpSoon", length: 8 * time.Hour,
 			series: []string{free + " 1000-0.8333x400 667x80", size + " 1000x480"},
 		},
-		"a range is narrowed to what is used, and a little": {
+		"a range is narrowed until few numbers are free": {
 			about: "SvcLbMuxRangeUsedUpSoon", length: 8 * time.Hour,
 			series: []string{free + " 140x200 40x280", size + " 200x200 100x280"},
 		},

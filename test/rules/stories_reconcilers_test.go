@@ -19,7 +19,7 @@ func storiesOfReconcilers() map[string]story {
 	const failing = `{controller="mux", job="svc-lb-mux"}`
 	const refused = `{code="403", job="svc-lb-mux", method="PATCH"}`
 	return map[string]story{
-		"the reconciler goes, and comes back": {
+		"the reconciler is absent for twenty minutes": {
 			about: "SvcLbMuxReconcilerAbsent", length: time.Hour, quiet: true,
 			series: []string{webhook + "1x60", build + `reconciler",pod="r"} 1x10 stale`, build + `reconciler",pod="r2"} _x30 1x30`},
 			want:   []string{"16m critical SvcLbMuxReconcilerAbsent" + absent, "30m no more critical SvcLbMuxReconcilerAbsent" + absent},
@@ -42,16 +42,16 @@ func storiesOfReconcilers() map[string]story {
 			},
 			want: []string{`5m critical SvcLbMuxReconcilerAbsent{component="reconciler", job="two", namespace="a"}`},
 		},
-		"nobody can take the lease": {
+		"no reconciler can take the lease": {
 			about: "SvcLbMuxNoLeader", length: 20 * time.Minute,
 			series: []string{leads("r", "1x4 0x20"), leads("r2", "0x20")},
 			want:   []string{"7m critical SvcLbMuxNoLeader" + noLeader},
 		},
-		"one leads, and the other waits to": {
+		"one reconciler leads, and the other is on standby": {
 			about: "SvcLbMuxNoLeader", length: 30 * time.Minute,
 			series: []string{leads("r", "1x30"), leads("r2", "0x30")},
 		},
-		"the lease goes from one to the other": {
+		"the lease passes to the other reconciler": {
 			about: "SvcLbMuxNoLeader", length: 30 * time.Minute,
 			series: []string{leads("r", "1x9 stale"), leads("r2", "0x10 1x20")},
 		},
@@ -64,7 +64,7 @@ func storiesOfReconcilers() map[string]story {
 			},
 			want: []string{`2m critical SvcLbMuxNoLeader{job="one", name="svc-mux", namespace="b"}`},
 		},
-		"something fails at each try": {
+		"a reconcile fails at each retry": {
 			about: "SvcLbMuxReconcilerFailing", length: time.Hour,
 			series: []string{errors("0x4 1x4 2x4 3x4 4x4 5x4 6x4 7x4 8x30")},
 			want: []string{
@@ -75,12 +75,12 @@ func storiesOfReconcilers() map[string]story {
 			about: "SvcLbMuxReconcilerFailing", length: time.Hour,
 			series: []string{errors("0x4 10 20 30x60")},
 		},
-		"a right is missing": {
+		"a permission is missing": {
 			about: "SvcLbMuxWritesRefused", length: 40 * time.Minute,
 			series: []string{requests("PATCH", "403", "0x4 1x4 2x4 3x4 4x4 5x4 6x4 7x4 8x4"), requests("PATCH", "200", "0+5x40")},
 			want:   []string{"25m warning SvcLbMuxWritesRefused" + refused},
 		},
-		"somebody was faster, and one write was refused": {
+		"write conflicts, and one write is refused": {
 			about: "SvcLbMuxWritesRefused", length: time.Hour,
 			series: []string{requests("PATCH", "409", "0+1x60"), requests("PATCH", "422", "0x4 1x60"), requests("GET", "403", "0+1x60")},
 		},

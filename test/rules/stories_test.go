@@ -15,21 +15,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/texts.txt")
 
-// story is what was scraped, and which alerts came of it.
+// story is a set of scraped series, and the alerts that must come of it.
 type story struct {
-	// about is the alert that the story is about; no other may come either.
+	// about is the alert that the story tests. No other alert may fire either.
 	about string
-	// series has a value for each minute, in the notation of Prometheus' own tests.
+	// series has a value per minute, in the notation of Prometheus' own tests.
 	series []string
 	length time.Duration
-	// of are the releases that have rules: what their series have for job and namespace. By default, one as it stands.
+	// of holds the job and namespace labels of releases that have rules. The default is the rules' own job.
 	of []string
-	// quiet leaves out that both processes are well.
+	// quiet omits the series of two healthy processes.
 	quiet bool
 	want  []string
 }
 
-// well are processes that are as they should be, for a week.
+// well returns the series of processes that are healthy for a week.
 func well(release string) []string {
 	return []string{
 		`svc_lb_mux_build_info{` + release + `,component="reconciler",pod="r"} 1x10080`,
@@ -38,7 +38,7 @@ func well(release string) []string {
 	}
 }
 
-// TestStories plays every one.
+// TestStories plays every story.
 func TestStories(t *testing.T) {
 	texts := map[string]string{}
 	for name, s := range stories() {
@@ -68,7 +68,7 @@ func TestStories(t *testing.T) {
 	checkTexts(t, texts)
 }
 
-// checkTexts keeps what people read, as it was filled in, where it can be read.
+// checkTexts compares the expanded texts with testdata/texts.txt, where people can review them.
 func checkTexts(t *testing.T, texts map[string]string) {
 	t.Helper()
 	var all strings.Builder
@@ -85,11 +85,11 @@ func checkTexts(t *testing.T, texts map[string]string) {
 		}
 	}
 	if diff := cmp.Diff(read(t, path), all.String()); diff != "" {
-		t.Errorf("%s; -update takes them as they are (-want +got):\n%s", path, diff)
+		t.Errorf("%s differs; -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
-// TestEachAlertHasStories: one in which it comes, and one about it in which it doesn't.
+// TestEachAlertHasStories checks that each alert has a story in which it fires, and one in which it doesn't.
 func TestEachAlertHasStories(t *testing.T) {
 	comes, stays := map[string]bool{}, map[string]bool{}
 	for name, s := range stories() {
@@ -102,12 +102,12 @@ func TestEachAlertHasStories(t *testing.T) {
 	}
 	for _, rule := range load(t, file) {
 		if !comes[rule.Alert] || !stays[rule.Alert] {
-			t.Errorf("%s: comes in a story: %t; in another it doesn't: %t", rule.Alert, comes[rule.Alert], stays[rule.Alert])
+			t.Errorf("%s: fires in a story: %t; doesn't fire in a story about it: %t; want both", rule.Alert, comes[rule.Alert], stays[rule.Alert])
 		}
 		delete(comes, rule.Alert)
 	}
 	for about := range comes {
-		t.Errorf("a story is about %q, and there is no such alert", about)
+		t.Errorf("a story is about %q, which isn't an alert", about)
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// vocabulary is every metric that a process of ours has, and the labels of each. The processes' own tests keep the lists.
+// vocabulary maps every metric of our processes to its labels. Tests of the processes keep the lists up to date.
 type vocabulary map[string][]string
 
 func newVocabulary(t *testing.T) vocabulary {
 	t.Helper()
 	v := vocabulary{}
-	for _, process := range []string{"reconciler", "webhook"} {
+	for _, process := range []string{"reconciler/process", "webhook"} {
 		for line := range strings.Lines(read(t, "../../"+process+"/testdata/metrics.txt")) {
 			name, rest, found := strings.Cut(strings.TrimSpace(line), " {")
 			if !found {
@@ -30,10 +30,10 @@ func newVocabulary(t *testing.T) vocabulary {
 	return v
 }
 
-// ofTarget are the labels that a scrape gives to all that it finds.
+// ofTarget are the labels that a scrape adds to each series.
 var ofTarget = []string{"namespace", "job", "pod", "service", "instance", "container"}
 
-// unknown says what an expression asks for and nobody tells.
+// unknown returns the metrics and labels of an expression that no process exports.
 func (v vocabulary) unknown(t *testing.T, expression string) []string {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
@@ -75,7 +75,7 @@ func (v vocabulary) unknownOf(node *parser.VectorSelector) []string {
 	return wrong
 }
 
-// labels of a metric, nil if there is none of that name.
+// labels returns the labels of a metric, or nil if no process exports it.
 func (v vocabulary) labels(name string) []string {
 	if found, known := v[name]; known {
 		return found
@@ -88,8 +88,8 @@ func (v vocabulary) labels(name string) []string {
 	return nil
 }
 
-// TestAlertsAskForWhatThereIs: a metric or a label that was renamed makes an alert that never comes.
-func TestAlertsAskForWhatThereIs(t *testing.T) {
+// TestAlertsQueryExistingMetrics checks for renamed metrics and labels: an alert on them would never fire.
+func TestAlertsQueryExistingMetrics(t *testing.T) {
 	known := newVocabulary(t)
 	for _, rule := range load(t, file) {
 		for _, wrong := range known.unknown(t, rule.Expr) {
@@ -98,8 +98,8 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestTheVocabularyFindsSlips: so that the tests above and below can be believed.
-func TestTheVocabularyFindsSlips(t *testing.T) {
+// TestVocabularyFindsUnknownMetricsAndLabels tests the checker that the other tests rely on.
+func TestVocabularyFindsUnknownMetricsAndLabels(t *testing.T) {
 	known := newVocabulary(t)
 	for expression, want := range map[string]string{
 		`svc_lb_mux_frozen{mux="a"}`:                              "",
@@ -115,8 +115,8 @@ func TestTheVocabularyFindsSlips(t *testing.T) {
 	}
 }
 
-// TestThePageKnowsAllMetrics: docs/operations.md has each metric of ours, and none that isn't.
-func TestThePageKnowsAllMetrics(t *testing.T) {
+// TestOperationsPageListsAllMetrics checks that docs/operations.md names each of our metrics, and no others.
+func TestOperationsPageListsAllMetrics(t *testing.T) {
 	known, page := newVocabulary(t), read(t, "../../docs/operations.md")
 	named := map[string]bool{}
 	for _, name := range regexp.MustCompile(`\bsvc_lb_mux_[a-z_]+[a-z]`).FindAllString(page, -1) {
@@ -127,11 +127,11 @@ func TestThePageKnowsAllMetrics(t *testing.T) {
 	}
 	for name, has := range known {
 		if strings.HasPrefix(name, "svc_lb_mux_") && !named[name] {
-			t.Errorf("docs/operations.md doesn't have %s", name)
+			t.Errorf("docs/operations.md doesn't name %s", name)
 		}
 		for _, label := range has {
 			if strings.HasPrefix(name, "svc_lb_mux_") && label != "" && !strings.Contains(page, "`"+label+"`") {
-				t.Errorf("docs/operations.md doesn't say what the label %s of %s is", label, name)
+				t.Errorf("docs/operations.md doesn't explain the label %s of %s", label, name)
 			}
 		}
 	}

@@ -21,27 +21,27 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// Admitted is the first seed whose history has our webhook, and what else came with it: crashes around each write, watches
-// that break off, and bookmarks.
+// Admitted is the first seed whose histories have our webhook. They also have crashes around each write, broken
+// watches, and bookmarks.
 const Admitted = 1_000_000_000
 
-// admission is our webhook as the chart has API servers ask it: about Services that are muxes or channels, or were, and not
-// about what is told in their status, nor where spec and annotations stay as they are. What the reconciler writes isn't
-// reviewed in a cluster; here it is, though only to see that it would pass.
+// admission is our webhook with the rules of the chart's configuration. It reviews Services that are or were muxes or
+// channels, but no status writes, and no updates that leave spec and annotations unchanged. In a cluster the
+// reconciler's writes aren't reviewed. Here they are, only to check that they would be allowed.
 type admission struct {
 	*Sim
 	down   bool
-	broken string // the promise that was broken, empty if none was
+	broken string // the broken promise, or empty
 }
 
-// begins once the muxes are there.
+// begin enables admission once the muxes exist.
 func (a *admission) begin() {
 	if a.habits.reviews {
 		a.server.Admit = a.review
 	}
 }
 
-// outage ends one, or begins one.
+// outage starts or ends an outage of the webhook.
 func (a *admission) outage() string {
 	a.down = !a.down
 	if a.down {
@@ -73,8 +73,8 @@ func (a *admission) review(r *api.Review) error {
 	return &apierrors.StatusError{ErrStatus: *answer.Response.Result}
 }
 
-// understood: with what the webhook lets through, the reconciler has no fault to find. While it can't be reached, nothing is let
-// through.
+// understood checks that the reconciler finds no fault in a Service that the webhook allows. During an outage, no
+// request is allowed.
 func (a *admission) understood(r *api.Review) {
 	svc := r.After.(*corev1.Service)
 	kind := a.language.Classify(svc)
@@ -97,14 +97,14 @@ func (a *admission) ours(r *api.Review) bool {
 	return false
 }
 
-// idle is true for an update that leaves all as it is that a rule could read.
+// idle returns whether an update leaves everything unchanged that a rule could read.
 func idle(r *api.Review) bool {
 	before, was := r.Before.(*corev1.Service)
 	after := r.After.(*corev1.Service)
 	return was && equality.Semantic.DeepEqual(before.Spec, after.Spec) && maps.Equal(before.Annotations, after.Annotations)
 }
 
-// request is what an API server would send.
+// request returns the admission request that an API server would send.
 func request(r *api.Review) *admissionv1.AdmissionRequest {
 	req := &admissionv1.AdmissionRequest{
 		UID: types.UID("review"), Namespace: r.Key.Namespace, Name: r.Key.Name, Operation: admissionv1.Update,

@@ -16,11 +16,11 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// memory is a process's cache. It changes only while everything else stands still.
+// memory is a process's cache. It changes only while all goroutines are blocked.
 type memory struct {
 	cache.Cache
 	kinds map[api.Kind]*informer
-	// backwards has lists come in the other order: a real cache has none.
+	// backwards reverses the order of lists: a real cache has no order.
 	backwards bool
 }
 
@@ -87,7 +87,7 @@ func (m *memory) GetInformer(_ context.Context, obj client.Object, _ ...cache.In
 	return m.kinds[api.KindOf(obj)], nil
 }
 
-// WaitForCacheSync implements cache.Cache: caches are filled before anything runs.
+// WaitForCacheSync implements cache.Cache. Caches are filled before any controller runs.
 func (m *memory) WaitForCacheSync(context.Context) bool { return true }
 
 // IndexField implements cache.Cache.

@@ -15,21 +15,21 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// call is a request on its way: to the server, or back.
+// call is a request that is on its way to the server, or whose answer is on its way back.
 type call struct {
 	*api.Call
 	from *process
 	name string
-	// done is true once the server has dealt with it, and err is what it said.
+	// done is true once the server has handled the request. err is its result.
 	done     bool
 	err      error
 	answered chan struct{}
 }
 
-// reads is true for a request that changes nothing.
+// reads returns whether the request only reads.
 func (c *call) reads() bool { return c.Verb == "get" || c.Verb == "list" }
 
-// ask hands a request to the scheduler, and waits for its answer.
+// ask passes a request to the scheduler, and waits for its answer.
 func (p *process) ask(request *api.Call) error {
 	c := &call{Call: request, from: p, answered: make(chan struct{})}
 	c.name = fmt.Sprintf("%s: %s %s", p.name, request.Verb, request.Kind)
@@ -48,7 +48,7 @@ func (p *process) ask(request *api.Call) error {
 	return c.err
 }
 
-// underway are the requests that the server has dealt with, or hasn't, sorted.
+// underway returns the requests that the server has handled or, with done false, hasn't handled yet. They are sorted.
 func (s *Sim) underway(done bool) []*call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Sim) underway(done bool) []*call {
 	return list
 }
 
-// arrive has the server deal with a request.
+// arrive lets the server handle a request.
 func (s *Sim) arrive(c *call) {
 	s.server.By = c.from.name
 	if c.err = s.refuse(c); c.err == nil {
@@ -83,7 +83,8 @@ func (s *Sim) arrive(c *call) {
 	}
 }
 
-// learn keeps what a live read said, and what a ledger is since it was written. The answer may get lost: who asked asks again, then.
+// learn stores the result of a live read, and a ledger that was written. If the answer gets lost, the process reads
+// again.
 func (s *Sim) learn(c *call) {
 	key := client.ObjectKeyFromObject(c.Object)
 	switch c.Kind {
@@ -96,12 +97,12 @@ func (s *Sim) learn(c *call) {
 	case api.ConfigMaps:
 		delete(c.from.read, key)
 		if c.err == nil && c.Verb != "delete" {
-			c.from.read[key], c.from.readIn[key] = c.Object.DeepCopyObject().(*corev1.ConfigMap), s.server.Version()
+			c.from.read[key] = c.Object.DeepCopyObject().(*corev1.ConfigMap)
 		}
 	}
 }
 
-// answer gives a request back to who asked.
+// answer returns the result to the process that asked.
 func (s *Sim) answer(c *call) {
 	s.mu.Lock()
 	s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other == c })
@@ -109,7 +110,7 @@ func (s *Sim) answer(c *call) {
 	close(c.answered)
 }
 
-// fault is something that goes wrong with a request. Done is whether the server has dealt with it all the same.
+// fault is a failure of a request. done is true if the server handles the request before the failure.
 type fault struct {
 	name string
 	done bool
@@ -143,13 +144,13 @@ func faults() []fault {
 	}
 }
 
-// fail has a request go wrong.
+// fail lets a request fail.
 func (s *Sim) fail(c *call, f fault) {
 	if f.done {
 		s.arrive(c)
 	}
 	c.err = f.err(c)
-	if f.done { // the answer is lost, and with it what was in it
+	if f.done { // the process never sees the answer's object
 		delete(c.from.wrote, string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String())
 	}
 	s.answer(c)

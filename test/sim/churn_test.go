@@ -16,28 +16,28 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestFlippingANumberWritesTheMuxAtThePace has a tenant change external-ports twice a second for 10 minutes, and counts writes of mux
-// and ledger. A channel of another namespace that comes meanwhile gets its port at once.
-func TestFlippingANumberWritesTheMuxAtThePace(t *testing.T) {
+// TestPaceLimitsWritesOfAFlippingNumber changes a channel's external-ports twice a second for 10 minutes, and counts
+// the writes of mux and ledger. Meanwhile a new channel of another namespace must get its port at once.
+func TestPaceLimitsWritesOfAFlippingNumber(t *testing.T) {
 	const span = 10 * time.Minute
 	budget := mux.Budget{Burst: 30, Pace: 10 * time.Second}
 	without, with := flip(t, mux.Budget{}, span), flip(t, budget, span)
 	t.Logf("in %s, without a budget %+v; with %+v %+v", span, without, budget, with)
 	most := budget.Burst + int(span/budget.Pace) + 1 // passes that change ports
 	if with.ports > 2*most {
-		t.Errorf("with a budget, the mux's ports are written %d times; want %d at most: a change and what it removes", with.ports, 2*most)
+		t.Errorf("with a budget, the mux's ports are written %d times; want at most %d: each change, and each removal after it", with.ports, 2*most)
 	}
 	if without.ports < 2*with.ports {
-		t.Errorf("without a budget, the mux's ports are written %d times, with one %d: there is nothing to bound", without.ports, with.ports)
+		t.Errorf("without a budget, the mux's ports are written only %d times, with a budget %d: the test shows no effect of the budget", without.ports, with.ports)
 	}
 	if with.other > 5*time.Second {
-		t.Errorf("the other namespace's channel waits for %s", with.other)
+		t.Errorf("the other namespace's channel waits %s for its port", with.other)
 	}
 }
 
 type churn struct {
-	ports, ledger int           // writes by the reconciler
-	other         time.Duration // until a channel of another namespace has its port
+	ports, ledger int           // number of writes by the reconciler
+	other         time.Duration // time until a channel of another namespace has its port
 }
 
 func flip(t *testing.T, budget mux.Budget, span time.Duration) (counted churn) {
@@ -93,7 +93,7 @@ func (s *Sim) channelAsking(key types.NamespacedName, number int) *corev1.Servic
 	return svc
 }
 
-// goOn lets time pass, in which all is done that is due.
+// goOn advances time, and does everything that becomes due.
 func (s *Sim) goOn(span time.Duration) {
 	until := time.Now().Add(span)
 	for time.Now().Before(until) {
@@ -109,7 +109,7 @@ func (s *Sim) goOn(span time.Duration) {
 	}
 }
 
-// churnSince counts what the reconciler wrote since a change.
+// churnSince counts the reconciler's writes after a change of the log.
 func (s *Sim) churnSince(was int) churn {
 	var counted churn
 	for _, c := range s.server.Changes(was) {

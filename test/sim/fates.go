@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fates are what becomes of processes.
+// fates returns the events that processes can suffer.
 func (s *Sim) fates() []choice {
 	list := []choice{{s.habits.relist, s.weather}}
 	if len(s.processes) < 2 {
@@ -58,7 +58,7 @@ func (s *Sim) crash(p *process) string {
 	return p.name + " dies"
 }
 
-// crashAround has a process die just before a write of its, or just after it.
+// crashAround lets a process die just before or just after one of its writes.
 func (s *Sim) crashAround(c *call) string {
 	moment := pick(s, "before", "after")
 	s.point("crash " + moment + " " + c.Verb + " " + string(c.Kind))
@@ -69,7 +69,7 @@ func (s *Sim) crashAround(c *call) string {
 	return fmt.Sprintf("%s: dies %s it", c.name, moment)
 }
 
-// kill ends a process: of its requests that are under way, some still arrive, but for one.
+// kill ends a process. Some of its requests under way still arrive, except the given one.
 func (s *Sim) kill(p *process, except *call) {
 	for _, c := range s.underway(false) {
 		if c.from == p && c != except && s.chance(50) {
@@ -87,11 +87,11 @@ func (s *Sim) kill(p *process, except *call) {
 		}
 	}
 	s.processes = slices.DeleteFunc(s.processes, func(other *process) bool { return other == p })
-	s.buried[p.name] = p // what it wrote at last is looked at only now
+	s.buried[p.name] = p // its last writes are checked only after its end
 	synctest.Wait()
 }
 
-// weather is what becomes of watches.
+// weather compacts the history, or makes an informer list again.
 func (s *Sim) weather() string {
 	if len(s.processes) == 0 || s.chance(30) {
 		s.server.Compact(s.server.Version())
@@ -105,7 +105,7 @@ func (s *Sim) weather() string {
 	return fmt.Sprintf("%s lists %s anew", p.name, kind)
 }
 
-// cut breaks a watch off. It is resumed from where it had come to, if that isn't forgotten.
+// cut breaks a watch. The watch resumes at its last version, unless that is compacted.
 func (s *Sim) cut() string {
 	if len(s.processes) == 0 {
 		return ""
@@ -117,7 +117,7 @@ func (s *Sim) cut() string {
 	return fmt.Sprintf("%s watches %s again, from %d on", p.name, inf.kind, inf.at)
 }
 
-// pass has time pass: until something is due, or not as long.
+// pass advances time to the next due item, or by a shorter time.
 func (s *Sim) pass() string {
 	wait := time.Duration(s.rng.IntN(200)) * time.Millisecond
 	if next := s.nextDue(); !next.IsZero() && s.chance(50) {

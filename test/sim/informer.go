@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// informer follows one kind.
+// informer follows one kind of objects.
 type informer struct {
 	toolscache.SharedIndexInformer
 	kind      api.Kind
@@ -20,7 +20,7 @@ type informer struct {
 	transform func(client.Object) client.Object
 	server    *api.Server
 	stream    *api.Stream
-	at        int64 // the version that it has come to
+	at        int64 // version up to which the cache is current
 	objects   map[types.NamespacedName]client.Object
 	index     map[string]client.IndexerFunc
 
@@ -28,7 +28,7 @@ type informer struct {
 	handlers []toolscache.ResourceEventHandler
 }
 
-// start fills the cache with what was so at a version, which may lie in the past.
+// start fills the cache with the objects at a version, which may be in the past.
 func (i *informer) start(at int64) error {
 	list, at, err := i.server.List(i.kind, i.selector, at)
 	if err != nil {
@@ -42,7 +42,7 @@ func (i *informer) start(at int64) error {
 	return nil
 }
 
-// watch follows from a version on.
+// watch watches from a version on.
 func (i *informer) watch(from int64) {
 	i.at, i.stream = from, i.server.Watch(i.kind, i.selector, from)
 }
@@ -51,8 +51,8 @@ func (i *informer) own(obj client.Object) client.Object {
 	return i.transform(obj.DeepCopyObject().(client.Object))
 }
 
-// deliver brings the cache up to n events further. Of those of one object only the last is shown, as after a list. It
-// says what was delivered.
+// deliver applies up to n events to the cache. Handlers see only the last event of each object, as after a list. It
+// returns a description of the events.
 func (i *informer) deliver(n int) (string, error) {
 	last := map[types.NamespacedName]*api.Event{}
 	skipped := map[types.NamespacedName]bool{}
@@ -72,7 +72,7 @@ func (i *informer) deliver(n int) (string, error) {
 	for _, key := range sortedKeys(last) {
 		event := last[key]
 		if event.Type == "DELETED" {
-			i.set(key, nil, event.Object, skipped[key]) // only a list skips, and doesn't tell how the object was in the end
+			i.set(key, nil, event.Object, skipped[key]) // after skipped events, handlers don't learn the final state, as after a list
 			continue
 		}
 		i.set(key, event.Object, nil, false)
@@ -80,7 +80,7 @@ func (i *informer) deliver(n int) (string, error) {
 	return fmt.Sprintf("%d event(s) about %v", came, sortedKeys(last)), nil
 }
 
-// relist takes the present in place of what led there.
+// relist replaces the cache's contents with the present objects.
 func (i *informer) relist() {
 	list, at, _ := i.server.List(i.kind, i.selector, 0)
 	there := map[types.NamespacedName]bool{}
@@ -97,7 +97,7 @@ func (i *informer) relist() {
 	i.watch(at)
 }
 
-// set changes the cache, then tells the handlers.
+// set changes the cache, then calls the handlers.
 func (i *informer) set(key types.NamespacedName, now, gone client.Object, unknown bool) {
 	before := i.objects[key]
 	if now == nil {

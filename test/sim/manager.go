@@ -22,14 +22,14 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// runner is a manager that doesn't start what is added to it.
+// runner is a manager that doesn't start the runnables added to it.
 type runner struct {
 	manager.Manager
 	*process
 }
 
-// Add gives a controller a queue of the scheduler's. controller.New has no other way in than the field of a type that
-// only controller-runtime can name.
+// Add replaces the queue of a controller by one of the scheduler. The only way is a field of a type that is private to
+// controller-runtime.
 func (r *runner) Add(run manager.Runnable) error {
 	queues := func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		q := newQueue(name, limiter)
@@ -55,7 +55,7 @@ func (r *runner) GetControllerOptions() config.Controller {
 	return config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}
 }
 
-// events counts what people are told.
+// events records the Events that users would see.
 type events struct {
 	*record.FakeRecorder
 	process *process
@@ -76,7 +76,7 @@ func (p *process) tells(about types.NamespacedName, reason, message string) {
 	p.sim.later(fmt.Sprintf("%s tells of %s: %s: %s", p.name, about, reason, message))
 }
 
-// figures are the metrics, which nobody reads here.
+// figures implements the metrics and drops them.
 type figures struct{}
 
 func (figures) Decided(*plan.Plan, time.Duration)           {}

@@ -12,10 +12,11 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// drift is what others do to what is ours.
+// drift lets others change an object that the reconciler manages.
 func (w *world) drift() string {
 	switch w.rng.IntN(4) {
 	case 0:
@@ -75,7 +76,7 @@ func (w *world) driftChannel() string {
 func (w *world) driftSlice() string {
 	var ours []types.NamespacedName
 	for _, key := range w.server.Keys(api.EndpointSlices) {
-		if slice := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice); plan.IsOurSlice(w.language.Keys(), slice) {
+		if slice := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice); muxslices.IsOurSlice(w.language.Keys(), slice) {
 			ours = append(ours, key)
 		}
 	}
@@ -103,7 +104,7 @@ func (w *world) driftSlice() string {
 	return fmt.Sprintf("somebody %s slice %s", what, key)
 }
 
-// ledgers are the ConfigMaps that say they are a mux's.
+// ledgers returns the ConfigMaps that a mux annotation marks as ledgers.
 func (w *world) ledgers() []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, key := range w.server.Keys(api.ConfigMaps) {
@@ -114,7 +115,7 @@ func (w *world) ledgers() []types.NamespacedName {
 	return keys
 }
 
-// ledgerDeed is what happens to ConfigMaps.
+// ledgerDeed lets others change, lose or restore a ledger.
 func (w *world) ledgerDeed() string {
 	keys := w.ledgers()
 	if len(keys) == 0 {
@@ -155,11 +156,11 @@ func (w *world) ledgerDeed() string {
 	return fmt.Sprintf("somebody %s ledger %s%s", deed, key, w.put(cm, false))
 }
 
-// Edited is the first seed whose history has people who write into ledgers, beside all that Bounded ones have.
+// Edited is the first seed whose histories have users who edit ledgers. They have everything of Bounded histories, too.
 const Edited = 3_000_000_000
 
-// tamper changes the text of a ledger, and leaves its checksum; false if there is nothing to change. Whose a claim is stays: who gives
-// it to another has it his way.
+// tamper changes the text of a ledger but not its checksum. It returns false if there is nothing to change. Owners of
+// claims stay: a user who assigns a claim to another channel is obeyed.
 func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	var text map[string]any
 	if json.Unmarshal([]byte(cm.Data[ledger.PlainKey]), &text) != nil {
@@ -188,11 +189,11 @@ func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	return true
 }
 
-// mend takes away what keeps all from coming to rest.
+// mend undoes everything that prevents the cluster from coming to rest.
 func (w *world) mend() string {
 	w.admission.down = false
 	for _, key := range w.badLedgers() {
-		w.drop(api.ConfigMaps, key) // the way out that is told to people
+		w.drop(api.ConfigMaps, key) // the remedy that our messages suggest
 	}
 	for _, key := range muxes() {
 		svc := w.service(key)
@@ -209,7 +210,7 @@ func (w *world) mend() string {
 	return "all is mended"
 }
 
-// badLedgers are those that somebody must do something about.
+// badLedgers returns the ledgers that need a person's intervention.
 func (w *world) badLedgers() []types.NamespacedName {
 	return slices.DeleteFunc(w.ledgers(), func(key types.NamespacedName) bool {
 		cm := w.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
@@ -220,7 +221,7 @@ func (w *world) badLedgers() []types.NamespacedName {
 	})
 }
 
-// owned is the mux that a ledger says it is of.
+// owned returns the mux that a ledger's annotation names.
 func (w *world) owned(cm *corev1.ConfigMap) (types.NamespacedName, bool) {
 	for _, key := range muxes() {
 		if cm.Annotations[w.language.Keys().Mux] == key.String() {

@@ -38,7 +38,7 @@ func (w *world) people() string {
 	return w.edit(svc)
 }
 
-// retype has a channel become none, or one again.
+// retype makes a channel an ordinary Service, or a channel again.
 func (w *world) retype(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		svc.Spec.Type = corev1.ServiceTypeClusterIP
@@ -48,7 +48,7 @@ func (w *world) retype(svc *corev1.Service) string {
 	return fmt.Sprintf("%s/%s is a channel of %s%s", svc.Namespace, svc.Name, *svc.Spec.LoadBalancerClass, w.put(svc, false))
 }
 
-// hold puts a finalizer on a Service, or lets it go.
+// hold adds a finalizer to a Service, or removes it.
 func (w *world) hold(svc *corev1.Service) string {
 	svc.Finalizers = pick(w.Sim, nil, []string{"example.com/hold"})
 	return fmt.Sprintf("%s/%s has finalizers %v%s", svc.Namespace, svc.Name, svc.Finalizers, w.put(svc, false))
@@ -62,7 +62,7 @@ func (w *world) createChannel(key types.NamespacedName) string {
 	return fmt.Sprintf("a channel of %s: %s", *svc.Spec.LoadBalancerClass, w.edit(svc))
 }
 
-// edit gives a channel other ports.
+// edit changes the ports of a channel.
 func (w *world) edit(svc *corev1.Service) string {
 	var asked []string
 	svc.Spec.Ports = nil

@@ -14,20 +14,20 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// Policed is the first seed whose history has policies: what the ones before it found is replayed as it was.
+// Policed is the first seed whose histories have policies. Histories of smaller seeds replay as before.
 const Policed = 10_000_000
 
-// policies are what the cluster's admission refuses the reconciler. Unlike faults they stand, until somebody thinks better of it.
-// They are in nobody else's way: where people can't write, nothing happens.
+// policies are the admission policies that refuse requests of the reconciler. Unlike faults, they stay until they are
+// lifted. They refuse only the reconciler: others simply don't write what is forbidden.
 type policies struct {
-	numbers   map[int32]bool                // that no mux may have
-	mute      map[types.NamespacedName]bool // Services whose status isn't to be written
-	noLedgers bool                          // no ConfigMap may come
+	numbers   map[int32]bool                // numbers that no mux may have
+	mute      map[types.NamespacedName]bool // Services whose status can't be written
+	noLedgers bool                          // no ConfigMap can be created
 }
 
 func (p *policies) stand() bool { return len(p.numbers)+len(p.mute) > 0 || p.noLedgers }
 
-// policy is a deed of whoever runs the cluster.
+// policy adds or lifts a policy, as a cluster's administrator does.
 func (w *world) policy() string {
 	p := &w.policies
 	switch w.rng.IntN(8) {
@@ -60,7 +60,7 @@ func (w *world) lift() string {
 	return "no policy forbids anything any more"
 }
 
-// refuse is what admission says of a request; nil if it lets it pass.
+// refuse returns admission's refusal of a request, or nil.
 func (s *Sim) refuse(c *call) error {
 	p, no := &s.policies, ""
 	if c.Object == nil || !p.stand() {
@@ -83,7 +83,7 @@ func (s *Sim) refuse(c *call) error {
 	return apierrors.NewForbidden(c.Kind.Resource(), key.Name, errors.New(no))
 }
 
-// forbidden says which port of a Service isn't to be, as it is or as a patch has it.
+// forbidden returns which port of a Service is forbidden, either in its present state or after a patch.
 func (s *Sim) forbidden(key types.NamespacedName, patch []byte) string {
 	var to struct {
 		Spec struct{ Ports []corev1.ServicePort }

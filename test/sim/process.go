@@ -20,39 +20,39 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// process is one reconciler: a cache that follows from its start on, and lines that run once it leads.
+// process is a reconciler. Its cache is current from its start on, and its controllers run once it leads.
 type process struct {
 	sim  *Sim
 	name string
 	ctx  context.Context
 	end  context.CancelFunc
 	// skew is how far its clock is off.
-	skew    time.Duration
+	skew time.Duration
+	// led is since when it leads.
+	led     time.Time
 	cache   *memory
 	queues  []*queue
 	runs    []manager.Runnable
 	leading bool
 	dead    bool // guarded by the Sim's mutex: its requests fail
-	// wrote has, by object, what the API server answered last.
+	// wrote maps each object to the API server's last answer to a write.
 	wrote map[string]client.Object
-	// began has all Services as they were known when the last pass over a mux began.
+	// began maps each mux to the Services that were known when its last pass began.
 	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
-	// beganAt is what the process's clock said then, and beganIn the API server's version.
+	// beganAt is what the process's clock said then.
 	beganAt map[types.NamespacedName]time.Time
-	beganIn map[types.NamespacedName]int64
-	// learnt has what live reads of Services said last, and read what those of ledgers did, readIn the version that there was then.
+	// learnt has what live reads of Services said last, and read what those of ledgers did.
 	learnt map[types.NamespacedName]*corev1.Service
 	read   map[types.NamespacedName]*corev1.ConfigMap
-	readIn map[types.NamespacedName]int64
 }
 
-// newProcess starts one whose informers begin behind the present by up to behind versions.
+// newProcess starts a process whose informers are up to the given number of versions behind.
 func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{},
-		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{}, beganIn: map[types.NamespacedName]int64{},
-		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}, readIn: map[types.NamespacedName]int64{}}
+		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
+		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
 	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
@@ -71,7 +71,7 @@ func (s *Sim) newProcess(behind int64) *process {
 	return p
 }
 
-// trim is what the process does to what it caches.
+// trim trims cached objects as the process does.
 func (s *Sim) trim(obj client.Object) client.Object {
 	switch o := obj.(type) {
 	case *corev1.Service:
@@ -88,6 +88,12 @@ func (s *Sim) trim(obj client.Object) client.Object {
 }
 func (p *process) now() time.Time { return time.Now().Add(p.skew) }
 
+// lease is how long a process that led before may believe that it still does.
+const lease = 15 * time.Second
+
+// rebuildFrom is on the process's clock. The real one is monotonic, so jumps don't count.
+func (p *process) rebuildFrom() time.Time { return p.led.Add(lease + p.skew) }
+
 // setup puts the lines together as reconciler.Process does.
 func (p *process) setup() error {
 	s := p.sim
@@ -99,7 +105,7 @@ func (p *process) setup() error {
 		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.Sources, OnMux: backends.OnMux,
 		Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
-		Events: events{process: p}, Metrics: figures{}, Now: p.now,
+		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
 	})
 	if err := line.Setup(p.ctx, m); err != nil {
@@ -115,7 +121,7 @@ func (p *process) setup() error {
 
 // lead starts the controllers.
 func (p *process) lead() {
-	p.leading = true
+	p.leading, p.led = true, time.Now()
 	for _, run := range p.runs {
 		go func() {
 			if err := run.Start(p.ctx); err != nil {
@@ -125,7 +131,8 @@ func (p *process) lead() {
 	}
 }
 
-// knows is the newest state of a Service that the process can have decided from: its cache's, or its own write's.
+// knows returns the newest state of a Service on which the process can have based a decision: the cached one, or its
+// own write.
 func (p *process) knows(key types.NamespacedName) *corev1.Service {
 	cached, _ := p.cache.kinds[api.Services].objects[key].(*corev1.Service)
 	wrote, _ := p.wrote[string(api.Services)+" "+key.String()].(*corev1.Service)
@@ -135,7 +142,7 @@ func (p *process) knows(key types.NamespacedName) *corev1.Service {
 	return cached
 }
 
-// heard is the newest state of a Service that the process has come across in any way.
+// heard returns the newest state of a Service that the process has seen in any way.
 func (p *process) heard(key types.NamespacedName) *corev1.Service {
 	known := p.knows(key)
 	if learnt := p.learnt[key]; learnt != nil && (known == nil || versionOf(learnt) > versionOf(known)) {
@@ -144,9 +151,9 @@ func (p *process) heard(key types.NamespacedName) *corev1.Service {
 	return known
 }
 
-// begins keeps what is known as a pass over a mux begins: what is learnt in its midst comes too late for it.
+// begins stores what is known when a pass over a mux begins. Later changes come too late for the pass.
 func (p *process) begins(mux types.NamespacedName) {
-	p.beganAt[mux], p.beganIn[mux] = p.now(), p.sim.server.Version()
+	p.beganAt[mux] = p.now()
 	p.began[mux] = map[types.NamespacedName]*corev1.Service{}
 	for key := range p.cache.kinds[api.Services].objects {
 		p.began[mux][key] = p.knows(key)
@@ -154,7 +161,8 @@ func (p *process) begins(mux types.NamespacedName) {
 	p.sim.promises.begins(mux, p)
 }
 
-// latest is the later of what the clock says, and of what it said when the last pass over a mux began: it may be set back meanwhile.
+// latest returns the present clock, or the clock at the beginning of the last pass over a mux if that was later: the
+// clock may have been set back.
 func (p *process) latest(mux types.NamespacedName) time.Time {
 	now := p.now()
 	if began := p.beganAt[mux]; began.After(now) {
@@ -163,7 +171,7 @@ func (p *process) latest(mux types.NamespacedName) time.Time {
 	return now
 }
 
-// saw is what was known of a Service when the last pass over a mux began, or has been written since.
+// saw returns the state of a Service at the beginning of the last pass over a mux, or of a later write by the process.
 func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 	began := p.began[mux][key]
 	wrote, _ := p.wrote[string(api.Services)+" "+key.String()].(*corev1.Service)
@@ -173,7 +181,7 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 	return began
 }
 
-// met is true if a pass began with that very Service in sight, or it was read live.
+// met returns whether a pass began with that very Service in its cache, or the process read it live.
 func (p *process) met(key types.NamespacedName, uid types.UID) bool {
 	if learnt := p.learnt[key]; learnt != nil && learnt.UID == uid {
 		return true

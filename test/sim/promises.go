@@ -14,50 +14,56 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// promises looks at every single write, and holds ours to what is promised at every moment. What others did meanwhile, and
-// what the process couldn't know, is no fault of its own: such excuses are as narrow as they can be said.
+// promises checks every write of the reconciler against what is promised at every moment. It excuses consequences of
+// others' actions, and of facts that the process couldn't know. Each excuse is as narrow as possible.
 type promises struct {
 	sim *Sim
-	// owners has the channel of each name that a port on a mux has, or could have.
+	// owners maps each name that a port on a mux has, or could have, to its channel.
 	owners map[called]types.NamespacedName
-	// drifted are the names that others put on muxes where they are, or that were there when others put another ledger in place.
+	// drifted holds ports that others put on muxes. It also holds the ports that were on a mux when others replaced its
+	// ledger.
 	drifted map[place]bool
-	// held are claims that were written, until their owners or others give reason to let them go.
+	// held holds the written claims, until their owners or others give a reason to release them.
 	held map[types.NamespacedName]map[plan.Slot]plan.Claim
-	// pending are claims that their writer didn't know their channels to ask for; they are held from when somebody begins a pass who does.
+	// pending holds written claims whose channels, as far as the writer knew, didn't ask for them. They become held
+	// when a pass begins that knows of the request.
 	pending map[types.NamespacedName]map[plan.Slot]plan.Claim
-	// told are those of them that their channels say: what admission doesn't let onto the mux was never anybody's.
+	// told holds the held claims that their channels' annotations show. A claim that admission kept off the mux was
+	// never in use.
 	told map[place]bool
-	// doubted are muxes whose ledger others have written since we did.
+	// doubted holds the muxes whose ledger others wrote after our last write.
 	doubted map[types.NamespacedName]bool
-	// rebuilt are those whose ledger others have ever written, and orphaned what was on them then: a port whose owner only the
-	// ledger knew is nobody's.
+	// rebuilt holds the muxes whose ledger others have ever written, and orphaned the ports that were on those muxes at
+	// the time. If only the ledger knew the owner of a port, the port has no owner afterwards.
 	rebuilt  map[types.NamespacedName]bool
 	orphaned map[place]bool
-	// slices are those that we made.
+	// slices holds the slices that we created.
 	slices map[types.NamespacedName]bool
-	// graces are muxes whose grace was changed.
+	// graces holds the muxes whose grace was changed.
 	graces map[types.NamespacedName]bool
-	// addresses are those that muxes have had.
+	// addresses holds all addresses that muxes have had.
 	addresses map[string]bool
-	// lost is when others last deleted or changed a mux's ledger, and kept when a process last wrote it: versions.
+	// lost holds the version at which others last deleted or changed a mux's ledger, and kept the version at which a
+	// process last wrote it.
 	lost map[types.NamespacedName]int64
 	kept map[visit]int64
+	// home is the ConfigMap into which a process last wrote a mux's ledger.
+	home map[types.NamespacedName]string
 }
 
-// visit is a process that writes a mux's ledger.
+// visit is a process that writes the ledger of a mux.
 type visit struct {
 	process string
 	mux     types.NamespacedName
 }
 
-// called is a name on a mux.
+// called is the name of a port on a mux.
 type called struct {
 	mux  types.NamespacedName
 	name string
 }
 
-// place is where a name is on a mux.
+// place is a port on a mux: its slot and name.
 type place struct {
 	mux  types.NamespacedName
 	slot plan.Slot
@@ -68,16 +74,16 @@ func newPromises(s *Sim) *promises {
 	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
-		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}}
+		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}, home: map[types.NamespacedName]string{}}
 }
 
-// nameOf is what we call a channel's port.
+// nameOf returns our name for a channel's port on a mux.
 func nameOf(channel types.NamespacedName, port string) string {
 	sum := sha256.Sum256([]byte(channel.Namespace + "/" + channel.Name + "/" + port))
 	return hex.EncodeToString(sum[:10])
 }
 
-// see takes a change, and returns the promise that it breaks, with the reason.
+// see checks a change, and returns the promise that it breaks with the reason.
 func (p *promises) see(c *api.Change) string {
 	if channel, is := c.After.(*corev1.Service); is && channel != nil {
 		p.note(channel, c.By != "")
@@ -112,7 +118,7 @@ func (s *Sim) process(name string) *process {
 	return s.buried[name]
 }
 
-// reading is a ledger as it stands; false if it can't be gone by.
+// reading decodes a ledger. It returns false if the ledger is unusable.
 func (p *promises) reading(cm *corev1.ConfigMap) (plan.Ledger, types.NamespacedName, bool) {
 	mux, ours := p.sim.world.owned(cm)
 	if !ours {
@@ -135,7 +141,7 @@ func (p *promises) ledgerText(cm *corev1.ConfigMap) string {
 	return text
 }
 
-// claims are what all ledgers of a mux say now; false if one can't be gone by, or others wrote it.
+// claims returns the claims of all ledgers of a mux. It returns false if a ledger is unusable or was written by others.
 func (p *promises) claims(mux types.NamespacedName) ([]plan.Claim, int64, bool) {
 	var claims []plan.Claim
 	generation := int64(0)
@@ -162,7 +168,7 @@ func (p *promises) stamp(mux types.NamespacedName) int64 {
 	return parsed.Generation
 }
 
-// nobodys is true for a port that others may have made nobody's.
+// nobodys returns whether others may have made a port ownerless.
 func (p *promises) nobodys(at place) bool { return p.drifted[at] || p.orphaned[at] }
 
 func slotsOf(svc *corev1.Service) map[plan.Slot]string {

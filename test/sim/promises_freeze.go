@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// frozen says why nothing of a mux may be written: its owner paused it, or something is wrong with what he says, or with its ledger as
-// the process read it last.
+// frozen returns why a mux may not be written, or an empty string. Its owner paused it, its settings have a fault, or
+// the ledger is unusable as the process last read it.
 func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	mux := plan.ReadMux(p.sim.language, svc, false)
 	switch {
@@ -24,29 +24,21 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	case process == nil:
 		return ""
 	}
-	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}]
+	cm := process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.LedgerInForce}]
+	if cm == nil || cm.Annotations[p.sim.language.Keys().Mux] != mux.Key.String() {
+		cm = process.read[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}]
+	}
 	if cm == nil {
-		return "" // it may be elsewhere, or none
+		return "" // the ledger may be in another ConfigMap, or missing
 	}
 	reading := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
 	switch {
 	case reading.Condition > plan.Missing:
 		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)
-	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation && !p.isElsewhere(mux, process):
+	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation:
 		return fmt.Sprintf("its ledger %s is of generation %d, and it is at %d", cm.Name, reading.Ledger.Generation, mux.Generation)
 	}
 	return ""
-}
-
-// isElsewhere is true if there is a ledger under another name that is as new as its mux, or was when the process read it for this pass.
-func (p *promises) isElsewhere(mux *plan.ObservedMux, process *process) bool {
-	for name, cm := range process.read {
-		read := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
-		if process.readIn[name] >= process.beganIn[mux.Key] && read.Condition < plan.Missing && read.Ledger.Generation >= mux.Generation {
-			return true
-		}
-	}
-	return p.newest(mux.Key, types.NamespacedName{}).Generation >= mux.Generation
 }
 
 // onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
@@ -60,7 +52,7 @@ func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *pr
 	return ""
 }
 
-// newcomers come whole, and within the mux's bounds.
+// newcomers checks that newcomers get all their ports or none, and respect the mux's bounds.
 func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
 	if process == nil {
 		return ""
@@ -69,7 +61,7 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 	for i := range before.Claims {
 		was[before.Claims[i].Owner.Channel] = true
 	}
-	for _, name := range slotsOf(p.sim.world.service(mux)) { // of a ledger that was edited, the mux tells more
+	for _, name := range slotsOf(p.sim.world.service(mux)) { // if the ledger was edited, the mux has further ports
 		was[p.owners[called{mux, name}]] = true
 	}
 	for i := range now.Claims {
@@ -85,7 +77,7 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 		}
 		channel := plan.ReadChannel(p.sim.language, seen)
 		if learnt := process.learnt[key]; learnt != nil && versionOf(learnt) > versionOf(seen) && has[key] != len(channel.Ports) {
-			channel = plan.ReadChannel(p.sim.language, learnt) // its cache was behind, and so it was looked for
+			channel = plan.ReadChannel(p.sim.language, learnt) // the cache was stale, so the process read the channel live
 		}
 		if channel.Mux != mux {
 			continue
@@ -102,7 +94,7 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 	return ""
 }
 
-// beyond says which of a mux's bounds a newcomer is beyond; empty if none.
+// beyond returns which of a mux's bounds a newcomer exceeds, or an empty string.
 func beyond(bounds *plan.ObservedMux, now *plan.Ledger, key types.NamespacedName, ofNamespace map[string]int) string {
 	all := 0
 	for _, n := range ofNamespace {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// ledger: a number has one owner, and another one only after none; who has ports keeps them.
+// ledger checks a write of a ledger: a number never passes directly from one owner to another, and channels keep their
+// ports.
 func (p *promises) ledger(c *api.Change, process *process) string {
 	after, _ := c.After.(*corev1.ConfigMap)
 	if after == nil {
@@ -35,10 +35,13 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
+	if svc := p.sim.world.service(mux); svc != nil && !p.leads(svc, c.Key.Name) {
+		return "" // the owner changed the name meanwhile: the mux's version has changed, so nothing follows from this write
+	}
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
 	}
-	p.kept[visit{c.By, mux}] = c.Version
+	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
@@ -66,7 +69,7 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	return broken
 }
 
-// tooManyGraces is true where not all numbers that are held for those who had them can be.
+// tooManyGraces returns whether more numbers are in grace than the caps allow.
 func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, namespace string) bool {
 	all, own := 0, 0
 	for i := range before.Claims {
@@ -85,19 +88,19 @@ func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, 
 	return all > bounds.Cap.Ports || bounds.CapPerNamespace > 0 && own > bounds.CapPerNamespace
 }
 
-// dropped is a ledger that is deleted, as only one is that has moved.
+// dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
 func (p *promises) dropped(c *api.Change) string {
-	was, mux, good := p.reading(c.Before.(*corev1.ConfigMap))
-	if _, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap)); !ours {
+	mux, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap))
+	if !ours {
 		return fmt.Sprintf("not ours, not touched: ConfigMap %s is deleted", c.Key)
 	}
-	if newest := p.newest(mux, c.Key); good && newest.Generation < was.Generation && p.lost[mux] <= p.kept[visit{c.By, mux}] {
-		return fmt.Sprintf("freeze: ledger %s, of generation %d, is deleted, and what is left of the mux's is of %d", c.Key, was.Generation, newest.Generation)
+	if svc := p.sim.world.service(mux); svc != nil && plan.ReadMux(p.sim.language, svc, false).LedgerInForce == c.Key.Name {
+		return fmt.Sprintf("freeze: ledger %s is deleted, and the mux names it", c.Key)
 	}
 	return ""
 }
 
-// believe takes a ledger for right that contradicts the mux as it is.
+// believe accepts a ledger that contradicts the mux's ports: they no longer count as promised.
 func (p *promises) believe(mux types.NamespacedName) {
 	delete(p.held, mux)
 	for slot, name := range slotsOf(p.sim.world.service(mux)) {
@@ -105,7 +108,7 @@ func (p *promises) believe(mux types.NamespacedName) {
 	}
 }
 
-// contradiction is what a ledger can't say.
+// contradiction returns a contradiction in a ledger, or an empty string.
 func contradiction(l *plan.Ledger) string {
 	slots, owners, names := map[plan.Slot]bool{}, map[plan.PortID]bool{}, map[string]bool{}
 	for i := range l.Claims {
@@ -125,7 +128,7 @@ func contradiction(l *plan.Ledger) string {
 	return ""
 }
 
-// asksFor is true if a claim is what a channel asks for: one that it keeps from before is its own to give up.
+// asksFor returns whether a channel asks for a claim. It may give up a claim that it only kept from before.
 func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim *plan.Claim) bool {
 	channel, _ := p.sim.language.ParseChannel(svc)
 	if !p.sim.language.Classify(svc).Channel() || channel.Mux != mux || p.sim.world.service(mux) == nil || svc.Annotations[p.sim.language.Keys().Disabled] != "" {
@@ -142,13 +145,13 @@ func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim 
 	})
 }
 
-// asksNow is true for a claim in force of a channel that asks for it.
+// asksNow returns whether a claim is in force and its channel presently asks for it.
 func (p *promises) asksNow(mux types.NamespacedName, claim *plan.Claim) bool {
 	svc := p.sim.world.service(claim.Owner.Channel)
 	return claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, claim)
 }
 
-// begins holds what who begins a pass knows to be asked for.
+// begins turns pending claims into held ones if the beginning pass knows that their channels ask for them.
 func (p *promises) begins(mux types.NamespacedName, process *process) {
 	for slot, claim := range p.pending[mux] {
 		if seen := process.began[mux][claim.Owner.Channel]; seen != nil && p.asksFor(seen, mux, &claim) && p.asksNow(mux, &claim) {
@@ -158,8 +161,8 @@ func (p *promises) begins(mux types.NamespacedName, process *process) {
 	}
 }
 
-// asked is true if the writing pass knew the channel's wish for this claim. The pass knows the cache as it began, and its own
-// live reads. A channel that asks only later gets its number with the next pass: see begins.
+// asked returns whether the pass that writes knew that the channel asks for this claim. A pass knows the cache at its
+// beginning, and its own live reads. A channel that asks later gets its number in the next pass: see begins.
 func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return true
@@ -172,7 +175,7 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 	return seen == nil || p.asksFor(seen, mux, claim)
 }
 
-// given: what was another channel's a moment ago, in the ledger or on the mux, isn't given.
+// given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
 	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil {
@@ -181,14 +184,12 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
 		}
 		before = p.believed(cm, mux, read)
-		if now.Generation < read.Generation {
+		if _, moves := p.named(mux, c.Key); now.Generation < read.Generation && !moves {
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
-	stamp := p.stamp(mux)
-	inForce := before.Generation > 0 && stamp > 0 && before.Generation >= stamp // it is the one in force, whatever others tell of more
-	if newest := p.newest(mux, c.Key); !inForce && newest.Generation > before.Generation && newest.Generation < now.Generation {
-		before = newest // which was moved over an older one
+	if named, is := p.named(mux, c.Key); is {
+		before = named // it moves, perhaps over an older one
 	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
@@ -219,7 +220,8 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	return ""
 }
 
-// believed is what counts of a ledger: of one that somebody wrote into, what the mux says, too.
+// believed returns the valid part of a ledger. Of an edited ledger, only the claims that the mux's ports confirm are
+// valid.
 func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read plan.Ledger) plan.Ledger {
 	if p.edited(cm) {
 		live := slotsOf(p.sim.world.service(mux))
@@ -228,30 +230,29 @@ func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read
 	return read
 }
 
-// edited is true for a ledger that somebody wrote into.
+// edited returns whether a ledger was edited by hand.
 func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	mux, _ := p.sim.world.owned(cm)
 	return ledger.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
-// newest is the newest ledger of a mux that isn't in this ConfigMap, isn't a copy from before the mux was written last, and can be
-// found: by its labels alone.
-func (p *promises) newest(mux, but types.NamespacedName) (newest plan.Ledger) {
-	var stamp int64
-	if svc := p.sim.world.service(mux); svc != nil {
-		stamp, _ = validation.ParseGeneration(svc.Annotations[p.sim.language.Keys().Generation])
+// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
+func (p *promises) named(mux, but types.NamespacedName) (plan.Ledger, bool) {
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return plan.Ledger{}, false
 	}
-	for _, key := range p.sim.world.ledgers() {
-		cm := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
-		read, of, good := p.reading(cm)
-		if good && ledger.Selector().Matches(labels.Set(cm.Labels)) && of == mux && key != but && read.Generation >= stamp && read.Generation > newest.Generation {
-			newest = p.believed(cm, mux, read)
-		}
+	key := types.NamespacedName{Namespace: mux.Namespace, Name: plan.ReadMux(p.sim.language, svc, false).LedgerInForce}
+	cm, is := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
+	if !is || key == but {
+		return plan.Ledger{}, false
 	}
-	return newest
+	read, of, good := p.reading(cm)
+	return p.believed(cm, mux, read), good && of == mux
 }
 
-// note takes what a channel says of its ports, as far as it's ours: what people write there, who decides may not have seen yet.
+// note records which ports a channel's annotation shows. It counts only what we wrote: the deciding process may not
+// have seen what users write there.
 func (p *promises) note(channel *corev1.Service, ours bool) {
 	key := client.ObjectKeyFromObject(channel)
 	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
@@ -271,7 +272,7 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	}
 }
 
-// stay: who has a number, and asks for it still, keeps it.
+// stay checks that a channel keeps each number that it still asks for.
 func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	is := map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
@@ -284,20 +285,20 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 			continue
 		}
 		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner == old.Owner && claim.State == plan.Releasing {
-			continue // it was refused, and is let go as it never got there; if it did since, it mustn't leave
+			continue // the mux refused the port, so the claim is released; if the port got onto the mux since, it must stay
 		}
 		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
 			continue // a policy kept this port off the mux, so it was never in use
 		}
 		if p.doubted[mux] && (process == nil || process.knows(old.Owner.Channel) == nil) {
-			continue // it was rebuilt by one who doesn't see that channel yet
+			continue // the process rebuilt the ledger, and its cache doesn't have the channel yet
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
 	return ""
 }
 
-// found is true if a process knew of a port on a mux when it looked there last.
+// found returns whether a process knew of a port on a mux when it last saw the mux.
 func (p *promises) found(name string, slot plan.Slot, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false

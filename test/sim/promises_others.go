@@ -13,10 +13,11 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// others notes what others did: names that are theirs now, and reasons for claims to go.
+// others records what others did: ports that are theirs now, and reasons to release claims.
 func (p *promises) others(c *api.Change) {
 	switch c.Kind {
 	case api.Services:
@@ -24,6 +25,9 @@ func (p *promises) others(c *api.Change) {
 		after, _ := c.After.(*corev1.Service)
 		if slices.Contains(muxes(), c.Key) {
 			p.othersOnMux(c.Key, before, after)
+			if home := p.home[c.Key]; after != nil && home != "" && !p.leads(after, home) {
+				p.loses(c.Key, c.Version)
+			}
 			return
 		}
 		p.excuse(func(claim *plan.Claim) bool {
@@ -41,7 +45,8 @@ func (p *promises) others(c *api.Change) {
 	}
 }
 
-// asks is all that a channel's claim depends on. Of one that something is wrong with, each edit is one of all its ports.
+// asks returns everything on which a channel's claim depends. If the channel has a fault, that is the request of all
+// its ports.
 func (p *promises) asks(svc *corev1.Service, claim *plan.Claim) string {
 	keys := p.sim.language.Keys()
 	class := ""
@@ -97,7 +102,7 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	if after != nil && setting(keys.AllocationConfigMap) && p.unseen(key, after) {
 		p.believe(key)
 	}
-	if setting(keys.PortRange) { // a number that was asked for by itself, and is auto's by now, is one of the range
+	if setting(keys.PortRange) { // a port that now asks for auto may lose a number outside of the range
 		for slot, claim := range p.held[key] {
 			if svc := p.sim.world.service(claim.Owner.Channel); svc != nil && !p.asksFor(svc, key, &claim) {
 				delete(p.held[key], slot)
@@ -111,8 +116,8 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	}
 }
 
-// unseen is true if the ledger that a mux names is one that it could go by, and that nobody could find before, as it has no labels:
-// another one may have been begun beside it, of the same generation.
+// unseen returns whether a mux names a usable ledger that couldn't be found before, because it has no labels. Another
+// ledger of the same generation may have been created meanwhile.
 func (p *promises) unseen(key types.NamespacedName, mux *corev1.Service) bool {
 	name := plan.ReadMux(p.sim.language, mux, false).Ledger
 	cm, is := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.ConfigMap)
@@ -123,23 +128,34 @@ func (p *promises) unseen(key types.NamespacedName, mux *corev1.Service) bool {
 	return good && of == key && read.Generation >= p.stamp(key)
 }
 
-// othersOnLedger leaves as promised only what can be known without a ledger: what is on the mux under its derived name.
+// othersOnLedger keeps only the promises that don't depend on a ledger: the ports on the mux under their derived names.
 func (p *promises) othersOnLedger(c *api.Change) {
 	mux, ours := p.sim.world.owned(c.Object().(*corev1.ConfigMap))
 	if !ours {
 		return
 	}
+	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
+		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
+			p.believe(mux) // a copy of an earlier ledger can't be distinguished from the right one
+		}
+	}
+	p.loses(mux, c.Version)
+}
+
+// leads is true if a mux leads to a ConfigMap: it names it, or its owner wants it.
+func (p *promises) leads(svc *corev1.Service, name string) bool {
+	mux := plan.ReadMux(p.sim.language, svc, false)
+	return mux.Ledger == "" || name == mux.Ledger || name == mux.LedgerInForce
+}
+
+// loses leaves as promised only what can be known without a ledger.
+func (p *promises) loses(mux types.NamespacedName, version int64) {
+	p.lost[mux] = version
 	p.doubted[mux], p.rebuilt[mux] = true, true
 	delete(p.pending, mux)
-	p.lost[mux] = c.Version
 	live := slotsOf(p.sim.world.service(mux))
 	for slot, name := range live {
 		p.orphaned[place{mux, slot, name}] = true
-	}
-	if after, is := c.After.(*corev1.ConfigMap); is && after != nil {
-		if read, _, good := p.reading(after); good && len(read.Claims) > 0 && read.Generation >= p.stamp(mux) {
-			p.believe(mux) // a copy from another life can't be told from the right one
-		}
 	}
 	for slot, claim := range p.held[mux] {
 		if live[slot] != claim.MuxName || claim.MuxName != nameOf(claim.Owner.Channel, claim.Owner.Name) {
@@ -149,8 +165,8 @@ func (p *promises) othersOnLedger(c *api.Change) {
 	}
 }
 
-// slice: ours alone are written, and each carries its own channel's backends. Whose a port is that only a lost ledger knew,
-// channels say.
+// slice checks a write of a slice. It must be ours, and carry the backends of its own channel. Where only a lost ledger
+// knew a port's owner, the channels' annotations decide.
 func (p *promises) slice(c *api.Change) string {
 	before, _ := c.Before.(*discoveryv1.EndpointSlice)
 	if before != nil && !p.slices[c.Key] {
@@ -161,9 +177,9 @@ func (p *promises) slice(c *api.Change) string {
 		return ""
 	}
 	p.slices[c.Key] = true
-	channel, _ := plan.ChannelOfSlice(p.sim.language.Keys(), after)
+	channel, _ := muxslices.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
-		mux := plan.MuxOfSlice(p.sim.language.Keys(), after)
+		mux := muxslices.MuxOfSlice(p.sim.language.Keys(), after)
 		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
 		}

@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// service is a write of ours on a Service.
+// service checks our write of a Service.
 func (p *promises) service(c *api.Change, process *process) string {
 	before, after := c.Before.(*corev1.Service), c.After
 	if after == nil {
@@ -44,10 +44,10 @@ func (p *promises) service(c *api.Change, process *process) string {
 	return p.shown(c.Key, before, now, process)
 }
 
-// foreign is what isn't ours to change on any Service.
+// foreign returns a change of a field that isn't ours on any Service, or an empty string.
 func (p *promises) foreign(before, now *corev1.Service) string {
 	keys := p.sim.language.Keys()
-	ours := []string{keys.Ports, keys.Generation, keys.Announced, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
+	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
 		validation.ExternalDNSHostname, validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
@@ -56,7 +56,7 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 	}
 	spec := func(svc *corev1.Service) corev1.ServiceSpec {
 		spec := *svc.Spec.DeepCopy()
-		spec.Ports = nil // which are looked at for themselves
+		spec.Ports = nil // published checks the ports
 		return spec
 	}
 	switch {
@@ -70,10 +70,14 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 	return ""
 }
 
-// published: what comes is claimed, what goes shows no address any more, what isn't ours is as it was.
+// published checks a write of a mux's ports: new ports have claims, removed ports' channels show no address, and
+// foreign ports are unchanged.
 func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
+	// A ledger that is lost while two processes lead isn't promised anything: this one decided by what was there before.
+	late := process != nil && p.kept[visit{process.name, mux}] < p.lost[mux]
+	sure = sure && !late
 	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
@@ -81,7 +85,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[called{mux, name}]
-		if old != name && p.doubted[mux] { // decided by the ledger that was there before the one that others have put there
+		if old != name && (p.doubted[mux] || late) { // decided by the ledger that was there before the one that others have put there
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {
@@ -114,7 +118,7 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 		switch {
 		case !ours && name != "placeholder" && has[slot] != name && !claimed(slot):
 			return fmt.Sprintf("not ours, not touched: port %s (%s) of %s goes", name, slot, mux)
-		case ours && !still && !p.drifted[place{mux, slot, name}]: // where somebody moved a port, nobody is sent
+		case ours && !still && !p.drifted[place{mux, slot, name}]: // where others moved a port, no channel's address leads to it
 			left[owner] = true
 		}
 	}
@@ -129,7 +133,7 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 	return ""
 }
 
-// hidden: a channel that loses its last port shows no address, as far as who takes it knows.
+// hidden checks that a channel shows no address when its last port is removed, as far as the process knows.
 func (p *promises) hidden(mux, channel types.NamespacedName, process *process) string {
 	svc := p.sim.world.service(channel)
 	if svc == nil || process == nil || len(svc.Status.LoadBalancer.Ingress) == 0 || !p.sim.language.Classify(svc).Channel() {
@@ -143,7 +147,7 @@ func (p *promises) hidden(mux, channel types.NamespacedName, process *process) s
 	return fmt.Sprintf("addresses: the last port of %s goes, and it shows %s still", channel, svc.Status.LoadBalancer.Ingress[0].IP)
 }
 
-// shown: an address comes once the ports are on the mux, and is the mux's.
+// shown checks a written address: it must be the mux's, and the channel's ports must be on the mux.
 func (p *promises) shown(key types.NamespacedName, before, now *corev1.Service, process *process) string {
 	for _, condition := range before.Status.Conditions {
 		same := slices.ContainsFunc(now.Status.Conditions, func(c metav1.Condition) bool { return equality.Semantic.DeepEqual(c, condition) })
@@ -168,13 +172,13 @@ func (p *promises) shown(key types.NamespacedName, before, now *corev1.Service, 
 	return p.behind(key, now, process)
 }
 
-// behind: as far as the process knows, the channel has ports on a mux. While a ledger can't be gone by, a channel that says
-// that it has ports is believed, and its address follows the mux's.
+// behind checks that, as far as the process knows, the channel has ports on a mux. While the ledger is unusable, the
+// channel's own annotation counts, and its address follows the mux's.
 func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process *process) string {
 	if process == nil || !p.sim.language.Classify(now).Channel() {
 		return ""
 	}
-	for _, mux := range muxes() { // it may name another one by now
+	for _, mux := range muxes() { // the channel may have changed its mux meanwhile
 		if p.doubted[mux] {
 			return ""
 		}
@@ -192,8 +196,8 @@ func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process
 	return fmt.Sprintf("addresses: %s shows an address, and none of its ports is on a mux", key)
 }
 
-// holds is true if a channel has a port by the ledger, though it is named as another's: with the ledger before it lost, only the
-// channel's own word told whose the port is, as who it was named for had left.
+// holds returns whether the ledger gives a port to a channel although the port has another channel's name. After a loss
+// of the ledger, only the channel's annotation showed who owns the port: the channel that gave it its name had left.
 func (p *promises) holds(mux, channel types.NamespacedName, name string) bool {
 	claims, _, _ := p.claims(mux)
 	return p.rebuilt[mux] && slices.ContainsFunc(claims, func(c plan.Claim) bool {

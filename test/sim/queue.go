@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is a controller's, of which the scheduler says what is taken next, and when. As with controller-runtime's own,
-// there is one entry for each object, and the earliest time counts.
+// queue is a controller's work queue. The scheduler decides which item is taken, and when. As in controller-runtime's
+// queues, each object has one item, and its earliest time counts.
 type queue struct {
 	name    string
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
@@ -20,7 +20,7 @@ type queue struct {
 	mu       sync.Mutex
 	due      map[reconcile.Request]time.Time
 	working  map[reconcile.Request]bool
-	free     int // workers that wait
+	free     int // waiting workers
 	shutDown bool
 }
 
@@ -31,7 +31,7 @@ func newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]
 
 var _ workqueue.TypedRateLimitingInterface[reconcile.Request] = (*queue)(nil)
 
-// ready are the objects that a worker may take now, sorted.
+// ready returns the items that a worker may take now, sorted.
 func (q *queue) ready() []reconcile.Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -49,7 +49,7 @@ func (q *queue) ready() []reconcile.Request {
 	return list
 }
 
-// next is when something will be due that isn't; zero if nothing.
+// next returns the earliest time of the items that aren't due yet, or zero.
 func (q *queue) next() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +63,7 @@ func (q *queue) next() time.Time {
 	return first
 }
 
-// hand gives an object to a worker.
+// hand gives an item to a worker.
 func (q *queue) hand(item reconcile.Request) {
 	q.mu.Lock()
 	delete(q.due, item)
@@ -81,24 +81,24 @@ func (q *queue) add(item reconcile.Request, at time.Time) {
 	}
 }
 
-// Add has an object taken soon.
+// Add queues an item to be taken at once.
 func (q *queue) Add(item reconcile.Request) { q.add(item, time.Time{}) }
 
-// AddAfter has it taken later.
+// AddAfter queues an item to be taken later.
 func (q *queue) AddAfter(item reconcile.Request, wait time.Duration) {
 	q.add(item, time.Now().Add(wait))
 }
 
-// AddRateLimited has it taken later each time.
+// AddRateLimited queues an item with a longer delay each time.
 func (q *queue) AddRateLimited(item reconcile.Request) { q.AddAfter(item, q.limiter.When(item)) }
 
-// Forget ends that.
+// Forget resets the delay of an item.
 func (q *queue) Forget(item reconcile.Request) { q.limiter.Forget(item) }
 
-// NumRequeues is how often it was taken in vain.
+// NumRequeues returns how often an item was requeued with a delay.
 func (q *queue) NumRequeues(item reconcile.Request) int { return q.limiter.NumRequeues(item) }
 
-// Get waits for the scheduler.
+// Get waits until the scheduler hands an item over.
 func (q *queue) Get() (reconcile.Request, bool) {
 	q.mu.Lock()
 	if q.shutDown {
@@ -111,21 +111,21 @@ func (q *queue) Get() (reconcile.Request, bool) {
 	return item, !open
 }
 
-// Done is called once an object was looked after.
+// Done is called after an item was processed.
 func (q *queue) Done(item reconcile.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.working, item)
 }
 
-// Len counts what waits.
+// Len counts the waiting items.
 func (q *queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.due)
 }
 
-// ShutDown sends the workers home.
+// ShutDown ends the workers.
 func (q *queue) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,10 +135,10 @@ func (q *queue) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is the same: whoever works ends first in any case.
+// ShutDownWithDrain does the same: workers finish their item in any case.
 func (q *queue) ShutDownWithDrain() { q.ShutDown() }
 
-// ShuttingDown says whether they were sent home.
+// ShuttingDown returns whether the workers were ended.
 func (q *queue) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,28 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// How long it may take until nothing is written any more, and how long that is looked at. The longest pause between two
-// corrections is five minutes, and a number is held for ten at most.
+// unrest bounds the time until the reconciler stops writing, and rest is the time for which it must then stay quiet.
+// The longest pause between two corrections is five minutes, and a number is in grace for at most ten.
 const (
 	unrest = 40 * time.Minute
 	rest   = 15 * time.Minute
-	// most is how many writes of ours are enough for that, whatever happened before; as long as policies stand, twice as many, for what
-	// they refuse is tried every five minutes, reserved and let go again.
+	// most bounds our writes until rest, whatever happened before. While policies stand, twice as many are allowed:
+	// what they refuse is retried every five minutes, with a claim that is reserved and released again.
 	most = 400
-	// mostRefused is how many requests may be refused meanwhile: a mux that takes nothing is tried every ten seconds, whole and in
-	// parts, and there are two.
+	// mostRefused bounds the refused requests until rest. A mux that can't be written is retried every ten seconds,
+	// both in one write and in parts, and there are two muxes.
 	mostRefused = 2 * 6 * int((unrest+rest)/(10*time.Second))
 )
 
-// settle has everything flow again, with one process that leads, and sees whether it comes to rest; or, as long as policies stand,
-// whether what they forbid is tried ever more seldom.
+// settle ends all mishaps, lets one process lead, and checks that the cluster comes to rest. While policies stand, it
+// checks instead that forbidden writes are retried ever less often.
 func (s *Sim) settle() string {
 	s.habits = habits{slow: s.habits.slow}
 	s.happen(-1, s.world.mend)
 	return s.calm()
 }
 
-// calm has one process lead, and waits until nothing is written any more.
+// calm lets one process lead, and waits until it stops writing.
 func (s *Sim) calm() string {
 	s.happen(-1, s.oneLeads)
 	began, written, refused, enough := time.Now(), 0, s.refused, most
@@ -70,7 +70,7 @@ func (s *Sim) calm() string {
 	return ""
 }
 
-// oneLeads ends all processes but one, at times all of them, and has one lead.
+// oneLeads ends all processes except one, or sometimes all, and lets one lead.
 func (s *Sim) oneLeads() string {
 	if s.chance(30) {
 		for len(s.processes) > 0 {
@@ -90,7 +90,7 @@ func (s *Sim) oneLeads() string {
 	return s.processes[0].name + " is the one that leads"
 }
 
-// forward is what can happen without anybody doing anything.
+// forward returns what can happen without anyone's action.
 func (s *Sim) forward() []choice {
 	list := append(s.requests(), s.deliveries()...)
 	list = append(list, s.work()...)
@@ -104,8 +104,8 @@ func (s *Sim) isMux(svc *corev1.Service) bool {
 	return svc != nil && s.language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// amidPolicies is what must be so while policies stand: what they forbid harms who asks for it, and nobody else. A mux that has a
-// forbidden number, or no room for its ledger, can't be written at all.
+// amidPolicies checks that standing policies harm only channels that ask for forbidden things. A mux that has a
+// forbidden number, or can't store its ledger, can't be written at all.
 func (s *Sim) amidPolicies() string {
 	for _, key := range muxes() {
 		svc := s.world.service(key)
@@ -132,7 +132,7 @@ func (s *Sim) amidPolicies() string {
 			}
 			owner := s.world.service(channel)
 			if has[channel] != len(owner.Spec.Ports) {
-				continue // what else it asks for is refused
+				continue // its other ports are refused
 			}
 			shows := owner.Status.LoadBalancer.Ingress
 			switch {

@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/contract"
 )
 
-// atRest compares the cluster with the contract, then has a new process lead: it must write nothing.
+// atRest compares the cluster with the contract. Then it lets a new process lead, which must write nothing.
 func (s *Sim) atRest() string {
 	if wrong := s.observed().AtRest(); wrong != "" {
 		return "at rest, " + wrong
@@ -22,7 +22,7 @@ func (s *Sim) atRest() string {
 	return s.restart()
 }
 
-// observed is the cluster as it is now.
+// observed returns the cluster's present objects.
 func (s *Sim) observed() *contract.World {
 	return &contract.World{
 		Language: s.language, Now: s.processes[0].now(), Unexplained: s.unexplained,
@@ -43,15 +43,15 @@ func objects[T interface {
 	return all
 }
 
-// unexplained is true for a port that has no claim because others destroyed the ledger or changed the mux.
+// unexplained returns whether a port has no claim because others destroyed the ledger or changed the mux.
 func (s *Sim) unexplained(mux types.NamespacedName, port *corev1.ServicePort) bool {
 	return s.promises.nobodys(place{mux, plan.Slot{Number: port.Port, Protocol: port.Protocol}, port.Name})
 }
 
-// watched is how long a new leader is watched.
+// watched is the time for which a new leader is watched.
 const watched = 5 * time.Minute
 
-// restart has a new process decide about everything: at rest it writes nothing.
+// restart lets a new process decide about everything. At rest it must write nothing.
 func (s *Sim) restart() string {
 	skew := s.processes[0].skew
 	s.killAll()
@@ -78,10 +78,11 @@ func (s *Sim) restart() string {
 	}
 }
 
-// freezes is true for one history in four.
+// freezes returns true for one history in four.
 func (s *Sim) freezes() bool { return s.Seed%4 == 1 }
 
-// freeze pauses every mux and lets people, pods and the provider go on. Numbers must stay, addresses and backends must flow.
+// freeze pauses every mux, while users, pods and the provider act. Numbers must stay, and addresses and backends must
+// follow.
 func (s *Sim) freeze() string {
 	s.draw(-3)
 	for _, key := range muxes() {

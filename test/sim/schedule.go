@@ -12,14 +12,15 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// habits are what a history tends to. Each has its own: where everything goes wrong at once, little is found.
+// habits are the probabilities of mishaps in a history. Each history has its own: with every mishap at once, few faults
+// are found.
 type habits struct {
 	fault, late, crash, leaders, clock, relist, skip, ledger, drift, deeds, policy int
 	slow                                                                           map[api.Kind]int
-	// These are of seeds from Admitted on.
+	// The next fields are set for seeds from Admitted on.
 	reviews                               bool
 	outage, around, cut, bookmarks, moves int
-	// bounds is of seeds from Bounded on.
+	// bounds is set for seeds from Bounded on.
 	bounds bool
 }
 
@@ -34,7 +35,7 @@ func newHabits(rng *rand.Rand, seed uint64) habits {
 		h.policy = rng.IntN(4)
 	}
 	if seed >= Admitted {
-		h.policy = max(0, h.policy-2) // most have none
+		h.policy = max(0, h.policy-2) // most histories have no policies
 		h.reviews, h.outage, h.around, h.cut, h.bookmarks, h.moves = rng.IntN(4) > 0, some(2), rng.IntN(8), some(3), some(2), rng.IntN(3)
 		if !h.reviews {
 			h.outage = 0
@@ -50,7 +51,7 @@ type choice struct {
 	do     func() string
 }
 
-// choices are all that may happen now.
+// choices returns everything that may happen now.
 func (s *Sim) choices() []choice {
 	list := append(s.requests(), s.deliveries()...)
 	list = append(list, s.work()...)
@@ -63,7 +64,7 @@ func (s *Sim) choices() []choice {
 		choice{s.habits.cut, s.cut}, choice{s.habits.moves, s.world.moveLedger})
 }
 
-// collect is the garbage collector.
+// collect acts as the garbage collector.
 func (s *Sim) collect(c *api.Change) string {
 	if err := s.server.Collect(c); err != nil {
 		panic(err)
@@ -74,7 +75,7 @@ func (s *Sim) collect(c *api.Change) string {
 	return fmt.Sprintf("the garbage collector deletes %s %s", c.Kind, c.Key)
 }
 
-// requests are on their way.
+// requests returns the requests and answers that are on their way.
 func (s *Sim) requests() []choice {
 	var list []choice
 	for _, c := range s.underway(false) {
@@ -115,7 +116,7 @@ func (s *Sim) deal(c *call) string {
 	return fmt.Sprintf("%s: %v", c.name, err)
 }
 
-// deliveries are events that informers wait for.
+// deliveries returns the events that informers have yet to receive.
 func (s *Sim) deliveries() []choice {
 	var list []choice
 	for _, p := range s.processes {
@@ -146,7 +147,7 @@ func (s *Sim) deliver(p *process, inf *informer) string {
 	return fmt.Sprintf("%s hears of %s: %s", p.name, inf.kind, what)
 }
 
-// bookmark tells an informer how far things have come, though nothing is about what it follows.
+// bookmark tells an informer the present version, although no object of its kind changed.
 func (s *Sim) bookmark(p *process, inf *informer) string {
 	event, err := inf.stream.Next(true)
 	if err != nil || event == nil || event.Type != watch.Bookmark {
@@ -157,7 +158,7 @@ func (s *Sim) bookmark(p *process, inf *informer) string {
 	return fmt.Sprintf("%s hears that %s are as they were, up to %d", p.name, inf.kind, inf.at)
 }
 
-// work is what waits in queues.
+// work returns the items that wait in queues.
 func (s *Sim) work() []choice {
 	var list []choice
 	for _, p := range s.processes {
@@ -182,7 +183,7 @@ func (p *process) sorted() []*queue {
 	return slices.SortedFunc(slices.Values(p.queues), func(a, b *queue) int { return compare(a.name, b.name) })
 }
 
-// The cast of every history.
+// The muxes of every history.
 const muxNamespace = "svc-mux"
 
 func muxes() []types.NamespacedName {

@@ -2,8 +2,9 @@ package sim
 
 import "strings"
 
-// Shrink leaves out of a history what isn't needed for it to break its promise: halves first, then less and less. Each
-// step keeps its own number, so what stays draws as it did. It gives up after as many tries as are given.
+// Shrink removes steps from a history that still breaks its promise without them: first halves, then ever smaller
+// parts. Each remaining step keeps its random number, so it draws the same values. Shrink stops after the given number
+// of tries.
 func Shrink(o Outcome, tries int, play func(seed uint64, steps []int) Outcome) Outcome {
 	for size := max(len(o.Steps)/2, 1); size > 0 && tries > 0; {
 		shorter := false
@@ -23,7 +24,7 @@ func Shrink(o Outcome, tries int, play func(seed uint64, steps []int) Outcome) O
 	return o
 }
 
-// Promise is the one that was broken, without the words that differ from case to case.
+// Promise returns the name of the broken promise, without the details of the case.
 func (o Outcome) Promise() string {
 	parts := strings.SplitN(o.Broken, ":", 3)
 	return parts[0]

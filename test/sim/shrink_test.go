@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestShrinkLeavesWhatItTakes has a promise that breaks where three steps come together, and another one that a fourth breaks alone.
-func TestShrinkLeavesWhatItTakes(t *testing.T) {
+// TestShrinkKeepsOnlyNecessarySteps shrinks a promise that breaks if three steps come together. A fourth step alone
+// breaks another promise.
+func TestShrinkKeepsOnlyNecessarySteps(t *testing.T) {
 	played := 0
 	play := func(seed uint64, steps []int) Outcome {
 		played++
@@ -21,10 +22,10 @@ func TestShrinkLeavesWhatItTakes(t *testing.T) {
 	}
 	whole := play(5, steps(300))
 	if got := Shrink(whole, 600, play); got.Seed != 5 || got.Promise() != "it stays" || !slices.Equal(got.Steps, []int{7, 150, 299}) {
-		t.Errorf("it is shortened to %v, which breaks %q", got.Steps, got.Broken)
+		t.Errorf("the history shrinks to %v, which breaks %q", got.Steps, got.Broken)
 	}
 	played = 0
 	if got := Shrink(whole, 5, play); played != 5 || got.Promise() != "it stays" || len(got.Steps) >= 300 {
-		t.Errorf("with 5 tries it is played %d times, and comes to %d steps that break %q", played, len(got.Steps), got.Broken)
+		t.Errorf("with 5 tries the history is played %d times, and shrinks to %d steps that break %q", played, len(got.Steps), got.Broken)
 	}
 }

@@ -19,15 +19,15 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Sim is one history.
+// Sim is a history.
 type Sim struct {
-	// Seed and Steps say what happens: each step draws from a number of its own.
+	// Seed and Steps determine what happens: each step draws from its own random number generator.
 	Seed  uint64
 	Steps []int
-	// Telling has the story kept.
+	// Telling keeps the story.
 	Telling bool
 
-	budget    mux.Budget // of port changes; none bounds nothing
+	budget    mux.Budget // budget of port changes; the zero value sets no limit
 	language  validation.Language
 	server    *api.Server
 	rng       *rand.Rand
@@ -39,24 +39,24 @@ type Sim struct {
 	world     *world
 	policies  policies
 	admission *admission
-	checked   int // changes that were held to the promises
-	taken     int // steps
-	refused   int // requests, by policies
+	checked   int // number of changes checked so far
+	taken     int // number of steps done
+	refused   int // number of requests that policies refused
 
 	mu     sync.Mutex
 	calls  []*call
 	story  []string
 	noted  []string
 	points map[string]int
-	// told is how often people were told of a reason.
+	// told counts the Events of each reason.
 	told map[string]int
 }
 
-// Outcome is what came of a history.
+// Outcome is the result of a history.
 type Outcome struct {
 	Seed   uint64
 	Steps  []int
-	Broken string // the promise that was broken, empty if none was
+	Broken string // the broken promise, or empty
 	Story  []string
 	Taken  int
 	Points map[string]int
@@ -94,7 +94,7 @@ func (s *Sim) killAll() {
 	}
 }
 
-// draw begins to draw from the number of a step.
+// draw starts to draw from the random numbers of a step.
 func (s *Sim) draw(step int) { s.rng = rand.New(rand.NewPCG(s.Seed, uint64(step+10))) }
 
 func (s *Sim) chance(percent int) bool { return s.rng.IntN(100) < percent }
@@ -109,7 +109,7 @@ func sortedKeys[V any](of map[types.NamespacedName]V) []types.NamespacedName {
 	})
 }
 
-// play is a history: disorder, then order, then rest.
+// play plays the whole history: mishaps, then recovery, then rest.
 func (s *Sim) play() string {
 	s.world.begin()
 	s.admission.begin()
@@ -123,13 +123,14 @@ func (s *Sim) play() string {
 		}
 	}
 	s.draw(-2)
-	if s.policies.stand() { // what can't be must not be tried all the time
+	if s.policies.stand() { // forbidden writes must not be retried all the time
 		if broken := cmp.Or(s.settle(), s.amidPolicies()); broken != "" {
 			return broken
 		}
 		s.happen(-1, s.world.lift)
 	}
-	// What was under way while all was mended may have made an old ledger of one that was put back: once more, then.
+	// Requests that were under way during the recovery may have made a restored ledger stale again. Then settle once
+	// more.
 	for again := true; again; again = len(s.world.badLedgers()) > 0 {
 		if broken := s.settle(); broken != "" {
 			return broken
@@ -157,7 +158,7 @@ func (s *Sim) step(n int) {
 	}
 }
 
-// happen does something, and waits until everything stands still.
+// happen runs a choice, and waits until all goroutines are blocked.
 func (s *Sim) happen(n int, do func() string) {
 	s.taken++
 	what := do()
@@ -165,14 +166,14 @@ func (s *Sim) happen(n int, do func() string) {
 	if s.Telling && what != "" {
 		s.story = append(s.story, fmt.Sprintf("%4d %s  %s", n, s.clock(), what))
 	}
-	slices.Sort(s.noted) // they come from several goroutines
+	slices.Sort(s.noted) // several goroutines add notes
 	for _, note := range s.noted {
 		s.story = append(s.story, "                    "+note)
 	}
 	s.noted = nil
 }
 
-// later adds to the story what happens while something happens. The mutex is held.
+// later adds a note to the story of the running choice. The caller holds the mutex.
 func (s *Sim) later(what string) {
 	if s.Telling {
 		s.noted = append(s.noted, what)
@@ -183,7 +184,7 @@ func (s *Sim) clock() string {
 	return fmt.Sprintf("%9.3fs", time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds())
 }
 
-// check holds what was written since to the promises.
+// check checks the new writes against the promises.
 func (s *Sim) check() string {
 	if s.admission.broken != "" {
 		return s.admission.broken
@@ -200,7 +201,7 @@ func (s *Sim) check() string {
 	return ""
 }
 
-// describe is a change in a line.
+// describe formats a change in one line.
 func (s *Sim) describe(c *api.Change) string {
 	by := c.By
 	if by == "" {
@@ -216,7 +217,7 @@ func (s *Sim) describe(c *api.Change) string {
 		for _, port := range o.Spec.Ports {
 			text += fmt.Sprintf(" %s:%d/%s", port.Name, port.Port, port.Protocol)
 		}
-		for _, key := range [...]string{keys.Generation, keys.ExternalPorts, keys.Ports, keys.PortRange, keys.Disabled} {
+		for _, key := range [...]string{keys.Generation, keys.Ledger, keys.AllocationConfigMap, keys.ExternalPorts, keys.Ports, keys.PortRange, keys.Disabled} {
 			if value, is := o.Annotations[key]; is {
 				text += fmt.Sprintf(" %s=%q", strings.TrimPrefix(key, s.language.Prefix()+"/"), value)
 			}
@@ -236,5 +237,5 @@ func (s *Sim) describe(c *api.Change) string {
 	return text
 }
 
-// point counts a kind of mishap, for what was covered.
+// point counts a kind of mishap, to report coverage.
 func (s *Sim) point(name string) { s.points[name]++ }

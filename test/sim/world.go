@@ -16,12 +16,12 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// world is everybody but the reconciler: what they do is done at once, and never conflicts.
+// world is everybody except the reconciler. Their actions take effect at once, and never conflict.
 type world struct {
 	*Sim
-	// declared is what GitOps tools hold muxes to.
+	// declared holds the muxes as GitOps tools declare them.
 	declared map[types.NamespacedName]*corev1.Service
-	// saved are copies of ledgers.
+	// saved holds copies of ledgers.
 	saved map[types.NamespacedName]*corev1.ConfigMap
 }
 
@@ -39,7 +39,7 @@ func (w *world) service(key types.NamespacedName) *corev1.Service {
 	return svc.DeepCopy()
 }
 
-// put stores an object whether it is there or not. What the API server refuses doesn't happen.
+// put creates or replaces an object. If the API server refuses it, nothing happens.
 func (w *world) put(obj client.Object, status bool) string {
 	if w.server.Peek(api.KindOf(obj), client.ObjectKeyFromObject(obj)) == nil {
 		_, err := w.server.Create(obj)
@@ -63,7 +63,7 @@ func (w *world) drop(kind api.Kind, key types.NamespacedName) {
 	}
 }
 
-// begin makes the muxes.
+// begin creates the muxes.
 func (w *world) begin() {
 	for _, key := range muxes() {
 		w.createMux(key)
@@ -91,7 +91,7 @@ func (w *world) address(key types.NamespacedName, ingress []corev1.LoadBalancerI
 	w.put(svc, true)
 }
 
-// deed is something that people, tools and providers do.
+// deed is an action of a user, a tool or a provider.
 func (w *world) deed() string {
 	switch n := w.rng.IntN(20); {
 	case n < 10:
@@ -106,7 +106,7 @@ func (w *world) deed() string {
 	return w.gitops()
 }
 
-// backends are the endpoints controller and the pods behind it.
+// backends acts as the endpoints controller, and as the pods behind it.
 func (w *world) backends() string {
 	channel := types.NamespacedName{Namespace: pick(w.Sim, "app", "other"), Name: pick(w.Sim, "a", "b", "c")}
 	key := types.NamespacedName{Namespace: channel.Namespace, Name: channel.Name + "-" + pick(w.Sim, "1", "2")}
@@ -134,15 +134,16 @@ func (w *world) backends() string {
 	return fmt.Sprintf("slice %s has %d endpoint(s)%s", key, len(slice.Endpoints), w.put(slice, false))
 }
 
-// Bounded is the first seed whose history has muxes that set bounds to each channel, and some with node ports, beside all that Admitted ones have.
+// Bounded is the first seed whose histories have muxes with bounds per channel, and some with node ports. They have
+// everything of Admitted histories, too.
 const Bounded = 2_000_000_000
 
-// bounded are the reasons that people are told for what goes beyond bounds.
+// bounded returns the reasons of Events for exceeded bounds.
 func bounded() []string {
 	return []string{string(plan.QuotaExceeded), string(plan.ProtocolNotAllowed), string(plan.HostnameNotAllowed)}
 }
 
-// owner changes a mux.
+// owner changes a mux's settings.
 func (w *world) owner() string {
 	key := pick(w.Sim, muxes()...)
 	svc := w.service(key)
@@ -174,7 +175,7 @@ func (w *world) owner() string {
 	return fmt.Sprintf("mux %s: %s is %q%s", key, setting, value, w.put(svc, false))
 }
 
-// moveLedger has a mux keep its ledger elsewhere, or where it did.
+// moveLedger moves a mux's ledger to another ConfigMap, or back.
 func (w *world) moveLedger() string {
 	key := pick(w.Sim, muxes()...)
 	svc := w.service(key)
@@ -205,7 +206,7 @@ func (w *world) provider() string {
 	return fmt.Sprintf("mux %s has the address%s", key, text)
 }
 
-// gitops puts a mux back to what is declared.
+// gitops restores a mux as it is declared.
 func (w *world) gitops() string {
 	key := pick(w.Sim, muxes()...)
 	svc := w.service(key)

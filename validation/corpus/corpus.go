@@ -1,23 +1,23 @@
-// Package corpus loads the Services of validation/testdata/corpus: each with one sentence about it and what must be
-// said of it. Whoever enforces the language (the package itself, the webhook in a real API server, an admission
-// policy) is tested on the same Services, so that a difference shows. It is for tests alone.
+// Package corpus loads the Services of validation/testdata/corpus: each with a sentence about it and the expected
+// findings. This package, the webhook in a real API server, and an admission policy are tested on the same Services, so
+// that differences show. Only tests use it.
 //
 // A case is a YAML document:
 //
 //	about: a number above 65535 is no port      # unique
-//	like: channel                               # start from a good channel, mux or stranger
-//	service:                                    # laid over it as a JSON merge patch
+//	like: channel                               # the base: a good channel, mux or stranger
+//	service:                                    # a JSON merge patch of the base
 //	  metadata: {annotations: {svc-mux.nowake.ai/external-ports: "http:65536"}}
 //	deny: [InvalidPortMapping @ external-ports] # the exact problems; a bare name is an annotation of ours
 //	warn: []                                    # the exact warnings; "x3" at the end: three of them
-//	old: {}                                     # makes it an update: the old Service, laid over `like` too
+//	old: {}                                     # makes it an update: the old Service, also a patch of the base
 //	tolerated: []                               # problems that the old Service had, so that they don't deny
-//	apiserver: refuses                          # Kubernetes itself wouldn't take it
-//	fill: {NAME: {text: "x", times: 1000}}      # what ${NAME} stands for in annotations, see Fill
+//	apiserver: refuses                          # Kubernetes itself refuses it
+//	fill: {NAME: {text: "x", times: 1000}}      # the text for ${NAME} in annotations, see Fill
 //	ports: {from: 1000, to: 1999}               # spec.ports, p1000 to p1999
 //
-// A Service without a name gets one from its file and place, so that the whole corpus can be applied at once; without
-// a namespace it gets Namespace.
+// A Service without a name gets one from its file and its position, so that the whole corpus can be applied at once. A
+// Service without a namespace gets Namespace.
 package corpus
 
 import (
@@ -33,9 +33,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Where the corpus lives.
+// The namespaces of the corpus.
 const (
-	// Namespace is that of every Service that names none.
+	// Namespace is the namespace of every Service without one.
 	Namespace = "team-a"
 	// MuxNamespace is the default namespace of muxes.
 	MuxNamespace = "svc-mux"
@@ -47,16 +47,16 @@ type Case struct {
 	About string
 	// Service is the new object; Old is nil unless the case is an update.
 	Service, Old *corev1.Service
-	// Deny, Tolerated and Warn are what must be said, sorted.
+	// Deny, Tolerated and Warn are the expected findings, sorted.
 	Deny, Tolerated, Warn []Expect
-	// Impossible is true if Kubernetes itself refuses the Service: only files can hold one.
+	// Impossible says that Kubernetes itself refuses the Service: only a file can hold it.
 	Impossible bool
 }
 
-// Name is fit for a subtest.
+// Name returns a name for a subtest.
 func (c Case) Name() string { return c.File + "/" + c.About }
 
-// Expect is one problem or warning that must be found.
+// Expect is one expected problem or warning.
 type Expect struct {
 	Reason validation.Reason
 	Field  string
@@ -64,17 +64,17 @@ type Expect struct {
 
 func (e Expect) String() string { return string(e.Reason) + " @ " + e.Field }
 
-// Compare orders by field, then reason.
+// Compare sorts by field, then by reason.
 func (e Expect) Compare(other Expect) int {
 	return strings.Compare(e.Field+" "+string(e.Reason), other.Field+" "+string(other.Reason))
 }
 
-// Language is the one that the corpus is written in.
+// Language returns the language of the corpus.
 func Language() (validation.Language, error) {
 	return validation.New(validation.DefaultPrefix, MuxNamespace)
 }
 
-// Of returns the reasons and fields of problems, sorted, to compare with a Case's.
+// Of returns the reasons and fields of problems, sorted, for comparison with a Case.
 func Of(problems []validation.Problem) []Expect {
 	var all []Expect
 	for _, p := range problems {
@@ -84,7 +84,7 @@ func Of(problems []validation.Problem) []Expect {
 	return all
 }
 
-// Load reads the corpus of the module that the working directory is in.
+// Load reads the corpus. The working directory must be inside the module.
 func Load() ([]Case, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -136,7 +136,7 @@ func unique(cases []Case) error {
 	return nil
 }
 
-// moduleRoot looks upwards for go.mod: tests run in their package's directory.
+// moduleRoot searches for go.mod in the parent directories: tests run in their package's directory.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -46,11 +46,11 @@ apiserver: refuses
 
 func TestParseRefusesSlips(t *testing.T) {
 	for name, text := range map[string]string{
-		"a case without a sentence":      "like: channel",
-		"a field that isn't one":         "about: x\nlike: channel\ndenied: [x]",
-		"a base that isn't one":          "about: x\nlike: chanel",
-		"a field that no Service has":    "about: x\nlike: channel\nservice: {spec: {prots: []}}",
-		"an API server that isn't asked": "about: x\nlike: channel\napiserver: accepts",
+		"a case without a description":  "like: channel",
+		"an unknown field":              "about: x\nlike: channel\ndenied: [x]",
+		"an unknown base":               "about: x\nlike: chanel",
+		"an unknown field of a Service": "about: x\nlike: channel\nservice: {spec: {prots: []}}",
+		"an invalid apiserver value":    "about: x\nlike: channel\napiserver: accepts",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c, err := parse(text, "file", "file-000"); err == nil {
@@ -60,7 +60,7 @@ func TestParseRefusesSlips(t *testing.T) {
 	}
 }
 
-func TestLoadGivesEveryServiceANameOfItsOwn(t *testing.T) {
+func TestServicesHaveUniqueNames(t *testing.T) {
 	cases, err := Load()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestLoadGivesEveryServiceANameOfItsOwn(t *testing.T) {
 	for _, c := range cases {
 		key := c.Service.Namespace + "/" + c.Service.Name
 		if seen[key] || strings.HasSuffix(key, "/") {
-			t.Errorf("%s: name %s is taken, or none", c.Name(), key)
+			t.Errorf("%s: name %s is empty, or not unique", c.Name(), key)
 		}
 		seen[key] = true
 	}

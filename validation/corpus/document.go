@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// document is a case as it is written.
+// document is a case as it is written in a file.
 type document struct {
 	About     string          `json:"about"`
 	Like      string          `json:"like"`
@@ -28,7 +28,8 @@ type document struct {
 	Ports     *span           `json:"ports"`
 }
 
-// Fill makes a long value: a text several times, or, with from and to, once for each number, put where it says %d.
+// Fill makes a long value: a text repeated Times times, or, with From and To, the text once for each number, which
+// replaces %d.
 type Fill struct {
 	Text  string `json:"text"`
 	Times int    `json:"times"`
@@ -42,7 +43,7 @@ type span struct {
 	To   int32 `json:"to"`
 }
 
-// bases are the good Services that a case starts from.
+// bases are the good Services that cases patch.
 var bases = map[string]string{
 	"channel": `
 spec:
@@ -90,7 +91,7 @@ func parse(text, file, name string) (Case, error) {
 func (d document) service(patch map[string]any, name string) (*corev1.Service, error) {
 	base, known := bases[d.Like]
 	if !known {
-		return nil, fmt.Errorf("like %q: there is no such Service to start from", d.Like)
+		return nil, fmt.Errorf("like %q: there is no such base Service", d.Like)
 	}
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(base), &object); err != nil {
@@ -115,7 +116,7 @@ func (d document) service(patch map[string]any, name string) (*corev1.Service, e
 	return svc, nil
 }
 
-// merge is a JSON merge patch: null takes away, lists are replaced.
+// merge applies a JSON merge patch: null removes a field, lists are replaced.
 func merge(object, patch map[string]any) map[string]any {
 	if object == nil {
 		object = map[string]any{}
@@ -162,8 +163,8 @@ func (f Fill) String() string {
 	return b.String()
 }
 
-// expects reads "Reason @ field", or "Reason @ field x3" for three of them; a field that isn't a path is an
-// annotation of ours.
+// expects parses "Reason @ field", or "Reason @ field x3" for three of them. A field that isn't a path is an annotation
+// of ours.
 func expects(lines []string) []Expect {
 	var all []Expect
 	for _, line := range lines {

@@ -10,8 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Prefix judges a prefix of annotations and classes. Any good namespace will do for that, so that a mistake in one doesn't
-// hide one in the other.
+// Prefix checks a prefix of annotations and classes. It uses a valid namespace, so that only the prefix can fail.
 func Prefix(name, value string) error {
 	if _, err := validation.New(value, "default"); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -19,7 +18,7 @@ func Prefix(name, value string) error {
 	return nil
 }
 
-// Namespace judges a namespace, whatever the prefix.
+// Namespace checks a namespace. It uses a valid prefix, so that only the namespace can fail.
 func Namespace(name, value string) error {
 	if _, err := validation.New(validation.DefaultPrefix, value); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -27,7 +26,7 @@ func Namespace(name, value string) error {
 	return nil
 }
 
-// Address judges where to listen: port is the usual one, for the way out.
+// Address checks an address to listen on. Port is the usual port, for the error message.
 func Address(name, value, port string) error {
 	colon := strings.LastIndexByte(value, ':')
 	if colon >= 0 && isHost(value[:colon]) {
@@ -38,7 +37,7 @@ func Address(name, value, port string) error {
 	return fmt.Errorf("%s %q is not host:port: write :%s, or 127.0.0.1:%s", name, value, port, port)
 }
 
-// isHost takes a name on trust; an address with colons stands in brackets.
+// isHost accepts any host name. An IPv6 address must be in brackets.
 func isHost(host string) bool {
 	if !strings.ContainsAny(host, ":[]") {
 		return true
@@ -49,7 +48,8 @@ func isHost(host string) bool {
 	return opened && closed && err == nil
 }
 
-// Level is that of a log: what --log-level says or, if it is silent, info, or debug if the environment wishes so.
+// Level returns the log level: the value of --log-level if it is set, else info, or debug if the environment variable
+// asks for it.
 func Level(level, debug string) (string, error) {
 	if level != "" {
 		if known := strings.ToLower(level); slices.Contains([]string{"debug", "info", "warn", "error"}, known) {
@@ -67,7 +67,7 @@ func Level(level, debug string) (string, error) {
 	return "info", nil
 }
 
-// List splits a text at its commas, and leaves blanks and empty parts out.
+// List splits a text at commas and drops spaces and empty parts.
 func List(text string) []string {
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {

@@ -1,3 +1,3 @@
-// Package flags judges what processes are told by flags and environment, where several are told the same: one flag means
-// one thing, and a mistake is told in one way. It holds values and checks; which flags there are, each process says.
+// Package flags checks flag and environment values that several processes share. So a flag has the same meaning and the
+// same error messages in each process. Each process defines its own flags.
 package flags

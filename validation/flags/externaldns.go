@@ -7,10 +7,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ExternalDNSUsage describes the flag.
-const ExternalDNSUsage = "`prefixes` of external-dns's annotations, separated by commas; its usual two if empty (EXTERNAL_DNS_PREFIXES)"
+// ExternalDNSUsage is the help text of the flag.
+const ExternalDNSUsage = "`prefixes` of external-dns's annotations, separated by commas; if empty, its two default prefixes (EXTERNAL_DNS_PREFIXES)"
 
-// ExternalDNS judges a list of prefixes of external-dns's annotations.
+// ExternalDNS checks a list of prefixes of external-dns's annotations.
 func ExternalDNS(name, value string) error {
 	if _, err := (validation.Language{}).WithExternalDNS(externalDNS(value)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -18,7 +18,7 @@ func ExternalDNS(name, value string) error {
 	return nil
 }
 
-// Language returns the language that a process is told to read.
+// Language returns the language for a process's flags.
 func Language(prefix, namespace, external string) (validation.Language, error) {
 	language, err := validation.New(prefix, namespace)
 	if err != nil {

@@ -13,11 +13,11 @@ func TestExternalDNSPrefixes(t *testing.T) {
 		value, key string
 		read       bool
 	}{
-		"nothing is said":             {"", "external-dns.alpha.kubernetes.io/hostname", true},
-		"nothing is said, newer":      {"", "external-dns.kubernetes.io/hostname", true},
-		"another one":                 {"dns.example.com", "dns.example.com/hostname", true},
-		"another one, the usual goes": {"dns.example.com", "external-dns.alpha.kubernetes.io/hostname", false},
-		"two, with slashes":           {"a.example.com/, b.example.com/,", "b.example.com/internal-hostname", true},
+		"by default":                          {"", "external-dns.alpha.kubernetes.io/hostname", true},
+		"by default, newer prefix":            {"", "external-dns.kubernetes.io/hostname", true},
+		"another prefix":                      {"dns.example.com", "dns.example.com/hostname", true},
+		"another prefix replaces the default": {"dns.example.com", "external-dns.alpha.kubernetes.io/hostname", false},
+		"two prefixes with slashes":           {"a.example.com/, b.example.com/,", "b.example.com/internal-hostname", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			language, err := Language("x.io", "infra", c.value)

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Switch is a flag that the environment may set too, in whatever way people write yes and no.
+// Switch is a boolean flag that an environment variable may set, too, in any common spelling of true and false.
 type Switch string
 
-// String returns what was set.
+// String returns the value as it was set.
 func (s *Switch) String() string { return string(*s) }
 
-// Set takes anything: On judges it, so that all mistakes are told at once.
+// Set accepts any value. On checks it later, so that all mistakes are reported together.
 func (s *Switch) Set(value string) error {
 	*s = Switch(value)
 	return nil
 }
 
-// IsBoolFlag lets --dry-run stand alone.
+// IsBoolFlag allows --dry-run without a value.
 func (s *Switch) IsBoolFlag() bool { return true }
 
-// On judges what was set; name says where.
+// On parses the value. Name is the flag's name for the error message.
 func (s Switch) On(name string) (bool, error) {
 	switch strings.ToLower(string(s)) {
 	case "1", "true", "t", "yes", "y", "on":
@@ -31,7 +31,7 @@ func (s Switch) On(name string) (bool, error) {
 	return false, fmt.Errorf("%s %q is neither true nor false: write one of them", name, string(s))
 }
 
-// Yes is what a switch says that was judged before.
+// Yes returns the value of a switch that On has accepted.
 func (s Switch) Yes() bool {
 	on, err := s.On("")
 	return on && err == nil

@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-func TestASwitchIsSetInWhateverWayPeopleWriteYesAndNo(t *testing.T) {
+func TestSwitchAcceptsWordsForYesAndNo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		environment string
 		args        []string
 		yes, good   bool
 	}{
-		"nothing is said":                 {"", nil, false, true},
-		"the environment says yes":        {"YES", nil, true, true},
-		"the environment says no":         {"Off", nil, false, true},
-		"the flag stands alone":           {"", []string{"--dry-run"}, true, true},
-		"the flag comes before":           {"1", []string{"--dry-run=n"}, false, true},
-		"it is neither":                   {"maybe", nil, false, false},
-		"the flag mends the environment":  {"maybe", []string{"--dry-run=t"}, true, true},
-		"spaces aren't what people write": {" true", nil, false, false},
+		"by default":                           {"", nil, false, true},
+		"a true variable":                      {"YES", nil, true, true},
+		"a false variable":                     {"Off", nil, false, true},
+		"a flag without a value":               {"", []string{"--dry-run"}, true, true},
+		"a flag overrides a variable":          {"1", []string{"--dry-run=n"}, false, true},
+		"an invalid variable":                  {"maybe", nil, false, false},
+		"a flag overrides an invalid variable": {"maybe", []string{"--dry-run=t"}, true, true},
+		"a blank":                              {" true", nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Switch(tc.environment)

@@ -1,4 +1,4 @@
-{{- /* Where cainjector takes the CA from: the Secret of what is served, so that the two change together. */ -}}
+{{- /* The source of cainjector's CA: the Secret of the serving certificate, so that CA and certificate change together. */ -}}
 {{- define "svc-mux.caInjection" -}}
 {{- if eq .Values.certs.mode "certManager" -}}
 cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "svc-mux.webhook" . }}
@@ -7,7 +7,7 @@ cert-manager.io/inject-ca-from-secret: {{ .Values.certs.provided.injectCAFromSec
 {{- end -}}
 {{- end -}}
 
-{{- /* The Certificates that the reconciler follows; none where there is no cert-manager. */ -}}
+{{- /* The Certificates that the reconciler watches; none without cert-manager. */ -}}
 {{- define "svc-mux.certificates" -}}
 {{- if eq .Values.certs.mode "certManager" -}}
 {{- $name := include "svc-mux.webhook" . -}}

@@ -1,6 +1,6 @@
 {{- /*
-What stops an install or an upgrade before anything is written, each with the way out. Every template is rendered each
-time, so one that includes this is enough.
+Checks that stop an install or an upgrade before anything is written, each with the way out. Helm renders every template
+each time, so it is enough that one template includes this.
 */ -}}
 {{- define "svc-mux.checks" -}}
 {{- include "svc-mux.checkCertManager" . -}}
@@ -22,9 +22,9 @@ time, so one that includes this is enough.
 {{- end -}}
 
 {{- /*
-`helm template` knows no cluster, and passes: whoever renders for GitOps may render before cert-manager is there. What it
-takes for the APIs of a cluster then is a list without apiregistration.k8s.io/v1, which each real one has. Argo CD, which
-renders so too, hands the APIs of its cluster in.
+`helm template` knows no cluster, and passes: a GitOps pipeline may render before cert-manager is installed. Its list of APIs
+lacks apiregistration.k8s.io/v1, which each real cluster has. Argo CD renders in the same way, but passes the APIs of its
+cluster.
 */ -}}
 {{- define "svc-mux.checkCertManager" -}}
 {{- $apis := .Capabilities.APIVersions -}}
@@ -46,7 +46,7 @@ renders so too, hands the APIs of its cluster in.
 {{- end -}}
 {{- end -}}
 
-{{- /* Without a name, the rights would go to the account `default`, which every pod of the namespace has that names none. */ -}}
+{{- /* Without a name, the rights would go to the account `default`, which every pod uses that names no account. */ -}}
 {{- define "svc-mux.checkServiceAccount" -}}
 {{- if and (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) -}}
 {{- fail (printf "serviceAccount.create is false and serviceAccount.name is empty: the reconciler's rights would go to the account \"default\" of namespace %s, and so to every pod there that names no account. Set serviceAccount.name to the ServiceAccount that is made for the reconciler, or serviceAccount.create=true" .Release.Namespace) -}}
@@ -86,7 +86,7 @@ renders so too, hands the APIs of its cluster in.
 {{- end -}}
 {{- end -}}
 
-{{- /* The webhook and the API server must know the prefix as well as the reconciler. */ -}}
+{{- /* The webhook and the API server need the same prefix as the reconciler. */ -}}
 {{- define "svc-mux.checkPrefix" -}}
 {{- $given := include "svc-mux.envValue" (dict "context" . "name" "API_PREFIX") -}}
 {{- if and $given (ne $given .Values.api.prefix) -}}
@@ -94,7 +94,7 @@ renders so too, hands the APIs of its cluster in.
 {{- end -}}
 {{- end -}}
 
-{{- /* A token that may write the annotation multiplexer may make a mux of any Service. */ -}}
+{{- /* A token that may write the annotation multiplexer can make any Service a mux. */ -}}
 {{- define "svc-mux.checkTolerated" -}}
 {{- range (.Values.restraint).tolerate -}}
 {{- if hasPrefix (printf "%s/" $.Values.api.prefix) . -}}

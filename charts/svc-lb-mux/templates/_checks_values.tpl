@@ -1,6 +1,6 @@
 {{- /*
-Values that a pattern can't tell good from bad, or not in words that help. The processes would refuse the first kind, and
-so never become ready; muxes would freeze over the second.
+Checks of values for which a pattern in the schema isn't enough, or gives no helpful message. With such values, the processes
+would never become ready, or muxes would freeze.
 */ -}}
 {{- define "svc-mux.checkReplicas" -}}
 {{- $replicas := .Values.webhook.replicas -}}
@@ -9,7 +9,7 @@ so never become ready; muxes would freeze over the second.
 {{- end -}}
 {{- end -}}
 
-{{- /* What the reconciler reads of its environment. What comes from elsewhere (valueFrom) it judges alone. */ -}}
+{{- /* The environment of the reconciler. Values from elsewhere (valueFrom) are checked only by the reconciler itself. */ -}}
 {{- define "svc-mux.checkEnv" -}}
 {{- $switches := list "DRYRUN_MODE" "DEBUG_WEB_ENABLED" "DEBUG_WEB_ACTIONS_ENABLED" -}}
 {{- if not .Values.logLevel -}}{{- $switches = append $switches "SVC_LB_MUX_DEBUG" -}}{{- end -}}
@@ -41,7 +41,7 @@ so never become ready; muxes would freeze over the second.
 {{- end -}}
 {{- end -}}
 
-{{- /* Runs of ports, as package validation reads them: "20000-20099,21000". */ -}}
+{{- /* Ranges of ports, as package validation reads them: "20000-20099,21000". */ -}}
 {{- define "svc-mux.checkRange" -}}
 {{- $name := .name -}}
 {{- $before := list -}}
@@ -88,7 +88,7 @@ so never become ready; muxes would freeze over the second.
 {{- end -}}
 {{- end -}}
 
-{{- /* What cert-manager asks of a certificate's life, and we too. */ -}}
+{{- /* The limits of a certificate's life, the same as cert-manager's. */ -}}
 {{- define "svc-mux.checkLife" -}}
 {{- $life := include "svc-mux.seconds" .times.duration | int64 -}}
 {{- $before := include "svc-mux.seconds" .times.renewBefore | int64 -}}
@@ -100,7 +100,7 @@ so never become ready; muxes would freeze over the second.
 {{- end -}}
 {{- end -}}
 
-{{- /* How many seconds 1h30m are. */ -}}
+{{- /* A duration such as 1h30m in seconds. */ -}}
 {{- define "svc-mux.seconds" -}}
 {{- $sum := 0 -}}
 {{- range regexFindAll "[0-9]+[hms]" . -1 -}}

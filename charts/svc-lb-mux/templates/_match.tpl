@@ -1,10 +1,11 @@
 {{- /*
-Which requests concern us, in CEL. An error in a match condition denies the request (failurePolicy Fail), and would
-deny it to Services that we have nothing to do with: so nothing is read here that isn't known to be there. oldObject
-is null on CREATE, object on DELETE; annotations, labels and loadBalancerClass may be absent.
+Selects the requests about muxes and channels, in CEL. An error in a match condition denies the request (failurePolicy Fail),
+also for other Services. So every field is tested before it is read. oldObject is null on CREATE, object on DELETE;
+annotations, labels and loadBalancerClass may be absent.
 
-A Service is a mux if it has our multiplexer annotation, saying anything but "false"; a channel if its class is our
-prefix, bare or followed by a slash. Both are validation's Classify, so that a slip is refused, not ignored.
+A Service is a mux if it has our multiplexer annotation with any value but "false". It is a channel if its class is our
+prefix, alone or followed by a slash. Classify of package validation has the same rules. So a typing error is refused and
+not ignored.
 */ -}}
 
 {{- /* One of the given sides, "[object]" or "[object, oldObject]", is a mux or a channel. */ -}}
@@ -17,12 +18,12 @@ prefix, bare or followed by a slash. Both are validation's Classify, so that a s
     (service.spec.loadBalancerClass + '/').startsWith('{{ $prefix }}/'))))
 {{- end -}}
 
-{{- /* What is left out, whatever it is. */ -}}
+{{- /* Requests that are excluded for every kind of Service. */ -}}
 {{- define "svc-mux.leftOut" -}}
-# Else a foreground deletion, which removes its finalizer by an update, would hang while nobody answers.
+# Otherwise a foreground deletion would hang while no webhook answers: it removes its finalizer by an update.
 - name: not-being-deleted
   expression: object == null || !has(object.metadata.deletionTimestamp)
-# It writes only what it has decided, and must be able to take back what it has written.
+# The reconciler writes only its own decisions, and must always be able to undo them.
 - name: not-the-reconciler
   expression: request.userInfo.username != '{{ include "svc-mux.reconcilerUser" . }}'
 {{- end -}}

@@ -1,9 +1,9 @@
-{{- /* The application's name, as the selectors have it. */ -}}
+{{- /* The application's name in the selectors. */ -}}
 {{- define "svc-mux.name" -}}
 {{ .Values.nameOverride | default "svc-mux" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
-{{- /* What everything of a release is named after. */ -}}
+{{- /* The base of all names of a release. */ -}}
 {{- define "svc-mux.fullname" -}}
 {{- $name := include "svc-mux.name" . -}}
 {{- if .Values.fullnameOverride -}}
@@ -16,8 +16,8 @@
 {{- end -}}
 
 {{- /*
-What is named so outside of the release's namespace: two releases of one name in two namespaces must not meet there.
-Neither part has a dot, so no two pairs are written alike.
+The name of objects without a namespace. Releases with one name in two namespaces must get different names. Neither part has
+a dot, so two different pairs never give the same name.
 */ -}}
 {{- define "svc-mux.clusterName" -}}
 {{ include "svc-mux.fullname" . }}.{{ .Release.Namespace }}
@@ -29,7 +29,8 @@ Neither part has a dot, so no two pairs are written alike.
 {{- end -}}
 
 {{- /*
-Whether the default mux is there, is to have no placeholder, and has none. helm template can't know, and neither can Argo CD.
+True if the default mux exists, has the setting `placeholder: remove`, and has no placeholder. helm template and Argo CD can't
+see that.
 */ -}}
 {{- define "svc-mux.unheld" -}}
 {{- $mux := .Values.defaultLoadBalancer -}}
@@ -43,7 +44,7 @@ Whether the default mux is there, is to have no placeholder, and has none. helm 
 {{- end -}}
 {{- end -}}
 
-{{- /* The default mux's annotations. Ours count most, then those in the values, then those that its provider needs. */ -}}
+{{- /* The default mux's annotations. Ours take precedence, then those in the values, then those that its provider needs. */ -}}
 {{- define "svc-mux.muxAnnotations" -}}
 {{- $given := .mux.annotations | default dict -}}
 {{- $needs := dict -}}
@@ -61,12 +62,12 @@ Whether the default mux is there, is to have no placeholder, and has none. helm 
 {{- merge .ours $given $needs | toYaml -}}
 {{- end -}}
 
-{{- /* What `helm test` runs, and its ServiceAccount. */ -}}
+{{- /* The pod of `helm test`, and its ServiceAccount. */ -}}
 {{- define "svc-mux.test" -}}
 {{ printf "%s-test" (include "svc-mux.fullname" . | trunc 58 | trimSuffix "-") }}
 {{- end -}}
 
-{{- /* The Secret that the webhook's pods serve with. */ -}}
+{{- /* The Secret with the webhook's serving certificate. */ -}}
 {{- define "svc-mux.certSecret" -}}
 {{- if eq .Values.certs.mode "provided" -}}
 {{ .Values.certs.provided.secretName }}
@@ -79,19 +80,19 @@ Whether the default mux is there, is to have no placeholder, and has none. helm 
 {{- .Values.serviceAccount.name | default (include "svc-mux.fullname" .) -}}
 {{- end -}}
 
-{{- /* Who the reconciler is to the API server. */ -}}
+{{- /* The reconciler's user name at the API server. */ -}}
 {{- define "svc-mux.reconcilerUser" -}}
 {{ printf "system:serviceaccount:%s:%s" .Release.Namespace (include "svc-mux.serviceAccount" .) }}
 {{- end -}}
 
-{{- /* Who the pods of the reconciler's Deployment are. The original's are selected by the same. */ -}}
+{{- /* The selector of the pods of the reconciler's Deployment. The original has the same selector. */ -}}
 {{- define "svc-mux.selector" -}}
 app.kubernetes.io/name: {{ include "svc-mux.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- /*
-The label that pods of the reconciler have. Pods of the original and of earlier versions lack it. It isn't part of the
+The label of the reconciler's pods. Pods of the original and of earlier versions lack it. It isn't part of the
 Deployment's selector, which can't change.
 */ -}}
 {{- define "svc-mux.electionLabel" -}}
@@ -103,7 +104,7 @@ svc-mux.nowake.ai/leader-election: lease
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
-{{- /* Pods and Services with another part of the release in them: no selector of the reconciler's may match those. */ -}}
+{{- /* The selector of another part of the release. The reconciler's selector doesn't match its pods and Services. */ -}}
 {{- define "svc-mux.partSelector" -}}
 app.kubernetes.io/name: {{ printf "%s-%s" (include "svc-mux.name" .context | trunc 55 | trimSuffix "-") .part }}
 app.kubernetes.io/instance: {{ .context.Release.Name }}

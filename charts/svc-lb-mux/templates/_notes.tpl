@@ -1,4 +1,4 @@
-{{- /* Which of the original's values were given that mean nothing to a process of ours. */ -}}
+{{- /* The original's values that are set and have no effect. */ -}}
 {{- define "svc-mux.notPassedOn" -}}
 {{- $given := list -}}
 {{- range list "image" "command" "args" "livenessProbe" "readinessProbe" "startupProbe" "service" -}}
@@ -36,8 +36,8 @@ spec:
 {{- end -}}
 
 {{- /*
-The namespaces where muxes are, or will be, as JSON. Nothing where helm knows no cluster, and without rbac.create: who may not list
-Services would have lookup stop the install.
+The namespaces where muxes are, or will be, as JSON. Empty if helm knows no cluster, or without rbac.create: without the right to
+list Services, lookup would stop the install.
 */ -}}
 {{- define "svc-mux.muxNamespacesFound" -}}
 {{- $services := list -}}
@@ -52,17 +52,17 @@ Services would have lookup stop the install.
 {{- end -}}
 {{- end -}}
 
-{{- /* What there is to say about rbac.muxNamespaces in this cluster. */ -}}
+{{- /* The note about rbac.muxNamespaces in this cluster. */ -}}
 {{- define "svc-mux.muxNamespacesNote" -}}
 {{- $found := include "svc-mux.muxNamespacesFound" . | default "[]" | fromJsonArray -}}
 {{- $left := list -}}
 {{- range $found -}}{{- if not (has . $.Values.rbac.muxNamespaces) -}}{{- $left = append $left . -}}{{- end -}}{{- end -}}
 {{- if and $found (not .Values.rbac.muxNamespaces) }}
 
-The reconciler may write Services and ConfigMaps in every namespace. To let it write where this cluster has muxes alone, upgrade with
+The reconciler may write Services and ConfigMaps in every namespace. To limit it to the namespaces with muxes, upgrade with
   --set 'rbac.muxNamespaces={ {{- join "," $found -}} }'
 {{- else if $left }}
 
-There are muxes that this release doesn't look after, as rbac.muxNamespaces hasn't their namespaces: {{ join ", " $left }}
+This release doesn't serve the muxes in these namespaces, because rbac.muxNamespaces doesn't list them: {{ join ", " $left }}
 {{- end }}
 {{- end -}}

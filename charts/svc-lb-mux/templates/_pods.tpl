@@ -1,4 +1,4 @@
-{{- /* The image of one of the two, by its values. */ -}}
+{{- /* The image of webhook or reconciler, by its values. */ -}}
 {{- define "svc-mux.image" -}}
 {{- $image := index .context.Values.images .part -}}
 {{- with .context.Values.images.registry }}{{ . }}/{{ end -}}
@@ -6,7 +6,7 @@
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .context.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 
-{{- /* Nine tenths of a memory limit, as the Go runtime writes it; nothing if there is none that can be told so. */ -}}
+{{- /* A part of a memory limit, as the Go runtime writes it; empty without a limit in Ki, Mi or Gi. */ -}}
 {{- define "svc-mux.goMemoryLimit" -}}
 {{- include "svc-mux.goMemoryShare" (dict "resources" . "tenths" 9) -}}
 {{- end -}}
@@ -20,7 +20,7 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* The values' environment as a list, whether it is one or a map. */ -}}
+{{- /* The environment in the values as a list. The values may have a list or a map. */ -}}
 {{- define "svc-mux.env" -}}
 {{- if kindIs "map" .Values.env -}}
 {{- range $name, $value := .Values.env }}
@@ -37,7 +37,7 @@
 {{- if and (kindIs "float64" .) (eq . (floor .)) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
 {{- end -}}
 
-{{- /* The value that this environment gives one name; empty if none. */ -}}
+{{- /* The value of one name in this environment; empty if it isn't set. */ -}}
 {{- define "svc-mux.envValue" -}}
 {{- $wanted := .name -}}
 {{- range include "svc-mux.env" .context | fromYamlArray -}}
@@ -45,14 +45,14 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Where a class without a namespace points; the webhook and the reconciler must agree on it. */ -}}
+{{- /* The default mux namespace. The webhook and the reconciler must agree on it. */ -}}
 {{- define "svc-mux.defaultMuxNamespace" -}}
 {{- include "svc-mux.envValue" (dict "context" . "name" "DEFAULT_MUX_NAMESPACE")
     | default (include "svc-mux.envValue" (dict "context" . "name" "NAMESPACE"))
     | default .Release.Namespace -}}
 {{- end -}}
 
-{{- /* The volume with the CA of API servers; empty if the webhook asks for no certificates. */ -}}
+{{- /* The volume with the CA of API servers; empty if the webhook doesn't ask for client certificates. */ -}}
 {{- define "svc-mux.clientCA" -}}
 {{- with .Values.webhook.clientCA -}}
 {{- if .configMap -}}
@@ -67,7 +67,7 @@ secret: {secretName: {{ .secret }}, items: [{key: ca.crt, path: ca.crt}]}
 httpGet: {path: {{ . }}, port: metrics}
 {{- end -}}
 
-{{- /* What every process of the reconciler's binary is told of its place. */ -}}
+{{- /* The environment that every process of the reconciler's binary needs. */ -}}
 {{- define "svc-mux.placeArgs" -}}
 - --api-prefix={{ .Values.api.prefix }}
 - --namespace={{ .Release.Namespace }}
@@ -125,17 +125,17 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- end }}
 {{- end -}}
 
-{{- /* Whether the API server reviews the console's tokens. */ -}}
+{{- /* True if the API server reviews the console's tokens. */ -}}
 {{- define "svc-mux.consoleReviews" -}}
 {{- with .Values.debugWeb }}{{ if and .enabled (eq (.auth.mode | default "token") "kubernetes") }}true{{ end }}{{ end -}}
 {{- end -}}
 
-{{- /* Whether the console has a token of its own. */ -}}
+{{- /* True if the console has a token of its own. */ -}}
 {{- define "svc-mux.consoleToken" -}}
 {{- with .Values.debugWeb }}{{ if and .enabled (or .auth.token .auth.existingSecret) }}true{{ end }}{{ end -}}
 {{- end -}}
 
-{{- /* Whether others than the pod itself reach the console: it asks for a token then. */ -}}
+{{- /* True if the console can be reached from outside of its pod. It asks for a token then. */ -}}
 {{- define "svc-mux.consoleOpen" -}}
 {{- if or (include "svc-mux.consoleToken" .) (include "svc-mux.consoleReviews" .) }}true{{ end -}}
 {{- end -}}
@@ -166,7 +166,7 @@ httpGet: {path: {{ . }}, port: metrics}
   {{- end }}
 {{- end -}}
 
-{{- /* The way to the API server, by address: neither process looks a name up. */ -}}
+{{- /* Egress to the API server, by address: neither process looks up a name. */ -}}
 {{- define "svc-mux.apiServerEgress" -}}
 {{- with .Values.networkPolicy.egress -}}
 - ports:

@@ -1,10 +1,10 @@
 {{- /*
-What the policies of reconciler-policy.yaml share. They read objects as plain maps, dyn(object), so that a field that a
-later Kubernetes adds is compared like the others.
+The common parts of the policies in reconciler-policy.yaml. They read objects as plain maps, dyn(object), so that they also
+compare fields that a later Kubernetes adds.
 */ -}}
 
 {{- /*
-A policy's beginning, up to its spec, and its binding. Nobody but the reconciler pays for more than one comparison.
+A policy's beginning, up to its spec, and its binding. For requests of other accounts, the policy costs one comparison.
 With namespaceAsParam the policy reads the release's namespace as params; once that namespace is gone, it allows all.
 */ -}}
 {{- define "svc-mux.restraint" -}}
@@ -35,14 +35,14 @@ spec:
     expression: request.userInfo.username == '{{ include "svc-mux.reconcilerUser" .context }}'
 {{- end -}}
 
-{{- /* The object, as a sentence names it. A request for one that is in no namespace says none. */ -}}
+{{- /* The object's name for messages. A request for an object without a namespace has none. */ -}}
 {{- define "svc-mux.restraint.name" -}}
 (has(request.namespace) ? request.namespace + '/' : '') + request.name
 {{- end -}}
 
 {{- /*
-Whether muxes may be in the request's namespace. Those that Kubernetes keeps for itself are left out, unless we are
-installed there or they are named.
+True if muxes may be in the request's namespace. The namespaces of Kubernetes itself are excluded, unless the chart is
+installed there or rbac.muxNamespaces names them.
 */ -}}
 {{- define "svc-mux.restraint.muxesHere" -}}
 {{- with .Values.rbac.muxNamespaces -}}
@@ -60,8 +60,8 @@ request.namespace in {{ toJson . }}
 
 {{- /*
 The keys of labels or annotations whose change is refused on a ledger or on Endpoints, as a list. before and after are names
-of variables, ours is a list of keys. A mutating admission policy changes what the reconciler writes, and the change counts
-as the reconciler's: so others' keys may come and change. They may go only if restraint.tolerate names them.
+of variables, ours is a list of keys. If a mutating admission policy changes a write of the reconciler, the change counts as
+the reconciler's. So keys of others may be added and changed. They may be removed only if restraint.tolerate names them.
 */ -}}
 {{- define "svc-mux.restraint.keys" -}}
 ({{ include "svc-mux.restraint.differ" . }})
@@ -69,7 +69,7 @@ as the reconciler's: so others' keys may come and change. They may go only if re
     !(key in {{ .after }}) && !(key in {{ .context.Values.restraint.tolerate | default list | toJson }})))
 {{- end -}}
 
-{{- /* Labels and annotations before and after. What is deleted keeps those that it had. */ -}}
+{{- /* Labels and annotations before and after. For a deleted object, after equals before. */ -}}
 {{- define "svc-mux.restraint.marks" -}}
 {{- range $name, $field := dict "labels" "labels" "notes" "annotations" }}
   - name: {{ $name }}Before
@@ -92,7 +92,7 @@ as the reconciler's: so others' keys may come and change. They may go only if re
 if another admission policy or webhook changed it, name its key in restraint.tolerate of the chart
 {{- end -}}
 
-{{- /* Who our slices say that they are managed by. A label has room for 63 characters. */ -}}
+{{- /* The value of the managed-by label on our slices. A label has room for 63 characters. */ -}}
 {{- define "svc-mux.restraint.managedBy" -}}
 {{- $prefix := .Values.api.prefix -}}
 {{- if gt (len $prefix) 63 -}}

@@ -1,4 +1,4 @@
-// Package run is what the mains of processes have in common: signals, flags, the version, exit codes.
+// Package run has the code that the main functions of our processes share: signals, flags, version, exit codes.
 package run
 
 import (
@@ -14,10 +14,10 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/internal/version"
 )
 
-// The exit codes, besides 0: told to end, and ended in order.
+// The exit codes. 0 is an orderly end after a signal.
 const (
 	failed  = 1
-	refused = 2 // the command line, or the environment
+	refused = 2 // bad flags or environment
 )
 
 // Program is one process.
@@ -27,11 +27,11 @@ type Program struct {
 		AddFlags(flags *flag.FlagSet)
 		Check() error
 	}
-	// Run works with these options until the context ends.
+	// Run runs the program with the parsed Options until the context ends.
 	Run func(ctx context.Context, version string, logs io.Writer) error
 }
 
-// Main runs a program with what the operating system gives it, and never returns.
+// Main runs a program with the process's environment and arguments, and exits.
 func Main(program func(getenv func(string) string) Program) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -50,7 +50,7 @@ func (p Program) Start(ctx context.Context, args []string, stdout, stderr io.Wri
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		return refused // the flag set has said why
+		return refused // the flag set has printed the error
 	case flags.NArg() > 0:
 		fmt.Fprintf(stderr, "%s: takes no arguments, got %q; try --help\n", p.Name, flags.Arg(0))
 		return refused

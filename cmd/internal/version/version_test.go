@@ -14,7 +14,7 @@ func TestChoose(t *testing.T) {
 		info   *debug.BuildInfo
 		want   string
 	}{
-		"the linker's word comes first":              {linked: "v1.2.3", info: module("v9.9.9"), want: "v1.2.3"},
+		"the linker's version comes first":           {linked: "v1.2.3", info: module("v9.9.9"), want: "v1.2.3"},
 		"an installed module names its own version":  {info: module("v1.2.3"), want: "v1.2.3"},
 		"a build from a work tree is a devel build":  {info: module("(devel)"), want: "devel"},
 		"a test binary has no version of its module": {info: module(""), want: "devel"},

@@ -1,9 +1,9 @@
-// What the page is built with. Everything that is shown becomes text or an attribute of a known name, never markup.
+// Helpers that build the page. All content becomes text or an attribute with a fixed name, never markup.
 
 const svgNames = new Set(['svg', 'rect', 'path', 'line', 'g', 'circle'])
 
-// h makes an element. Properties are attributes, but: class, on* for listeners, data for data-*, and style, which is set
-// part by part, as the content security policy asks.
+// h makes an element. Properties are attributes, with these exceptions: class, on* for listeners, data for data-*, and
+// style, which is set property by property, as the content security policy requires.
 export function h(name, props, ...children) {
   const node = svgNames.has(name) ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name)
   for (const [key, value] of Object.entries(props ?? {})) {
@@ -18,7 +18,7 @@ export function h(name, props, ...children) {
   return node
 }
 
-// fill replaces what an element holds, unless it would be the same.
+// fill replaces an element's content if the signature has changed.
 export function fill(node, signature, build) {
   if (node.signature === signature) return
   const focused = focusWithin(node)
@@ -27,8 +27,8 @@ export function fill(node, signature, build) {
   refocus(node, focused)
 }
 
-// keyed makes an element's children those of a list, and touches only what is different: so scrolling, selection and focus
-// stay where they are.
+// keyed updates an element's children to a list, and touches only those that changed: so scrolling, selection and focus
+// stay in place.
 export function keyed(parent, items, keyOf, signatureOf, build) {
   const before = parent.kept ?? new Map()
   const now = new Map()
@@ -64,7 +64,7 @@ function refocus(node, focused) {
   again?.focus({ preventScroll: true })
 }
 
-// ago is a time for people, kept up to date by tick.
+// ago shows a time relative to now. tick keeps it up to date.
 export function ago(at) {
   return h('time', { datetime: at, title: new Date(at).toLocaleString(), data: { at } }, since(at))
 }
@@ -89,7 +89,7 @@ function span(seconds) {
   return seconds + ' s'
 }
 
-// links to pages. Names are encoded: they may hold anything.
+// Links to pages. Names are encoded, since they may contain any character.
 export const muxLink = (key) => '#/mux/' + key.split('/').map(encodeURIComponent).join('/')
 export const serviceLink = (key) => '#/service/' + key.split('/').map(encodeURIComponent).join('/')
 

@@ -1,4 +1,4 @@
-// The frame: which page is shown, and what stands around it.
+// The frame: it selects the page to show, and fills the header and footer.
 
 import { fill, h, tick } from './dom.js'
 import { Store, ask } from './store.js'
@@ -13,9 +13,9 @@ const app = { store, config: {} }
 const changes = []
 let page = null
 let due = false
-let interactive = false // for who measures
+let interactive = false // set once, for performance measurements
 
-// Changes that come together are one drawing.
+// schedule draws changes that arrive together once.
 function schedule() {
   if (due) return
   due = true
@@ -58,7 +58,7 @@ function decode(part) {
   }
 }
 
-// frame says whether what is shown is true by now.
+// frame shows whether the content is current.
 function frame() {
   const live = document.getElementById('live'), lost = document.getElementById('lost')
   const words = { connecting: 'connecting', live: 'live', lost: 'reconnecting' }
@@ -67,7 +67,7 @@ function frame() {
     live.textContent = words[store.state]
   }
   lost.hidden = store.state !== 'lost'
-  const text = store.ready ? 'The stream is lost: this is what was last known. Connecting again …' : 'The reconciler doesn\'t answer yet. Connecting again …'
+  const text = store.ready ? 'The stream is lost: this page shows the last known state. Connecting again …' : 'The reconciler doesn\'t answer yet. Connecting again …'
   if (!lost.hidden && lost.textContent !== text) lost.textContent = text
   const process = store.process
   if (!process) return
@@ -81,7 +81,7 @@ function frame() {
 }
 
 document.getElementById('skip').addEventListener('click', (event) => {
-  event.preventDefault() // the hash says which page it is
+  event.preventDefault() // the hash selects the page, so it must not change
   main.focus()
 })
 document.addEventListener('keydown', (event) => {

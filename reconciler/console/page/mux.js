@@ -1,12 +1,12 @@
-// One mux: its numbers, and the map from its address over ports and channels to backends. The map is a list: each channel is
-// a lane, so that a thousand of them can be searched, read aloud, and scrolled through.
+// One mux: its numbers, and the map from its address over ports and channels to backends. The map is a list with a lane
+// for each channel, so that a thousand lanes can be searched, scrolled, and read by a screen reader.
 
 import { count, fill, h, keyed, serviceLink } from './dom.js'
 import { badge, note, strip } from './parts.js'
 import { channelStates, muxName, muxStates, state } from './words.js'
 
 const attached = new Set(['programmed', 'unbacked', 'pending', 'keeps', 'leaving'])
-const dots = 10 // so many backends are drawn one by one
+const dots = 10 // up to this many backends are drawn one by one
 
 export function muxPage({ store }, root, key) {
   const head = h('section', { class: 'muxhead' })
@@ -40,7 +40,7 @@ export function muxPage({ store }, root, key) {
     aside.hidden = off.length === 0
     found.textContent = shown.length === all.length ? count(all.length, 'channel') : `${shown.length} of ${count(all.length, 'channel')}`
     nothing.hidden = on.length > 0
-    nothing.textContent = all.length === 0 ? 'No Service names this mux yet.' : off.length ? 'None of these has a port on the mux.' : 'No channel fits.'
+    nothing.textContent = all.length === 0 ? 'No Service names this mux yet.' : off.length ? 'None of these has a port on the mux.' : 'No channel matches.'
     drawFilters(mux.head.counts)
   }
 
@@ -92,8 +92,8 @@ function aboutMux(mux) {
   ].filter(([, value]) => value !== undefined && value !== '' && value !== 0)
   return [
     mux.state !== 'missing' && h('dl', { class: 'facts' }, facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, String(value))))),
-    mux.notes.length > 0 && h('ul', { class: 'notes', 'aria-label': 'What stands about the mux' }, mux.notes.map(note)),
-    // Always there: what comes and goes with each pass would move all that is below it.
+    mux.notes.length > 0 && h('ul', { class: 'notes', 'aria-label': 'Notes about the mux' }, mux.notes.map(note)),
+    // Always shown: an element that comes and goes with each pass would move everything below it.
     mux.state !== 'missing' && h('details', { class: 'pending' }, h('summary', {}, mux.pending.length ? count(mux.pending.length, 'write') + ' to come' : 'No write to come'),
       mux.pending.length > 0 && h('ol', {}, mux.pending.map((step) => h('li', {}, `${step.verb} ${step.object}: ${step.why.join('; ')}`)))),
   ]

@@ -1,4 +1,4 @@
-// Every mux as a card, and how admission is.
+// Every mux as a card, and the state of admission.
 
 import { ago, count, fill, h, keyed, muxLink } from './dom.js'
 import { badge, bar } from './parts.js'
@@ -22,7 +22,7 @@ export function overview({ store }, root) {
   }
 }
 
-// lastChanges are the newest decisions about each mux.
+// lastChanges returns the newest decision about each mux.
 function lastChanges(store) {
   const last = new Map()
   for (const entry of store.newest()) if (entry.kind === 'decision' && !last.has(entry.mux)) last.set(entry.mux, entry)
@@ -31,7 +31,7 @@ function lastChanges(store) {
 
 function admissionLine(admission) {
   if (!admission) return h('p', { class: 'banner off' }, h('b', {}, 'Admission isn\'t watched'), ' by this process.')
-  if (!admission.known) return h('p', { class: 'banner off' }, 'Admission: not looked at yet.')
+  if (!admission.known) return h('p', { class: 'banner off' }, 'Admission: not checked yet.')
   const expires = admission.expires && h('span', { class: 'muted' }, ' The certificate expires ', ago(admission.expires), '.')
   const tone = !admission.onGuard ? 'bad' : admission.faults.length ? 'warn' : 'ok'
   return h('div', { class: 'banner ' + tone },
@@ -60,7 +60,7 @@ function card({ head: mux, key }, last) {
     channels > 0 && h('p', { class: 'counts' }, Object.keys(channelStates).filter((name) => mux.counts[name]).map((name) =>
       h('span', { data: { tone: channelStates[name].tone } }, h('span', { class: 'sign', 'aria-hidden': 'true' }, channelStates[name].sign), ` ${mux.counts[name]} ${channelStates[name].word}`))),
     h('p', { class: 'last muted' }, last ? ['Last change ', ago(last.at), ': ', count(last.writes, 'write'), last.done ? '' : ', not carried out yet'] :
-      mux.passed ? ['Looked after ', ago(mux.passed)] : 'Not looked after by this process yet'),
+      mux.passed ? ['Last pass ', ago(mux.passed)] : 'No pass by this process yet'),
     mux.failed && h('p', { class: 'message', data: { tone: 'bad' } }, mux.failed))
 }
 

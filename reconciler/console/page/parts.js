@@ -1,4 +1,4 @@
-// What several pages show.
+// Parts that several pages use.
 
 import { h, count, serviceLink } from './dom.js'
 import { muxName, slotStates, state } from './words.js'
@@ -8,7 +8,7 @@ export function badge(table, name) {
   return h('span', { class: 'badge', data: { tone: is.tone } }, h('span', { class: 'sign', 'aria-hidden': 'true' }, is.sign), ' ', is.word)
 }
 
-// bar shows parts of a whole. What it says is in its label.
+// bar shows parts of a whole. Its label describes it in words.
 export function bar(label, whole, parts) {
   return h('div', { class: 'bar', role: 'img', 'aria-label': label }, parts.filter(([, n]) => n > 0).map(([tone, n]) =>
     h('span', { data: { tone }, style: { width: Math.max(100 * n / Math.max(whole, 1), 0.8) + '%' } })))
@@ -20,7 +20,7 @@ export function note(is) {
 
 const order = ['held', 'withheld', 'releasing', 'grace', 'foreign']
 
-// byNumber joins what is said of one number under several protocols.
+// byNumber groups slots of one number with several protocols.
 function byNumber(slots) {
   const numbers = new Map()
   for (const slot of slots) {
@@ -39,14 +39,14 @@ function slotText(number, slots) {
     (s.until ? ` until ${new Date(s.until).toLocaleTimeString()}` : '')).join('; ')
 }
 
-// strip draws the mux's numbers: its range, number by number, and beside it what is outside.
+// strip draws the mux's numbers: its range, number by number, and the numbers outside of it.
 export function strip(mux) {
   const numbers = byNumber(mux.slots)
   const inside = (n) => mux.ranges.some((r) => n >= r.first && n <= r.last)
   const outside = [...numbers.keys()].filter((n) => !inside(n))
   return [
     mux.ranges.map((range) => rangeStrip(range, numbers, muxName(mux))),
-    mux.ranges.length === 0 && h('p', { class: 'muted' }, 'The mux has no port-range, so nobody gets a number by asking for auto.'),
+    mux.ranges.length === 0 && h('p', { class: 'muted' }, 'The mux has no port-range, so a channel can\'t get a number by auto.'),
     outside.length > 0 && h('div', { class: 'outside' }, h('span', { class: 'muted' }, 'outside the range '),
       outside.slice(0, 24).map((n) => numbers.get(n).map(chip)),
       outside.length > 24 && h('span', { class: 'muted' }, ` and ${outside.length - 24} more`)),
@@ -63,10 +63,10 @@ function chip(slot) {
     : h('span', { class: 'slot', title, data: { slot: slot.state } }, text, slot.port && ' ' + slot.port)
 }
 
-// places are the numbers that were looked at last: a strip that is drawn anew, as somebody's port came or went, shows the same.
+// places are the last selected numbers: a strip that is drawn again after a change keeps its selection.
 const places = new Map()
 
-// rangeStrip is a slider too: arrow keys walk through the numbers, and Enter goes to who has one.
+// rangeStrip is also a slider: arrow keys move through the numbers, and Enter opens the channel of one.
 function rangeStrip(range, numbers, mux) {
   const place = mux + ' ' + range.first
   const size = range.last - range.first + 1
@@ -107,7 +107,7 @@ function rangeStrip(range, numbers, mux) {
   return h('div', { class: 'strip' }, h('div', { class: 'ends' }, h('span', {}, range.first), readout, h('span', {}, range.last)), slider)
 }
 
-// runs joins neighbours of one state, where there are too many numbers for each to be seen.
+// runs joins adjacent numbers of one state, if there are too many numbers to show each.
 function runs(taken, numbers, each) {
   const list = []
   for (const n of taken) {

@@ -1,5 +1,5 @@
-// One Service: the chain from its class to its backends, each link whole or with the reason and the way out. It is the page
-// for "why not?", so it takes any Service.
+// One Service: the chain from its class to its backends. A broken link shows its reason and the way out. This page
+// answers "why not?", so it takes any Service.
 
 import { count, fill, h, muxLink, serviceLink } from './dom.js'
 import { ask } from './store.js'
@@ -7,7 +7,7 @@ import { badge } from './parts.js'
 import { channelStates, linkStates, state } from './words.js'
 
 const titles = { service: 'Service', class: 'Class', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
-const again = 1000 // how often to ask anew for what the stream doesn't tell, such as a Service that is no channel yet
+const again = 1000 // how often to ask again: the stream doesn't report every Service
 
 export function servicePage(app, root, key) {
   const known = h('datalist', { id: 'channels' })
@@ -18,7 +18,7 @@ export function servicePage(app, root, key) {
     else fill(answer, 'half', () => h('p', { class: 'banner warn' }, 'Write the namespace too, as namespace/name.'))
   } }, field, known, h('button', { type: 'submit' }, 'Look'))
   const answer = h('div', { class: 'answer' })
-  root.append(h('h1', {}, key ? 'Why, or why not' : 'Why not?'), h('p', { class: 'muted' }, 'Any Service: how it is reached through its mux, or what stands in the way.'), form, answer)
+  root.append(h('h1', {}, key ? 'Why, or why not' : 'Why not?'), h('p', { class: 'muted' }, 'Any Service: how it is reached through its mux, or what prevents that.'), form, answer)
   let closed = false, timer, asking = false, missed = false, mux
 
   async function look() {
@@ -52,7 +52,7 @@ export function servicePage(app, root, key) {
 
 function show(chain, app) {
   const key = chain.namespace + '/' + chain.name
-  const kinds = { channel: 'channel', mux: 'mux', stranger: 'not a channel', both: 'mux and channel', absent: 'not there' }
+  const kinds = { channel: 'channel', mux: 'mux', stranger: 'not a channel', both: 'mux and channel', absent: 'missing' }
   return [
     h('div', { class: 'title' }, h('h2', {}, key), chain.channel ? badge(channelStates, chain.channel.state)
       : h('span', { class: 'badge', data: { tone: chain.kind === 'mux' ? 'ok' : 'off' } }, kinds[chain.kind] ?? chain.kind)),
@@ -61,7 +61,7 @@ function show(chain, app) {
     chain.tracks?.length > 0 && tracks(chain, app),
     chain.conditions?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Conditions in the cluster'), h('ul', { class: 'said' }, chain.conditions.map((c) =>
       h('li', {}, h('b', {}, c.type), ` ${c.status}, ${c.reason}: `, c.message)))),
-    chain.warnings?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'What admission warns of'), h('ul', { class: 'notes' }, chain.warnings.map((w) =>
+    chain.warnings?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Warnings of admission'), h('ul', { class: 'notes' }, chain.warnings.map((w) =>
       h('li', { data: { tone: 'warn' } }, h('b', {}, w.reason), ' ', w.message)))),
   ]
 }
@@ -88,7 +88,7 @@ function tracks(chain, app) {
     track.backends.length > 100 && h('p', { class: 'muted' }, `and ${count(track.backends.length - 100, 'more backend')}`))))
 }
 
-// trial is a button that has the reconciler open a connection.
+// trial returns a button that makes the reconciler open a connection.
 function trial(address, port) {
   const result = h('span', { role: 'status' })
   return h('span', { class: 'trial' }, h('button', { type: 'button', 'aria-label': `Connect to ${address}, port ${port}`, onclick: async () => {

@@ -1,6 +1,6 @@
-// What is known, and how it is heard of: one stream, which is opened anew whenever it is lost.
+// The known state. It comes from one stream, which is opened again whenever it is lost.
 
-const silence = 8000 // after so long without a beat, the stream is lost, whatever the connection says
+const silence = 8000 // without a beat for so long, the stream counts as lost, whatever the connection's state
 const pauses = [500, 1000, 2000, 5000]
 
 export class Store {
@@ -10,14 +10,14 @@ export class Store {
   state = 'connecting' // live, lost
   ready = false
 
-  #heed
+  #notify
   #source
   #watchdog
   #tries = 0
   #seen
 
-  constructor(heed) {
-    this.#heed = heed
+  constructor(notify) {
+    this.#notify = notify
   }
 
   open() {
@@ -31,9 +31,9 @@ export class Store {
       this.#alive()
       take(JSON.parse(event.data))
     })
-    on('process', (process) => { this.process = process; this.#heed({ process: true }) })
+    on('process', (process) => { this.process = process; this.#notify({ process: true }) })
     on('mux', (difference) => this.#mux(difference))
-    on('gone', ({ mux }) => { this.muxes.delete(mux); this.#heed({ mux }) })
+    on('gone', ({ mux }) => { this.muxes.delete(mux); this.#notify({ mux }) })
     on('timeline', (entries) => this.#entries(entries))
     on('ready', () => this.#ready())
     on('beat', () => {})
@@ -57,7 +57,7 @@ export class Store {
   #set(state) {
     if (this.state === state) return
     this.state = state
-    this.#heed({ state: true })
+    this.#notify({ state: true })
   }
 
   #mux({ mux: head, whole, changed, removed }) {
@@ -73,39 +73,40 @@ export class Store {
     }
     for (const name of removed) channels.delete(name)
     this.muxes.set(key, { key, head, channels, text: JSON.stringify(head) })
-    this.#heed({ mux: key })
+    this.#notify({ mux: key })
   }
 
   #entries(entries) {
     for (const entry of entries) this.timeline.set(entry.id, { ...entry, text: JSON.stringify(entry) })
     const surplus = this.timeline.size - 500
     if (surplus > 0) for (const id of [...this.timeline.keys()].sort((a, b) => a - b).slice(0, surplus)) this.timeline.delete(id)
-    this.#heed({ timeline: true })
+    this.#notify({ timeline: true })
   }
 
-  // What wasn't told of before this is gone.
+  // Removes muxes that this stream hasn't reported.
   #ready() {
     for (const key of this.muxes.keys()) if (!this.#seen.has(key)) this.muxes.delete(key)
     this.#tries = 0
     this.ready = true
     this.#set('live')
-    this.#heed({ all: true })
+    this.#notify({ all: true })
   }
 
   sorted() {
     return [...this.muxes.values()].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   }
 
-  // newest are the timeline's entries, the last one first.
+  // newest returns the timeline's entries, the newest first.
   newest() {
     return [...this.timeline.values()].sort((a, b) => b.id - a.id)
   }
 }
 
-// here is an address beside this page, without the name and token that may be in the page's own: browsers refuse those.
+// here returns a URL relative to this page, without the user and password of the page's own URL, which fetch would
+// refuse.
 const here = (path) => new URL(path, location.origin + location.pathname)
 
-// ask is a question beside the stream.
+// ask requests JSON, apart from the stream.
 export async function ask(path, options) {
   const answer = await fetch(here(path), options)
   if (!answer.ok) throw new Error((await answer.text()).trim() || answer.statusText)

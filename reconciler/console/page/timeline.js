@@ -1,4 +1,4 @@
-// What this process decided and told, the newest first.
+// The decisions of this process and the Events that it sent, the newest first.
 
 import { ago, count, h, keyed, muxLink, serviceLink } from './dom.js'
 
@@ -15,7 +15,7 @@ export function timelinePage({ store }, root) {
       draw()
     } }, word))
   }
-  root.append(h('h1', {}, 'Timeline'), h('p', { class: 'muted' }, 'What this process decided to write, and why, and which Events it sent; the last few hundred.'),
+  root.append(h('h1', {}, 'Timeline'), h('p', { class: 'muted' }, 'The last few hundred decisions of this process with their reasons, and the Events that it sent.'),
     h('div', { class: 'tools' }, search, kinds), list, empty)
 
   function draw() {
@@ -24,7 +24,7 @@ export function timelinePage({ store }, root) {
     const shown = store.newest().filter(fits)
     keyed(list, shown, (e) => e.id, (e) => e.text, (e) => entry(e, store))
     empty.hidden = shown.length > 0
-    empty.textContent = store.timeline.size ? 'Nothing fits.' : store.process?.leader ? 'Nothing happened since this process began.' : 'This process follows: it decides nothing, and tells nothing.'
+    empty.textContent = store.timeline.size ? 'No entry matches.' : store.process?.leader ? 'No decisions or Events since this process started.' : 'This process follows: it decides nothing, and sends no Events.'
   }
   return { title: 'Timeline', update: draw }
 }

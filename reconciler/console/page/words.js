@@ -1,4 +1,4 @@
-// What states are called, and how they look. A state is told by its word and its sign, never by its colour alone.
+// The names and looks of states. Each state has a word and a sign, so that it doesn't depend on colour alone.
 
 export const channelStates = {
   programmed: { word: 'programmed', tone: 'ok', sign: '✓' },
@@ -17,12 +17,12 @@ export const muxStates = {
   frozen: { word: 'frozen', tone: 'bad', sign: '!' },
   paused: { word: 'paused', tone: 'off', sign: '–' },
   deleting: { word: 'being deleted', tone: 'bad', sign: '✕' },
-  missing: { word: 'not there', tone: 'bad', sign: '✕' },
+  missing: { word: 'missing', tone: 'bad', sign: '✕' },
 }
 
 export const linkStates = {
-  ok: { word: 'holds', tone: 'ok', sign: '✓' },
-  warn: { word: 'look here', tone: 'warn', sign: '!' },
+  ok: { word: 'ok', tone: 'ok', sign: '✓' },
+  warn: { word: 'needs attention', tone: 'warn', sign: '!' },
   bad: { word: 'broken', tone: 'bad', sign: '✕' },
   open: { word: 'not reached', tone: 'off', sign: '·' },
 }

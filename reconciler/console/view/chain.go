@@ -10,7 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Chain is why a Service can be reached through a mux, or why not: each link hangs on the one before it.
+// Chain explains how a Service is reached through a mux, or what breaks the path. Each link depends on the one before
+// it.
 //
 //	Service ─ class ─ mux ─ claim ─ port ─ address ─ slices ─ backends
 type Chain struct {
@@ -20,35 +21,35 @@ type Chain struct {
 	// Kind is channel, mux, stranger, or absent.
 	Kind string `json:"kind"`
 	Mux  string `json:"mux,omitempty"` // namespace/name
-	// Whole is true if no link is broken.
-	Whole    bool      `json:"whole"`
-	Links    []Link    `json:"links"`
-	Channel  *Channel  `json:"channel,omitempty"`
-	Tracks   []Track   `json:"tracks,omitempty"`
-	Shows    []string  `json:"shows,omitempty"` // the addresses on the channel itself
-	Said     []Said    `json:"conditions,omitempty"`
-	Warnings []Warning `json:"warnings,omitempty"`
+	// Whole says that no link is broken.
+	Whole      bool         `json:"whole"`
+	Links      []Link       `json:"links"`
+	Channel    *Channel     `json:"channel,omitempty"`
+	Ports      []PublicPort `json:"tracks,omitempty"`
+	Shows      []string     `json:"shows,omitempty"` // the addresses on the channel itself
+	Conditions []Condition  `json:"conditions,omitempty"`
+	Warnings   []Warning    `json:"warnings,omitempty"`
 }
 
-// Link is one of the chain's.
+// Link is one step of a chain.
 type Link struct {
 	Name string `json:"name"`
-	// State is ok, warn, bad, or open, where a link before it is broken.
+	// State is ok, warn, bad, or open if an earlier link is broken.
 	State  string `json:"state"`
 	Text   string `json:"text"`
 	Reason string `json:"reason,omitempty"`
 	Mend   string `json:"mend,omitempty"`
 }
 
-// Said is a condition that the channel has in the cluster.
-type Said struct {
+// Condition is a condition of the channel in the cluster.
+type Condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Warning is what admission would say of the Service.
+// Warning is a warning that admission would give for the Service.
 type Warning struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -62,23 +63,23 @@ const (
 	linkOpen = "open"
 )
 
-// Question is a Service that somebody asks about.
+// Question is the input of Why: a Service and its mux.
 type Question struct {
 	Language validation.Language
 	Key      types.NamespacedName
-	Service  *corev1.Service // nil if there is none
-	// Seen is the mux that it names; nil if it names none, or one that another reconciler looks after.
+	Service  *corev1.Service // nil if it doesn't exist
+	// Seen is the mux that the Service names; nil if it names none, or one that another reconciler manages.
 	Seen *Seen
-	// Muxes are those that there are, for who looks for one.
+	// Muxes are all existing muxes, to suggest one.
 	Muxes []types.NamespacedName
 }
 
-// Why answers it.
+// Why returns the chain of a Service.
 func Why(q *Question) Chain {
 	c := Chain{Schema: Schema, Namespace: q.Key.Namespace, Name: q.Key.Name, Kind: "absent", Links: []Link{}}
 	if q.Service == nil {
-		c.bad("service", "there is no Service "+q.Key.String(), "", "look for a slip in its name or its namespace")
-		return c.rest()
+		c.bad("service", "there is no Service "+q.Key.String(), "", "check its name and its namespace")
+		return c.complete()
 	}
 	kind := q.Language.Classify(q.Service)
 	c.Kind = kind.String()
@@ -94,9 +95,9 @@ func Why(q *Question) Chain {
 		c.warn("class", "it is a mux itself: others attach to it", "", "")
 		return c
 	default:
-		c.stranger(q)
+		c.notChannel(q)
 	}
-	return c.rest()
+	return c.complete()
 }
 
 func warningsOf(q *Question, kind validation.Kind) []validation.Problem {
@@ -119,8 +120,8 @@ func (c *Chain) ok(name, text string)                 { c.add(name, linkOK, text
 func (c *Chain) warn(name, text, reason, mend string) { c.add(name, linkWarn, text, reason, mend) }
 func (c *Chain) bad(name, text, reason, mend string)  { c.add(name, linkBad, text, reason, mend) }
 
-// rest fills the chain up with links that nothing can be said of, and says whether it is whole.
-func (c Chain) rest() Chain {
+// complete adds the links that weren't reached, and sets Whole.
+func (c Chain) complete() Chain {
 	for _, name := range [...]string{"service", "class", "mux", "claim", "port", "address", "slices", "backends"} {
 		if !slices.ContainsFunc(c.Links, func(l Link) bool { return l.Name == name }) {
 			c.add(name, linkOpen, "", "", "")
@@ -130,8 +131,8 @@ func (c Chain) rest() Chain {
 	return c
 }
 
-// stranger says why a Service is no channel, and how it would be one.
-func (c *Chain) stranger(q *Question) {
+// notChannel explains why a Service is no channel, and how to make it one.
+func (c *Chain) notChannel(q *Question) {
 	svc, want := q.Service, q.exampleClass()
 	switch class := svc.Spec.LoadBalancerClass; {
 	case svc.Spec.Type != corev1.ServiceTypeLoadBalancer:
@@ -139,14 +140,14 @@ func (c *Chain) stranger(q *Question) {
 			"", fmt.Sprintf("set spec.type to LoadBalancer and spec.loadBalancerClass to %s, both at once", want))
 	case class == nil || *class == "":
 		c.bad("class", "it has no spec.loadBalancerClass, so the cluster's default provider gives it a load balancer of its own", "",
-			fmt.Sprintf("make it anew with loadBalancerClass: %s; a class can't be added to what is a LoadBalancer already", want))
+			fmt.Sprintf("delete it and create it again with loadBalancerClass: %s; a class can't be added to an existing LoadBalancer", want))
 	default:
-		c.bad("class", fmt.Sprintf("its spec.loadBalancerClass is %s, which is somebody else's", *class), "",
-			fmt.Sprintf("make it anew with loadBalancerClass: %s; a class can't be changed", want))
+		c.bad("class", fmt.Sprintf("its spec.loadBalancerClass is %s, which isn't one of svc-lb-mux", *class), "",
+			fmt.Sprintf("delete it and create it again with loadBalancerClass: %s; a class can't be changed", want))
 	}
 }
 
-// exampleClass is a class that would name a mux.
+// exampleClass returns a class that names an existing mux, or a pattern.
 func (q *Question) exampleClass() string {
 	if len(q.Muxes) == 0 {
 		return q.Language.Prefix() + "/<mux>.<namespace>"

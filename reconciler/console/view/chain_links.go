@@ -8,13 +8,13 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// channel follows a channel from its class to its backends.
+// channel adds the links of a channel, from its mux to its backends.
 func (c *Chain) channel(q *Question) {
 	if class := q.Service.Spec.LoadBalancerClass; class != nil {
 		c.ok("class", *class)
 	}
 	if q.Seen == nil {
-		c.bad("mux", "the mux that it names is looked after by another reconciler", "", "ask that one's console")
+		c.bad("mux", "another reconciler manages the mux that it names", "", "see that reconciler's console")
 		return
 	}
 	if q.Seen.World.Key.Name == "" {
@@ -30,19 +30,19 @@ func (c *Chain) channel(q *Question) {
 	}
 	verdict, observed := &q.Seen.Plan.Verdicts[i], &q.Seen.World.Channels[j]
 	shown := channelOf(q.Seen, verdict, observed, liveNames(q.Seen.World.Mux))
-	c.Channel, c.Shows, c.Said = &shown, addressesOf(observed.Address), saidOf(observed)
+	c.Channel, c.Shows, c.Conditions = &shown, addressesOf(observed.Address), conditionsOf(observed)
 	if c.mux(q.Seen, verdict) && c.claim(verdict, &shown) && c.port(&shown) {
 		c.address(q.Seen, observed)
 		c.slices(q.Seen, observed, &shown)
 	}
 }
 
-func saidOf(observed *plan.ObservedChannel) []Said {
-	said := make([]Said, 0, len(observed.Conditions))
+func conditionsOf(observed *plan.ObservedChannel) []Condition {
+	said := make([]Condition, 0, len(observed.Conditions))
 	for _, condition := range observed.Conditions {
-		said = append(said, Said{condition.Type, string(condition.Status), condition.Reason, condition.Message})
+		said = append(said, Condition{condition.Type, string(condition.Status), condition.Reason, condition.Message})
 	}
-	slices.SortFunc(said, func(a, b Said) int { return strings.Compare(a.Type, b.Type) })
+	slices.SortFunc(said, func(a, b Condition) int { return strings.Compare(a.Type, b.Type) })
 	return said
 }
 
@@ -53,7 +53,7 @@ func (c *Chain) mux(seen *Seen, verdict *plan.Verdict) bool {
 		c.bad("mux", verdict.Message, string(verdict.Reason), "")
 		return false
 	case muxFrozen, muxPaused:
-		c.warn("mux", message, reason, "nobody gets or loses a port until that is mended; addresses and backends flow on")
+		c.warn("mux", message, reason, "no channel gets or loses a port until this is fixed; addresses and backends are still updated")
 	default:
 		c.ok("mux", seen.World.Key.String())
 	}
@@ -74,7 +74,7 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 		c.bad("claim", verdict.Message, string(verdict.Reason), "")
 		return false
 	case !verdict.Accepted:
-		c.warn("claim", verdict.Message, string(verdict.Reason), "until then it keeps what it has: "+strings.Join(has, ", "))
+		c.warn("claim", verdict.Message, string(verdict.Reason), "until then it keeps its ports: "+strings.Join(has, ", "))
 	case len(hasnt) > 0:
 		c.warn("claim", "no number yet for "+strings.Join(hasnt, ", "), "", "")
 	default:
@@ -100,7 +100,7 @@ func (c *Chain) port(shown *Channel) bool {
 		c.bad("port", shown.Message, shown.Reason, "")
 	case len(missing) > 0:
 		c.bad("port", strings.Join(missing, ", ")+" not on the mux yet", "",
-			"wait; if it stays so, the timeline and the Events on the mux say what hinders it")
+			"wait; if this lasts, look at the timeline and at the Events on the mux")
 	default:
 		c.ok("port", strings.Join(there, ", ")+" on the mux")
 	}
@@ -121,10 +121,10 @@ func (c *Chain) address(seen *Seen, observed *plan.ObservedChannel) {
 }
 
 func (c *Chain) slices(seen *Seen, observed *plan.ObservedChannel, shown *Channel) {
-	c.Tracks = []Track{}
-	for _, track := range JunctionOf(seen).Tracks {
-		if track.Channel == observed.Key.String() {
-			c.Tracks = append(c.Tracks, track)
+	c.Ports = []PublicPort{}
+	for _, port := range TopologyOf(seen).Ports {
+		if port.Channel == observed.Key.String() {
+			c.Ports = append(c.Ports, port)
 		}
 	}
 	sources, carried := len(seen.Sources[observed.Key]), len(seen.Carried[observed.Key])
@@ -134,16 +134,16 @@ func (c *Chain) slices(seen *Seen, observed *plan.ObservedChannel, shown *Channe
 			"make the mux dual-stack (ipFamilyPolicy), or the channel's pods")
 	case sources == 0:
 		c.bad("slices", "it has no EndpointSlices", string(plan.NoBackends),
-			"a Service without a selector needs EndpointSlices written by hand; with one, see that it has ports")
+			"a Service without a selector needs EndpointSlices written by hand; a Service with one needs ports")
 	case carried == 0 && countEndpoints(seen.Sources[observed.Key]).Total > 0:
 		c.bad("slices", "none of its EndpointSlices is carried on the mux", string(plan.NoBackends),
-			"the ports of a hand-written EndpointSlice must have the names that the Service's have; else wait")
+			"the ports of a hand-written EndpointSlice must have the same names as the Service's ports; else wait")
 	default:
 		c.ok("slices", fmt.Sprintf("%d of its own, %d on the mux", sources, carried))
 	}
 	text := fmt.Sprintf("%d of %d ready", shown.Backends.Ready, shown.Backends.Total)
 	if shown.Backends.Ready == 0 {
-		c.bad("backends", text, string(plan.NoBackends), "see that its selector finds pods, and that they become ready")
+		c.bad("backends", text, string(plan.NoBackends), "check that its selector matches pods, and that they become ready")
 		return
 	}
 	c.ok("backends", text)

@@ -18,26 +18,26 @@ const (
 	channelRefused    = "refused"
 )
 
-// named are the ports of a mux, by their names.
-type named map[string]plan.Slot
+// portsByName are the ports of a mux by name.
+type portsByName map[string]plan.Slot
 
-func liveNames(mux *plan.ObservedMux) named {
+func liveNames(mux *plan.ObservedMux) portsByName {
 	if mux == nil {
 		return nil
 	}
-	live := make(named, len(mux.Ports))
+	live := make(portsByName, len(mux.Ports))
 	for i := range mux.Ports {
 		live[mux.Ports[i].Name] = slotOfPort(&mux.Ports[i])
 	}
 	return live
 }
 
-func (n named) has(port *plan.PortVerdict) bool {
+func (n portsByName) has(port *plan.PortVerdict) bool {
 	slot, there := n[port.MuxName]
 	return there && port.Public != 0 && slot == plan.Slot{Number: port.Public, Protocol: port.Protocol}
 }
 
-func channelOf(s *Seen, verdict *plan.Verdict, observed *plan.ObservedChannel, live named) Channel {
+func channelOf(s *Seen, verdict *plan.Verdict, observed *plan.ObservedChannel, live portsByName) Channel {
 	channel := Channel{
 		Namespace: verdict.Channel.Namespace, Name: verdict.Channel.Name, Accepted: verdict.Accepted,
 		Reason: string(verdict.Reason), Message: verdict.Message, Ports: make([]Port, 0, len(verdict.Ports)),
@@ -61,7 +61,7 @@ func channelOf(s *Seen, verdict *plan.Verdict, observed *plan.ObservedChannel, l
 	return channel
 }
 
-func portOf(verdict *plan.PortVerdict, live named) Port {
+func portOf(verdict *plan.PortVerdict, live portsByName) Port {
 	port := Port{
 		Name: verdict.Name, Protocol: string(verdict.Protocol), Port: verdict.Port, Public: verdict.Public, Live: live.has(verdict),
 	}
@@ -91,7 +91,7 @@ func channelState(verdict *plan.Verdict, observed *plan.ObservedChannel, has boo
 	return channelProgrammed
 }
 
-// backendsOf counts a channel's backends: those that the mux carries, or, while it carries none, those that there are.
+// backendsOf counts a channel's backends: those carried on the mux or, while none is, those of its own EndpointSlices.
 func backendsOf(s *Seen, observed *plan.ObservedChannel) Backends {
 	if observed == nil {
 		return Backends{}
@@ -125,5 +125,5 @@ func countEndpoints(list []*discoveryv1.EndpointSlice) Backends {
 	return count
 }
 
-// isReady takes what isn't said for a yes, as Kubernetes asks consumers to.
+// isReady treats an unset condition as ready, as Kubernetes asks consumers to do.
 func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }

@@ -6,7 +6,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestWaitingEditOfAnIncumbentShowsThatItKeepsItsPorts, and a newcomer on a frozen mux that it waits.
+// TestWaitingEditOfAnIncumbentShowsThatItKeepsItsPorts also checks that a newcomer on a frozen mux is shown as waiting.
 func TestWaitingEditOfAnIncumbentShowsThatItKeepsItsPorts(t *testing.T) {
 	for want, verdict := range map[string]plan.Verdict{
 		channelKeeps:   {Reason: plan.Waiting, Programmed: true},

@@ -1,7 +1,7 @@
-// Package view says what the console shows: what was seen of a mux, and what was decided, as values that read well in
-// JSON. It decides nothing of its own, asks nobody, and is pure; who serves what it says is the console.
+// Package view makes the values that the console serves as JSON: the observed state of a mux, and the plan for it. It
+// is pure and decides nothing itself; package console serves it.
 //
-//	Seen ──Of──▶ Mux         one mux: usage, numbers, channels and their states
-//	Seen ──Why──▶ Chain      one Service: each link from its class to its backends, and where it is broken
-//	Seen ──Topology──▶ ...   addresses, public ports, and the backends behind them
+//	Seen ──Of──▶ Mux                  one mux: usage, numbers, channels and their states
+//	Question ──Why──▶ Chain           one Service: each link from its class to its backends, and the broken ones
+//	Seen ──TopologyOf──▶ MuxTopology  addresses, public ports, and their backends
 package view

@@ -12,13 +12,15 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Seen is a mux as it was seen, and what was decided from that. Nothing of it is changed.
+// Seen is an observed mux and the plan for it. Nothing in it is changed.
 type Seen struct {
 	World plan.World
+	// Known is what the process remembers of the mux.
+	Known plan.Memory
 	Plan  *plan.Plan
-	// Sources are the slices of each channel, and Carried ours on the mux, by the channel that they carry.
+	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
 	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// Passed is when the process last looked after the mux, zero if it never did, and Failed what hindered it.
+	// Passed is when this process last ran a pass for the mux; zero if never. Failed is the error of that pass.
 	Passed time.Time
 	Failed error
 }
@@ -33,7 +35,7 @@ const (
 	muxMissing  = "missing"
 )
 
-// Of is a mux for people to look at.
+// Of returns the view of a mux.
 func Of(s *Seen) Mux {
 	key, p := s.World.Key, s.Plan
 	view := Mux{
@@ -68,7 +70,7 @@ func stateOf(s *Seen) (state, reason, message string) {
 	case mux == nil && s.World.Key.Name == "":
 		return muxMissing, string(validation.InvalidLoadBalancerClass), "these Services have a class that names no mux"
 	case mux == nil:
-		return muxMissing, string(plan.MuxNotFound), "channels name this mux, and there is none: make it, or mend their class"
+		return muxMissing, string(plan.MuxNotFound), "channels name this mux, but it doesn't exist: create it, or correct their class"
 	case mux.Deleting:
 		return muxDeleting, string(plan.MuxNotFound), "the mux is being deleted: its channels lose their address"
 	case freeze != nil && freeze.Reason == plan.MuxPaused:
@@ -116,16 +118,16 @@ func notesOf(events []plan.Event) []Note {
 
 func stepsOf(p *plan.Plan) []Step { return Steps(p.Steps()) }
 
-// mostSteps bounds how many intended writes are told one by one.
-const mostSteps = 20
+// maxSteps limits the intended writes that are listed.
+const maxSteps = 20
 
-// Steps are intended writes for people to read: the first of them, and none of what is written in detail.
+// Steps returns the first intended writes, without the details of their content.
 func Steps(steps []plan.Step) []Step {
-	told := make([]Step, 0, min(len(steps), mostSteps))
-	for i := range steps[:min(len(steps), mostSteps)] {
-		told = append(told, Step{Verb: steps[i].Verb, Object: steps[i].Object, Why: slices.Clone(steps[i].Why)})
+	list := make([]Step, 0, min(len(steps), maxSteps))
+	for i := range steps[:min(len(steps), maxSteps)] {
+		list = append(list, Step{Verb: steps[i].Verb, Object: steps[i].Object, Why: slices.Clone(steps[i].Why)})
 	}
-	return told
+	return list
 }
 
 func ledgerOf(reading *plan.Reading) Ledger {

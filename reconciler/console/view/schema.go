@@ -2,38 +2,38 @@ package view
 
 import "time"
 
-// Schema names the version of all JSON that the console serves. Fields may come; what is here stays as it is.
+// Schema is the version of the console's JSON. Fields may be added; existing fields don't change.
 const Schema = "svc-lb-mux/console/v1"
 
-// State is everything that the overview shows.
+// State is the content of the overview.
 type State struct {
 	Schema string `json:"schema"`
 	Process
 	Muxes []Mux `json:"muxes"`
 }
 
-// Process is the one that serves the console.
+// Process is the process that serves the console.
 type Process struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	// Leader is false for one that waits to lead: it shows what it sees, and writes nothing.
+	// Leader says that this process leads. A process that doesn't lead shows its view and writes nothing.
 	Leader    bool       `json:"leader"`
 	DryRun    bool       `json:"dryRun"`
 	Prefix    string     `json:"prefix"`
-	Namespace string     `json:"namespace"` // of muxes that a class names without one
-	Admission *Admission `json:"admission"` // null where nobody watches it
+	Namespace string     `json:"namespace"` // of muxes whose class has no namespace
+	Admission *Admission `json:"admission"` // null if this process doesn't check it
 }
 
-// Admission is whether bad muxes and channels are refused.
+// Admission says whether admission is on guard.
 type Admission struct {
 	Known   bool       `json:"known"`
 	OnGuard bool       `json:"onGuard"`
 	Faults  []Fault    `json:"faults"`
-	Expires *time.Time `json:"expires,omitempty"` // of the certificate that is served
+	Expires *time.Time `json:"expires,omitempty"` // when the served certificate expires
 }
 
-// Fault is one thing that is amiss with it.
+// Fault is one fault of admission.
 type Fault struct {
 	Reason  string `json:"reason"`
 	Object  string `json:"object"`
@@ -44,29 +44,29 @@ type Fault struct {
 type Mux struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// State is ok, pending, frozen, paused, deleting or missing; missing is a mux that channels name and that isn't there.
+	// State is ok, pending, frozen, paused, deleting or missing. A missing mux doesn't exist, but channels name it.
 	State     string   `json:"state"`
 	Reason    string   `json:"reason,omitempty"`
 	Message   string   `json:"message,omitempty"`
 	Addresses []string `json:"addresses"`
 	Settings  Settings `json:"settings"`
 	Usage     Usage    `json:"usage"`
-	// Counts are channels by state.
+	// Counts are the numbers of channels by state.
 	Counts map[string]int `json:"counts"`
-	// Ranges are what auto ports come from, and Slots who has which number, in it and outside.
+	// Ranges are the numbers for auto ports. Slots are the numbers in use, inside and outside the ranges.
 	Ranges []Range `json:"ranges"`
 	Slots  []Slot  `json:"slots"`
 	Ledger Ledger  `json:"ledger"`
-	// Notes are things that stand about the mux, and Pending what is still to be written.
+	// Notes are lasting conditions of the mux, and Pending the writes still to be made.
 	Notes   []Note     `json:"notes"`
 	Pending []Step     `json:"pending"`
-	Passed  *time.Time `json:"passed,omitempty"` // when it was last looked after by this process
-	Failed  string     `json:"failed,omitempty"` // what hindered that
+	Passed  *time.Time `json:"passed,omitempty"` // the last pass of this process
+	Failed  string     `json:"failed,omitempty"` // the error of that pass
 
 	Channels []Channel `json:"channels,omitempty"`
 }
 
-// Settings are what a mux's owner set, defaults included.
+// Settings are the settings of a mux, defaults included.
 type Settings struct {
 	Provider          string `json:"provider,omitempty"`
 	Class             string `json:"class,omitempty"`
@@ -88,13 +88,13 @@ type Usage struct {
 	RangeFree int `json:"rangeFree"`
 }
 
-// Range is a run of numbers, both ends included.
+// Range is a range of numbers, both ends included.
 type Range struct {
 	First int32 `json:"first"`
 	Last  int32 `json:"last"`
 }
 
-// Slot is a public port that somebody has.
+// Slot is a public number and protocol in use.
 type Slot struct {
 	Number   int32  `json:"number"`
 	Protocol string `json:"protocol"`
@@ -102,10 +102,10 @@ type Slot struct {
 	State   string     `json:"state"`
 	Channel string     `json:"channel,omitempty"` // namespace/name
 	Port    string     `json:"port,omitempty"`    // the channel's, or the foreign one's name
-	Until   *time.Time `json:"until,omitempty"`   // of a number in grace
+	Until   *time.Time `json:"until,omitempty"`   // the end of the grace
 }
 
-// Ledger is where claims are written down.
+// Ledger is the ConfigMap that stores the claims.
 type Ledger struct {
 	Name       string `json:"name,omitempty"`
 	State      string `json:"state"` // good, edited, missing, unreadable, foreign, newer; empty without a mux
@@ -113,26 +113,26 @@ type Ledger struct {
 	Why        string `json:"why,omitempty"`
 }
 
-// Note is an Event that stands.
+// Note is a lasting condition of the mux, with the fields of an Event.
 type Note struct {
 	Warning bool   `json:"warning"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Step is an intended write, with its why.
+// Step is an intended write and its reasons.
 type Step struct {
 	Verb   string   `json:"verb"`
 	Object string   `json:"object"`
 	Why    []string `json:"why"`
 }
 
-// Channel is a channel and what was decided about it.
+// Channel is a channel and its verdict.
 type Channel struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// State is programmed, unbacked (programmed, without a ready backend), pending, keeps (refused, with the ports that it
-	// had), disabled, waiting, leaving or refused.
+	// State is programmed, unbacked (programmed, without a ready backend), pending, keeps (edit refused, the ports
+	// stay), disabled, waiting, leaving or refused.
 	State     string    `json:"state"`
 	Accepted  bool      `json:"accepted"`
 	Reason    string    `json:"reason"`
@@ -143,13 +143,13 @@ type Channel struct {
 	Backends  Backends  `json:"backends"`
 }
 
-// Port is one of a channel's ports.
+// Port is a port of a channel.
 type Port struct {
 	Name     string `json:"name"`
 	Protocol string `json:"protocol"`
 	Port     int32  `json:"port"`
 	Request  string `json:"request"`          // auto, or the number asked for
-	Public   int32  `json:"public,omitempty"` // 0 if it has none
+	Public   int32  `json:"public,omitempty"` // 0 without a public number
 	Source   string `json:"source,omitempty"` // auto or static
 	Live     bool   `json:"live"`             // it is on the mux
 }
@@ -158,6 +158,6 @@ type Port struct {
 type Backends struct {
 	Ready  int    `json:"ready"`
 	Total  int    `json:"total"`
-	Slices int    `json:"slices"` // of ours, on the mux
+	Slices int    `json:"slices"` // our slices on the mux
 	Reason string `json:"reason,omitempty"`
 }

@@ -28,8 +28,8 @@ func rangesOf(numbers validation.PortRanges) []Range {
 	return ranges
 }
 
-// slotsOf is who has which number, sorted: claims that the plan has in force or on their way out, numbers that the ledger
-// holds for who left, and what else is on the mux.
+// slotsOf returns the numbers in use, sorted: claims that the plan keeps or releases, numbers that the ledger holds in
+// grace, and foreign ports of the mux.
 func slotsOf(s *Seen) []Slot {
 	disabled := map[types.NamespacedName]bool{}
 	for i := range s.World.Channels {
@@ -79,7 +79,7 @@ func slotsOf(s *Seen) []Slot {
 	return list
 }
 
-// ledgerAfter are the ledger's claims once the plan is carried out.
+// ledgerAfter returns the ledger's claims after the plan is carried out.
 func ledgerAfter(s *Seen) []plan.Claim {
 	switch {
 	case s.Plan.Settle != nil:

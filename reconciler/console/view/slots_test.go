@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestNumbersOfWhoLeft: what only the ledger knows of is shown, too.
-func TestNumbersOfWhoLeft(t *testing.T) {
+// TestNumbersInGraceAreShown checks numbers that only the ledger knows.
+func TestNumbersInGraceAreShown(t *testing.T) {
 	claim := func(number int32, state plan.State) plan.Claim {
 		return plan.Claim{
 			Owner:  plan.PortID{Channel: types.NamespacedName{Namespace: "shop", Name: "gone"}, Name: "http", Protocol: corev1.ProtocolTCP},

@@ -19,6 +19,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -26,9 +27,9 @@ var update = flag.Bool("update", false, "rewrite testdata/*.json")
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, of which svc-mux/mux is the
-// mux, their EndpointSlices, and perhaps, as a ConfigMap, how its ledger is read. Beside it is what is served of it once the
-// reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
+// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices
+// and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The golden file has the served
+// JSON once the reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -50,7 +51,7 @@ func TestStories(t *testing.T) {
 			}
 			want, _ := os.ReadFile(golden)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s; -update takes it as it is (-want +got):\n%s", golden, diff)
+				t.Errorf("%s differs; -update rewrites it (-want +got):\n%s", golden, diff)
 			}
 		})
 	}
@@ -129,13 +130,13 @@ func (s *story) place(svc *corev1.Service) {
 	}
 }
 
-// rest carries out what is decided until nothing is left, as an API server would let it.
+// rest applies the reconciler's decisions until none is left, as an API server would store them.
 func (s *story) rest(t *testing.T) {
 	t.Helper()
 	w := &s.seen.World
 	for range 10 {
 		s.carry()
-		p := plan.Mux(*w)
+		p := plan.Mux(*w, plan.Memory{})
 		s.seen.Plan = p
 		if p.Empty() {
 			return
@@ -149,7 +150,7 @@ func (s *story) rest(t *testing.T) {
 			if p.Publish.Ports != nil {
 				w.Mux.Ports = p.Publish.Ports
 			}
-			w.Mux.Generation = w.Ledger.Ledger.Generation
+			w.Mux.Generation, w.Mux.LedgerInForce = w.Ledger.Ledger.Generation, w.Mux.Ledger
 			if said := p.Publish.Annotations; said != nil {
 				w.Mux.Channels, w.Mux.Topology, w.Mux.Summary = said[w.Keys.Channels], said[w.Keys.Topology], said[w.Keys.Summary]
 			}
@@ -158,7 +159,7 @@ func (s *story) rest(t *testing.T) {
 			s.tell(&patch)
 		}
 	}
-	t.Fatal("it doesn't come to rest")
+	t.Fatal("the world doesn't come to rest")
 }
 
 func (s *story) tell(patch *plan.ChannelPatch) {
@@ -192,7 +193,7 @@ func without(conditions []metav1.Condition, kind string) []metav1.Condition {
 	return rest
 }
 
-// carry does what the backends line does.
+// carry carries slices as the backends controller does.
 func (s *story) carry() {
 	w := &s.seen.World
 	for i := range w.Channels {
@@ -200,16 +201,16 @@ func (s *story) carry() {
 		if w.Mux == nil {
 			continue
 		}
-		c.Backends = plan.BackingOf(s.seen.Sources[c.Key], plan.CarriedIn(c.Ports), w.Mux.Families)
+		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], c.Ports, w.Mux.Families)
 		var claims []plan.Claim
 		for _, claim := range w.Ledger.Ledger.Claims {
 			if claim.Owner.Channel == c.Key && claim.State == plan.Held && !c.Disabled {
 				claims = append(claims, claim)
 			}
 		}
-		decided := plan.Backends(plan.View{
-			Keys: w.Keys, Channel: c.Key, Attached: true, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
-			Mux: plan.Carrier{Key: muxKey, IsMux: true, Families: w.Mux.Families},
+		decided := muxslices.Decide(muxslices.View{
+			Keys: w.Keys, Channel: c.Key, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
+			Mux: muxslices.Mux{Key: muxKey, IsMux: true, Families: w.Mux.Families},
 		})
 		s.seen.Carried[c.Key] = nil
 		for _, step := range decided.Steps {
@@ -223,9 +224,9 @@ func (s *story) shown(t *testing.T) []byte {
 	s.rest(t)
 	shown := struct {
 		Mux      view.Mux
-		Topology view.Junction
+		Topology view.MuxTopology
 		Chains   []view.Chain
-	}{Mux: view.Of(&s.seen), Topology: view.JunctionOf(&s.seen)}
+	}{Mux: view.Of(&s.seen), Topology: view.TopologyOf(&s.seen)}
 	muxes := []types.NamespacedName{}
 	if s.seen.World.Mux != nil {
 		muxes = append(muxes, muxKey)

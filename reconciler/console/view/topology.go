@@ -10,22 +10,22 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Topology is where traffic goes: from addresses and public ports to backends.
+// Topology lists the routes of traffic: from addresses and public ports to backends.
 type Topology struct {
-	Schema string     `json:"schema"`
-	Muxes  []Junction `json:"muxes"`
+	Schema string        `json:"schema"`
+	Muxes  []MuxTopology `json:"muxes"`
 }
 
-// Junction is a mux in it.
-type Junction struct {
-	Namespace string   `json:"namespace"`
-	Name      string   `json:"name"`
-	Addresses []string `json:"addresses"`
-	Tracks    []Track  `json:"ports"`
+// MuxTopology is the topology of one mux.
+type MuxTopology struct {
+	Namespace string       `json:"namespace"`
+	Name      string       `json:"name"`
+	Addresses []string     `json:"addresses"`
+	Ports     []PublicPort `json:"ports"`
 }
 
-// Track is a public port that is on the mux.
-type Track struct {
+// PublicPort is a port on the mux that belongs to a channel.
+type PublicPort struct {
 	Number   int32     `json:"number"`
 	Protocol string    `json:"protocol"`
 	Channel  string    `json:"channel"`
@@ -33,7 +33,7 @@ type Track struct {
 	Backends []Backend `json:"backends"`
 }
 
-// Backend is one endpoint behind it.
+// Backend is an endpoint behind a public port.
 type Backend struct {
 	Address string `json:"address"`
 	Port    int32  `json:"port"`
@@ -42,25 +42,25 @@ type Backend struct {
 	Node    string `json:"node,omitempty"`
 }
 
-// JunctionOf is the topology of one mux.
-func JunctionOf(s *Seen) Junction {
-	junction := Junction{Namespace: s.World.Key.Namespace, Name: s.World.Key.Name, Addresses: []string{}, Tracks: []Track{}}
+// TopologyOf returns the topology of one mux.
+func TopologyOf(s *Seen) MuxTopology {
+	topology := MuxTopology{Namespace: s.World.Key.Namespace, Name: s.World.Key.Name, Addresses: []string{}, Ports: []PublicPort{}}
 	if s.World.Mux == nil {
-		return junction
+		return topology
 	}
-	junction.Addresses = addressesOf(s.World.Mux.Address)
+	topology.Addresses = addressesOf(s.World.Mux.Address)
 	live := liveNames(s.World.Mux)
 	for i := range s.Plan.InForce {
 		claim := &s.Plan.InForce[i]
 		if slot, there := live[claim.MuxName]; !there || slot != claim.Slot() {
 			continue
 		}
-		junction.Tracks = append(junction.Tracks, Track{
+		topology.Ports = append(topology.Ports, PublicPort{
 			Number: claim.Public, Protocol: string(claim.Owner.Protocol), Channel: claim.Owner.Channel.String(),
 			Port: claim.Owner.Name, Backends: backendsBehind(s, claim),
 		})
 	}
-	return junction
+	return topology
 }
 
 func backendsBehind(s *Seen, claim *plan.Claim) []Backend {

@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// asked is what became of the channels so far.
+// asked counts the channels by their state so far.
 type asked struct {
 	mu         sync.Mutex
 	programmed int
@@ -25,16 +25,16 @@ type asked struct {
 	recorded   chan struct{}
 }
 
-// point is how many channels were how far at a time.
+// point is the count of channels in each state at a time.
 type point struct {
 	at                            time.Duration
 	created, programmed, answered int
 }
 
-// askers is how many questions are under way at once.
+// askers is the number of concurrent requests.
 const askers = 8
 
-// askAll watches, and asks each channel as soon as it shows its address, until it is answered.
+// askAll watches the channels. It sends requests to each channel that shows its address, until its pod answers.
 func (w *world) askAll(b *testing.B, begin time.Time) *asked {
 	b.Helper()
 	a := &asked{over: make(chan struct{}), recorded: make(chan struct{})}
@@ -65,10 +65,10 @@ func (w *world) askAll(b *testing.B, begin time.Time) *asked {
 	return a
 }
 
-// question is an address, and who must answer there.
+// question is an address, and the pod that must answer there.
 type question struct{ address, pod string }
 
-// work puts a question back that isn't answered yet: kube-proxy hasn't heard of the port.
+// work queues a question again if no answer came: kube-proxy hasn't programmed the port yet.
 func (a *asked) work(ctx context.Context, w *world, todo chan question) {
 	for {
 		select {
@@ -101,7 +101,7 @@ func (a *asked) note(right bool) {
 	}
 }
 
-// record takes a point every tenth of a second, until all is over.
+// record stores a point every tenth of a second until the end.
 func (a *asked) record(ctx context.Context, w *world, begin time.Time) {
 	defer close(a.recorded)
 	ticks := time.NewTicker(100 * time.Millisecond)
@@ -135,6 +135,6 @@ func (a *asked) wait(b *testing.B) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.failed > 0 {
-		b.Errorf("%d channels are answered by others' pods", a.failed)
+		b.Errorf("%d channels are answered by pods of other channels", a.failed)
 	}
 }

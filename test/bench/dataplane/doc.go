@@ -1,2 +1,2 @@
-// Package dataplane measures what clients see: how soon a port answers.
+// Package dataplane measures what clients see: how soon a new port answers.
 package dataplane

@@ -25,14 +25,14 @@ import (
 const (
 	prefix = "svc-mux.nowake.ai"
 	space  = "svc-mux"
-	// podPort is one that no process beside the control plane has.
+	// podPort is a port that no process beside the control plane uses.
 	podPort = 9000
 	apps    = "app"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a cluster whose pods nobody runs, and whose packets are real.
+// world is a cluster whose pods aren't run by a kubelet, but whose packets are real.
 type world struct {
 	*cluster.Cluster
 	client  kubernetes.Interface
@@ -69,7 +69,7 @@ func must(b testing.TB, err error) {
 	}
 }
 
-// crowd is the pods; each answers with its own name.
+// crowd creates the pods. Each answers with its own name.
 func (w *world) crowd(b *testing.B) {
 	b.Helper()
 	must(b, w.AddFakeNodes(b.Context(), 1))
@@ -93,7 +93,7 @@ func (w *world) crowd(b *testing.B) {
 	must(b, packets.StandIn(b.Context(), w.Cluster, podPort))
 }
 
-// podOf is the pod behind channel number i.
+// podOf returns the pod behind channel number i.
 func podOf(i int) string { return fmt.Sprintf("pod-%d", i%pods) }
 
 func (w *world) mux(b *testing.B) {
@@ -110,10 +110,10 @@ func (w *world) mux(b *testing.B) {
 	must(b, err)
 }
 
-// atOnce is how many requests the creator has under way.
+// atOnce is the number of concurrent requests that create channels.
 const atOnce = 16
 
-// create makes all channels, many at a time.
+// create creates all channels concurrently.
 func (w *world) create(b *testing.B) {
 	b.Helper()
 	var all sync.WaitGroup

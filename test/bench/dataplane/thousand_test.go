@@ -11,11 +11,12 @@ import (
 
 const (
 	channels = 1000
-	pods     = 100 // each behind ten of the channels
+	pods     = 100 // each pod serves ten channels
 )
 
-// BenchmarkThousandChannels creates a thousand channels over a hundred pods, and asks each through the mux's address, from
-// outside, until its own pod has answered. It prints how far all of it was, every tenth of a second.
+// BenchmarkThousandChannels creates a thousand channels for a hundred pods. It sends requests to each channel at the
+// mux's address, from outside of the cluster, until the channel's own pod answers. It prints the progress every tenth
+// of a second.
 func BenchmarkThousandChannels(b *testing.B) {
 	for b.Loop() {
 		w := start(b)

@@ -1,10 +1,10 @@
-// Package figure prints what a benchmark found, one line a figure, for people and for scripts:
+// Package figure prints the results of benchmarks, one figure per line, for people and for scripts:
 //
 //	NAME VALUE UNIT ratio=R target=T ok|short
 //
-// R is the value in relation to its floor: the least that the same work could cost, measured in the same run, because
-// a machine is only as fast as its other guests let it be. T is the largest R that is good enough. Where a figure is
-// held to a fixed value instead, T has a unit, and R is the part of it that was used.
+// R is the ratio of the value to its floor: the least that the same work can cost. The floor is measured in the same
+// run, because the machine's speed depends on its other guests. T is the largest R that passes. A figure without a
+// floor has a fixed target instead: then T has a unit, and R is the value as a part of T.
 package figure
 
 import (
@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// Against prints a value that is held to its floor.
+// Against prints a value and its ratio to a floor.
 func Against(w io.Writer, name string, value float64, unit string, floor, target float64) {
 	ratio := value / floor
 	line(w, name, value, unit, ratio, fmt.Sprintf("%g", target), ratio <= target)
 }
 
-// AtMost prints a value that is held to a fixed one.
+// AtMost prints a value and its ratio to a fixed target.
 func AtMost(w io.Writer, name string, value float64, unit string, target float64) {
 	line(w, name, value, unit, value/target, fmt.Sprintf("%g%s", target, unit), value <= target)
 }
 
-// line begins on a new one: `go test -bench` has already written the benchmark's name.
+// line begins a new line first: `go test -bench` has already printed the benchmark's name.
 func line(w io.Writer, name string, value float64, unit string, ratio float64, target string, good bool) {
 	word := "short"
 	if good {
@@ -38,19 +38,19 @@ func line(w io.Writer, name string, value float64, unit string, ratio float64, t
 	fmt.Fprintf(w, "\n%s %.*f %s ratio=%.2f target=%s %s\n", name, digits, value, unit, ratio, target, word)
 }
 
-// Pair measures two things in turns, so that a busy moment of the machine hits both.
+// Pair measures two functions in turns, so that a busy moment of the machine affects both.
 type Pair struct {
 	floor, ours []time.Duration
 }
 
-// Turn runs each of them that many times in a row. Few in a row share the machine's moments better, many are timed
-// more exactly.
+// Turn runs each function the given number of times in a row. Small numbers spread the machine's busy moments evenly,
+// large numbers are more exact.
 func (p *Pair) Turn(times int, floor, ours func()) {
 	p.floor = append(p.floor, timed(times, floor))
 	p.ours = append(p.ours, timed(times, ours))
 }
 
-// Medians are what one run of each took.
+// Medians returns the median time of one run of each function.
 func (p *Pair) Medians() (floor, ours time.Duration) {
 	return median(p.floor), median(p.ours)
 }

@@ -29,14 +29,14 @@ d 100.5 µs ratio=1.00 target=100µs short
 	}
 }
 
-func TestAPairIsMeasuredInTurns(t *testing.T) {
+func TestPairRunsBothFunctionsInTurns(t *testing.T) {
 	var order strings.Builder
 	var pair Pair
 	for range 3 {
 		pair.Turn(2, func() { order.WriteString("f") }, func() { order.WriteString("o"); time.Sleep(time.Millisecond) })
 	}
 	if order.String() != "ffooffooffoo" {
-		t.Errorf("order is %s", &order)
+		t.Errorf("the functions ran in the order %s", &order)
 	}
 	if floor, ours := pair.Medians(); floor >= ours || ours < time.Millisecond {
 		t.Errorf("medians are %s and %s", floor, ours)

@@ -16,8 +16,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// BenchmarkPatterns decides about channels with 64 DNS names each that none of a mux's patterns allows: 1,000 channels and the
-// longest list that a mux may have, then 20 channels and the longest list that fits into an annotation.
+// BenchmarkPatterns decides about channels with 64 DNS names each, none of which the mux's patterns allow. The first
+// case has 1,000 channels and the longest list of patterns that a mux may have. The second has 20 channels and the
+// longest list that fits into an annotation.
 func BenchmarkPatterns(b *testing.B) {
 	for _, c := range []struct {
 		name               string
@@ -31,10 +32,10 @@ func BenchmarkPatterns(b *testing.B) {
 			fastest := time.Hour
 			for b.Loop() {
 				started := time.Now()
-				p := plan.Mux(w)
+				p := plan.Mux(w, plan.Memory{})
 				fastest = min(fastest, time.Since(started))
 				if p.Freeze != nil || !p.Verdicts[0].Accepted || len(p.Verdicts) != c.channels {
-					b.Fatal("that isn't the plan")
+					b.Fatal("the plan is wrong")
 				}
 			}
 			figure.AtMost(os.Stdout, c.name, float64(fastest.Microseconds())/1e3, "ms", 1000)
@@ -42,7 +43,7 @@ func BenchmarkPatterns(b *testing.B) {
 	}
 }
 
-// worldOfPatterns has patterns and names of which much is alike, so that each comparison is long.
+// worldOfPatterns makes patterns and names that share long parts, so that each comparison is slow.
 func worldOfPatterns(b *testing.B, patterns, channels int) plan.World {
 	b.Helper()
 	w := worldOf(b, 0, "20000-40000", "65535")

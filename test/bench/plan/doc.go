@@ -1,2 +1,2 @@
-// Package plan measures how long it takes to decide about a mux with ten thousand claims.
+// Package plan measures the time of a decision about a mux with ten thousand claims.
 package plan

@@ -15,13 +15,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// BenchmarkSteady decides about a mux of which nothing changed.
+// BenchmarkSteady decides about an unchanged mux.
 func BenchmarkSteady(b *testing.B) {
 	w := atRest(b, world(b, 10_000))
 	run(b, w, "plan/mux-10000-claims", 20, func(p *plan.Plan) bool { return p.Empty() })
 }
 
-// BenchmarkNewcomers decides about a thousand channels that come at once to nine thousand.
+// BenchmarkNewcomers decides about a thousand new channels beside nine thousand.
 func BenchmarkNewcomers(b *testing.B) {
 	w := atRest(b, world(b, 9_000))
 	for i := range 1_000 {
@@ -30,7 +30,7 @@ func BenchmarkNewcomers(b *testing.B) {
 	run(b, w, "plan/mux-1000-newcomers-to-9000", 100, func(p *plan.Plan) bool { return len(p.Publish.Added) == 1_000 })
 }
 
-// BenchmarkGone decides about half of the channels going at once.
+// BenchmarkGone decides about the deletion of half of the channels.
 func BenchmarkGone(b *testing.B) {
 	w := atRest(b, world(b, 10_000))
 	w.Live = map[types.NamespacedName]plan.Liveness{}
@@ -48,7 +48,7 @@ func BenchmarkRebuild(b *testing.B) {
 	run(b, w, "plan/mux-10000-claims-rebuilt", 200, func(p *plan.Plan) bool { return len(p.Reserve.Ledger.Claims) == 10_000 })
 }
 
-// BenchmarkCrowd decides about five thousand channels that wait for a number, of which there is none, where the mux has room for
+// BenchmarkCrowd decides about five thousand waiting channels. The range has no free number, and the mux has room for
 // two ports.
 func BenchmarkCrowd(b *testing.B) {
 	w := atRest(b, worldOf(b, 10_000, "20000-29999", "10002"))
@@ -60,14 +60,14 @@ func BenchmarkCrowd(b *testing.B) {
 
 func run(b *testing.B, w plan.World, name string, target float64, right func(*plan.Plan) bool) {
 	b.Helper()
-	fastest := time.Hour // the others shared the machine with its other guests
+	fastest := time.Hour // the fastest run is the least disturbed by the machine's other guests
 	b.ReportAllocs()
 	for b.Loop() {
 		started := time.Now()
-		p := plan.Mux(w)
+		p := plan.Mux(w, plan.Memory{})
 		fastest = min(fastest, time.Since(started))
 		if !right(p) {
-			b.Fatal("that isn't the plan")
+			b.Fatal("the plan is wrong")
 		}
 	}
 	figure.AtMost(os.Stdout, name, float64(fastest.Microseconds())/1e3, "ms", target)
@@ -123,10 +123,10 @@ func channel(b *testing.B, i int) plan.ObservedChannel {
 	return c
 }
 
-// atRest carries the first plan out, as far as decisions go by it.
+// atRest applies a plan's result to the world, as far as the next decision depends on it.
 func atRest(b *testing.B, w plan.World) plan.World {
 	b.Helper()
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	w.Ledger = plan.Reading{Ledger: p.Reserve.Ledger}
 	mux := *w.Mux
 	mux.Ports, mux.Generation = p.Publish.Ports, p.Reserve.Ledger.Generation

@@ -6,22 +6,22 @@ import (
 	"math"
 )
 
-// row is one line of a panel: a figure of ours, and what the original took.
+// row is a line of a panel: our figure, and the original's time.
 type row struct {
 	label    string
 	name     string
 	original float64
 }
 
-// panel is rows on one logarithmic axis.
+// panel is a group of rows on one logarithmic axis.
 type panel struct {
 	title       string
-	first, last float64 // of the axis
+	first, last float64 // ends of the axis
 	rows        []row
 	say         func(float64) string
 }
 
-// panels has the original's figures as they were measured on a machine with two cores (see docs/performance.md).
+// panels holds the original's figures, measured on a machine with two cores (see docs/performance.md).
 func panels() []panel {
 	return []panel{
 		{"Time, in milliseconds", 1, 100_000, []row{
@@ -43,7 +43,7 @@ func panels() []panel {
 
 const (
 	width     = 900
-	left      = 430 // where axes begin
+	left      = 430 // x position of the axes' start
 	right     = 60
 	rowHeight = 26
 	headRoom  = 62
@@ -106,7 +106,7 @@ func (p *panel) pair(out *bytes.Buffer, y int, r row, ours float64) {
 	fmt.Fprintf(out, `<text class="value" text-anchor="start" x="%.1f" y="%d">%s</text>`+"\n", to+10, y+4, p.say(r.original))
 }
 
-// x is where a value is on the axis.
+// x returns the position of a value on the axis.
 func (p *panel) x(value float64) float64 {
 	part := math.Log10(max(value, p.first)/p.first) / math.Log10(p.last/p.first)
 	return left + part*(width-left-right)

@@ -1,6 +1,6 @@
-// Command plot draws pictures of what benchmarks have printed: docs/performance.svg from the figures recorded in
-// docs/performance.txt (what a change takes here, and what it took the Python original on such a machine), docs/dataplane.svg
-// from the points in docs/dataplane.txt that `make bench BENCH=ThousandChannels` has printed.
+// Command plot draws pictures of benchmark results. docs/performance.svg shows the figures of docs/performance.txt: the
+// time of a change here, and in the Python original on such a machine. docs/dataplane.svg shows the points of
+// docs/dataplane.txt, the output of `make bench BENCH=ThousandChannels`.
 //
 //	make bench BENCH=… >> docs/performance.txt    record, after removing the old lines of the same names
 //	go generate ./test/bench/plot                 draw
@@ -56,11 +56,11 @@ func drawingOf(what string, text []byte) ([]byte, error) {
 		}
 		return drawPoints(points)
 	default:
-		return nil, fmt.Errorf("%q is nothing that can be drawn: say `figures` or `points`", what)
+		return nil, fmt.Errorf("can't draw %q: use `figures` or `points`", what)
 	}
 }
 
-// read takes values from lines as package figure prints them; other lines are for people.
+// read parses the lines that package figure prints. It ignores other lines, which are for people.
 func read(text []byte) (map[string]float64, error) {
 	found := map[string]float64{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -70,10 +70,10 @@ func read(text []byte) (map[string]float64, error) {
 		}
 		value, err := strconv.ParseFloat(words[1], 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q is no number", words[0], words[1])
+			return nil, fmt.Errorf("%s: %q isn't a number", words[0], words[1])
 		}
 		if _, twice := found[words[0]]; twice {
-			return nil, fmt.Errorf("%s is there twice: keep one", words[0])
+			return nil, fmt.Errorf("%s appears twice: remove one", words[0])
 		}
 		found[words[0]] = value
 	}

@@ -39,7 +39,7 @@ func TestDrawing(t *testing.T) {
 	wellFormed(t, drawn)
 	delete(figures, "reconciler/drift-put-right")
 	if _, err := draw(figures); err == nil || !strings.Contains(err.Error(), "reconciler/drift-put-right") {
-		t.Errorf("a figure that isn't there: got %v", err)
+		t.Errorf("a missing figure: got %v", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func wellFormed(t *testing.T, svg []byte) {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return
 		} else if err != nil {
-			t.Fatalf("that is no SVG: %v", err)
+			t.Fatalf("the picture isn't valid SVG: %v", err)
 		}
 	}
 }
@@ -69,6 +69,6 @@ func TestPoints(t *testing.T) {
 		t.Errorf("the axis doesn't reach the end:\n%s", drawn)
 	}
 	if _, err := readPoints([]byte("point dataplane/thousand 0 created=x")); err == nil {
-		t.Error("a point of letters is taken")
+		t.Error("a point with letters is accepted")
 	}
 }

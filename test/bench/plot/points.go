@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// point is how many channels were how far, so many milliseconds after the first was asked for.
+// point is the count of channels in each state, at a number of milliseconds after the first request.
 type point struct {
 	ms                            float64
 	created, programmed, answered float64
 }
 
-// readPoints takes the lines of package test/bench/dataplane; other lines are for people.
+// readPoints parses the lines of package test/bench/dataplane. It ignores other lines, which are for people.
 func readPoints(text []byte) ([]point, error) {
 	var points []point
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -30,7 +30,7 @@ func readPoints(text []byte) ([]point, error) {
 		points = append(points, p)
 	}
 	if len(points) < 2 {
-		return nil, errors.New("it has fewer than two points: run `make bench BENCH=ThousandChannels` and record it")
+		return nil, errors.New("fewer than two points: run `make bench BENCH=ThousandChannels` and record it")
 	}
 	return points, nil
 }
@@ -55,7 +55,7 @@ func drawPoints(points []point) ([]byte, error) {
 	last := points[len(points)-1]
 	c := chart{step: stepOf(last.ms), top: max(last.created, last.programmed, last.answered)}
 	if c.top == 0 {
-		return nil, errors.New("nothing was created in it")
+		return nil, errors.New("no channel was created in these points")
 	}
 	c.end = c.step * math.Ceil(last.ms/c.step)
 
@@ -78,7 +78,7 @@ func drawPoints(points []point) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// chart has milliseconds from 0 to end, with a tick each step, and channels from 0 to top.
+// chart has an axis of milliseconds from 0 to end, with a tick per step, and an axis of channels from 0 to top.
 type chart struct{ step, end, top float64 }
 
 func (c chart) x(ms float64) float64 { return chartLeft + ms/c.end*chartWidth }
@@ -95,7 +95,7 @@ func (c chart) axes(out *bytes.Buffer) {
 	}
 }
 
-// curve is one of the counts, over time.
+// curve is the course of a count over time.
 type curve struct {
 	class, words string
 	of           func(point) float64
@@ -109,7 +109,7 @@ func (c chart) draw(out *bytes.Buffer, line curve, points []point) {
 	out.WriteString(`"/>` + "\n")
 }
 
-// stepOf is the distance of ticks, in milliseconds, as people count: ten of them at most.
+// stepOf returns a round distance between ticks, in milliseconds, for at most ten ticks.
 func stepOf(ms float64) float64 {
 	for step := 100.0; ; step *= 10 {
 		for _, by := range []float64{1, 2, 5} {

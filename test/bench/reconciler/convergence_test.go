@@ -16,9 +16,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
-// BenchmarkConvergence creates channels at once, and measures from the last one's creation until every channel shows
-// its address and the mux has all ports and slices. The floor is one status patch and one slice for each, and nothing
-// else, from a client with as many requests under way.
+// BenchmarkConvergence creates channels at once. It measures the time from the last creation until every channel shows
+// its address and the mux has all ports and slices. The floor is a client with as many concurrent requests, which only
+// patches each status and writes each slice.
 func BenchmarkConvergence(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("channels=%d", n), func(b *testing.B) {
@@ -29,12 +29,12 @@ func BenchmarkConvergence(b *testing.B) {
 	}
 }
 
-// originals is what the original took for ten channels.
+// originals holds the original's time for ten channels.
 const originals = 430
 
 func convergence(b *testing.B, n int) {
 	w := start(b)
-	w.floor(b, names("warm-up", 20)) // a fresh API server's first requests are slow
+	w.floor(b, names("warm-up", 20)) // the first requests to a fresh API server are slow
 	floor := w.floor(b, names("floor", n))
 	w.mux(b, "mux")
 	w.run(b)
@@ -52,14 +52,14 @@ func convergence(b *testing.B, n int) {
 	name := fmt.Sprintf("reconciler/convergence-of-%d", n)
 	if n >= 100 {
 		figure.Against(os.Stdout, name, milliseconds(done.Sub(last)), "ms", milliseconds(floor), 1.5)
-	} else { // that is the quiet time that ends a burst, whatever the floor
+	} else { // the reconciler waits for the end of a burst, so the floor doesn't matter
 		figure.AtMost(os.Stdout, name, milliseconds(done.Sub(last)), "ms", originals)
 	}
 	b.ReportMetric(milliseconds(last.Sub(first)), "ms-creating")
 	b.ReportMetric(milliseconds(floor), "ms-floor")
 }
 
-// floor is how long the necessary writes take. It is measured on Services of nobody's.
+// floor measures the time of the necessary writes, on Services that the reconciler ignores.
 func (w *bench) floor(b *testing.B, all []string) time.Duration {
 	sideBySide(b, all, func(name string) error {
 		svc := channel(name, "nobody")
@@ -93,8 +93,9 @@ func (w *bench) floor(b *testing.B, all []string) time.Duration {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// BenchmarkSingleChanges measures, with 100 channels and 100 more that name a missing mux, how long it takes until a
-// deleted channel's port is gone from the mux, drift is put right, and a new provider address is on every channel.
+// BenchmarkSingleChanges measures single changes with 100 channels, and 100 more that name a missing mux. The changes
+// are a deleted channel, whose port must leave the mux; drift, which must be corrected; and a new provider address,
+// which must reach every channel.
 func BenchmarkSingleChanges(b *testing.B) {
 	for b.Loop() {
 		w := start(b)
@@ -105,7 +106,7 @@ func BenchmarkSingleChanges(b *testing.B) {
 		w.channels(b, "mux", all)
 		w.channels(b, "missing", names("lost", 100))
 		w.eyes.await(b, "all channels", programmed(all))
-		time.Sleep(2 * time.Second) // a burst is over
+		time.Sleep(2 * time.Second) // wait until the burst is over
 
 		figure.AtMost(os.Stdout, "reconciler/deleted-port-gone", milliseconds(w.deletion(b, all[99])), "ms", 1000)
 		figure.AtMost(os.Stdout, "reconciler/drift-put-right", milliseconds(w.drift(b)), "ms", 1000)

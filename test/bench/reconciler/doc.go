@@ -1,3 +1,3 @@
-// Package reconciler measures the reconciler's process against a real API server: how long users wait, what it asks of
-// the API server, and what it weighs. Its floor is a bare client that does just the necessary writes.
+// Package reconciler measures the reconciler's process with a real API server: users' waiting time, requests to the API
+// server, and memory. The floor is a bare client that does only the necessary writes.
 package reconciler

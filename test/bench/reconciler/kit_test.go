@@ -29,13 +29,14 @@ import (
 const (
 	prefix = "svc-mux.nowake.ai"
 	space  = "svc-mux"
-	// atOnce is how many requests a client has under way, ours and the bare one alike: the reconciler's default.
+	// atOnce is the number of concurrent requests of each client, ours and the bare one. It is the reconciler's
+	// default.
 	atOnce = 16
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// bench is a cluster, a client of it, and what it has seen.
+// bench is a cluster, a client of it, and the objects that watches have shown.
 type bench struct {
 	*cluster.Cluster
 	client  kubernetes.Interface
@@ -71,7 +72,7 @@ func start(b *testing.B, options ...cluster.Option) *bench {
 	return w
 }
 
-// run starts the reconciler. Its lease is long, so that a busy machine doesn't end it.
+// run starts the reconciler. A long lease keeps it the leader on a busy machine.
 func (w *bench) run(b *testing.B) {
 	b.Helper()
 	if w.process != nil {
@@ -91,7 +92,7 @@ func must(b testing.TB, err error) {
 	}
 }
 
-// mux creates one, and waits for its address.
+// mux creates a mux and waits for its address.
 func (w *bench) mux(b *testing.B, name string) {
 	b.Helper()
 	_, err := w.client.CoreV1().Services(space).Create(b.Context(), &corev1.Service{
@@ -109,7 +110,7 @@ func (w *bench) mux(b *testing.B, name string) {
 	})
 }
 
-// source is a channel's slice, as the endpoints controller writes it.
+// source returns a channel's slice as the endpoints controller writes it.
 func source(name string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name + "-1", Labels: map[string]string{
@@ -144,7 +145,7 @@ func channel(name, mux string) *corev1.Service {
 	}
 }
 
-// sources and channels are created many at a time.
+// sources and channels create their objects concurrently.
 func (w *bench) sources(b *testing.B, names []string) {
 	sideBySide(b, names, func(name string) error {
 		_, err := w.client.DiscoveryV1().EndpointSlices("app").Create(b.Context(), source(name), metav1.CreateOptions{})
@@ -186,7 +187,7 @@ func names(word string, n int) []string {
 	return list
 }
 
-// programmed is true if every channel shows an address, the mux has all their ports, and a slice for each.
+// programmed returns whether every channel shows an address, and the mux has a port and a slice for each.
 func programmed(names []string) func(*eyes) bool {
 	return func(e *eyes) bool {
 		for _, name := range names {
@@ -198,13 +199,14 @@ func programmed(names []string) func(*eyes) bool {
 	}
 }
 
-// usage is what the process has used so far.
+// usage is the processor time and memory that the process has used so far.
 type usage struct {
 	cpu      time.Duration
 	resident float64 // MiB
 }
 
-// usage reads /proc: the process has a namespace of its own, in which our numbers don't count.
+// usage reads /proc. The process runs in another PID namespace, so it is found by its program and not by its process
+// ID.
 func (w *bench) usage(b *testing.B) usage {
 	b.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*/exe")
@@ -231,7 +233,7 @@ func (w *bench) usage(b *testing.B) usage {
 	return usage{}
 }
 
-// requests are those of the reconciler that the API server has noted, without leases, by verb and resource.
+// requests counts the reconciler's requests in the API server's audit log by verb and resource, without leases.
 func (w *bench) requests(b *testing.B) map[string]int {
 	b.Helper()
 	events, err := w.Audited()
@@ -264,7 +266,7 @@ func sum(counts map[string]int) int {
 	return total
 }
 
-// eyes see all Services and slices, as fast as a watch tells.
+// eyes holds the latest Services and slices of a watch.
 type eyes struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -316,7 +318,7 @@ func (e *eyes) see(note func()) {
 	e.changed.Broadcast()
 }
 
-// await waits until something is so, and returns when it was seen.
+// await waits for a condition, and returns the time at which the watch met it.
 func (e *eyes) await(b testing.TB, what string, is func(*eyes) bool) time.Time {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -326,20 +328,20 @@ func (e *eyes) await(b testing.TB, what string, is func(*eyes) bool) time.Time {
 	defer e.mu.Unlock()
 	for !is(e) {
 		if ctx.Err() != nil {
-			b.Fatalf("not seen in three minutes: %s", what)
+			b.Fatalf("not true after three minutes: %s", what)
 		}
 		e.changed.Wait()
 	}
 	return time.Now()
 }
 
-// size is an object's as the API server sends it, without what it keeps for itself.
+// size returns the size of an object as JSON.
 func size(object any) float64 {
 	text, _ := json.Marshal(object)
 	return float64(len(text))
 }
 
-// service is one as it was seen last, or none at all.
+// service returns the latest version of a Service, or an empty Service.
 func (e *eyes) service(key string) *corev1.Service {
 	if svc := e.services[key]; svc != nil {
 		return svc

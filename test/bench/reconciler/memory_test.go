@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/bench/figure"
 )
 
-// BenchmarkTenThousand has 10,000 channels over four muxes.
+// BenchmarkTenThousand runs 10,000 channels on four muxes.
 func BenchmarkTenThousand(b *testing.B) {
 	for b.Loop() {
 		w := start(b)

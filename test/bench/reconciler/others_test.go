@@ -14,16 +14,16 @@ import (
 	"nowake.ai/svc-lb-mux/test/bench/figure"
 )
 
-// What somebody who may write a namespace fills it with: ConfigMaps that are labelled as ledgers, annotations of Services
-// that are neither mux nor channel, and slices of a channel's with references that name nothing.
+// Objects with which a namespace's user may fill the namespace: ConfigMaps with a ledger's label, annotations of
+// Services that are neither mux nor channel, and slices of a channel with references to missing objects.
 const (
 	othersConfigMaps = 300
 	othersServices   = 500
 	othersSlices     = 100
 )
 
-// BenchmarkFilledByOthers measures what the reconciler's memory grows by when somebody fills a namespace: as it happens, and
-// for a successor that finds it so. The baseline is the same process before.
+// BenchmarkFilledByOthers measures how much the reconciler's memory grows while a user fills a namespace, and the
+// memory of a successor that starts with the filled namespace. The baseline is the same process before.
 func BenchmarkFilledByOthers(b *testing.B) {
 	for b.Loop() {
 		w := start(b)
@@ -35,7 +35,7 @@ func BenchmarkFilledByOthers(b *testing.B) {
 		w.eyes.await(b, "all channels", programmed(all))
 		before := w.calm(b)
 		w.fill(b)
-		w.sources(b, []string{"last"}) // once the reconciler has seen this, it has seen all
+		w.sources(b, []string{"last"}) // the reconciler's watch delivers this slice last
 		w.channels(b, "mux", []string{"last"})
 		w.eyes.await(b, "the last channel", programmed([]string{"last"}))
 		after := w.calm(b)
@@ -51,7 +51,7 @@ func BenchmarkFilledByOthers(b *testing.B) {
 	}
 }
 
-// calm is the resident memory after a few seconds, in which garbage is collected if there is any.
+// calm returns the resident memory after a few seconds, in which garbage can be collected.
 func (w *bench) calm(b *testing.B) float64 {
 	time.Sleep(5 * time.Second)
 	return w.usage(b).resident

@@ -16,11 +16,12 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// changes is how many endpoint changes are timed.
+// changes is the number of endpoint changes that are timed.
 const changes = 40
 
-// BenchmarkEndpointChange measures how long it takes until a change of one channel's endpoints is on the mux's slice,
-// with 100 and with 1,000 channels, and what it asks of the API server. The floor is one bare watch event and one write.
+// BenchmarkEndpointChange measures the time from a change of a channel's endpoints until the mux's slice has it, with
+// 100 and with 1,000 channels, and the requests to the API server. The floor is a bare client that writes once per
+// watch event.
 func BenchmarkEndpointChange(b *testing.B) {
 	for b.Loop() {
 		took := map[int]time.Duration{}
@@ -57,7 +58,7 @@ func endpointChange(b *testing.B, n int) time.Duration {
 	return median(times)
 }
 
-// change gives a channel's slice another endpoint, and waits until somebody's slice has it.
+// change adds an endpoint to a channel's slice, and waits until the carried slice has it.
 func (w *bench) change(b *testing.B, name string, i int, carried func(*eyes, string) bool) time.Duration {
 	slice, err := w.client.DiscoveryV1().EndpointSlices("app").Get(b.Context(), name+"-1", metav1.GetOptions{})
 	must(b, err)
@@ -80,7 +81,7 @@ func (e *eyes) carries(namespace, address string) bool {
 	return false
 }
 
-// bareChanges is the floor: a client that writes another slice at each event of a watch, and does nothing else.
+// bareChanges measures the floor: a client that only writes another slice at each watch event.
 func (w *bench) bareChanges(b *testing.B) time.Duration {
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
@@ -113,7 +114,7 @@ func median(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
-// settle waits until the reconciler has asked for nothing for a while.
+// settle waits until the reconciler has sent no requests for a while.
 func (w *bench) settle(b *testing.B) {
 	b.Helper()
 	last, quiet := -1, 0
@@ -131,7 +132,7 @@ func (w *bench) settle(b *testing.B) {
 	b.Fatalf("the reconciler isn't quiet after a minute: %v", w.requests(b))
 }
 
-// BenchmarkIdle watches a minute in which nothing changes, with 1,000 channels, and then a restart.
+// BenchmarkIdle watches 1,000 unchanged channels for a minute, and then a restart.
 func BenchmarkIdle(b *testing.B) {
 	for b.Loop() {
 		w := start(b, cluster.Audit())
@@ -155,7 +156,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// restart measures how long it takes until a successor is quiet, and what it writes: nothing.
+// restart measures the time until a successor is quiet. The successor must write nothing.
 func (w *bench) restart(b *testing.B) {
 	must(b, w.process.Stop(b.Context()))
 	before, ports := w.requests(b), w.ports(b)
@@ -173,14 +174,14 @@ func (w *bench) restart(b *testing.B) {
 	writes := 0
 	for kind, n := range asked {
 		verb, resource, _ := strings.Cut(kind, " ")
-		if !slices.Contains([]string{"get", "list", "watch"}, verb) && resource != "events" { // that it leads is one
+		if !slices.Contains([]string{"get", "list", "watch"}, verb) && resource != "events" { // becoming the leader emits an Event
 			writes += n
 		}
 	}
 	figure.AtMost(os.Stdout, "reconciler/restart-quiet", milliseconds(lastAsked.Sub(begin)), "ms", 5000)
 	figure.AtMost(os.Stdout, "reconciler/restart-writes", float64(writes), "writes", 0.5)
 	if now := w.ports(b); !slices.Equal(ports, now) {
-		b.Errorf("ports moved at a restart: %d before, %d after", len(ports), len(now))
+		b.Errorf("a restart changed ports: %d before, %d after", len(ports), len(now))
 	}
 	b.Logf("restart: %v", asked)
 }
@@ -195,7 +196,7 @@ func (w *bench) ports(b *testing.B) []string {
 	return ports
 }
 
-// weigh compares what the mux's slices weigh with the channels' own, and says what a channel costs in memory.
+// weigh compares the sizes of the mux's slices and the channels' own slices, and prints the memory per channel.
 func (w *bench) weigh(b *testing.B, all []string) {
 	w.eyes.mu.Lock()
 	var own, ours float64

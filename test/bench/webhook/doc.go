@@ -1,2 +1,2 @@
-// Package webhook holds the webhook's benchmarks: what a review costs, and what many at once do to a process.
+// Package webhook measures the webhook: the cost of a review, and the effect of many concurrent reviews on a process.
 package webhook

@@ -22,11 +22,12 @@ import (
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-// inFlight is how many reviews are under way at once, over as many connections as an API server opens for them. One sender
-// can't have more than about 2,000.
+// inFlight is the number of concurrent reviews, on as many connections as an API server opens for them. One sender can
+// have at most about 2,000.
 const inFlight = 1_500
 
-// serverEnv makes this test binary a webhook, so that its memory is its own: addresses and the certificate's folder.
+// serverEnv turns this test binary into a webhook, in order to measure its memory separately. Its value is the
+// certificate's folder. The addresses are arguments.
 const serverEnv = "SVC_LB_MUX_BENCH_WEBHOOK"
 
 func TestMain(m *testing.M) {
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is the webhook, and beside it a page that says how much memory is in use once all garbage is gone.
+// serve runs the webhook, and a page that returns the memory in use after garbage collection.
 func serve(certDir, address, probeAddress, memoryAddress string) int {
 	options := webhook.DefaultOptions(func(string) string { return "" })
 	options.DefaultMuxNamespace, options.CertDir = "svc-mux", certDir
@@ -53,18 +54,18 @@ func serve(certDir, address, probeAddress, memoryAddress string) int {
 
 func memoryPage(w http.ResponseWriter, _ *http.Request) {
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second
+	runtime.GC() // sync.Pool drops its objects at the second collection
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	fmt.Fprint(w, memory.HeapAlloc+memory.StackInuse)
 }
 
-// BenchmarkManyInFlight holds 1,500 reviews all but sent, over TLS, and compares the process's memory before and
-// after.
+// BenchmarkManyInFlight holds 1,500 reviews before their last bytes, over TLS, and compares the process's memory before
+// and after.
 func BenchmarkManyInFlight(b *testing.B) {
 	s := newServer(b)
 	body := review(b, channel(1))
-	s.round(b, body, inFlight) // Go keeps 400 bytes of each goroutine there ever was, for the next: that comes but once
+	s.round(b, body, inFlight) // Go keeps 400 bytes per ended goroutine for reuse, so only the first round allocates them
 	for b.Loop() {
 		before := s.memory(b)
 		peak := s.round(b, body, inFlight)
@@ -75,7 +76,7 @@ func BenchmarkManyInFlight(b *testing.B) {
 	}
 }
 
-// server is a webhook in a process of its own.
+// server is a webhook in its own process.
 type server struct {
 	address, url, memoryURL string
 	pid                     int
@@ -102,7 +103,7 @@ func newServer(b testing.TB, environment ...string) *server {
 	}
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
-	for range 30 { // 50 reviews each
+	for range 30 { // 30 connections with 50 reviews each
 		s.clients = append(s.clients, &http.Client{Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: authority.Pool()}, Protocols: protocols,
 		}})
@@ -131,12 +132,12 @@ func awaitReady(b testing.TB, url string) {
 			}
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("the webhook doesn't get ready: %v", err)
+			b.Fatalf("the webhook doesn't become ready: %v", err)
 		}
 	}
 }
 
-// memory is what the process holds: heap and stacks, without garbage.
+// memory returns the size of heap and stacks without garbage.
 func (s *server) memory(b *testing.B) float64 {
 	b.Helper()
 	response, err := http.Get(s.memoryURL)
@@ -155,10 +156,11 @@ func (s *server) memory(b *testing.B) float64 {
 	return bytes
 }
 
-// round sends that many reviews but for their ends, looks at the memory, ends them, and returns what it saw.
+// round sends reviews without their last bytes, measures the memory, sends the last bytes, and returns the measured
+// memory.
 func (s *server) round(b *testing.B, body []byte, count int) (peak float64) {
 	b.Helper()
-	for _, client := range s.clients { // one connection each, before many would open one each
+	for _, client := range s.clients { // open each connection first: concurrent requests would open a connection each
 		s.send(b, client, bytes.NewReader(body), len(body))
 	}
 	var sent, asked sync.WaitGroup
@@ -177,7 +179,7 @@ func (s *server) round(b *testing.B, body []byte, count int) (peak float64) {
 	for _, client := range s.clients {
 		client.CloseIdleConnections()
 	}
-	time.Sleep(2 * time.Second) // the server sees connections go, and lets them go in its turn
+	time.Sleep(2 * time.Second) // the server notices the closed connections and frees them
 	return peak
 }
 
@@ -191,16 +193,16 @@ func (s *server) send(b testing.TB, client *http.Client, body io.Reader, size in
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		b.Errorf("a review failed: %v", err)
+		b.Errorf("sending a review fails: %v", err)
 		return
 	}
 	defer response.Body.Close()
 	if text, err := io.ReadAll(response.Body); err != nil || !bytes.Contains(text, []byte(`"allowed":true`)) {
-		b.Errorf("a review got %d %s, %v", response.StatusCode, text, err)
+		b.Errorf("the answer to a review is %d %s, %v", response.StatusCode, text, err)
 	}
 }
 
-// heldBody gives all but its last bytes, and those once it may.
+// heldBody returns its data without the last bytes, and returns those once it is released.
 type heldBody struct {
 	body *bytes.Reader
 	hold int

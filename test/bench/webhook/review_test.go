@@ -24,7 +24,7 @@ import (
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-// BenchmarkReview compares the review of a good channel with a handler that only decodes and allows.
+// BenchmarkReview compares the review of a valid channel with a handler that only decodes and allows.
 func BenchmarkReview(b *testing.B) {
 	handler := webhook.NewHandler(language(b), zap.NewNop(), prometheus.NewRegistry())
 	for name, ports := range map[string]int{"channel": 1, "channel with 100 ports": 100} {
@@ -44,8 +44,8 @@ func BenchmarkReview(b *testing.B) {
 	}
 }
 
-// BenchmarkOwnWork is what a review of a channel with 100 ports does once it is decoded. Beside the decoding, the same
-// work would drown in its noise.
+// BenchmarkOwnWork measures a review of a channel with 100 ports after decoding. Measured together with decoding, its
+// time would be lost in the noise.
 func BenchmarkOwnWork(b *testing.B) {
 	lang, svc := language(b), channel(100)
 	started := time.Now()
@@ -69,7 +69,7 @@ func language(tb testing.TB) validation.Language {
 	return lang
 }
 
-// decodeAndAllow is the floor: it reads the body, decodes review and object, and allows.
+// decodeAndAllow is the floor: it reads the body, decodes the review and the object, and allows the request.
 func decodeAndAllow(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -94,7 +94,7 @@ func decodeAndAllow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer is a ResponseWriter that costs nothing.
+// answer is a ResponseWriter with no cost.
 type answer struct {
 	header http.Header
 	bytes.Buffer
@@ -116,7 +116,7 @@ func ask(b *testing.B, handler http.Handler, review []byte) {
 	}
 }
 
-// channel is as a user's kubectl leaves it, with a number asked for each port.
+// channel returns a channel as kubectl sends it, which asks for a number for each port.
 func channel(ports int) *corev1.Service {
 	class, nodePorts := validation.DefaultPrefix+"/mux.infra", false
 	svc := &corev1.Service{

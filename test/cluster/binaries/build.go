@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// build leaves p in dir, or nothing at all. The caller holds p's lock, so a partial folder is a dead builder's.
+// build puts p's complete build into dir, or nothing. The caller holds p's lock, so a partial folder belongs to a dead
+// builder.
 func (c Cache) build(ctx context.Context, p Product, dir string) error {
 	partial := filepath.Join(c.Dir, "."+p.Name+".partial")
 	if err := os.RemoveAll(partial); err != nil {
-		return fmt.Errorf("remove what an interrupted build left: %w", err)
+		return fmt.Errorf("remove the rest of an interrupted build: %w", err)
 	}
 	result := filepath.Join(partial, "result")
 	for _, folder := range []string{partial, result, scratch(partial)} {
@@ -34,8 +35,8 @@ func (c Cache) build(ctx context.Context, p Product, dir string) error {
 	return os.Rename(result, dir)
 }
 
-// scratch is where go keeps what it needs for a moment, gigabytes at times: a killed build leaves it, the next one
-// removes it with the rest.
+// scratch is the folder of go's temporary files, sometimes gigabytes. A killed build leaves them, and the next build
+// removes them.
 func scratch(partial string) string { return filepath.Join(partial, "scratch") }
 
 func (c Cache) fill(ctx context.Context, p Product, dir string) error {
@@ -55,7 +56,7 @@ func (c Cache) fill(ctx context.Context, p Product, dir string) error {
 	return nil
 }
 
-// goArguments are the same for everybody, always: other flags would compile everything anew.
+// goArguments returns the same arguments for all users: other flags would compile everything again.
 func (p Product) goArguments(out string) []string {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(append([]string{"-s -w"}, p.ldflags...), " ")}
 	if p.modfile != "" && p.modfile != "go.mod" {
@@ -102,7 +103,7 @@ func (c Cache) run(ctx context.Context, p Product, args ...string) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted; nothing half-made is left, and what was compiled is kept: %w", ctx.Err())
+		return fmt.Errorf("interrupted; no partial build is left, and compiled packages are kept: %w", ctx.Err())
 	case strings.Contains(output.String(), "no space left on device"):
 		return fmt.Errorf("the disk is full: it needs up to 10 GB in Go's caches (`go env GOCACHE GOMODCACHE`) and 3 GB for "+
 			"a while in %s: free some, or point GOCACHE, GOMODCACHE and %s elsewhere\n%s",

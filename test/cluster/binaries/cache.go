@@ -19,7 +19,7 @@ import (
 // CacheVariable names the environment variable that moves the cache.
 const CacheVariable = "SVC_LB_MUX_CACHE"
 
-// A Cache is a folder of finished builds.
+// Cache is a folder of finished builds.
 type Cache struct {
 	Dir      string
 	Source   string // the folder test/cluster of a checkout
@@ -67,7 +67,7 @@ func findSource() (string, error) {
 	}
 }
 
-// Need returns the folder of each product's build, building what is missing.
+// Need returns the folder of each product's build. It builds missing products.
 func (c Cache) Need(ctx context.Context, products ...Product) (map[string]string, error) {
 	dirs := make(map[string]string, len(products))
 	for _, p := range products {
@@ -98,12 +98,12 @@ func (c Cache) need(ctx context.Context, p Product) (string, error) {
 	}
 	defer unlock()
 	if _, err := os.Stat(dir); err == nil {
-		return dir, nil // somebody else built it while we waited
+		return dir, nil // another process built it meanwhile
 	}
 	return dir, c.build(ctx, p, dir)
 }
 
-// lock holds one builder per product. The kernel lets go of it when a builder dies, however it dies.
+// lock ensures one builder per product. The kernel releases the lock when a builder dies, however it dies.
 func (c Cache) lock(ctx context.Context, p Product) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(c.Dir, p.Name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -130,7 +130,7 @@ func tryLock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// key names a build by everything that its bytes depend on.
+// key names a build by everything on which its bytes depend.
 func (c Cache) key(p Product) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH, p.pkg, p.goArguments("OUT"))
@@ -150,7 +150,8 @@ func (c Cache) key(p Product) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:12], nil
 }
 
-// dependsOn leaves out tests, the modfiles of other versions and what an editor leaves: touching them rebuilds nothing.
+// dependsOn returns false for tests, for modfiles of other versions and for editors' files: changes to them cause no
+// rebuild.
 func (p Product) dependsOn(file string) bool {
 	module := strings.TrimSuffix(p.modfile, ".mod")
 	if module == "" {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// small is a product that builds in a moment, in a checkout of its own.
+// small returns a product that builds quickly, in its own checkout.
 func small(t *testing.T) (Cache, Product, *bytes.Buffer) {
 	t.Helper()
 	source, said := t.TempDir(), &bytes.Buffer{}
@@ -48,24 +48,24 @@ func TestABuildIsKeptUntilItsSourcesChange(t *testing.T) {
 	dir := need(t, c, p)
 	out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput()
 	if err != nil || string(out) != "small\n" {
-		t.Fatalf("what was built says %q, %v", out, err)
+		t.Fatalf("the built program prints %q, %v", out, err)
 	}
 	if again := need(t, c, p); again != dir || strings.Count(said.String(), "done after") != 1 {
-		t.Errorf("it was built again, in %s:\n%s", again, said)
+		t.Errorf("an unchanged product was built again, in %s:\n%s", again, said)
 	}
 	write(t, filepath.Join(c.Source, "small", "main_test.go"), "package main\n")
 	write(t, filepath.Join(c.Source, "small", "other.mod"), "module small\n")
 	write(t, filepath.Join(c.Source, "small", "main.go~"), "what an editor leaves")
 	if again := need(t, c, p); again != dir {
-		t.Error("a test, or the modfile of another version, makes it another build")
+		t.Error("a test, or the modfile of another version, changes the key")
 	}
 	write(t, filepath.Join(c.Source, "small", "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
 	if again := need(t, c, p); again == dir {
-		t.Error("other sources are the same build")
+		t.Error("changed sources keep the key")
 	}
 	p.ldflags = []string{"-X main.version=2"}
 	if again := need(t, c, p); again == dir {
-		t.Error("other flags are the same build")
+		t.Error("changed flags keep the key")
 	}
 }
 
@@ -94,7 +94,7 @@ func (l *locked) Write(data []byte) (int, error) {
 	return l.to.Write(data)
 }
 
-// TestMain lets this test binary be a builder that another process kills.
+// TestMain lets this test binary act as a builder that another process kills.
 func TestMain(m *testing.M) {
 	if source := os.Getenv("BINARIES_TEST_SOURCE"); source != "" {
 		c := Cache{Dir: os.Getenv(CacheVariable), Source: source}
@@ -106,7 +106,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestAKilledBuildLeavesNothingHalfMade(t *testing.T) {
+func TestKilledBuildLeavesNoPartialResult(t *testing.T) {
 	c, p, _ := small(t)
 	p.links = nil
 	builder := exec.Command("/proc/self/exe")
@@ -124,7 +124,7 @@ func TestAKilledBuildLeavesNothingHalfMade(t *testing.T) {
 	_ = builder.Process.Signal(syscall.SIGKILL)
 	_ = builder.Wait()
 	if _, err := os.Stat(partial); err != nil {
-		t.Fatalf("the builder was not killed in mid-build: %v", err)
+		t.Fatalf("the builder wasn't killed during the build: %v", err)
 	}
 	if finished, _ := filepath.Glob(filepath.Join(c.Dir, "small-*")); len(finished) != 0 {
 		t.Fatalf("a killed build looks finished: %v", finished)
@@ -133,11 +133,11 @@ func TestAKilledBuildLeavesNothingHalfMade(t *testing.T) {
 		t.Errorf("the next build: %v", err)
 	}
 	if _, err := os.Stat(partial); err == nil {
-		t.Error("what the killed build left is still there")
+		t.Error("the killed build's files still exist")
 	}
 }
 
-func TestErrorsTellTheWayOut(t *testing.T) {
+func TestErrorsSuggestARemedy(t *testing.T) {
 	t.Run("sources that don't compile", func(t *testing.T) {
 		c, p, _ := small(t)
 		write(t, filepath.Join(c.Source, "small", "main.go"), "package main\n\nfunc main() { nonsense() }\n")
@@ -145,7 +145,7 @@ func TestErrorsTellTheWayOut(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "build small 1") || !strings.Contains(err.Error(), "undefined: nonsense") {
 			t.Errorf("got %v", err)
 		}
-		if left, _ := filepath.Glob(filepath.Join(c.Dir, "*small*")); len(left) != 1 { // the lock
+		if left, _ := filepath.Glob(filepath.Join(c.Dir, "*small*")); len(left) != 1 { // the lock file
 			t.Errorf("left behind: %v", left)
 		}
 	})
@@ -158,7 +158,7 @@ func TestErrorsTellTheWayOut(t *testing.T) {
 	})
 	t.Run("an interrupted build", func(t *testing.T) {
 		c, p, _ := small(t)
-		p.ldflags = []string{"-X main.never=seen"} // so that there is something to do
+		p.ldflags = []string{"-X main.never=seen"} // changed flags force a build
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		if _, err := c.Need(ctx, p); !errors.Is(err, context.DeadlineExceeded) {
@@ -168,24 +168,24 @@ func TestErrorsTellTheWayOut(t *testing.T) {
 			t.Errorf("left behind: %v", left)
 		}
 	})
-	t.Run("a version that isn't known", func(t *testing.T) {
+	t.Run("an unknown version", func(t *testing.T) {
 		t.Setenv("K8S_VERSION", "1.2.3")
 		_, err := KubernetesVersion()
 		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) || !strings.Contains(err.Error(), "1.33.13, 1.34.4, 1.35.4, 1.36.3, 1.37.2") {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("a cache with a relative path is where one stands", func(t *testing.T) {
+	t.Run("a relative path of the cache is relative to the working directory", func(t *testing.T) {
 		t.Setenv(CacheVariable, "relative")
 		c, err := Open()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if here, _ := os.Getwd(); c.Dir != filepath.Join(here, "relative") {
-			t.Errorf("it is %s", c.Dir)
+			t.Errorf("the cache is %s", c.Dir)
 		}
 	})
-	t.Run("no go to build with", func(t *testing.T) {
+	t.Run("no go in PATH", func(t *testing.T) {
 		t.Setenv("PATH", "/nonexistent")
 		if _, err := Open(); err == nil || !strings.Contains(err.Error(), "install Go") {
 			t.Errorf("got %v", err)
@@ -199,7 +199,7 @@ func TestErrorsTellTheWayOut(t *testing.T) {
 	})
 }
 
-func TestAFullDiskIsSaid(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("NOT COVERED: a full disk needs a small file system, which only root can mount")
 	}
@@ -223,7 +223,7 @@ func TestAFullDiskIsSaid(t *testing.T) {
 	}
 }
 
-// TestVersionsAreThoseOfTheModules holds versions.go and the modules' own files together.
+// TestVersionsAreThoseOfTheModules compares versions.go with the modules' files.
 func TestVersionsAreThoseOfTheModules(t *testing.T) {
 	pins := map[string]string{
 		"helm3/go.mod":       "helm.sh/helm/v3 v" + Helm3Version,
@@ -250,11 +250,11 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 	}
 }
 
-func TestProgressIsPlainAwayFromATerminal(t *testing.T) {
+func TestProgressIsPlainWithoutATerminal(t *testing.T) {
 	var said bytes.Buffer
 	Progress{To: &said}.Begin("building it", "it takes long")("done")
 	if !regexp.MustCompile(`^building it \(it takes long\)\nbuilding it: done after \d+m?s\n$`).MatchString(said.String()) {
-		t.Errorf("%q", said.String())
+		t.Errorf("without a terminal: %q", said.String())
 	}
 	said.Reset()
 	Progress{To: &said, Terminal: true}.Begin("building it", "")("done")

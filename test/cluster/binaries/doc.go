@@ -1,8 +1,8 @@
-// Package binaries builds the programs that test/cluster runs, from their Go modules, once, into a user cache.
+// Package binaries builds the programs that test/cluster runs, from their Go modules, once, into a user's cache.
+// Package cluster starts them.
 //
-// Each folder below this one is a Go module of its own, so that Kubernetes, Helm, kwok and cert-manager can each
-// have the dependencies they were released with and none of them moves what we ship. What is built lives here;
-// how it is started doesn't (package cluster).
+// Each folder below this one is a separate Go module. So Kubernetes, Helm, kwok and cert-manager keep the dependencies
+// of their releases, and none of them changes the versions of our own.
 //
 //	Need(product…) ── in the cache? ── yes ──────────────────────────────► Dir
 //	                       │ no
@@ -10,6 +10,6 @@
 //	                       │
 //	                   go build ─► .NAME.partial/ ── rename ─► NAME/ ─► Dir
 //
-// A cache entry's name ends in a hash of the module's files, the flags and the Go version. So an entry is never
-// out of date, only unused; and one that was interrupted has no name at all.
+// The name of a cache entry ends in a hash of the module's files, the flags and the Go version. So an entry is never
+// stale, only unused. An interrupted build has no entry.
 package binaries

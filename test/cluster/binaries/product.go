@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// A Product is one thing to build: a folder with a Go module, and what of it to leave in the cache.
+// Product is something to build: a folder with a Go module, and the files to keep in the cache.
 type Product struct {
 	Name    string
 	Version string
 
-	folder  string   // from test/cluster/, where the module is
-	pkg     string   // what to build in it
-	binary  string   // what to call the result
-	links   []string // other names for it
-	modfile string   // instead of go.mod
+	folder  string   // the module's folder, relative to test/cluster/
+	pkg     string   // the package to build
+	binary  string   // the name of the program
+	links   []string // other names of the program
+	modfile string   // a modfile to use instead of go.mod
 	tags    string
 	ldflags []string
-	copies  []copied // data of the module that is needed beside its program
-	cost    string   // how long it takes the first time, for the progress line
+	copies  []copied // data of a module that the program needs
+	cost    string   // time of a first build, for the progress line
 }
 
-// copied is a folder inside a module that comes into the cache with the program.
+// copied is a folder inside a module that is copied into the cache with the program.
 type copied struct{ module, from, to string }
 
-// Kubernetes is etcd and all components, one file under many names.
+// Kubernetes is etcd and all components: one file under many names.
 func Kubernetes(version string) Product {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -35,7 +35,7 @@ func Kubernetes(version string) Product {
 		modfile: modfileOf(version),
 		cost:    "6 to 10 minutes on two cores",
 	}
-	// Charts that ask for a kubeVersion, and kubectl's own version check, read these.
+	// Charts with a kubeVersion, and kubectl's own version check, read these variables.
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		p.ldflags = append(p.ldflags,
 			fmt.Sprintf("-X %s.gitVersion=v%s -X %s.gitMajor=%s -X %s.gitMinor=%s", pkg, version, pkg, major, pkg, minor))
@@ -46,18 +46,18 @@ func Kubernetes(version string) Product {
 	return p
 }
 
-// Helm3 is the Helm that most charts are installed with today.
+// Helm3 is the Helm that most users install charts with today.
 func Helm3() Product {
 	return Product{
 		Name: "helm3", Version: Helm3Version, folder: "binaries/helm3", pkg: "helm.sh/helm/v3/cmd/helm", binary: "helm",
 		ldflags: []string{"-X helm.sh/helm/v3/internal/version.version=v" + Helm3Version,
-			// What `helm template` takes the cluster for; without it, one too old for today's charts.
+			// `helm template` uses these as the cluster's version. The default is too old for today's charts.
 			"-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36"},
 		cost: "1 to 2 minutes",
 	}
 }
 
-// Helm4 is its successor, which applies on the server's side.
+// Helm4 is Helm 4, which uses server-side apply.
 func Helm4() Product {
 	return Product{
 		Name: "helm4", Version: Helm4Version, folder: "binaries/helm4", pkg: "helm.sh/helm/v4/cmd/helm", binary: "helm4",
@@ -66,7 +66,7 @@ func Helm4() Product {
 	}
 }
 
-// Kwok plays nodes and pods by the thousand.
+// Kwok simulates thousands of nodes and pods.
 func Kwok() Product {
 	return Product{
 		Name: "kwok", Version: KwokVersion, folder: "binaries/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", binary: "kwok",
@@ -78,7 +78,7 @@ func Kwok() Product {
 	}
 }
 
-// CertManager is its controller, cainjector and webhook in one file, with its chart.
+// CertManager is cert-manager's controller, cainjector and webhook in one file, with its chart.
 func CertManager() Product {
 	const module = "github.com/cert-manager/cert-manager"
 	return Product{
@@ -89,17 +89,17 @@ func CertManager() Product {
 	}
 }
 
-// Flux is its engine, behind a command that reconciles manifests with it.
+// Flux is a command that reconciles manifests with Flux's engine.
 func Flux() Product {
 	return Product{Name: "flux", Version: FluxVersion, folder: "../gitops/flux", pkg: ".", binary: "flux", cost: "1 to 2 minutes"}
 }
 
-// Argo is Argo CD's engine, behind a command that reconciles manifests with it.
+// Argo is a command that reconciles manifests with Argo CD's engine.
 func Argo() Product {
 	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo", cost: "1 to 2 minutes"}
 }
 
-// Cilium is the part of its operator that gives load balancers their addresses, with the resources that its pools are.
+// Cilium is the LB IPAM of Cilium's operator, with the definitions of its resources.
 func Cilium() Product {
 	return Product{
 		Name: "cilium", Version: CiliumVersion, folder: "../dataplane/foreign/cilium", pkg: ".", binary: "cilium",
@@ -108,7 +108,7 @@ func Cilium() Product {
 	}
 }
 
-// Pod is the small program that test pods run.
+// Pod is the small program of test pods.
 func Pod() Product {
 	return Product{Name: "pod", Version: "0", folder: "pod", pkg: ".", binary: "pod", cost: "seconds"}
 }

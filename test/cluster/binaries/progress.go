@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Progress tells a person what takes so long: one line that counts on a terminal, a line now and then elsewhere.
+// Progress shows a person what takes time: a counting line on a terminal, elsewhere a line now and then.
 type Progress struct {
 	To       io.Writer
 	Terminal bool
 }
 
-// Stderr shows progress where a person or a CI log looks for it.
+// Stderr returns progress on standard error, where people and CI logs expect it.
 func Stderr() Progress {
 	info, err := os.Stderr.Stat()
 	return Progress{To: os.Stderr, Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
-// Begin announces a step, and repeats it with the time that has passed until done is called with how it went.
+// Begin prints a step, and repeats it with the elapsed time until done is called with the result.
 func (p Progress) Begin(what, hint string) (done func(how string)) {
 	if p.To == nil {
 		return func(string) {}

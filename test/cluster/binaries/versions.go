@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// DefaultKubernetes is the version that is built unless K8S_VERSION names another.
+// DefaultKubernetes is the version that is built unless K8S_VERSION is set.
 const DefaultKubernetes = "1.37.2"
 
-// kubernetesModfiles is every Kubernetes version that can be chosen, and the modfile that pins it. A version is
-// added by adding its modfile and its line.
+// kubernetesModfiles maps the available Kubernetes versions to the modfiles that pin them. To add a version, add its
+// modfile and its line.
 var kubernetesModfiles = []struct{ version, modfile string }{
 	{"1.33.13", "v1.33.mod"},
 	{"1.34.4", "v1.34.mod"},
@@ -19,7 +19,7 @@ var kubernetesModfiles = []struct{ version, modfile string }{
 	{DefaultKubernetes, "go.mod"},
 }
 
-// Versions of everything else; each is pinned by the go.mod in its folder, and a test holds the two together.
+// Versions of everything else. The go.mod in each folder pins the version, and a test compares the two.
 const (
 	Helm3Version       = "3.22.0"
 	Helm4Version       = "4.3.1"
@@ -30,7 +30,7 @@ const (
 	CiliumVersion      = "1.15.19"
 )
 
-// KubernetesVersion is the version that the environment asks for.
+// KubernetesVersion returns the version that K8S_VERSION selects.
 func KubernetesVersion() (string, error) {
 	version := os.Getenv("K8S_VERSION")
 	if version == "" {

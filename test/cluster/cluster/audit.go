@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// auditEverything logs each finished request without bodies: who did what to which object, and how it went.
+// auditEverything logs each finished request without bodies: its user, verb, object and result.
 const auditEverything = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -19,7 +19,7 @@ rules:
 func (c *Cluster) auditPolicy() string { return filepath.Join(c.Host.Dir, "audit.yaml") }
 func (c *Cluster) auditLog() string    { return filepath.Join(c.Host.Dir, "logs", "audit.jsonl") }
 
-// An AuditEvent is the part of an audit record that tests ask about.
+// AuditEvent is the part of an audit record that tests use.
 type AuditEvent struct {
 	Verb      string `json:"verb"`
 	UserAgent string `json:"userAgent"`
@@ -54,7 +54,7 @@ func (c *Cluster) Audited() ([]AuditEvent, error) {
 	for lines.Scan() {
 		var event AuditEvent
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			continue // the last line, still being written
+			continue // the last line may be incomplete
 		}
 		events = append(events, event)
 	}

@@ -9,10 +9,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 )
 
-// certManagerNamespace is where it keeps its own secrets, and runs, if it runs in pods.
+// certManagerNamespace is the namespace of cert-manager's secrets, and of its pods, if it runs in pods.
 const certManagerNamespace = "cert-manager"
 
-// startCertManager returns when cert-manager's webhook admits its objects.
+// startCertManager waits until cert-manager's webhook allows its objects.
 func (c *Cluster) startCertManager(ctx context.Context) error {
 	if c.options.nodes > 0 {
 		return c.installCertManager(ctx)
@@ -20,7 +20,7 @@ func (c *Cluster) startCertManager(ctx context.Context) error {
 	return c.runCertManager(ctx)
 }
 
-// certManagerParts are its chart's images, and the values that say where each is.
+// certManagerParts maps the images of cert-manager's chart to the values that set them.
 func certManagerParts() map[string]string {
 	return map[string]string{
 		"controller": "image", "webhook": "webhook.image", "cainjector": "cainjector.image",
@@ -42,7 +42,8 @@ func (c *Cluster) certManagerImages() []Image {
 	return images
 }
 
-// installCertManager installs its own chart, as a user does; the chart's own hook waits until it works.
+// installCertManager installs cert-manager's chart, as a user does. The chart's own hook waits until cert-manager
+// works.
 func (c *Cluster) installCertManager(ctx context.Context) error {
 	args := []string{"install", "cert-manager", filepath.Join(c.bin["certmanager"], "chart"), "--wait", "--timeout=120s",
 		"--namespace=" + certManagerNamespace, "--create-namespace", "--set=crds.enabled=true"}
@@ -54,7 +55,8 @@ func (c *Cluster) installCertManager(ctx context.Context) error {
 	return err
 }
 
-// certManagerWebhooks point the API server at the webhook as a process; the chart makes the like for a Service.
+// certManagerWebhooks configures webhooks at the address of a process. The chart's configurations name a Service
+// instead.
 const certManagerWebhooks = `
 apiVersion: v1
 kind: Namespace
@@ -85,7 +87,7 @@ webhooks:
   clientConfig: {url: "https://localhost:10250/mutate"}
 `
 
-// runCertManager starts its three parts as processes, which takes a fraction of what pods take.
+// runCertManager starts cert-manager's three components as processes, which start much faster than pods.
 func (c *Cluster) runCertManager(ctx context.Context) error {
 	dir := c.bin["certmanager"]
 	if _, err := c.TryKubectl(ctx, "", "apply", "--server-side", "-f", filepath.Join(dir, "crds")); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// issued is a self-signed Issuer, its Certificate, and a webhook configuration that wants its CA.
+// issued holds a self-signed Issuer, its Certificate, and a webhook configuration into which the CA must be injected.
 const issued = `
 apiVersion: cert-manager.io/v1
 kind: Issuer
@@ -32,7 +32,7 @@ webhooks:
   clientConfig: {service: {name: hook, namespace: default}}
 `
 
-// hook is the webhook's Deployment and Service.
+// hook holds the webhook's Deployment and Service.
 const hook = `
 apiVersion: apps/v1
 kind: Deployment
@@ -75,11 +75,11 @@ func TestCertManagerAsProcesses(t *testing.T) {
 	out, err := c.TryKubectl(t.Context(), `{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: bad},
 		spec: {secretName: bad, issuerRef: {name: selfsigned}}}`, "apply", "-f", "-")
 	if err == nil || !strings.Contains(out.Stderr, "webhook.cert-manager.io") {
-		t.Errorf("its webhook admits a Certificate without a subject: %v %+v", err, out)
+		t.Errorf("cert-manager's webhook allows a Certificate without a subject: %v %+v", err, out)
 	}
 }
 
-// issues sees a Certificate become ready and its CA arrive where it was asked for.
+// issues waits until a Certificate is ready and its CA is injected.
 func issues(t *testing.T, c *Cluster) {
 	t.Helper()
 	c.Apply(t, issued)
@@ -92,23 +92,23 @@ func issues(t *testing.T, c *Cluster) {
 		}
 		bundle, err := base64.StdEncoding.DecodeString(out.Stdout)
 		if err == nil && !strings.Contains(string(bundle), "BEGIN CERTIFICATE") {
-			err = errors.New("it is empty")
+			err = errors.New("the CA bundle is empty")
 		}
 		return err
 	})
 }
 
-// answersAsWebhook applies what the webhook denies and what it admits: both must be its own word.
+// answersAsWebhook creates objects that the webhook must deny or allow. Both verdicts must come from the webhook.
 func answersAsWebhook(t *testing.T, c *Cluster) {
 	t.Helper()
 	apply := func(label string) (Output, error) {
 		return c.TryKubectl(t.Context(), `{apiVersion: v1, kind: ConfigMap, metadata: {name: `+label+`,
 			labels: {hooked: "yes", deny: `+label+`}}}`, "apply", "-f", "-")
 	}
-	Eventually(t, "the webhook denies", func(context.Context) error { // once kube-proxy knows its pod
+	Eventually(t, "the webhook denies", func(context.Context) error { // kube-proxy must know the webhook's pod first
 		out, err := apply("me")
 		if err == nil {
-			t.Fatal("the webhook was not asked")
+			t.Fatal("the webhook wasn't called")
 		}
 		if !strings.Contains(out.Stderr, "denied, as its label asks") {
 			return err
@@ -116,6 +116,6 @@ func answersAsWebhook(t *testing.T, c *Cluster) {
 		return nil
 	})
 	if _, err := apply("nobody"); err != nil {
-		t.Errorf("the webhook does not admit: %v", err)
+		t.Errorf("the webhook doesn't allow an object: %v", err)
 	}
 }

@@ -19,27 +19,27 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
-// A Cluster is a running Kubernetes.
+// Cluster is a running Kubernetes.
 type Cluster struct {
 	Host   *host.Host
 	Config *rest.Config         // the administrator's, for clients in this process
-	Client kubernetes.Interface // made of it
+	Client kubernetes.Interface // a client with Config
 
 	Provider *provider.Provider // with WithProvider
 
 	options    options
-	bin        map[string]string // a product's name to its folder
+	bin        map[string]string // product name to folder
 	pki        *pki
-	configs    map[string]string // an identity's name to its kubeconfig, for programs inside
+	configs    map[string]string // identity's name to its kubeconfig, for programs inside of the cluster
 	components []*Component
 	nodes      []*Node
 	fakeNodes  int
-	background context.Context // of what runs in this process for the cluster
+	background context.Context // ends what runs in this process for the cluster
 	cancel     context.CancelFunc
 	closers    []func() error
 }
 
-// Main is a test binary's TestMain: the cluster's host is this program again, under another role. Tests that leave
+// Main is the TestMain of a test binary. The cluster's host is this program again, in another role. Tests that leave
 // controllers or informers running fail.
 func Main(m *testing.M) {
 	host.Reexec()
@@ -82,7 +82,7 @@ func Up(ctx context.Context, list ...Option) (*Cluster, error) {
 	return c, nil
 }
 
-// Close ends the cluster and everything in it.
+// Close ends the cluster and every process in it.
 func (c *Cluster) Close() error {
 	if c.cancel != nil {
 		c.cancel()
@@ -122,7 +122,7 @@ func (c *Cluster) programs(ctx context.Context) (map[string]string, error) {
 	return Binaries(ctx, c.options.products()...)
 }
 
-// Binaries builds what is missing of the products, and says where each is.
+// Binaries builds missing products, and returns the folder of each.
 func Binaries(ctx context.Context, products ...binaries.Product) (map[string]string, error) {
 	cache, err := binaries.Open()
 	if err != nil {
@@ -135,7 +135,7 @@ func Binaries(ctx context.Context, products ...binaries.Product) (map[string]str
 	return cache.Need(ctx, append([]binaries.Product{binaries.Kubernetes(version)}, products...)...)
 }
 
-// prepare makes the network, the keys and the files that the components start from.
+// prepare makes the network, the keys and the files that the components need.
 func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if err := errors.Join(os.Mkdir(filepath.Join(c.Host.Dir, "logs"), 0o700), c.linkPrograms()); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// admit gives an identity its certificate and its kubeconfig.
+// admit issues an identity's certificate, and writes its kubeconfig.
 func (c *Cluster) admit(who identity) (err error) {
 	if err := c.pki.issue(who); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c *Cluster) admit(who identity) (err error) {
 	return err
 }
 
-// Component finds one by its name, such as "kube-apiserver" or "kube-proxy.node-1".
+// Component returns a component by its name, such as "kube-apiserver" or "kube-proxy.node-1".
 func (c *Cluster) Component(name string) *Component {
 	for _, p := range c.components {
 		if p.Name == name {
@@ -183,17 +183,17 @@ func (c *Cluster) Component(name string) *Component {
 	panic(fmt.Sprintf("cluster: no component %q", name))
 }
 
-// dump shows the last words of each component under the test that failed.
+// dump logs the end of each component's log if the test failed.
 func (c *Cluster) dump(t testing.TB) {
 	for _, p := range c.components {
 		t.Logf("the end of the log of %s:\n%s", p.Name, p.Log(8))
 	}
 }
 
-// until waits for a condition, looking often: what we wait for takes milliseconds. It gives up when a component
-// that it depends on has ended.
+// until waits for a condition, and checks often: most conditions become true within milliseconds. It gives up when a
+// component ended that it depends on.
 func (c *Cluster) until(ctx context.Context, what string, ok func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s are over", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not true after %s", patience))
 	defer cancel()
 	for {
 		err := ok(ctx)

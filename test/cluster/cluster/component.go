@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
-// A Component is one long-running program of the cluster. It can be made to fail in every way a machine knows.
+// Component is a long-running program of the cluster. Tests can make it fail in every way.
 type Component struct {
 	Name string
 
@@ -23,18 +23,19 @@ type Component struct {
 
 	mu      sync.Mutex
 	process *host.Process
-	ended   bool // on purpose
+	ended   bool // ended on purpose
 }
 
-// Add runs one more program beside the control plane, such as a webhook: its log is shown with the others' if the test
-// fails, and it can be made to fail as they can. It inherits nothing but PATH, HOME and an administrator's KUBECONFIG.
+// Add runs another program beside the control plane, such as a webhook. If the test fails, its log is shown with the
+// others', and tests can make it fail in the same ways. Its environment has only PATH, HOME and an administrator's
+// KUBECONFIG.
 func (c *Cluster) Add(name, program string, args ...string) (*Component, error) {
 	p := c.componentIn("", name, program, args...)
 	p.command.Env = c.environment(nil)
 	return p, p.Start()
 }
 
-// Start starts it, or starts it again after it ended. What it logs is appended to what it logged before.
+// Start starts the component, or starts it again after its end. New log lines are appended to the old log.
 func (p *Component) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,26 +60,26 @@ func (p *Component) Start() error {
 	return err
 }
 
-// Stop asks it to end and waits until it has, killing it after 10 s.
+// Stop asks the component to end, waits for its end, and kills it after 10 s.
 func (p *Component) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return p.end(ctx, syscall.SIGTERM)
 }
 
-// Kill ends it as a power cut would, and waits until it has ended.
+// Kill ends the component as a power cut would, and waits for its end.
 func (p *Component) Kill(ctx context.Context) error { return p.end(ctx, syscall.SIGKILL) }
 
-// Freeze stops it in its tracks: its connections stay open and nothing answers.
+// Freeze stops the component: its connections stay open, and it answers nothing.
 func (p *Component) Freeze() error { return p.signal(syscall.SIGSTOP) }
 
-// Thaw lets it go on.
+// Thaw continues a frozen component.
 func (p *Component) Thaw() error { return p.signal(syscall.SIGCONT) }
 
 func (p *Component) signal(signal syscall.Signal) error {
 	process := p.running()
 	if process == nil {
-		return fmt.Errorf("signal %s: it was never started", p.Name)
+		return fmt.Errorf("signal %s: the component was never started", p.Name)
 	}
 	return process.Signal(signal)
 }
@@ -95,7 +96,7 @@ func (p *Component) end(ctx context.Context, signal syscall.Signal) error {
 	p.mu.Unlock()
 	process := p.running()
 	if process == nil {
-		return fmt.Errorf("end %s: it was never started", p.Name)
+		return fmt.Errorf("end %s: the component was never started", p.Name)
 	}
 	if err := process.Signal(signal); err != nil {
 		return fmt.Errorf("end %s: %w", p.Name, err)
@@ -107,7 +108,7 @@ func (p *Component) end(ctx context.Context, signal syscall.Signal) error {
 	return nil
 }
 
-// Log is the end of what it has logged.
+// Log returns the last lines of the component's log.
 func (p *Component) Log(lines int) string {
 	data, err := os.ReadFile(p.log)
 	if err != nil {
@@ -117,7 +118,7 @@ func (p *Component) Log(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// failed is an error with the component's last words, if it has ended by itself.
+// failed returns an error with the last log lines if the component ended by itself.
 func (p *Component) failed() error {
 	p.mu.Lock()
 	process, onPurpose := p.process, p.ended

@@ -7,13 +7,13 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
-// ControlPlaneNode is the Node object that stands for the machine of the control plane: kube-proxy needs one.
+// ControlPlaneNode is the Node object of the control plane's machine: kube-proxy needs one.
 const ControlPlaneNode = "control-plane"
 
-// identities are the users of a cluster; each component has its own, as the roles that come with Kubernetes want.
+// identities are the users of a cluster. Each component has its own user, as the built-in roles require.
 func identities() []identity {
 	return []identity{
-		// The API server is a client too: of the kubelets, which ask it whether it may.
+		// The API server is a client of the kubelets, which ask it for authorization.
 		{file: "kube-apiserver", name: "kube-apiserver", groups: []string{"system:masters"}, hosts: []string{
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1", "::1",
 			controlPlaneIP, controlPlane6, apiServiceIP, "fd00:96::1"}},
@@ -24,7 +24,7 @@ func identities() []identity {
 	}
 }
 
-// component prepares one; name is its program's and its log's.
+// component prepares a component. Its program and its log have the name.
 func (c *Cluster) component(name string, args ...string) *Component {
 	return c.componentIn("", name, filepath.Join(c.bin["kubernetes"], name), args...)
 }
@@ -32,7 +32,7 @@ func (c *Cluster) component(name string, args ...string) *Component {
 func (c *Cluster) componentIn(net, name, program string, args ...string) *Component {
 	p := &Component{
 		Name: name, host: c.Host, log: filepath.Join(c.Host.Dir, "logs", name+".log"),
-		// Memory is cheaper here than the time to collect it.
+		// A rare garbage collection costs memory, which is cheaper here than processor time.
 		command: host.Command{Args: append([]string{program}, args...), Net: net, Env: append(host.Environment(), "GOGC=400")},
 	}
 	c.components = append(c.components, p)
@@ -41,7 +41,7 @@ func (c *Cluster) componentIn(net, name, program string, args ...string) *Compon
 
 func (c *Cluster) etcd() *Component {
 	return c.component("etcd",
-		"--data-dir=/run/etcd", "--unsafe-no-fsync", // in memory, gone with the cluster: nothing to be safe for
+		"--data-dir=/run/etcd", "--unsafe-no-fsync", // data in memory ends with the cluster, so fsync is useless
 		"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
 		"--listen-peer-urls=http://127.0.0.1:2380", "--initial-advertise-peer-urls=http://127.0.0.1:2380",
 		"--initial-cluster=default=http://127.0.0.1:2380", "--log-level=warn")
@@ -51,7 +51,7 @@ func (c *Cluster) apiServer() *Component {
 	args := []string{
 		"--etcd-servers=http://127.0.0.1:2379",
 		"--bind-address=" + withoutIPv6("0.0.0.0", "::"), fmt.Sprintf("--secure-port=%d", apiPort),
-		"--advertise-address=" + controlPlaneIP, // a loopback address would land in an EndpointSlice
+		"--advertise-address=" + controlPlaneIP, // an EndpointSlice may not have a loopback address
 		"--client-ca-file=" + c.pki.crt("ca"),
 		"--tls-cert-file=" + c.pki.crt("kube-apiserver"), "--tls-private-key-file=" + c.pki.pem("kube-apiserver"),
 		"--kubelet-certificate-authority=" + c.pki.crt("ca"), "--kubelet-preferred-address-types=InternalIP",
@@ -65,7 +65,7 @@ func (c *Cluster) apiServer() *Component {
 	}
 	if c.options.audit {
 		args = append(args, "--audit-policy-file="+c.auditPolicy(), "--audit-log-path="+c.auditLog(),
-			"--audit-log-mode=blocking-strict", "--audit-log-maxsize=100000") // all in one file
+			"--audit-log-mode=blocking-strict", "--audit-log-maxsize=100000") // keep all events in one file
 	}
 	if c.options.webhook != "" {
 		args = append(args, "--admission-control-config-file="+c.admissionConfig())
@@ -88,7 +88,7 @@ func (c *Cluster) scheduler() *Component {
 		"--kube-api-qps=500", "--kube-api-burst=1000")
 }
 
-// kubeProxy programs Services for one machine: the control plane's, or a node's.
+// kubeProxy programs Services for a machine: the control plane or a node.
 func (c *Cluster) kubeProxy(net, node string) *Component {
 	name := "kube-proxy"
 	if net != "" {
@@ -97,11 +97,11 @@ func (c *Cluster) kubeProxy(net, node string) *Component {
 	return c.componentIn(net, name, filepath.Join(c.bin["kubernetes"], "kube-proxy"),
 		"--kubeconfig="+c.configs["kube-proxy"], "--hostname-override="+node,
 		"--proxy-mode="+c.options.proxyMode, "--cluster-cidr="+withIPv6(podCIDR, podCIDR6),
-		// A namespace may not change what the kernel tracks for all.
+		// A namespace can't change the kernel's global connection tracking.
 		"--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0")
 }
 
-// withoutIPv6 is four where the kernel has no IPv6, and six, which then means both, where it has.
+// withoutIPv6 returns four if the kernel has no IPv6. Otherwise it returns six, which then means both families.
 func withoutIPv6(four, six string) string {
 	if haveIPv6() {
 		return six

@@ -18,7 +18,7 @@ import (
 func TestControlPlane(t *testing.T) {
 	t.Parallel()
 	c := Start(t, WithProvider(), Audit())
-	t.Run("the version is the one that was asked for", func(t *testing.T) {
+	t.Run("the version is the requested one", func(t *testing.T) {
 		want, err := binaries.KubernetesVersion()
 		if err != nil {
 			t.Fatal(err)
@@ -26,11 +26,11 @@ func TestControlPlane(t *testing.T) {
 		out := c.Kubectl(t, "version")
 		for _, side := range []string{"Client Version: v", "Server Version: v"} {
 			if !strings.Contains(out, side+want+"\n") {
-				t.Errorf("there is no %q in\n%s", side+want, out)
+				t.Errorf("%q is missing in\n%s", side+want, out)
 			}
 		}
 	})
-	t.Run("a Service is served by what listens inside", func(t *testing.T) { served(t, c) })
+	t.Run("a listener inside serves a Service", func(t *testing.T) { served(t, c) })
 	t.Run("the audit log has each request", func(t *testing.T) {
 		createService(t, c, "audited")
 		Eventually(t, "the audit log has it", func(context.Context) error {
@@ -43,14 +43,14 @@ func TestControlPlane(t *testing.T) {
 					return nil
 				}
 			}
-			return fmt.Errorf("not among %d", len(events))
+			return fmt.Errorf("not among %d audit events", len(events))
 		})
 	})
-	t.Run("the provider does as it is told", func(t *testing.T) { providerObeys(t, c) })
+	t.Run("the provider's behaviour can be changed", func(t *testing.T) { providerObeys(t, c) })
 	t.Run("components fail in every way and come back", func(t *testing.T) { componentsFail(t, c) })
 }
 
-// served gives a Service an endpoint that this test itself serves, and asks it from outside.
+// served lets this test serve a Service's endpoint, and sends requests from outside.
 func served(t *testing.T, c *Cluster) {
 	listener, err := c.Inside().Listen("tcp", controlPlaneIP+":9000")
 	if err != nil {
@@ -73,7 +73,7 @@ ports: [{name: http, port: 9000}]
 endpoints: [{addresses: [`+controlPlaneIP+`]}]
 `)
 	url := "http://" + address(t, c, "own")
-	Eventually(t, "it answers from outside", func(ctx context.Context) error {
+	Eventually(t, "the server answers from outside", func(ctx context.Context) error {
 		said, err := get(ctx, c.Outside().HTTP(), url)
 		if err == nil && said != "it is I" {
 			t.Fatalf("%s answers %q", url, said)
@@ -97,7 +97,7 @@ func providerObeys(t *testing.T, c *Cluster) {
 				have += ingress.IP + ingress.Hostname
 			}
 			if have != want {
-				return fmt.Errorf("it is %q", have)
+				return fmt.Errorf("the address is %q", have)
 			}
 			return nil
 		})
@@ -120,13 +120,13 @@ func providerObeys(t *testing.T, c *Cluster) {
 	c.Kubectl(t, "annotate", "service", "lb", "touched=yes")
 	Eventually(t, "a change of annotations programs the load balancer again", func(context.Context) error {
 		if now := c.Provider.Ensures("default/lb"); now != before+1 {
-			return fmt.Errorf("it was programmed %d times, then %d", before, now)
+			return fmt.Errorf("the load balancer was programmed %d times, then %d", before, now)
 		}
 		return nil
 	})
 	c.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: classy}, spec: {type: LoadBalancer,
 		loadBalancerClass: example.com/other, ports: [{port: 80}]}}`)
-	time.Sleep(300 * time.Millisecond) // long enough for an address, which must not come
+	time.Sleep(300 * time.Millisecond) // long enough for a wrong address to appear
 	if got := c.Kubectl(t, "get", "service", "classy", "-o", "jsonpath={.status.loadBalancer}"); got != "{}" {
 		t.Errorf("a Service of another class got %s", got)
 	}
@@ -149,7 +149,7 @@ func componentsFail(t *testing.T, c *Cluster) {
 	}
 	must(api.Freeze())
 	frozen := false
-	for i := 0; i < 10 && !frozen; i++ { // one that was answered before the signal got there proves nothing
+	for i := 0; i < 10 && !frozen; i++ { // a request may be answered before the signal arrives
 		frozen = answers() != nil
 	}
 	if !frozen {
@@ -164,12 +164,12 @@ func componentsFail(t *testing.T, c *Cluster) {
 	must(api.Start())
 	must(c.WaitReady(ctx))
 	if err := api.Start(); err == nil {
-		t.Error("what runs was started once more")
+		t.Error("a running component was started again")
 	}
 	must(manager.Stop(ctx))
-	must(c.WaitReady(ctx)) // what was stopped on purpose is no reason to give up
+	must(c.WaitReady(ctx)) // a component that was stopped on purpose isn't a failure
 	c.Kubectl(t, "create", "deployment", "waits", "--image=none")
-	time.Sleep(300 * time.Millisecond) // long enough for a ReplicaSet, which must not come
+	time.Sleep(300 * time.Millisecond) // long enough for a wrong ReplicaSet to appear
 	if sets := c.Kubectl(t, "get", "replicasets", "-o", "name"); sets != "" {
 		t.Errorf("with the controller manager stopped there is %s", sets)
 	}
@@ -187,7 +187,7 @@ func TestTwoClustersDoNotMeet(t *testing.T) {
 	one, two := Start(t), Start(t, IPTables())
 	createService(t, one, "mine")
 	if out := two.Kubectl(t, "get", "services", "-o", "name"); out != "service/kubernetes\n" {
-		t.Errorf("the other cluster has %s", out)
+		t.Errorf("the other cluster has the same object: %s", out)
 	}
 	listener, err := one.Inside().Listen("tcp", controlPlaneIP+":9000")
 	if err != nil {
@@ -195,13 +195,13 @@ func TestTwoClustersDoNotMeet(t *testing.T) {
 	}
 	defer listener.Close()
 	if conn, err := one.Outside().Dial(t.Context(), "tcp", controlPlaneIP+":9000"); err != nil {
-		t.Errorf("a cluster does not reach itself: %v", err)
+		t.Errorf("a cluster can't reach its own listener: %v", err)
 	} else {
 		_ = conn.Close()
 	}
 	for name, dial := range map[string]func() (net.Conn, error){
-		"from the other":        func() (net.Conn, error) { return two.Inside().Dial(t.Context(), "tcp", controlPlaneIP+":9000") },
-		"out of it, to the net": func() (net.Conn, error) { return one.Inside().Dial(t.Context(), "tcp", "192.0.2.1:80") },
+		"from the other cluster": func() (net.Conn, error) { return two.Inside().Dial(t.Context(), "tcp", controlPlaneIP+":9000") },
+		"to another network":     func() (net.Conn, error) { return one.Inside().Dial(t.Context(), "tcp", "192.0.2.1:80") },
 	} {
 		if conn, err := dial(); err == nil {
 			_ = conn.Close()

@@ -1,4 +1,4 @@
-// Package cluster starts a real Kubernetes for a test, in seconds, with nothing downloaded.
+// Package cluster starts a real Kubernetes for a test within seconds, without downloads.
 //
 //	func TestMain(m *testing.M) { cluster.Main(m) }
 //
@@ -8,8 +8,9 @@
 //		…
 //	}
 //
-// Three tiers, each on top of the last: the control plane with kube-proxy as plain processes (most tests need no
-// more); real nodes with containerd and a kubelet (root only); nodes and pods played by kwok, by the thousand.
+// There are three tiers, each on top of the last. First, the control plane with kube-proxy as processes, which suffices
+// for most tests. Second, real nodes with containerd and a kubelet (root only). Third, thousands of nodes and pods that
+// kwok simulates.
 //
 //	  namespace "outside"            the host's first namespace           namespace "node-1", "node-2", …
 //	┌────────────────────┐  veth  ┌────────────────────────────┐  veth  ┌───────────────────────────────┐
@@ -17,6 +18,6 @@
 //	│ c.Outside().Dial   │        │ kube-proxy, kwok    (lan0) │        │ kube-proxy, pods (ptp, veth)  │
 //	└────────────────────┘        └────────────────────────────┘        └───────────────────────────────┘
 //
-// Everything runs on a host of its own (package host) and is gone with the test. What is built lives in package
-// binaries, what plays the cloud in package provider, what goes wrong on purpose in package faults.
+// Everything runs on a separate host (package host), and ends with the test. Package binaries builds the programs,
+// package provider plays the cloud, and package faults injects faults.
 package cluster

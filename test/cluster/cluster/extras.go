@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
-// startExtras starts what was asked for beside the control plane.
+// startExtras starts the optional parts beside the control plane.
 func (c *Cluster) startExtras(ctx context.Context) error {
 	if c.options.nodes > 0 {
 		if err := c.startNodes(ctx); err != nil {

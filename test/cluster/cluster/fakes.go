@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FakeNode is the label (with the value "true") and the taint of nodes that kwok plays: a pod runs there if it
-// selects the one and tolerates the other.
+// FakeNode is the label (with the value "true") and the taint of nodes that kwok simulates. A pod with that node
+// selector and toleration runs there.
 const FakeNode = "svc-lb-mux.test/fake-node"
 
-// MaxNodes and MaxFakeNodes are how many there are addresses for. Fake pods have theirs in the upper half of the
-// pods' range, so that real nodes and fake ones get along.
+// MaxNodes and MaxFakeNodes are limited by the address ranges. Fake pods use the upper half of the pods' range, so that
+// real and fake nodes don't conflict.
 const (
 	MaxNodes     = 100
 	MaxFakeNodes = 127
@@ -23,7 +23,7 @@ const (
 	fakePods6    = "fd00:244:0:8000::/49"
 )
 
-// startKwok runs the controller that says what fake nodes' kubelets would.
+// startKwok runs the controller that plays the kubelets of fake nodes.
 func (c *Cluster) startKwok() error {
 	if err := c.admit(identity{file: "kwok", name: "kwok", groups: []string{"system:masters"}}); err != nil {
 		return err
@@ -45,13 +45,14 @@ func (c *Cluster) startKwok() error {
 	return c.componentIn("", "kwok", filepath.Join(c.bin["kwok"], "kwok"), args...).Start()
 }
 
-// AddFakeNodes adds n nodes that kwok plays; each holds 250 pods. They are counted on from those there are.
+// AddFakeNodes adds n nodes that kwok simulates. Each holds 250 pods. Their numbers continue those of the present
+// nodes.
 func (c *Cluster) AddFakeNodes(ctx context.Context, n int) error {
 	if n > 0 && !c.options.kwok {
-		return fmt.Errorf("nobody plays fake nodes here: start the cluster with cluster.Kwok()")
+		return fmt.Errorf("no kwok simulates fake nodes here: start the cluster with cluster.Kwok()")
 	}
 	if c.fakeNodes+n > MaxFakeNodes {
-		return fmt.Errorf("%d fake nodes are more than the %d that there are addresses for", c.fakeNodes+n, MaxFakeNodes)
+		return fmt.Errorf("%d fake nodes are too many: there are addresses for %d", c.fakeNodes+n, MaxFakeNodes)
 	}
 	for range n {
 		c.fakeNodes++
@@ -84,8 +85,8 @@ func fakeNode(i int) *corev1.Node {
 	return node
 }
 
-// AnswerForFakePods makes the control plane's machine take packets for every fake pod, so that whoever listens
-// there (Inside().Listen) answers for all of them: a connection's local address says for which.
+// AnswerForFakePods routes packets for every fake pod to the control plane's machine. A listener there
+// (Inside().Listen) answers for all of them. A connection's local address is the pod's.
 func (c *Cluster) AnswerForFakePods(ctx context.Context) error {
 	script := "route add local " + fakePods + " dev lo\n"
 	if haveIPv6() {

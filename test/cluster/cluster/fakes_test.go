@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// crowd is a Deployment of pods that nobody runs, and their Service.
+// crowd is a Deployment of fake pods, and their Service.
 const crowd = `
 apiVersion: apps/v1
 kind: Deployment
@@ -44,7 +44,7 @@ func TestAThousandFakePods(t *testing.T) {
 	Eventually(t, "a thousand endpoints are ready", func(ctx context.Context) error {
 		list, err := ready(ctx, c, "crowd")
 		if err == nil && len(list) != 1000 {
-			err = fmt.Errorf("%d are", len(list))
+			err = fmt.Errorf("%d pods are ready", len(list))
 		}
 		return err
 	})
@@ -69,16 +69,16 @@ func TestAThousandFakePods(t *testing.T) {
 			return err
 		}
 		if !pods[said] {
-			t.Fatalf("%q is no pod's address", said)
+			t.Fatalf("%q isn't a pod's address", said)
 		}
 		if heard[said] = true; len(heard) < 20 {
-			return fmt.Errorf("%d did", len(heard))
+			return fmt.Errorf("%d pods answered", len(heard))
 		}
 		return nil
 	})
 }
 
-// tellAddress answers with the address that the client's packets came to: the pod's that it stands in for.
+// tellAddress answers with the local address of the connection: the fake pod's.
 func tellAddress(w http.ResponseWriter, r *http.Request) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -93,7 +93,7 @@ func tellAddress(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, host)
 }
 
-func TestFakeNodesSayWhenTheyCannotBe(t *testing.T) {
+func TestImpossibleFakeNodesAreRefused(t *testing.T) {
 	c := &Cluster{}
 	if err := c.AddFakeNodes(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "cluster.Kwok()") {
 		t.Errorf("without kwok: %v", err)

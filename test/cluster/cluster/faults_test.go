@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestFaultsOnARealAPIServer holds the fault proxy to its word where it will be used.
+// TestFaultsOnARealAPIServer tests the fault proxy with a real API server.
 func TestFaultsOnARealAPIServer(t *testing.T) {
 	t.Parallel()
 	c := Start(t)
@@ -42,8 +42,8 @@ func TestFaultsOnARealAPIServer(t *testing.T) {
 	}
 	t.Run("a write is refused and not made", func(t *testing.T) { refusedAndNotMade(t, c, proxy, client) })
 	t.Run("a write is made and its answer lost", func(t *testing.T) { madeAndLost(t, c, proxy, client) })
-	t.Run("a watch is held back and let go", func(t *testing.T) { heldWatch(t, c, proxy, client) })
-	t.Run("kubectl goes through it and is counted", func(t *testing.T) { kubectlCounted(t, c, proxy) })
+	t.Run("a watch is held and released", func(t *testing.T) { heldWatch(t, c, proxy, client) })
+	t.Run("kubectl's requests through the proxy are counted", func(t *testing.T) { kubectlCounted(t, c, proxy) })
 }
 
 func service(name string) *corev1.Service {
@@ -64,7 +64,7 @@ func refusedAndNotMade(t *testing.T, c *Cluster, proxy *faults.Proxy, client kub
 	services := client.CoreV1().Services("default")
 	writes := faults.Match{Verbs: faults.Writes(), Resource: "services"}
 	for code, is := range map[int]func(error) bool{
-		http.StatusConflict:            apierrors.IsAlreadyExists, // what it means for a create
+		http.StatusConflict:            apierrors.IsAlreadyExists, // 409 for a create
 		http.StatusTooManyRequests:     apierrors.IsTooManyRequests,
 		http.StatusInternalServerError: apierrors.IsInternalError,
 	} {
@@ -104,17 +104,17 @@ func heldWatch(t *testing.T, c *Cluster, proxy *faults.Proxy, client kubernetes.
 	}
 	select {
 	case event := <-watch.ResultChan():
-		t.Errorf("the held watch tells of %v", event)
+		t.Errorf("the held watch delivers %v", event)
 	case <-time.After(100 * time.Millisecond):
 	}
 	hold.Release()
 	select {
 	case event := <-watch.ResultChan():
 		if got, ok := event.Object.(*corev1.Service); !ok || got.Name != "news" {
-			t.Errorf("the watch tells of %v", event)
+			t.Errorf("the watch delivers %v", event)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the watch was not let go")
+		t.Error("the released watch delivers nothing")
 	}
 }
 
@@ -132,7 +132,7 @@ func kubectlCounted(t *testing.T, c *Cluster, proxy *faults.Proxy) {
 		return key.Verb == "list" && key.Resource == "services" && key.User == "tester"
 	})
 	if lists.Total() != 1 {
-		t.Errorf("one list of services by tester was made, counted: %s", proxy.Snapshot().Sub(before))
+		t.Errorf("want one list of services by tester, counted: %s", proxy.Snapshot().Sub(before))
 	}
 	Eventually(t, "the API server saw them all as tester", func(ctx context.Context) error {
 		if who := c.Kubectl(t, "--kubeconfig="+path, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"); who != "tester" {

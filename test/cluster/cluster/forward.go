@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a kubeconfig of the administrator for programs outside of the cluster: they reach the API
-// server through a port on this machine's loopback, for as long as this process runs.
+// Kubeconfig writes an administrator's kubeconfig for programs outside of the cluster. They reach the API server
+// through a port on this machine's loopback while this process runs.
 func (c *Cluster) Kubeconfig() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *Cluster) Kubeconfig() (string, error) {
 	config.AuthInfos["admin"] = &api.AuthInfo{}
 	config.Contexts["svc-lb-mux-test"] = &api.Context{Cluster: "svc-lb-mux-test", AuthInfo: "admin"}
 	config.CurrentContext = "svc-lb-mux-test"
-	// With the data in it, not file names: it still works where it is copied to.
+	// Embed the data instead of file names, so that a copy of the file works, too.
 	for file, into := range map[string]*[]byte{
 		c.pki.crt("ca"):    &config.Clusters["svc-lb-mux-test"].CertificateAuthorityData,
 		c.pki.crt("admin"): &config.AuthInfos["admin"].ClientCertificateData,
@@ -63,14 +63,14 @@ func (c *Cluster) splice(outer net.Conn) {
 	both.Wait()
 }
 
-// closeWrite passes an end of input on, without ending what comes the other way.
+// closeWrite closes the write side. The other direction stays open.
 func closeWrite(conn net.Conn) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 }
 
-// BinDir is the folder with kubectl and every other program of the cluster, under its own name.
+// BinDir returns the folder with kubectl and every other program of the cluster, each under its own name.
 func (c *Cluster) BinDir() string { return filepath.Join(c.Host.Dir, "bin") }
 
 func (c *Cluster) linkPrograms() error {

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
-// victimVariable makes this test binary a process that starts a cluster and waits to be killed; its value says how
-// many nodes the cluster has.
+// victimVariable turns this test binary into a process that starts a cluster and waits to be killed. Its value is the
+// number of nodes.
 const victimVariable = "CLUSTER_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func victim(nodes string) {
 	os.Exit(1)
 }
 
-func TestNothingIsLeftOfAClusterWhoseTestWasKilled(t *testing.T) {
+func TestKilledTestLeavesNothingOfItsCluster(t *testing.T) {
 	t.Parallel()
 	nodes := 0
 	if os.Getuid() == 0 {
@@ -50,13 +50,13 @@ func TestNothingIsLeftOfAClusterWhoseTestWasKilled(t *testing.T) {
 	f := footprintOf(t, dir)
 	for kind, list := range f.traces(t) {
 		if kind != "mounts" && len(list) == 0 {
-			t.Errorf("while the cluster runs there are no %s to be seen: this test would see nothing left, either", kind)
+			t.Errorf("the running cluster shows no %s, so this test couldn't find leftovers, either", kind)
 		}
 	}
 	kill()
 	Eventually(t, "everything of it is gone", func(context.Context) error {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is there", dir)
+			return fmt.Errorf("%s still exists", dir)
 		}
 		for kind, list := range f.traces(t) {
 			if len(list) > 0 {
@@ -67,7 +67,7 @@ func TestNothingIsLeftOfAClusterWhoseTestWasKilled(t *testing.T) {
 	})
 }
 
-// startVictim returns the folder of a cluster, and how to kill its owner.
+// startVictim starts a process with a cluster. It returns the cluster's folder, and a function that kills the process.
 func startVictim(t *testing.T, nodes int) (dir string, kill func()) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -83,7 +83,7 @@ func startVictim(t *testing.T, nodes int) (dir string, kill func()) {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		t.Fatalf("the victim started no cluster: %v", cmd.Wait())
+		t.Fatalf("the victim doesn't start a cluster: %v", cmd.Wait())
 	}
 	return lines.Text(), func() {
 		_ = cmd.Process.Kill()
@@ -91,14 +91,14 @@ func startVictim(t *testing.T, nodes int) (dir string, kill func()) {
 	}
 }
 
-// footprint tells one cluster's traces from those of others, which come and go on this machine meanwhile.
+// footprint distinguishes the traces of a cluster from those of other clusters on this machine.
 type footprint struct {
 	dir  string
-	born map[string]bool // its processes, by number and time of birth: numbers are used again
-	nets map[string]bool // its network namespaces: whatever is in one is its own, too
+	born map[string]bool // processes by ID and start time, because IDs are reused
+	nets map[string]bool // network namespaces: processes in them belong to the cluster
 }
 
-// footprintOf looks at a cluster that runs: its keeper, and all that descends from it.
+// footprintOf records a running cluster: its keeper and all descendants.
 func footprintOf(t *testing.T, dir string) *footprint {
 	t.Helper()
 	f := &footprint{dir: dir, born: map[string]bool{}, nets: map[string]bool{}}
@@ -114,7 +114,7 @@ func footprintOf(t *testing.T, dir string) *footprint {
 				continue
 			}
 			family[p.pid], f.born[p.born], grown = true, true, true
-			if p.net != here && !f.nets[p.net] { // the keeper is outside
+			if p.net != here && !f.nets[p.net] { // the keeper runs in the machine's own namespace
 				f.nets[p.net] = true
 				hold(t, p)
 			}
@@ -123,17 +123,17 @@ func footprintOf(t *testing.T, dir string) *footprint {
 	return f
 }
 
-// hold keeps the number of a process's network namespace from being another's, as long as the test goes on.
+// hold keeps a process's network namespace open during the test, so that its number isn't reused.
 func hold(t *testing.T, p process) {
 	t.Helper()
 	namespace, err := os.Open(filepath.Join("/proc", p.pid, "ns", "net"))
 	if err != nil {
-		return // it has ended
+		return // the process has ended
 	}
 	t.Cleanup(func() { _ = namespace.Close() })
 }
 
-// traces are what of the cluster is on this machine.
+// traces returns what this machine still has of the cluster.
 func (f *footprint) traces(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{"processes": nil, "network namespaces": nil, "mounts": nil}
@@ -155,7 +155,7 @@ func (f *footprint) traces(t *testing.T) map[string][]string {
 		}
 	}
 	if os.Getuid() != 0 {
-		return found // and no cgroups
+		return found // a plain user has no cgroups
 	}
 	found["cgroups"] = nil
 	for _, hierarchies := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
@@ -170,7 +170,7 @@ func (f *footprint) traces(t *testing.T) map[string][]string {
 
 type process struct{ pid, parent, born, net, command string }
 
-// processes are all that this machine has; those that end while they are looked at are none.
+// processes returns all processes of this machine. It leaves out processes that end meanwhile.
 func processes(t *testing.T) []process {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -180,7 +180,7 @@ func processes(t *testing.T) []process {
 	var found []process
 	for _, dir := range dirs {
 		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		// A name may have blanks and brackets in it.
+		// A name may contain blanks and brackets.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if err != nil || len(fields) < 20 {
 			continue

@@ -12,24 +12,24 @@ import (
 	"runtime"
 )
 
-// An Image is a container image of one static program: no base image, nothing pulled.
+// Image is a container image of one static program. It has no base image, so nothing is pulled.
 type Image struct {
-	Name       string // with its tag
-	Program    string // the file
-	As         string // its path in the image
+	Name       string // name with tag
+	Program    string // path of the program's file
+	As         string // path in the image
 	Entrypoint []string
-	Args       []string // unless the pod has its own
+	Args       []string // default arguments
 }
 
-// PodImage is the image of the program that test pods run; the sandbox of each pod is it, too.
+// PodImage is the image of the test pods' program. It is also the sandbox image of each pod.
 const PodImage = "svc-lb-mux.test/pod:1"
 
-// WriteArchive makes an archive of images that `ctr images import` and every other tool reads: for Nodes, say. Images of one
-// program share its layer.
+// WriteArchive writes an archive of images that `ctr images import` and other tools can read, for example for Nodes.
+// Images of one program share its layer.
 func WriteArchive(path string, images ...Image) error {
 	var files []tarFile
 	var manifest []map[string]any
-	layers := map[string]string{} // a program to its layer's name
+	layers := map[string]string{} // program to the name of its layer
 	for _, image := range images {
 		name, shared := layers[image.Program]
 		if !shared {
@@ -82,7 +82,7 @@ type tarFile struct {
 	mode int64
 }
 
-// tarOf has folders for every file, and no times: the same input is the same image.
+// tarOf adds a folder entry for every file, and no times: the same input gives the same image.
 func tarOf(files []tarFile) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

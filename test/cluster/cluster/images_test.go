@@ -39,7 +39,7 @@ spec:
 `)
 		c.Kubectl(t, "wait", "pod/"+name, "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
 		if said := c.Kubectl(t, "logs", name); !strings.Contains(said, version) {
-			t.Errorf("the image of %s says %q", name, said)
+			t.Errorf("the image of %s prints %q", name, said)
 		}
 	}
 }

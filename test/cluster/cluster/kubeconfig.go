@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// apiURL is where the API server is, for everything that runs inside.
+// apiURL returns the API server's URL for programs inside of the cluster.
 func apiURL() string { return fmt.Sprintf("https://%s:%d", controlPlaneIP, apiPort) }
 
-// kubeconfig writes one that names its certificate files.
+// kubeconfig writes a kubeconfig that names its certificate files.
 func (p *pki) kubeconfig(name, server string) (string, error) {
 	path := filepath.Join(p.dir, name+".kubeconfig")
 	config := api.NewConfig()
@@ -26,7 +26,8 @@ func (p *pki) kubeconfig(name, server string) (string, error) {
 	return path, nil
 }
 
-// restConfig is for clients in this process: they dial from inside, and nothing slows them down.
+// restConfig returns a configuration for clients in this process. They dial from inside of the cluster, without a rate
+// limit.
 func (c *Cluster) restConfig(name string) *rest.Config {
 	return &rest.Config{
 		Host: apiURL(),

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// linger is how long what was told to end may take to.
+// linger is the time that ending goroutines get.
 const linger = 10 * time.Second
 
-// lingering are the goroutines of controllers and informers that run on though all tests are over, as stacks. Whoever starts
-// a process of ours within its own must get all of it back.
+// lingering returns the stacks of controllers' and informers' goroutines that still run after all tests. A test that
+// runs a process of ours within its own must wait for the end of all its goroutines.
 func lingering() []string {
 	for deadline := time.Now().Add(linger); ; time.Sleep(20 * time.Millisecond) {
 		left := slices.DeleteFunc(stacks(), func(stack string) bool { return !ofControllers(stack) || abandoned(stack) })
@@ -44,8 +44,8 @@ func ofControllers(stack string) bool {
 	return false
 }
 
-// abandoned is true for what is left of a manager that was told to end while no API server answered: it never returns, so
-// the reconciler doesn't wait for it.
+// abandoned returns whether a goroutine belongs to a manager that was stopped while no API server answered. Such a
+// manager never returns, so the reconciler doesn't wait for it.
 func abandoned(stack string) bool {
 	return strings.Contains(stack, "manager.(*runnableGroup)") || strings.Contains(stack, "process.(*boss).run")
 }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// web is a Deployment of three pods that tell their names, and a load balancer in front of it.
+// web is a Deployment of three pods that answer with their names, and a load balancer for them.
 const web = `
 apiVersion: apps/v1
 kind: Deployment
@@ -44,7 +44,7 @@ spec:
   ports: [{name: http, port: 80, targetPort: 8080}]
 `
 
-// get fetches a page, and fails if it isn't there.
+// get fetches a page, and returns an error unless the status is 200.
 func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// ready lists the names of a Service's ready pods, sorted, from its EndpointSlices.
+// ready returns the names of a Service's ready pods, sorted, from its EndpointSlices.
 func ready(ctx context.Context, c *Cluster, service string) ([]string, error) {
 	slicesOf, err := c.Client.DiscoveryV1().EndpointSlices("default").List(ctx,
 		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
@@ -81,7 +81,7 @@ func ready(ctx context.Context, c *Cluster, service string) ([]string, error) {
 	return names, nil
 }
 
-// address waits for a load balancer's.
+// address waits for a load balancer's address.
 func address(t *testing.T, c *Cluster, service string) string {
 	t.Helper()
 	var ip string
@@ -91,7 +91,7 @@ func address(t *testing.T, c *Cluster, service string) string {
 			return err
 		}
 		if len(got.Status.LoadBalancer.Ingress) == 0 {
-			return fmt.Errorf("its status is %v", got.Status.LoadBalancer)
+			return fmt.Errorf("status: %v", got.Status.LoadBalancer)
 		}
 		ip = got.Status.LoadBalancer.Ingress[0].IP
 		return nil
@@ -99,7 +99,7 @@ func address(t *testing.T, c *Cluster, service string) string {
 	return ip
 }
 
-// everyPodAnswers asks a balanced address until each pod was heard.
+// everyPodAnswers sends requests to an address until each pod has answered.
 func everyPodAnswers(t *testing.T, from Client, url string, pods []string) {
 	t.Helper()
 	heard := map[string]bool{}
@@ -109,7 +109,7 @@ func everyPodAnswers(t *testing.T, from Client, url string, pods []string) {
 			return err
 		}
 		if !slices.Contains(pods, name) {
-			t.Fatalf("%s was answered by %q, which is none of %v", url, name, pods)
+			t.Fatalf("at %s, %q answers, want one of %v", url, name, pods)
 		}
 		heard[name] = true
 		if len(heard) < len(pods) {

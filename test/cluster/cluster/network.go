@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Every cluster has the same addresses: each is a world of its own, and nothing in it leaves it.
+// Every cluster has the same addresses: each has its own network, and no packet leaves it.
 const (
 	controlPlaneIP = "172.31.0.1"
 	controlPlane6  = "fd00:31::1"
@@ -26,23 +26,23 @@ const (
 	apiPort        = 6443
 )
 
-// outsideNet is the namespace that plays the rest of the world.
+// outsideNet is the network namespace of clients outside of the cluster.
 const outsideNet = "outside"
 
-// PoolIPv4 and PoolIPv6 are the addresses that a provider may give to load balancers: kube-proxy routes them, and
-// the outside world finds them.
+// PoolIPv4 and PoolIPv6 are the addresses that a provider may give to load balancers. kube-proxy serves them, and
+// clients outside have a route to them.
 func PoolIPv4() netip.Prefix { return netip.MustParsePrefix(poolIPv4) }
 
-// PoolIPv6 is PoolIPv4 for the other family.
+// PoolIPv6 is the pool of the other family.
 func PoolIPv6() netip.Prefix { return netip.MustParsePrefix(poolIPv6) }
 
-// haveIPv6 tells whether this kernel has the family at all; with it every cluster has both.
+// haveIPv6 returns whether this kernel supports IPv6. If it does, every cluster is dual-stack.
 func haveIPv6() bool {
 	_, err := os.Stat("/proc/sys/net/ipv6")
 	return err == nil
 }
 
-// withIPv6 joins a value for each family that there is, as Kubernetes' dual-stack flags want them.
+// withIPv6 joins the values of the available families, as Kubernetes' dual-stack flags require.
 func withIPv6(four, six string) string {
 	if !haveIPv6() {
 		return four
@@ -50,9 +50,9 @@ func withIPv6(four, six string) string {
 	return four + "," + six
 }
 
-// layCables makes the control plane's end of the network and the outside world, as a script for `ip -batch`.
-// Addresses are used at once, so nobody asks first whether a neighbour has them (nodad). Services need a route, to
-// nowhere in particular: the kernel asks for one before kube-proxy's rules turn a packet round.
+// layCables makes the control plane's network and its link to the outside, as a script for `ip -batch`. Addresses are
+// usable at once, without duplicate address detection (nodad). Service addresses need a route to any device: the kernel
+// looks for a route before kube-proxy's rules translate a packet.
 func layCables() string {
 	script := []string{
 		"link add lan0 type bridge",
@@ -75,7 +75,7 @@ func layCables() string {
 	return strings.Join(script, "\n") + "\n"
 }
 
-// layOutside is the outside world's own end: everything that isn't there is behind the control plane.
+// layOutside configures the outside's end: the control plane is its gateway.
 func layOutside() string {
 	script := []string{
 		"link set lo up",
@@ -91,7 +91,7 @@ func layOutside() string {
 	return strings.Join(script, "\n") + "\n"
 }
 
-// nodeNetwork is where node number i (from 1) is, and which addresses its pods get.
+// nodeNetwork holds the addresses of node number i (from 1), and the addresses of its pods.
 type nodeNetwork struct {
 	Name, IP, IPv6 string
 	Pods, Pods6    string
@@ -107,8 +107,8 @@ func networkOf(i int) nodeNetwork {
 	}
 }
 
-// kernelSettings make a namespace pass packets on. IPv6 is left to our routes alone. What a bridge hands from one node to
-// another isn't for the control plane's kube-proxy to look at, which it is by default where the kernel has that.
+// kernelSettings enable forwarding in a namespace, and disable automatic IPv6 routes. Packets that a bridge passes
+// between nodes must skip the control plane's kube-proxy rules, which some kernels apply by default.
 func kernelSettings() string {
 	script := "echo 1 > /proc/sys/net/ipv4/ip_forward\n" +
 		"for f in /proc/sys/net/bridge/bridge-nf-call-ip*tables; do [ ! -e $f ] || echo 0 > $f; done\n"
@@ -119,10 +119,10 @@ func kernelSettings() string {
 	return script
 }
 
-// batch is a shell script that hands another script to `ip -batch`.
+// batch returns a shell script that passes another script to `ip -batch`.
 func batch(script string) string { return "ip -batch - <<'END'\n" + script + "END\n" }
 
-// plugIn connects the control plane and the outside world.
+// plugIn connects the control plane with the outside.
 func (c *Cluster) plugIn(ctx context.Context) error {
 	if err := c.script(ctx, "", kernelSettings()+batch(layCables())); err != nil {
 		return fmt.Errorf("make the cluster's network: %w", err)
@@ -139,7 +139,7 @@ func (n nodeNetwork) layCable() string {
 		"link set %[1]s master lan0\nlink set %[1]s up\n", n.Name)
 }
 
-// layOwn is the node's own end: what isn't on the bridge is behind the control plane.
+// layOwn configures the node's end: the control plane is its gateway.
 func (n nodeNetwork) layOwn() string {
 	script := "link set lo up\nlink set eth0 up\n" +
 		"addr add " + n.IP + "/24 dev eth0\nroute add default via " + controlPlaneIP + "\n"

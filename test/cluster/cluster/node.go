@@ -11,24 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// cniPlugins is where Debian keeps them.
+// cniPlugins is Debian's folder of CNI plugins.
 const cniPlugins = "/usr/lib/cni"
 
-// ownDevices starts a kubelet with a /var/lib/kubelet of its own: whatever --root-dir says, it empties
-// /var/lib/kubelet/device-plugins and listens there, and two that share one take the socket from each other.
+// ownDevices starts a kubelet with its own /var/lib/kubelet. Whatever --root-dir says, a kubelet empties
+// /var/lib/kubelet/device-plugins and listens there, so two kubelets that share the folder would take each other's
+// socket.
 const ownDevices = `mkdir -p /var/lib/kubelet; mount -t tmpfs none /var/lib/kubelet; exec "$0" "$@"`
 
-// A Node is a real one: containerd, a kubelet and a kube-proxy in a network namespace of its own.
+// Node is a real node: containerd, a kubelet and a kube-proxy in a separate network namespace.
 type Node struct {
 	nodeNetwork
 
 	Containerd, Kubelet, KubeProxy *Component
 
-	run string // where it keeps its state, in the host's memory
+	run string // the folder of its state, in the host's memory
 }
 
-// startNodes starts all nodes at once and waits until pods can run on each. Images come before the kubelet: while
-// containerd unpacks it mounts and unmounts, and a kubelet that starts at that moment loses its way.
+// startNodes starts all nodes concurrently, and waits until pods can run on each. Images are imported before the
+// kubelet starts: containerd mounts and unmounts while it unpacks, which confuses a starting kubelet.
 func (c *Cluster) startNodes(ctx context.Context) error {
 	images, err := c.writeImages()
 	if err != nil {
@@ -64,10 +65,10 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	return nil
 }
 
-// Nodes are the real ones, node-1 first.
+// Nodes returns the real nodes, node-1 first.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// startNode starts a node, all but its kubelet.
+// startNode starts a node without its kubelet.
 func (c *Cluster) startNode(ctx context.Context, network nodeNetwork) (*Node, error) {
 	node := &Node{nodeNetwork: network, run: "/run/" + network.Name}
 	if err := c.script(ctx, "", batch(network.layCable())); err != nil {
@@ -94,7 +95,7 @@ func (c *Cluster) startNode(ctx context.Context, network nodeNetwork) (*Node, er
 	return node, errors.Join(node.Containerd.Start(), node.KubeProxy.Start())
 }
 
-// waitNode waits until the scheduler may use the node, and Services work on it.
+// waitNode waits until the node is schedulable and Services work on it.
 func (c *Cluster) waitNode(ctx context.Context, node *Node) error {
 	err := c.until(ctx, node.Name+" is ready", func(ctx context.Context) error {
 		object, err := c.Client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
@@ -106,7 +107,7 @@ func (c *Cluster) waitNode(ctx context.Context, node *Node) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("its conditions are %v, its taints %v", object.Status.Conditions, object.Spec.Taints)
+		return fmt.Errorf("conditions %v, taints %v", object.Status.Conditions, object.Spec.Taints)
 	})
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (c *Cluster) waitNode(ctx context.Context, node *Node) error {
 	return c.waitServices(ctx, node.Name)
 }
 
-// importImage waits for containerd's socket by trying.
+// importImage retries until containerd's socket answers.
 func (c *Cluster) importImage(ctx context.Context, node *Node, archive string) error {
 	return c.until(ctx, "import "+archive, func(ctx context.Context) error {
 		_, err := c.Run(ctx, Program{Args: []string{find("ctr"), "--address", node.run + "/containerd.sock",
@@ -123,7 +124,7 @@ func (c *Cluster) importImage(ctx context.Context, node *Node, archive string) e
 	})
 }
 
-// routePods tells every machine which node has which pods.
+// routePods adds routes to each node's pods on every machine.
 func (c *Cluster) routePods(ctx context.Context) error {
 	for _, at := range append([]string{""}, c.nodeNames()...) {
 		var routes []string

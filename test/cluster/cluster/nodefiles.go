@@ -10,7 +10,7 @@ import (
 // nodeFiles are a node's configuration files.
 type nodeFiles struct{ containerd, kubelet string }
 
-// containerdConfig: without CAP_SYS_RESOURCE runc can't lower a container's OOM score, and dies trying.
+// containerdConfig: without CAP_SYS_RESOURCE, runc can't lower a container's OOM score, and fails.
 const containerdConfig = `version = 2
 root = "{{.Run}}/containerd"
 state = "{{.Run}}/containerd.state"
@@ -29,8 +29,8 @@ conf_dir = "{{.Dir}}/cni"
 runtime_type = "io.containerd.runc.v2"
 `
 
-// kubeletConfig: nothing is ever evicted for want of disk, and what a machine's own setup would decide (cgroup
-// driver, swap, name servers) is decided here.
+// kubeletConfig disables evictions for lack of disk space. It fixes settings that would otherwise depend on the
+// machine: cgroup driver, swap and name servers.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: {{.Listen}}
@@ -59,7 +59,7 @@ serializeImagePulls: false
 syncFrequency: 10s
 `
 
-// cniConfig routes each pod (ptp): without a bridge no reply can slip past the node's rules.
+// cniConfig routes each pod (ptp). With a bridge, replies could bypass the node's rules.
 const cniConfig = `{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipam": {
 "type": "host-local", "dataDir": "{{.Run}}/addresses",
 "ranges": [[{"subnet": "{{.Pods}}"}]{{if .IPv6}}, [{"subnet": "{{.Pods6}}"}]{{end}}],
@@ -103,7 +103,7 @@ func writeTemplate(path, text string, facts any) error {
 	return file.Close()
 }
 
-// writeImages makes the archives that every node imports: ours, and those that the caller brought.
+// writeImages writes the archives that every node imports: ours, and the caller's.
 func (c *Cluster) writeImages() ([]string, error) {
 	pod := Image{Name: PodImage, Program: filepath.Join(c.bin["pod"], "pod"), As: "/pod", Entrypoint: []string{"/pod"}, Args: []string{"pause"}}
 	images := []Image{pod}

@@ -39,7 +39,7 @@ func TestNodes(t *testing.T) {
 			for _, ip := range pod.Status.PodIPs {
 				url := "http://" + net.JoinHostPort(ip.IP, "8080")
 				if name, err := get(t.Context(), c.Inside().HTTP(), url); err != nil || name != pod.Name {
-					t.Errorf("%s, which is %s, was answered by %q, %v", url, pod.Name, name, err)
+					t.Errorf("%s is pod %s, but %q answers, %v", url, pod.Name, name, err)
 				}
 			}
 		}
@@ -51,14 +51,14 @@ func TestNodes(t *testing.T) {
 		everyPodAnswers(t, c.On(c.Nodes()[0]), "http://"+service.Spec.ClusterIP, names)
 		everyPodAnswers(t, c.Outside(), "http://"+address(t, c, "web"), names)
 	})
-	t.Run("a datagram from outside comes back with the pod's name", func(t *testing.T) { udpAnswers(t, c, names) })
-	t.Run("what kube-proxy's rules let pass is counted once", func(t *testing.T) { passedByCounts(t, c, names) })
+	t.Run("a datagram from outside is answered with the pod's name", func(t *testing.T) { udpAnswers(t, c, names) })
+	t.Run("connections that pass kube-proxy's rules untranslated are listed once", func(t *testing.T) { passedByCounts(t, c, names) })
 	t.Run("a pod that fails readiness leaves its EndpointSlice and comes back", func(t *testing.T) {
 		readinessFollows(t, c, pods[0], names)
 	})
 	t.Run("logs, exec and port-forward", func(t *testing.T) { kubectlReaches(t, c, pods[0].Name) })
 	t.Run("drain moves pods to the other node", func(t *testing.T) { drainMoves(t, c) })
-	t.Run("nothing shows on the machine that it runs on", func(t *testing.T) { nothingShows(t, c) })
+	t.Run("the cluster leaves no traces on its machine", func(t *testing.T) { nothingShows(t, c) })
 }
 
 func podsOf(t *testing.T, c *Cluster) []corev1.Pod {
@@ -78,47 +78,47 @@ func passedByCounts(t *testing.T, c *Cluster, names []string) {
 	}
 	everyPodAnswers(t, c.Outside(), "http://"+ip, names)
 	if passed, err := passedBy.Take(t.Context()); err != nil || len(passed) != 0 {
-		t.Errorf("of connections that pods answered, %d passed by, %v", len(passed), err)
+		t.Errorf("%d answered connections are listed as untranslated, %v", len(passed), err)
 	}
 	began := time.Now()
-	for range 2 { // no Service has that port; the kernel asks several times before it gives up
+	for range 2 { // no Service has that port; the kernel sends the first packet several times
 		if conn, err := c.Outside().Dial(t.Context(), "tcp", net.JoinHostPort(ip, "81")); err == nil {
-			t.Errorf("somebody is at %s", conn.RemoteAddr())
+			t.Errorf("a connection to %s was accepted", conn.RemoteAddr())
 		} else if !strings.HasSuffix(err.Error(), NoRoute) {
-			t.Errorf("it says %v, and not %q", err, NoRoute)
+			t.Errorf("the error is %v, want %q", err, NoRoute)
 		}
 	}
 	passed, err := passedBy.Take(t.Context())
 	if err != nil || len(passed) != 2 {
-		t.Errorf("2 connections passed by, and %d are listed, %v", len(passed), err)
+		t.Errorf("2 connections passed untranslated, but %d are listed, %v", len(passed), err)
 	}
 	if !passed.Excuse(began) || passed.Excuse(began.Add(-time.Minute)) || passed.Excuse(time.Now().Add(time.Minute)) {
 		t.Errorf("connections from %s on have allowances of %s", began, passed)
 	}
 	if passed, err := passedBy.Take(t.Context()); err != nil || len(passed) != 0 {
-		t.Errorf("%d are listed again, %v", len(passed), err)
+		t.Errorf("%d connections are listed again, %v", len(passed), err)
 	}
 	c.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: nobody}, spec: {type: LoadBalancer, selector: {app: nobody},
 		ports: [{port: 80}]}}`)
 	Eventually(t, "a Service without backends refuses", func(ctx context.Context) error {
 		_, err := c.Outside().Dial(ctx, "tcp", net.JoinHostPort(address(t, c, "nobody"), "80"))
 		if err == nil || !strings.HasSuffix(err.Error(), "connection refused") {
-			return fmt.Errorf("it says %w", err)
+			return fmt.Errorf("the error is %w", err)
 		}
-		_, err = passedBy.Take(ctx) // those of before kube-proxy knew of it
+		_, err = passedBy.Take(ctx) // drop connections from before kube-proxy knew the Service
 		return err
 	})
 	if conn, err := c.Outside().Dial(t.Context(), "tcp", net.JoinHostPort(address(t, c, "nobody"), "80")); err == nil {
-		t.Errorf("somebody is at %s", conn.RemoteAddr())
+		t.Errorf("a connection to %s was accepted", conn.RemoteAddr())
 	}
 	if passed, err := passedBy.Take(t.Context()); err != nil || len(passed) != 0 {
-		t.Errorf("%d connections that kube-proxy refused are listed as passed, %v", len(passed), err)
+		t.Errorf("%d connections that kube-proxy refused are listed as untranslated, %v", len(passed), err)
 	}
 	if err := passedBy.End(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := passedBy.Take(t.Context()); err == nil {
-		t.Error("it counts on after its end")
+		t.Error("the list still exists after its end")
 	}
 }
 
@@ -164,7 +164,7 @@ func readinessFollows(t *testing.T, c *Cluster, pod corev1.Pod, names []string) 
 		Eventually(t, fmt.Sprintf("ready are %v", want), func(ctx context.Context) error {
 			got, err := ready(ctx, c, "web")
 			if err == nil && !slices.Equal(got, want) {
-				err = fmt.Errorf("ready are %v", got)
+				err = fmt.Errorf("ready pods: %v", got)
 			}
 			return err
 		})
@@ -191,7 +191,7 @@ func kubectlReaches(t *testing.T, c *Cluster, pod string) {
 	Eventually(t, "the forwarded port answers", func(ctx context.Context) error {
 		name, err := get(ctx, c.Inside().HTTP(), "http://127.0.0.1:18080")
 		if err == nil && name != pod {
-			t.Fatalf("port-forward: answered by %q", name)
+			t.Fatalf("port-forward: %q answers", name)
 		}
 		return err
 	})
@@ -208,7 +208,7 @@ func drainMoves(t *testing.T, c *Cluster) {
 			return err
 		}
 		if len(got) != 3 {
-			return fmt.Errorf("ready are %v", got)
+			return fmt.Errorf("ready pods: %v", got)
 		}
 		for _, name := range got {
 			pod, err := c.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
@@ -224,17 +224,17 @@ func drainMoves(t *testing.T, c *Cluster) {
 	c.Kubectl(t, "uncordon", "node-1")
 }
 
-// nothingShows looks at the machine around the cluster: its network, and what containers use to leave behind.
+// nothingShows checks the cluster's machine: its network, and the usual leftovers of containers.
 func nothingShows(t *testing.T, c *Cluster) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(mounts), "/run/node-1") || strings.Contains(string(mounts), c.Host.Dir) {
-		t.Errorf("a mount of the cluster is seen here:\n%s", mounts)
+		t.Errorf("a mount of the cluster is visible here:\n%s", mounts)
 	}
 	if _, err := net.InterfaceByName("lan0"); err == nil {
-		t.Error("the cluster's bridge is seen here")
+		t.Error("the cluster's bridge is visible here")
 	}
 	for _, path := range []string{"/run/netns/node-1", "/var/log/containers", "/var/log/pods", "/var/lib/cni/results"} {
 		if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
@@ -246,6 +246,6 @@ func nothingShows(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(routes), "lan0") {
-		t.Errorf("a route of the cluster is seen here:\n%s", routes)
+		t.Errorf("a route of the cluster is visible here:\n%s", routes)
 	}
 }

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A Client sends from one place of the cluster's network to any address.
+// Client sends from a place in the cluster's network to any address.
 type Client struct {
 	cluster *Cluster
 	net     string
 }
 
-// Outside is a client that is no part of the cluster: it sees load balancers and nodes, as the world does.
+// Outside returns a client outside of the cluster. It reaches load balancers and nodes, as clients in the world do.
 func (c *Cluster) Outside() Client { return Client{c, outsideNet} }
 
-// Inside is a client on the control plane's machine, which kube-proxy serves.
+// Inside returns a client on the control plane's machine, where kube-proxy works, too.
 func (c *Cluster) Inside() Client { return Client{c, ""} }
 
-// On is a client on a node.
+// On returns a client on a node.
 func (c *Cluster) On(node *Node) Client { return Client{c, node.Name} }
 
 // Dial connects to an IP address and port over "tcp" or "udp".
@@ -30,12 +30,12 @@ func (c Client) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return c.cluster.Host.Dial(ctx, c.net, network, address)
 }
 
-// Listen serves at an address; a Service can have it as its endpoint.
+// Listen serves at an address, which a Service can have as its endpoint.
 func (c Client) Listen(network, address string) (net.Listener, error) {
 	return c.cluster.Host.Listen(c.net, network, address)
 }
 
-// HTTP makes a request a connection, so that each is balanced anew.
+// HTTP returns a client that opens a new connection per request, so that each request is balanced separately.
 func (c Client) HTTP() *http.Client {
 	return &http.Client{
 		Timeout:   10 * time.Second,
@@ -43,8 +43,9 @@ func (c Client) HTTP() *http.Client {
 	}
 }
 
-// Unanswered are the connections that each machine has seen begin, and not answered, in the kernel's own words: where they went
-// to, and where they were sent on to; and the neighbours that it doesn't find. It is for looking at what was lost.
+// Unanswered returns the unanswered connections of each machine, from the kernel's connection tracking: their
+// destination, and the destination after translation. It also returns neighbours that the machine doesn't find. Use it
+// to investigate lost packets.
 func (c *Cluster) Unanswered(ctx context.Context) string {
 	const look = "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; ip neigh show nud failed nud incomplete nud probe; true"
 	var all strings.Builder

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A need is a program from the distribution, and Debian's package that has it.
+// need is a program of the distribution, and the Debian package that has it.
 type need struct{ program, pkg string }
 
 func needsOf(o options) []need {
@@ -25,7 +25,7 @@ func needsOf(o options) []need {
 	return needs
 }
 
-// missingPackages names what the distribution must provide, and the command that makes it do so.
+// missingPackages returns an error that names missing packages, and the command that installs them.
 func missingPackages(o options) error {
 	var programs, packages []string
 	for _, n := range needsOf(o) {
@@ -43,7 +43,7 @@ func missingPackages(o options) error {
 		strings.Join(programs, ", "), strings.Join(slices.Compact(packages), " "))
 }
 
-// find looks for a program in PATH, and where a plain user's PATH doesn't.
+// find looks for a program in PATH, and in folders that a plain user's PATH lacks.
 func find(program string) string {
 	for _, candidate := range []string{program, filepath.Join("/usr/sbin", program), filepath.Join("/sbin", program)} {
 		if path, err := exec.LookPath(candidate); err == nil {
@@ -53,7 +53,7 @@ func find(program string) string {
 	return ""
 }
 
-// requireNodes skips a test where nodes can't be had, and says what that leaves untested.
+// requireNodes skips a test that needs nodes if they can't run, and logs what remains untested.
 func requireNodes(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// NoRoute ends the error of a connection to an address that no host has. A connection that kube-proxy's rules let pass gets it.
+// NoRoute is the end of the error for an address that no host has. A connection that kube-proxy's rules don't translate
+// fails with it.
 const NoRoute = "connect: no route to host"
 
 // PassedBy lists new connections to ports of load balancers that left the control plane's machine untranslated. kube-proxy's rules
@@ -21,18 +22,20 @@ type PassedBy struct {
 	seen    map[string]bool
 }
 
-// Allowances are the times at which connections passed kube-proxy's rules. Each excuses one lost connection of that time.
+// Allowances are the times at which connections passed kube-proxy's rules. Each excuses one connection lost at that
+// time.
 type Allowances []time.Time
 
 const (
-	// synRetries is the time within which the kernel sends a connection's first packet again: after one second, and after three.
+	// synRetries is the time within which the kernel repeats a connection's first packet: after one second, and after
+	// three.
 	synRetries = 3 * time.Second
-	// coarse is how far the time of an allowance may be off: nft tells it in whole seconds.
+	// coarse is the error of an allowance's time: nft shows whole seconds.
 	coarse = 1500 * time.Millisecond
 )
 
-// Excuse uses up an allowance for a connection that was begun at that time. It returns false if there is none: an allowance expires
-// with the last packet that a connection may have sent when it passed.
+// Excuse uses up an allowance for a connection that began at the given time. It returns false without a matching
+// allowance. An allowance expires with the last packet that a connection may have sent when it passed.
 func (a *Allowances) Excuse(began time.Time) bool {
 	i := slices.IndexFunc(*a, func(passed time.Time) bool {
 		return passed.After(began.Add(-coarse)) && passed.Before(began.Add(synRetries+coarse))
@@ -44,7 +47,7 @@ func (a *Allowances) Excuse(began time.Time) bool {
 	return true
 }
 
-// CountPassedBy begins to list those to some ports, on the address of any load balancer.
+// CountPassedBy starts a list of such connections to some ports, on the addresses of all load balancers.
 func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy, error) {
 	p := &PassedBy{cluster: c, table: "passed_" + strings.ToLower(rand.Text()), seen: map[string]bool{}}
 	var script strings.Builder
@@ -62,7 +65,7 @@ func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy
 	return p, err
 }
 
-// Take returns those since the last call. A packet that is sent again isn't listed again.
+// Take returns the connections since the last call. A repeated packet isn't listed again.
 func (p *PassedBy) Take(ctx context.Context) (Allowances, error) {
 	var passed Allowances
 	for _, family := range [...]string{"v4", "v6"} {
@@ -85,10 +88,11 @@ func (p *PassedBy) Take(ctx context.Context) (Allowances, error) {
 	return passed, nil
 }
 
-// kept is for how many seconds a connection stays in nft's set. What is missing from that is its age.
+// kept is the number of seconds for which a connection stays in nft's set. The age of a connection is kept minus its
+// remaining time.
 const kept = 3600
 
-// setElement is a connection in nft's set. Expires counts the seconds down from kept.
+// setElement is a connection in nft's set. Expires is its remaining time, which starts at kept.
 type setElement struct {
 	Val     json.RawMessage
 	Expires int
@@ -101,13 +105,13 @@ func parseElements(said string) ([]setElement, error) {
 		}
 	}
 	if err := json.Unmarshal([]byte(said), &list); err != nil {
-		return nil, fmt.Errorf("nft says %q: %w", said, err)
+		return nil, fmt.Errorf("nft prints %q: %w", said, err)
 	}
 	var elements []setElement
 	for _, object := range list.Nftables {
 		for _, element := range object.Set.Elem {
 			if element.Elem.Expires == 0 {
-				return nil, fmt.Errorf("nft says %q: an element doesn't expire", said)
+				return nil, fmt.Errorf("nft prints %q: an element doesn't expire", said)
 			}
 			elements = append(elements, element.Elem)
 		}
@@ -115,7 +119,7 @@ func parseElements(said string) ([]setElement, error) {
 	return elements, nil
 }
 
-// End removes the list, if it is there.
+// End removes the list, if it exists.
 func (p *PassedBy) End(ctx context.Context) error {
 	_, err := p.nft(ctx, "--file -", "add table inet "+p.table+"\ndelete table inet "+p.table)
 	return err

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// pki is the cluster's certificate authority, and the folder where its keys and certificates are files.
+// pki is the cluster's certificate authority, and the folder of its keys and certificates.
 type pki struct {
 	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// identity is one certificate: who it is (name, groups) as a client, and where it may serve.
+// identity is a certificate: its user and groups as a client, and its names as a server.
 type identity struct {
 	file   string
 	name   string
@@ -55,14 +55,14 @@ func newPKI(dir string) (*pki, error) {
 	if err := p.write("ca", der, key); err != nil {
 		return nil, err
 	}
-	// The key that signs service account tokens needs no certificate, but a file of its own.
+	// The signing key of service account tokens needs no certificate, but the API server reads it from a file.
 	return p, p.issue(identity{file: "service-accounts", name: "service-accounts"})
 }
 
 func (p *pki) crt(name string) string { return filepath.Join(p.dir, name+".crt") }
 func (p *pki) pem(name string) string { return filepath.Join(p.dir, name+".key") }
 
-// issue signs a certificate that is good for both ends of a connection.
+// issue signs a certificate that is valid for clients and servers.
 func (p *pki) issue(who identity) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

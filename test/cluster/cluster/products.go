@@ -2,7 +2,7 @@ package cluster
 
 import "nowake.ai/svc-lb-mux/test/cluster/binaries"
 
-// products is what must be built beside Kubernetes itself.
+// products returns the products to build besides Kubernetes.
 func (o options) products() []binaries.Product {
 	var list []binaries.Product
 	if o.nodes > 0 {

@@ -16,18 +16,18 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
-// A Program is run inside the cluster to its end.
+// Program is a program that runs inside of the cluster until its end.
 type Program struct {
 	Args  []string
 	Stdin string
-	Net   string   // the network namespace; empty for the control plane's
-	Env   []string // beside PATH, HOME and KUBECONFIG
+	Net   string   // network namespace; empty for the control plane's
+	Env   []string // variables in addition to PATH, HOME and KUBECONFIG
 }
 
-// Output is what a program wrote.
+// Output is a program's output.
 type Output struct{ Stdout, Stderr string }
 
-// Run runs a program. An error holds what it wrote on standard error.
+// Run runs a program. An error contains the program's standard error.
 func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
 	stdin, feed, err := os.Pipe()
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
 	process, err := c.Host.Run(host.Command{Args: program.Args, Net: program.Net, Dir: c.Host.Dir,
 		Env: c.environment(program.Env), Stdin: stdin, Stdout: stdoutWrite, Stderr: stderrWrite})
 	for _, end := range []*os.File{stdin, stdoutWrite, stderrWrite} {
-		_ = end.Close() // the program holds its own
+		_ = end.Close() // the program has its own descriptors
 	}
 	var out, errOut bytes.Buffer
 	var pipes sync.WaitGroup
@@ -54,7 +54,7 @@ func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
 	if err == nil {
 		err = process.Wait(ctx)
 	}
-	// What the program left running may hold the pipes open for ever; what it wrote itself is there by now.
+	// Background processes of the program may keep the pipes open for ever. Its own output is complete by now.
 	for _, pipe := range []*os.File{stdout, stderr} {
 		_ = pipe.SetReadDeadline(time.Now().Add(time.Second))
 	}
@@ -74,7 +74,7 @@ func (c *Cluster) environment(more []string) []string {
 	}, more...)
 }
 
-// script runs shell commands in a network namespace: how links, addresses and kernel settings are made.
+// script runs shell commands in a network namespace, to set up links, addresses and kernel settings.
 func (c *Cluster) script(ctx context.Context, net, text string) error {
 	_, err := c.Run(ctx, Program{Args: []string{"/bin/sh", "-euc", text}, Net: net})
 	return err
@@ -92,8 +92,8 @@ func (c *Cluster) Kubectl(t testing.TB, args ...string) string {
 	return c.kubectl(t, "", args...)
 }
 
-// kubectl asks again, as people do, where the API server says that a webhook didn't answer in time: on a machine that stands still
-// for some seconds nobody does.
+// kubectl retries if the API server reports that a webhook timed out: a machine that stands still for some seconds
+// causes that.
 func (c *Cluster) kubectl(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
 	const tries = 3
@@ -106,7 +106,7 @@ func (c *Cluster) kubectl(t testing.TB, stdin string, args ...string) string {
 		if !late || try == tries {
 			t.Fatal(err)
 		}
-		t.Logf("asked again: %v", err)
+		t.Logf("retried: %v", err)
 	}
 }
 
@@ -134,10 +134,10 @@ func (c *Cluster) Apply(t testing.TB, manifests string) {
 	c.kubectl(t, manifests, "apply", "-f", "-")
 }
 
-// patience is how long is waited for what takes seconds at most: a machine that is busy otherwise fails no test.
+// patience is a generous timeout for steps that take seconds, so that a busy machine fails no test.
 const patience = 2 * time.Minute
 
-// Eventually waits until something holds, and fails the test with its last error if it doesn't.
+// Eventually waits until a condition holds. After a timeout, it fails the test with the condition's last error.
 func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -155,5 +155,6 @@ func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 	}
 }
 
-// slowest is how rarely is looked for what takes long: each look costs the test's cluster time, and those beside it.
+// slowest is the longest interval between checks of a slow condition. Each check costs time of this test's cluster, and
+// of others.
 const slowest = 250 * time.Millisecond

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startLimit is many times what a start takes on a busy machine, once its programs are built. A start that is stuck would
-// else end with the whole test binary, in a heap of goroutines.
+// startLimit is many times the duration of a start on a busy machine, not counting builds. Without it, a stuck start
+// would end with the whole test binary and a dump of all goroutines.
 const startLimit = 5 * time.Minute
 
-// A step of a start has a name, for whoever must know where it was stuck.
+// step is a named step of a start. The name shows where a start is stuck.
 type step struct {
 	name string
 	take func(context.Context) error
@@ -24,7 +24,7 @@ type step struct {
 func (c *Cluster) take(ctx context.Context, limit time.Duration, steps []step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("a cluster must start within %s", limit))
 	defer cancel()
-	// What runs in the background waits for the cluster, too: when the start ends by its limit, so does that.
+	// Background work waits for the cluster, too: it must end when the start reaches its limit.
 	stop := context.AfterFunc(ctx, c.cancel)
 	defer stop()
 	for _, step := range steps {
@@ -35,7 +35,7 @@ func (c *Cluster) take(ctx context.Context, limit time.Duration, steps []step) e
 	return nil
 }
 
-// startAPIServer starts it on its etcd, and waits until it serves.
+// startAPIServer starts the API server and its etcd, and waits until it serves.
 func (c *Cluster) startAPIServer(ctx context.Context) error {
 	for _, p := range []*Component{c.etcd(), c.apiServer()} {
 		if err := p.Start(); err != nil {
@@ -45,7 +45,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	return c.WaitReady(ctx)
 }
 
-// startControllers starts the rest of the control plane, and waits until each part has done its first work.
+// startControllers starts the rest of the control plane, and waits until each component has done some work.
 func (c *Cluster) startControllers(ctx context.Context) error {
 	if err := c.addControlPlaneNode(ctx); err != nil {
 		return err
@@ -63,14 +63,14 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		c.waitServices(ctx, ""))
 }
 
-// WaitReady waits until the API server says that it is ready: after a restart, say.
+// WaitReady waits until the API server reports that it is ready, for example after a restart.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	return c.until(ctx, "the API server is ready", func(ctx context.Context) error {
 		return c.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }
 
-// waitServices waits until kube-proxy has programmed a namespace: it says that it is healthy before that.
+// waitServices waits until kube-proxy has programmed a namespace. Its health check succeeds earlier.
 func (c *Cluster) waitServices(ctx context.Context, namespace string) error {
 	address := net.JoinHostPort(apiServiceIP, "443")
 	return c.until(ctx, "kube-proxy serves "+address, func(ctx context.Context) error {
@@ -82,7 +82,7 @@ func (c *Cluster) waitServices(ctx context.Context, namespace string) error {
 	})
 }
 
-// addControlPlaneNode tells kube-proxy where it is. Nothing is ever scheduled there.
+// addControlPlaneNode creates the Node that kube-proxy needs. No pod is scheduled there.
 func (c *Cluster) addControlPlaneNode(ctx context.Context) error {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: ControlPlaneNode, Labels: map[string]string{

@@ -31,7 +31,7 @@ func TestAPIServerOnly(t *testing.T) {
 	}
 }
 
-func TestAStartThatIsStuckSaysWhere(t *testing.T) {
+func TestStuckStartNamesItsStep(t *testing.T) {
 	t.Parallel()
 	h, err := host.Start()
 	if err != nil {
@@ -47,15 +47,15 @@ func TestAStartThatIsStuckSaysWhere(t *testing.T) {
 	err = c.take(t.Context(), 100*time.Millisecond, []step{
 		{"dig", func(context.Context) error { return nil }},
 		{"pour concrete", func(ctx context.Context) error { return c.script(ctx, "", "sleep 98766") }},
-		{"hang the doors", func(context.Context) error { t.Error("it went on"); return nil }},
+		{"hang the doors", func(context.Context) error { t.Error("a step ran after the stuck one"); return nil }},
 	})
 	for _, want := range []string{"start a cluster: pour concrete: ", "sleep 98766", "a cluster must start within 100ms"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("there is no %q in %v", want, err)
+			t.Errorf("%q is missing in %v", want, err)
 		}
 	}
 	if c.background.Err() == nil {
-		t.Error("what runs in the background for the cluster still waits for it")
+		t.Error("the background work's context isn't cancelled")
 	}
 }
 

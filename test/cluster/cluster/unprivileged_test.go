@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// nobody is a user without rights.
+// nobody is the user ID of a user without rights.
 const nobody = 65534
 
-// TestWithoutRoot runs the control plane's own test once more as a plain user, in a user namespace.
+// TestWithoutRoot runs the control plane's own test again as a plain user, in a user namespace.
 func TestWithoutRoot(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -29,15 +29,15 @@ func TestWithoutRoot(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !strings.Contains(string(out), "--- PASS: TestWarmStart") {
-		t.Errorf("the control plane was not started:\n%s", out)
+		t.Errorf("the control plane wasn't started:\n%s", out)
 	}
 	if !strings.Contains(string(out), "NOT COVERED: real nodes") {
-		t.Errorf("what can't be tested without root is not said:\n%s", out)
+		t.Errorf("the output doesn't name what can't be tested without root:\n%s", out)
 	}
 }
 
-// worldReadable is a copy of the binaries that nobody can use, and of the sources that they are known by: root's own
-// cache is closed to others, and the checkout may be.
+// worldReadable copies the binaries, and the sources that determine their names, to a folder that other users can read.
+// root's own cache is closed to others, and the checkout may be, too.
 func worldReadable(t *testing.T) string {
 	t.Helper()
 	built, err := Binaries(t.Context())

@@ -9,7 +9,7 @@ import (
 // WebhookClientName is the common name of the certificate that WebhookClient gives the API server.
 const WebhookClientName = "api-server-webhooks"
 
-// admissionConfig names the kubeconfig for webhooks. The API server looks its users up by the webhook's Service.
+// admissionConfig names the kubeconfig for webhooks. The API server finds the user by the webhook's Service.
 const admissionConfig = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:
@@ -27,7 +27,7 @@ users:
   user: {client-certificate: %s, client-key: %s}
 `
 
-// writeWebhookClient issues the certificate, and writes the files that tell the API server of it.
+// writeWebhookClient issues the certificate, and writes the API server's configuration for it.
 func (c *Cluster) writeWebhookClient() error {
 	if err := c.pki.issue(identity{file: WebhookClientName, name: WebhookClientName}); err != nil {
 		return err

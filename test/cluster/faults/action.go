@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Action is what a rule does with a request. It may call next, once, to go on with it, and may alter what comes
-// back. An error closes the connection: the client gets no answer.
+// Action is what a rule does with a request. It may call next once, which continues the request, and may change the
+// answer. An error closes the connection: the client gets no answer.
 type Action func(call *Call, next Next) (*http.Response, error)
 
 // errDropped closes the client's connection.
 var errDropped = errors.New("dropped by a rule")
 
-// Chain makes several actions one; the first is the outermost.
+// Chain combines several actions. The first is the outermost.
 func Chain(actions ...Action) Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		if len(actions) == 0 {
@@ -23,7 +23,7 @@ func Chain(actions ...Action) Action {
 	}
 }
 
-// Delay makes the request a while later.
+// Delay delays the request.
 func Delay(d time.Duration) Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		if err := call.sleep(d); err != nil {
@@ -33,7 +33,7 @@ func Delay(d time.Duration) Action {
 	}
 }
 
-// DelayAfter makes the request at once and delivers its answer a while later.
+// DelayAfter makes the request at once, and delays its answer.
 func DelayAfter(d time.Duration) Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		response, err := call.Whole(next)
@@ -48,12 +48,12 @@ func DelayAfter(d time.Duration) Action {
 	}
 }
 
-// Drop closes the connection; the request isn't made. Over HTTP/2 that is the request's stream, not the others'.
+// Drop closes the connection without making the request. Over HTTP/2 it closes only the request's stream.
 func Drop() Action {
 	return func(*Call, Next) (*http.Response, error) { return nil, errDropped }
 }
 
-// DropAfter makes the request and closes the connection in place of an answer.
+// DropAfter makes the request, and closes the connection instead of answering.
 func DropAfter() Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		response, err := call.Whole(next)
@@ -65,7 +65,7 @@ func DropAfter() Action {
 	}
 }
 
-// gate keeps a request waiting until open is closed.
+// gate holds a request until open is closed.
 func gate(open <-chan struct{}) Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		select {

@@ -13,29 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Edit alters the Status that an Answer gives.
+// Edit changes the Status of an Answer.
 type Edit func(*metav1.Status)
 
-// RetryAfter sets how many seconds a client is asked to wait, in the body and as header; 0 asks for none.
+// RetryAfter sets the number of seconds that the client must wait, in the body and in the header. 0 removes it.
 func RetryAfter(seconds int32) Edit {
 	return func(status *metav1.Status) { status.Details.RetryAfterSeconds = seconds }
 }
 
-// Message sets what the error says.
+// Message sets the error's message.
 func Message(message string) Edit {
 	return func(status *metav1.Status) { status.Message = message }
 }
 
-// Answer gives an error of the API server's kind; the request isn't made. The reason follows from the code: 409
-// is AlreadyExists on create and Conflict otherwise, 410 is Expired, 429 asks to come back in a second.
+// Answer answers with an error as the API server does, without making the request. The code determines the reason: 409
+// is AlreadyExists on create and Conflict otherwise, 410 is Expired, 429 asks for a retry after one second.
 func Answer(code int, edits ...Edit) Action {
 	return func(call *Call, _ Next) (*http.Response, error) {
 		return answer(call, code, edits)
 	}
 }
 
-// AnswerAfter makes the request and gives the error in place of its answer. An upstream that can't be reached is
-// a closed connection all the same.
+// AnswerAfter makes the request, and replaces its answer by the error. If the upstream can't be reached, the connection
+// is closed.
 func AnswerAfter(code int, edits ...Edit) Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		response, err := call.Whole(next)
@@ -70,7 +70,7 @@ func answer(call *Call, code int, edits []Edit) (*http.Response, error) {
 	return response, nil
 }
 
-// statusOf words the error as the API server does.
+// statusOf returns the error as the API server words it.
 func statusOf(r Request, code int) *metav1.Status {
 	status := errorOf(r, code).ErrStatus
 	status.Kind, status.APIVersion = "Status", "v1"

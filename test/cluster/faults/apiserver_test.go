@@ -20,20 +20,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer plays an API server as far as a proxy can tell: it answers every request with a Service, remembers
-// what was asked of it, and streams events to watches.
+// apiServer plays an API server as far as a proxy can tell. It answers every request with a Service, records the
+// requests, and streams events to watches.
 type apiServer struct {
 	*httptest.Server
-	// answer, if set, takes the place of all that.
+	// answer, if set, replaces all of that.
 	answer http.HandlerFunc
 
 	mu      sync.Mutex
 	made    []*http.Request
-	watches map[chan event]string // to the media type that the watch asked for
-	opened  chan struct{}         // one for each watch
+	watches map[chan event]string // watch to the media type it asked for
+	opened  chan struct{}         // gets a value per watch
 }
 
-// event is what a watch streams: a Service of this name. An empty name ends the stream.
+// event is the name of a Service that a watch streams. An empty name ends the stream.
 type event string
 
 func startAPIServer(t *testing.T, configure ...func(*httptest.Server)) *apiServer {
@@ -41,7 +41,7 @@ func startAPIServer(t *testing.T, configure ...func(*httptest.Server)) *apiServe
 	server := &apiServer{watches: map[chan event]string{}, opened: make(chan struct{}, 100)}
 	server.Server = httptest.NewUnstartedServer(server)
 	server.EnableHTTP2 = true
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are cut all the time here
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // these tests cut connections all the time
 	for _, change := range configure {
 		change(server.Server)
 	}
@@ -53,7 +53,7 @@ func startAPIServer(t *testing.T, configure ...func(*httptest.Server)) *apiServe
 	return server
 }
 
-// config is that of an administrator with a token.
+// config returns the configuration of an administrator with a token.
 func (s *apiServer) config() *rest.Config {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	return &rest.Config{Host: s.URL, BearerToken: "admin", TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
@@ -105,7 +105,7 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send streams these to all watches.
+// send streams events to all watches.
 func (s *apiServer) send(names ...event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *apiServer) send(names ...event) {
 	}
 }
 
-// requests are the methods and paths of what was made.
+// requests returns the methods and paths of the requests that reached the server.
 func (s *apiServer) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *apiServer) requests() []string {
 	return lines
 }
 
-// last is the request that was made last.
+// last returns the last request that reached the server.
 func (s *apiServer) last() *http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return client
 }
 
-// startAll is an API server, a proxy to it and a client of that.
+// startAll starts an API server, a proxy to it, and a client of the proxy.
 func startAll(t *testing.T, choices ...Option) (*apiServer, *Proxy, *kubernetes.Clientset) {
 	t.Helper()
 	server := startAPIServer(t)

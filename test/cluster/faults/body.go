@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// protobufMagic opens each protobuf object of the API, outside of a watch's frames.
+// protobufMagic is the prefix of each protobuf object of the API, except in a watch's frames.
 const protobufMagic = "k8s\x00"
 
-// keepBody reads the whole body, so that a write which has come in is made even if its client is killed next, and
-// can be repeated on another connection like the client's own would be. What streams is left alone.
+// keepBody reads the whole body. So a write is made even if its client is killed next, and it can be repeated on
+// another connection, as the client itself would. Streamed bodies aren't read.
 func keepBody(r *http.Request, request *Request) error {
 	if r.Body == nil || r.Body == http.NoBody || request.LongRunning || isUpgrade(r) {
 		return nil
@@ -32,7 +32,7 @@ func keepBody(r *http.Request, request *Request) error {
 	return nil
 }
 
-// bodyAsksDryRun reads DeleteOptions, where clients ask for the dry run of a deletion.
+// bodyAsksDryRun reads DeleteOptions, in which clients ask for the dry run of a deletion.
 func bodyAsksDryRun(body []byte) bool {
 	var options metav1.DeleteOptions
 	if raw, isProtobuf := bytes.CutPrefix(body, []byte(protobufMagic)); isProtobuf {

@@ -7,19 +7,19 @@ import (
 	"net/http"
 )
 
-// Call is one request on its way through the proxy.
+// Call is a request on its way through the proxy.
 type Call struct {
 	Request Request
-	// HTTP is what will be sent upstream. An action may change it before it calls next.
+	// HTTP is the request that will be sent upstream. An action may change it before it calls next.
 	HTTP *http.Request
 
-	client context.Context // ends when the client leaves; HTTP's may live on
-	onPass bool            // the client has no credentials of its own
+	client context.Context // ends when the client disconnects; HTTP's context may outlive it
+	onPass bool            // the client uses the proxy's token instead of its own credentials
 	proxy  *Proxy
 	entry  *Entry // guarded by the proxy's traffic
 }
 
-// Next goes on with the request: the rules that follow, then the API server.
+// Next continues a request with the following rules, and then with the API server.
 type Next func() (*http.Response, error)
 
 type callKey struct{}
@@ -33,14 +33,14 @@ func callOf(r *http.Request) *Call {
 	return call
 }
 
-// Done is closed when the client has gone away, or the proxy closes. Then Err says so.
+// Done is closed when the client has disconnected, or the proxy closes. Err then returns the reason.
 func (c *Call) Done() <-chan struct{} { return c.client.Done() }
 
-// Err is nil while the client is there.
+// Err returns nil while the client is connected.
 func (c *Call) Err() error { return c.client.Err() }
 
-// Whole goes on with the request and returns its answer complete and in memory, whatever becomes of the client
-// meanwhile: what "the request is made" means. Of a long-running request it returns the answer's beginning.
+// Whole makes the request, and returns its complete answer in memory, even if the client disconnects meanwhile. That is
+// the meaning of "the request is made". Of a long-running request it returns the beginning of the answer.
 func (c *Call) Whole(next Next) (*http.Response, error) {
 	if c.Request.LongRunning {
 		return next()
@@ -56,7 +56,7 @@ func (c *Call) Whole(next Next) (*http.Response, error) {
 		return nil, err
 	}
 	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close() // read to its end; nothing is left to fail
+	_ = response.Body.Close() // read to its end, so the error is irrelevant
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Config leads a client without credentials to the proxy, which lends it the upstream's, or the user of As. The
-// token in it is the proxy's own and never leaves it. Client-side rate limits are off.
+// Config returns the configuration of a client without credentials. The proxy gives it the upstream's credentials, or
+// the user of As. Its token is the proxy's own and is never sent upstream. Client-side rate limits are off.
 func (p *Proxy) Config() *rest.Config { return p.ConfigFor(p.pass) }
 
-// ConfigFor leads a client with a token of its own, a service account's, to the proxy, which passes it on untouched.
-// Each client gets connections of its own, by a Dial of its own: else client-go shares them among all clients of a
-// process, and one that is started again would inherit those that its dead predecessor lost.
+// ConfigFor returns the configuration of a client with its own token, for example a service account's. The proxy passes
+// the token on unchanged. Each client gets its own Dial, and so its own connections: otherwise client-go shares
+// connections among all clients of a process, and a restarted client would inherit the lost connections of its
+// predecessor.
 func (p *Proxy) ConfigFor(token string) *rest.Config {
 	return &rest.Config{
 		Host:            "https://" + p.address,
@@ -27,7 +28,7 @@ func (p *Proxy) ConfigFor(token string) *rest.Config {
 	}
 }
 
-// WriteKubeconfig writes one of the above to a file, for a client in a process of its own.
+// WriteKubeconfig writes such a configuration to a file, for a client in another process.
 func WriteKubeconfig(file string, config *rest.Config) error {
 	const name = "faults"
 	kubeconfig := api.NewConfig()

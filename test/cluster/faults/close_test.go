@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// running are the stacks that the package, or the HTTP client and server that it uses, stand in.
+// running returns the stacks of goroutines that run in the package, or in the HTTP client and server that it uses.
 func running() []string {
 	buffer := make([]byte, 1<<20)
 	buffer = buffer[:runtime.Stack(buffer, true)]
@@ -34,7 +34,7 @@ func running() []string {
 
 func TestCloseIsQuickAndLeavesNothingRunning(t *testing.T) {
 	server := startAPIServer(t)
-	eventually(t, "one goroutine", func() bool { return len(running()) <= 1 }) // the server's own, and past tests' gone
+	eventually(t, "one goroutine", func() bool { return len(running()) <= 1 }) // only the server's own goroutine is left, and none of earlier tests
 	proxy, err := Start(server.config())
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +58,8 @@ func TestCloseIsQuickAndLeavesNothingRunning(t *testing.T) {
 	paused := proxy.Pause(Match{Verbs: Writes()})
 	proxy.Add(Rule{Match: Match{Verbs: []string{"get"}}, Do: Delay(time.Hour)})
 	var clients sync.WaitGroup
-	clients.Go(func() { _ = patchStatus(t.Context(), client) }) // cut by Close
-	clients.Go(func() { _ = get(t.Context(), client) })         // so is this
+	clients.Go(func() { _ = patchStatus(t.Context(), client) }) // Close cuts this request
+	clients.Go(func() { _ = get(t.Context(), client) })         // and this one
 	if err := paused.Wait(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestCloseIsQuickAndLeavesNothingRunning(t *testing.T) {
 	for _, set := range []*connections{proxy.upstream.conns, proxy.clients} {
 		set.mu.Lock()
 		if len(set.open) != 0 {
-			t.Errorf("%d connections are open", len(set.open))
+			t.Errorf("%d connections are still open", len(set.open))
 		}
 		set.mu.Unlock()
 	}
@@ -85,7 +85,7 @@ func TestCloseIsQuickAndLeavesNothingRunning(t *testing.T) {
 	eventually(t, "nothing runs", func() bool { return len(running()) == 0 })
 }
 
-// closers end the idle connections of clients, which aren't the proxy's to end.
+// closers close the idle connections of clients, which the proxy can't close.
 type closers struct{ all []*http.Transport }
 
 func (c *closers) add(config *rest.Config) *rest.Config {
@@ -113,11 +113,11 @@ func TestCloseEndsATunnel(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := stream.Read(make([]byte, 1)); err == nil {
-		t.Error("the tunnel is open")
+		t.Error("the tunnel is still open")
 	}
 }
 
-func TestCloseEndsADialThatGetsNowhere(t *testing.T) {
+func TestCloseEndsAHangingDial(t *testing.T) {
 	config := startAPIServer(t).config()
 	dialling, ended := make(chan struct{}), make(chan struct{})
 	config.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -140,13 +140,13 @@ func TestCloseEndsADialThatGetsNowhere(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(5 * time.Second):
-		t.Error("it dials on")
+		t.Error("the proxy still dials")
 	}
 }
 
-func TestCloseTellsOfAFunctionThatWaits(t *testing.T) {
+func TestCloseReportsAFunctionThatBlocks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("NOT COVERED with -short: Close waits five seconds before it tells")
+		t.Skip("NOT COVERED with -short: Close waits five seconds before it reports")
 	}
 	server := startAPIServer(t)
 	proxy, err := Start(server.config())
@@ -176,7 +176,7 @@ func TestCloseTellsOfAFunctionThatWaits(t *testing.T) {
 func TestRulesMayChangeWhileRequestsPass(t *testing.T) {
 	server, proxy, client := startAll(t)
 	response := do(t, proxy.Config(), "GET", "/api/v1/services?watch=true", http.Header{}, nil)
-	go func() { _, _ = io.Copy(io.Discard, response.Body) }() // ends with the proxy
+	go func() { _, _ = io.Copy(io.Discard, response.Body) }() // the copy ends with the proxy
 	<-server.opened
 	alive, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer stop()
@@ -184,7 +184,7 @@ func TestRulesMayChangeWhileRequestsPass(t *testing.T) {
 	for range 4 {
 		workers.Go(func() {
 			for alive.Err() == nil {
-				_ = patchStatus(alive, client) // what becomes of it is other tests' business
+				_ = patchStatus(alive, client) // other tests check the result
 				server.send("a")
 			}
 		})

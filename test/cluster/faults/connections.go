@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// connections keeps those that are open, so that they can be cut.
+// connections holds the open connections, so that they can be cut.
 type connections struct {
 	mu     sync.Mutex
 	closed bool
@@ -21,11 +21,11 @@ func newConnections() *connections {
 	return &connections{open: map[*connection]struct{}{}}
 }
 
-// connection leaves its set when it is closed.
+// connection removes itself from its set when it is closed.
 type connection struct {
 	net.Conn
 	set *connections
-	cut atomic.Bool // what came over it and isn't made yet never will be
+	cut atomic.Bool // requests that came over it and aren't made yet must never be made
 }
 
 func (c *connection) Close() error {
@@ -35,12 +35,12 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// add takes a new connection in; once the set is shut, it closes it instead.
+// add adds a new connection. If the set is shut, it closes the connection instead.
 func (s *connections) add(conn net.Conn) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_ = conn.Close() // nobody has used it
+		_ = conn.Close() // no request has used it
 		return nil, net.ErrClosed
 	}
 	added := &connection{Conn: conn, set: s}
@@ -48,18 +48,18 @@ func (s *connections) add(conn net.Conn) (net.Conn, error) {
 	return added, nil
 }
 
-// cut closes all that are open. Once it returns, no request that came over them will be made any more.
+// cut closes all open connections. After it returns, no request that came over them is made any more.
 func (s *connections) cut() {
 	s.mu.Lock()
 	open := slices.Collect(maps.Keys(s.open))
 	s.mu.Unlock()
 	for _, conn := range open {
 		conn.cut.Store(true)
-		_ = conn.Close() // whoever uses it will see the end
+		_ = conn.Close() // its user gets an error
 	}
 }
 
-// shut closes all that are open or are yet to come.
+// shut closes all open connections, and all future ones.
 func (s *connections) shut() {
 	s.mu.Lock()
 	s.closed = true
@@ -67,7 +67,7 @@ func (s *connections) shut() {
 	s.cut()
 }
 
-// listener takes each connection that it accepts into the set.
+// listener adds each accepted connection to the set.
 type listener struct {
 	net.Listener
 	set *connections
@@ -83,7 +83,7 @@ func (l listener) Accept() (net.Conn, error) {
 
 type connectionKey struct{}
 
-// withConnection lets a request know over which connection it came.
+// withConnection stores a request's connection in its context.
 func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
@@ -91,7 +91,7 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// isCut says whether a request's connection was cut. Its context says so too, but only a little later.
+// isCut returns whether a request's connection was cut. The context ends, too, but a little later.
 func isCut(ctx context.Context) bool {
 	conn, ok := ctx.Value(connectionKey{}).(*connection)
 	return ok && conn.cut.Load()

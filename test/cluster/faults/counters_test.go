@@ -27,7 +27,7 @@ func TestRequestsAreCountedByVerbResourceAndUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := metav1.DeleteOptions{DryRun: []string{"All"}}
-	_ = reconciler.CoordinationV1().Leases("a").Delete(ctx, "x", options) // its answer is no Status; never mind
+	_ = reconciler.CoordinationV1().Leases("a").Delete(ctx, "x", options) // the error is irrelevant: the fake server's answer isn't a Status
 
 	since := proxy.Snapshot().Sub(before)
 	want := []string{
@@ -48,11 +48,11 @@ func TestRequestsAreCountedByVerbResourceAndUser(t *testing.T) {
 		t.Errorf("keys aren't sorted by resource: %q first", first)
 	}
 	if admins := proxy.Snapshot().Where(func(key Key) bool { return key.User == "admin" }).Total(); admins != 1 {
-		t.Errorf("%d of the admin, want 1", admins)
+		t.Errorf("%d requests of the admin, want 1", admins)
 	}
 }
 
-// lines are a snapshot's, with single spaces.
+// lines returns a snapshot's lines with single blanks.
 func lines(s Snapshot) []string {
 	got := []string{}
 	for line := range strings.Lines(s.String()) {
@@ -61,7 +61,7 @@ func lines(s Snapshot) []string {
 	return got
 }
 
-func TestTheLogTellsTheLatestRequests(t *testing.T) {
+func TestLogHasTheLatestRequests(t *testing.T) {
 	_, proxy, client := startAll(t, LogSize(3), Label("me"))
 	ctx := t.Context()
 	proxy.Add(Rule{Name: "conflict", Match: Match{Verbs: []string{"create"}}, Do: Answer(409)})
@@ -115,7 +115,7 @@ func TestQuietWaitsForTheLastRequest(t *testing.T) {
 	}
 }
 
-func TestQuietStartsAnewWithEachRequest(t *testing.T) {
+func TestEachRequestRestartsQuiet(t *testing.T) {
 	const quiet = 200 * time.Millisecond
 	_, proxy, client := startAll(t)
 	done := make(chan error, 1)
@@ -141,12 +141,12 @@ func TestQuietStartsAnewWithEachRequest(t *testing.T) {
 	}
 }
 
-func TestQuietIgnoresWhatItIsToldToAndNamesWhatDisturbsIt(t *testing.T) {
+func TestQuietIgnoresRequestsAndNamesTheLastOne(t *testing.T) {
 	server, proxy, client := startAll(t)
 	watchVia(t, server, proxy, jsonMedia)
 	hold := proxy.Pause(Match{Resource: "leases"})
 	go func() {
-		_, _ = client.CoordinationV1().Leases("a").Get(t.Context(), "x", metav1.GetOptions{}) // cut in the end
+		_, _ = client.CoordinationV1().Leases("a").Get(t.Context(), "x", metav1.GetOptions{}) // the proxy cuts the request at its close
 	}()
 	if err := hold.Wait(t.Context(), 1); err != nil {
 		t.Fatal(err)

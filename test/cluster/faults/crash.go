@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// CrashAfter lets the first n matching requests be made and no more. When all n have been answered, and before the
-// last of those answers is delivered, it calls crash, once: there a test kills the client, or cancels its context.
-// Requests past the n-th wait, unmade, until their client is gone or the rule is removed, and are dropped then. So
-// what is stored is exactly n requests' worth, however many the client had in flight. With 0, crash is called when
-// the first comes in. Hits are the requests that have come in.
+// CrashAfter lets the first n matching requests be made, and no more. When all n have answers, but before it delivers
+// the last one, it calls crash once: a test then kills the client, or cancels its context. Later requests wait until
+// their client is gone or the rule is removed, and are then dropped. So exactly n requests have taken effect, whatever
+// the client had in flight. With n = 0, the first request calls crash. Hits counts the incoming requests.
 //
-// Remove the rule when the client is dead and before it is started again. That cuts all connections of clients: a
-// request that the dead one has left on the wire must not slip through when the rule is gone.
+// Remove the rule after the client is dead, and before it starts again. Remove cuts all connections of clients: a
+// pending request of the dead client must not be made after the rule is gone.
 func (p *Proxy) CrashAfter(n int, match Match, crash func()) *Handle {
 	handle := newHandle("crash")
 	handle.ending = p.clients.cut
@@ -40,12 +39,12 @@ func (c *crashPoint) act(call *Call, next Next) (*http.Response, error) {
 	}
 	c.crashed.Do(c.crash)
 	if err == nil {
-		_ = response.Body.Close() // the answer dies with its client
+		_ = response.Body.Close() // the dead client never gets the answer
 	}
 	return nil, errDropped
 }
 
-// begin says whether this request is among those to be made.
+// begin returns whether this request is among the first n.
 func (c *crashPoint) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +52,7 @@ func (c *crashPoint) begin() bool {
 	return c.begun <= c.after
 }
 
-// end says whether this answer is the last one.
+// end returns whether this answer is the last of the first n.
 func (c *crashPoint) end() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +60,8 @@ func (c *crashPoint) end() bool {
 	return c.answered == c.after
 }
 
-// tooLate holds the request rather than drop it at once: the client mustn't see, and act on, what its death is
-// about to hide.
+// tooLate holds the request instead of dropping it at once: the client must not react to the failure before it is
+// killed.
 func (c *crashPoint) tooLate(call *Call) (*http.Response, error) {
 	if c.after == 0 {
 		c.crashed.Do(c.crash)

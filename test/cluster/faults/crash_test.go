@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// burst writes five times at once, and again until told to stop, as a reconciler with parallel workers would.
+// burst sends five concurrent writes, again and again until it is stopped, as a reconciler with parallel workers does.
 func burst(ctx context.Context, t *testing.T, proxy *Proxy) {
 	client := clientOf(t, proxy.Config())
 	var workers sync.WaitGroup
 	for range 5 {
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				_ = patchStatus(ctx, client) // it dies in mid-write; that is the point
+				_ = patchStatus(ctx, client) // writes fail when the client is killed
 			}
 		})
 	}
 	workers.Wait()
 }
 
-func TestAClientCrashesAfterExactlySoManyWrites(t *testing.T) {
+func TestClientCrashesAfterExactlyNWrites(t *testing.T) {
 	for _, writes := range []int{0, 1, 2, 7, 30} {
 		t.Run(fmt.Sprint(writes, " writes"), func(t *testing.T) {
 			server, proxy, client := startAll(t)
@@ -47,12 +47,12 @@ func TestAClientCrashesAfterExactlySoManyWrites(t *testing.T) {
 	}
 }
 
-func TestACrashPointThatIsRemovedNeverCrashes(t *testing.T) {
+func TestRemovedCrashPointNeverCrashes(t *testing.T) {
 	_, proxy, client := startAll(t)
 	crash := proxy.CrashAfter(1, Match{Func: Request.IsWrite}, func() { t.Error("crashed") })
 	proxy.OnWrite(func(step Step) {
 		if step.Phase == After {
-			crash.Remove() // with the write made and its answer on the way
+			crash.Remove() // the write is made, and its answer is on the way
 		}
 	})
 	if err := patchStatus(t.Context(), client); !isDropped(err) {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// seen is what an API server learns of who asks.
+// seen holds the credentials that an API server sees in a request.
 type seen struct {
 	Authorization, As string
 	Groups            []string
 	Certificate       string
 }
 
-func TestWhomTheAPIServerSees(t *testing.T) {
+func TestCredentialsThatReachTheAPIServer(t *testing.T) {
 	const own, token = "Bearer admin", "a-service-account"
 	for name, test := range map[string]struct {
 		choices []Option
@@ -47,7 +47,7 @@ func TestWhomTheAPIServerSees(t *testing.T) {
 			choices: []Option{As("jane")}, client: func(p *Proxy) *rest.Config { return p.ConfigFor(token) },
 			want: seen{Authorization: "Bearer " + token},
 		},
-		"nobody, if the client shows neither token nor pass": {
+		"no user, if the client has neither a token nor the proxy's token": {
 			client: func(p *Proxy) *rest.Config { return p.ConfigFor("") }, want: seen{},
 		},
 	} {
@@ -79,7 +79,7 @@ func seenBy(r *http.Request) seen {
 	return who
 }
 
-// withCertificate adds a client certificate: any will do, for nobody checks it.
+// withCertificate adds a client certificate. Any will do, because the proxy doesn't verify it.
 func withCertificate(t *testing.T, config *rest.Config) *rest.Config {
 	t.Helper()
 	certificate, key := selfSigned(t)
@@ -95,7 +95,7 @@ func TestAClientCertificatesNameIsTheUser(t *testing.T) {
 	}
 }
 
-func TestAKubeconfigLeadsToTheProxyWithItsCredentials(t *testing.T) {
+func TestKubeconfigHasTheProxysAddressAndCredentials(t *testing.T) {
 	server, proxy, _ := startAll(t)
 	for name, config := range map[string]*rest.Config{
 		"Bearer admin": proxy.Config(),
@@ -118,17 +118,17 @@ func TestAKubeconfigLeadsToTheProxyWithItsCredentials(t *testing.T) {
 	}
 }
 
-func TestAStartThatCannotWorkSaysWhy(t *testing.T) {
+func TestStartRefusesUnusableConfigurations(t *testing.T) {
 	for name, config := range map[string]*rest.Config{
-		"a transport of its own":     {Host: "https://x", Transport: http.DefaultTransport},
-		"no address":                 {Host: "https://%"},
-		"a certificate that is none": {Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CertData: []byte("x"), KeyData: []byte("y")}},
+		"a transport of its own": {Host: "https://x", Transport: http.DefaultTransport},
+		"no address":             {Host: "https://%"},
+		"an invalid certificate": {Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CertData: []byte("x"), KeyData: []byte("y")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy, err := Start(config)
 			if err == nil {
-				_ = proxy.Close() // the test has failed already
-				t.Fatal("started")
+				_ = proxy.Close() // the test fails in any case
+				t.Fatal("the proxy started, want an error")
 			}
 			t.Log(err)
 		})

@@ -1,23 +1,22 @@
-// Package faults is a reverse proxy that stands between one client (a reconciler, kubectl, a test) and a real
-// kube-apiserver, counts what passes and, on request, makes it go wrong.
+// Package faults is a reverse proxy between a client (a reconciler, kubectl, a test) and a real kube-apiserver. It
+// counts requests, and injects faults when a test asks for them.
 //
 //	             rules, in order           request made        answer on its way back
 //	client ──► Delay, Pause, Drop, Answer ──► API server ──► DropAfter, AnswerAfter, Notify ──► client
 //	              │ count, log                    │
 //	              └ verb, resource, user          └ watch events ──► Hold, Delay, Break, Expire ──► client
 //
-// A rule says which requests it is about, how many of them, and what becomes of them. Rules are tried in the order
-// they were added; each that matches acts, until one of them ends the request. They may come and go at any time,
-// and each gives a handle that tells how often it has acted and can wait for it.
+// A rule selects requests, limits their number, and defines the fault. Rules are tried in the order in which they were
+// added. Each matching rule acts, until one ends the request. Rules can be added and removed at any time. Each has a
+// handle that counts its actions and can wait for them.
 //
-// Watch events are another matter: a stream that was opened long ago must be held back when a test asks for it.
-// So holds and delays of watches apply to open streams and to new ones, event by event, order kept, and nothing
-// is decoded.
+// Watch events work differently, because a test may hold back a stream that was opened long ago. Holds and delays of
+// watches apply to open streams and to new ones. They act on each event, keep the order, and decode nothing.
 //
-// What doesn't live here: starting an API server, freezing or killing components (test/cluster does), and any
-// knowledge of muxes and channels.
+// This package doesn't start an API server. It doesn't freeze or kill components (test/cluster does), and it knows
+// nothing of muxes and channels.
 //
-// Two habits of client-go to know when writing a test. It repeats a request whose answer carries Retry-After (up
-// to ten times, so Answer(429) is seen by its caller only with RetryAfter(0) or a rule that outlasts it), and over
-// HTTP/1.1 it repeats a GET whose connection was closed.
+// Two habits of client-go matter for tests. It repeats a request whose answer has Retry-After, up to ten times. So a
+// caller sees Answer(429) only with RetryAfter(0), or if the rule outlasts the retries. And over HTTP/1.1 it repeats a
+// GET whose connection was closed.
 package faults

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Entry is what the log says of one request.
+// Entry is the log's record of a request.
 type Entry struct {
 	Request
 	Start time.Time
 	Took  time.Duration // 0 while open
 	Open  bool
-	// Made says that the API server has answered.
+	// Made is true once the API server has answered.
 	Made bool
-	// Status is what the client was answered; 0 when it wasn't.
+	// Status is the status of the client's answer; 0 without one.
 	Status int
-	// Rules are the names of those that acted.
+	// Rules are the names of the rules that acted.
 	Rules []string
-	// Err is why the client got no answer.
+	// Err is the reason why the client got no answer.
 	Err error
 }
 
-// String is one line, without times, so that logs of two runs can be compared.
+// String returns one line without times, so that logs of two runs can be compared.
 func (e Entry) String() string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%s: %s", e.Request, e.outcome())
@@ -48,11 +48,11 @@ func (e Entry) outcome() string {
 	return "unanswered"
 }
 
-// ring keeps the last size entries.
+// ring holds the last size entries.
 type ring struct {
 	size  int
 	kept  []*Entry
-	start int // the oldest, once full
+	start int // index of the oldest entry, once full
 }
 
 func (r *ring) add(entry *Entry) {

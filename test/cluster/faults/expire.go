@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// expire ends the stream with an event that says so. A media type that can't be written here just ends: its client
-// watches again. Called with watches.mu held.
+// expire ends the stream with an error event. In a media type that can't be encoded here the stream just ends, and its
+// client watches again. The caller holds watches.mu.
 func (s *stream) expire() {
 	status := statusOf(s.request, http.StatusGone)
 	event, err := errorEvent(s.media, status)
@@ -23,9 +23,9 @@ func (s *stream) expire() {
 	s.cut(io.EOF, event)
 }
 
-// errorEvent frames a Status as the last event of a watch.
+// errorEvent encodes a Status as the last event of a watch.
 func errorEvent(media string, status *metav1.Status) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(media) // what can't be parsed is another media type
+	kind, _, _ := mime.ParseMediaType(media) // an invalid media type counts as another one
 	switch kind {
 	case jsonMedia:
 		event := metav1.WatchEvent{Type: string(watch.Error), Object: runtime.RawExtension{Object: status}}

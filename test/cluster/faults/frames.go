@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// How the API server frames the events of a watch.
+// How the API server frames the events of a watch:
 const (
-	jsonMedia     = "application/json"                    // an object a line
-	protobufMedia = "application/vnd.kubernetes.protobuf" // a length of four bytes, then so many
+	jsonMedia     = "application/json"                    // one object per line
+	protobufMedia = "application/vnd.kubernetes.protobuf" // four bytes of length, then the object
 )
 
-// framesOf returns a function that gives one event after the other, byte for byte as it came. What comes with an
-// error is the torn end of a stream. Other media types (CBOR) come in the pieces in which they arrive: the order is
-// kept, though an event may be counted as two.
+// framesOf returns a function that returns the events one by one, each with its original bytes. Bytes that are returned
+// with an error are an incomplete frame at the end. Other media types (CBOR) are returned in the pieces in which they
+// arrive. Their order is kept, but one event may count as two.
 func framesOf(media string, body io.Reader) func() ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(media) // what can't be parsed is another media type
+	kind, _, _ := mime.ParseMediaType(media) // an invalid media type counts as another one
 	reader := bufio.NewReader(body)
 	switch kind {
 	case jsonMedia:
@@ -30,7 +30,7 @@ func framesOf(media string, body io.Reader) func() ([]byte, error) {
 	return func() ([]byte, error) { return readPiece(reader) }
 }
 
-// readLengthed trusts the length no further than bytes come, so that a broken one doesn't cost 4 GiB.
+// readLengthed reads only as many bytes as arrive, so that a wrong length doesn't allocate 4 GiB.
 func readLengthed(reader io.Reader) ([]byte, error) {
 	var frame bytes.Buffer
 	if _, err := io.CopyN(&frame, reader, 4); err != nil {
@@ -43,7 +43,7 @@ func readLengthed(reader io.Reader) ([]byte, error) {
 	return frame.Bytes(), nil
 }
 
-// torn tells an end between two frames from one inside a frame.
+// torn distinguishes an end between two frames from an end inside of a frame.
 func torn(err error, read int) error {
 	if err == io.EOF && read > 0 { //nolint:errorlint // io.Reader promises io.EOF itself
 		return io.ErrUnexpectedEOF
@@ -57,6 +57,6 @@ func readPiece(reader *bufio.Reader) ([]byte, error) {
 	}
 	piece, err := reader.Peek(reader.Buffered())
 	piece = slices.Clone(piece)
-	_, _ = reader.Discard(len(piece)) // they are buffered: discarding them can't fail
+	_, _ = reader.Discard(len(piece)) // discarding buffered bytes can't fail
 	return piece, err
 }

@@ -13,22 +13,22 @@ import (
 
 const protobufStream = protobufMedia + ";stream=watch"
 
-func TestEventsAreToldApart(t *testing.T) {
+func TestStreamsAreSplitIntoEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		media, stream string
 		want          []string
 		end           error
 	}{
-		"JSON, a line each":             {jsonMedia, "{\"a\":1}\n{\"b\":2}\n", []string{"{\"a\":1}\n", "{\"b\":2}\n"}, io.EOF},
+		"JSON, one line per event":      {jsonMedia, "{\"a\":1}\n{\"b\":2}\n", []string{"{\"a\":1}\n", "{\"b\":2}\n"}, io.EOF},
 		"JSON, torn":                    {jsonMedia, "{}\n{\"b\"", []string{"{}\n", "{\"b\""}, io.EOF},
 		"JSON with parameters":          {jsonMedia + ";stream=watch", "{}\n{}\n", []string{"{}\n", "{}\n"}, io.EOF},
-		"protobuf, a length each":       {protobufStream, "\x00\x00\x00\x02ab\x00\x00\x00\x01\n", []string{"\x00\x00\x00\x02ab", "\x00\x00\x00\x01\n"}, io.EOF},
+		"protobuf, length-prefixed":     {protobufStream, "\x00\x00\x00\x02ab\x00\x00\x00\x01\n", []string{"\x00\x00\x00\x02ab", "\x00\x00\x00\x01\n"}, io.EOF},
 		"protobuf, an empty event":      {protobufStream, "\x00\x00\x00\x00\x00\x00\x00\x01a", []string{"\x00\x00\x00\x00", "\x00\x00\x00\x01a"}, io.EOF},
 		"protobuf, torn in its body":    {protobufStream, "\x00\x00\x00\x02a", []string{"\x00\x00\x00\x02a"}, io.ErrUnexpectedEOF},
 		"protobuf, torn in its length":  {protobufStream, "\x00\x00", []string{"\x00\x00"}, io.ErrUnexpectedEOF},
-		"protobuf, a length that lies":  {protobufStream, "\xff\xff\xff\xffa", []string{"\xff\xff\xff\xffa"}, io.ErrUnexpectedEOF},
-		"anything else, as it comes":    {"application/cbor-seq", "ab\ncd", []string{"a", "b", "\n", "c", "d"}, io.EOF},
-		"no media type, as it comes":    {"", "ab", []string{"a", "b"}, io.EOF},
+		"protobuf, a wrong length":      {protobufStream, "\xff\xff\xff\xffa", []string{"\xff\xff\xff\xffa"}, io.ErrUnexpectedEOF},
+		"another type, as it arrives":   {"application/cbor-seq", "ab\ncd", []string{"a", "b", "\n", "c", "d"}, io.EOF},
+		"no media type, as it arrives":  {"", "ab", []string{"a", "b"}, io.EOF},
 		"nothing":                       {jsonMedia, "", nil, io.EOF},
 		"nothing, as protobuf":          {protobufStream, "", nil, io.EOF},
 		"nothing, of another mediatype": {"text/plain", "", nil, io.EOF},
@@ -45,7 +45,7 @@ func TestEventsAreToldApart(t *testing.T) {
 					continue
 				}
 				if !errors.Is(err, test.end) {
-					t.Errorf("ended with %v, want %v", err, test.end)
+					t.Errorf("the stream ends with %v, want %v", err, test.end)
 				}
 				break
 			}
@@ -56,7 +56,7 @@ func TestEventsAreToldApart(t *testing.T) {
 	}
 }
 
-// FuzzFrames: no byte of a stream is lost, added or moved, however it comes in.
+// FuzzFrames checks that no byte of a stream is lost, added or moved, whatever the pieces in which it arrives.
 func FuzzFrames(f *testing.F) {
 	f.Add(uint8(0), []byte("{}\n{}\n"))
 	f.Add(uint8(1), []byte("\x00\x00\x00\x02ab\x00\x00"))

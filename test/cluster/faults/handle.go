@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// Handle is what a test keeps of a rule that it has added.
+// Handle lets a test observe and remove a rule.
 type Handle struct {
 	name    string
-	ending  func()        // what must come before the end
+	ending  func()        // called before the rule ends
 	removed chan struct{} // closed by Remove
-	forget  func()        // takes the rule off its list
+	forget  func()        // removes the rule from its list
 
 	mu   sync.Mutex
-	seen int // requests that matched
-	hits int // those on which the rule acted
+	seen int // number of matching requests
+	hits int // number of requests on which the rule acted
 	hit  signal
 	once sync.Once
 }
@@ -24,14 +24,14 @@ func newHandle(name string) *Handle {
 	return &Handle{name: name, ending: func() {}, removed: make(chan struct{}), forget: func() {}}
 }
 
-// Hits says how often the rule has acted so far: on requests, or, where it is about watches, on events.
+// Hits returns how often the rule has acted so far: on requests or, for rules about watches, on events.
 func (h *Handle) Hits() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.hits
 }
 
-// Wait returns when the rule has acted n times. Acted means begun: a request that is being delayed counts.
+// Wait waits until the rule has acted n times. A request that is still being delayed counts.
 func (h *Handle) Wait(ctx context.Context, n int) error {
 	for {
 		h.mu.Lock()
@@ -48,7 +48,7 @@ func (h *Handle) Wait(ctx context.Context, n int) error {
 	}
 }
 
-// Remove ends the rule. What it holds goes on its way. It may be called more than once.
+// Remove ends the rule, and releases the requests that it holds. Further calls do nothing.
 func (h *Handle) Remove() {
 	h.once.Do(func() {
 		h.ending()
@@ -66,7 +66,8 @@ func (h *Handle) isRemoved() bool {
 	}
 }
 
-// take counts one more match and says whether the rule acts on it: after the first skip ones, and times times.
+// take counts a match, and returns whether the rule acts on it: it skips the first matches, and then acts the given
+// number of times.
 func (h *Handle) take(skip, times int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,10 +83,10 @@ func (h *Handle) take(skip, times int) bool {
 	return true
 }
 
-// Hold is the handle of something that is held back until it is released.
+// Hold is the handle of a rule that holds requests or events until it is released.
 type Hold struct {
 	*Handle
 }
 
-// Release lets go, in the order of arrival. It may be called more than once.
+// Release releases them in the order of arrival. Further calls do nothing.
 func (h *Hold) Release() { h.Remove() }

@@ -14,15 +14,16 @@ import (
 	"time"
 )
 
-// identity is how a proxy proves itself to clients, and they to it.
+// identity holds the credentials by which a proxy and its clients authenticate each other.
 type identity struct {
-	address     string // host and port, as clients dial it
+	address     string // host and port that clients dial
 	certificate tls.Certificate
 	caPEM       []byte
 	pass        string
 }
 
-// newIdentity serves HTTPS and not HTTP because client-go sends a kubeconfig's credentials over nothing else.
+// newIdentity creates a certificate: the proxy must serve HTTPS because client-go sends a kubeconfig's credentials only
+// over HTTPS.
 func newIdentity(address net.Addr) (identity, error) {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// selfSigned is a certificate and its key.
+// selfSigned returns a certificate and its key.
 func selfSigned(t *testing.T) (certificate, key []byte) {
 	t.Helper()
 	made, err := newIdentity(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1})
@@ -26,9 +26,9 @@ func TestWhereClientsDial(t *testing.T) {
 		listens net.TCPAddr
 		want    string
 	}{
-		"where it listens":                  {net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}, "10.1.2.3:443"},
-		"IPv6 too":                          {net.TCPAddr{IP: net.ParseIP("fd00::1"), Port: 443}, "[fd00::1]:443"},
-		"the loopback where it is anywhere": {net.TCPAddr{IP: net.IPv6unspecified, Port: 443}, "127.0.0.1:443"},
+		"the listener's address":              {net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}, "10.1.2.3:443"},
+		"an IPv6 address":                     {net.TCPAddr{IP: net.ParseIP("fd00::1"), Port: 443}, "[fd00::1]:443"},
+		"loopback for an unspecified address": {net.TCPAddr{IP: net.IPv6unspecified, Port: 443}, "127.0.0.1:443"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, err := newIdentity(&test.listens)

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Match says which requests a rule is about. What is left empty matches any; all that is said must hold.
+// Match selects requests. Empty fields match any request, and all others must match.
 type Match struct {
-	// Verbs are API verbs; Writes() lists those that change something.
+	// Verbs are API verbs. Writes() returns all verbs that change objects.
 	Verbs []string
-	// Group is an API group, "core" for the one without a name.
+	// Group is an API group. "core" is the group without a name.
 	Group string
-	// Resource is written as in RBAC: "services" isn't "services/status", "services/*" is both. A path that is no
-	// resource's ("/readyz") can stand here too.
+	// Resource is written as in RBAC: "services" doesn't include "services/status", "services/*" includes both. It can
+	// also be a path without a resource, such as "/readyz".
 	Resource string
-	// Namespace and Name are the request's: a watch of all namespaces has none.
+	// Namespace and Name are those of the request: a watch of all namespaces has none.
 	Namespace, Name string
 	User            string
-	// Func has the last word. Request.IsWrite is a useful one. It may be called under a lock, so it mustn't call
-	// the proxy.
+	// Func decides last, for example Request.IsWrite. The proxy may call it under a lock, so it must not call the
+	// proxy.
 	Func func(Request) bool
 }
 
-// matches says whether the request is one of those meant.
+// matches returns whether a request is selected.
 func (m Match) matches(r Request) bool {
 	return (len(m.Verbs) == 0 || slices.Contains(m.Verbs, r.Verb)) &&
 		m.matchesGroup(r.Group) &&

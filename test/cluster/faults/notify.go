@@ -2,26 +2,27 @@ package faults
 
 import "net/http"
 
-// Phase says at which point of a request a test is called.
+// Phase is the point of a request at which a test is called.
 type Phase string
 
-// The two points at which a client may be killed.
+// The two points at which a test may kill the client.
 const (
-	Before Phase = "before" // the request has come in and isn't made yet
-	After  Phase = "after"  // it was made, its answer isn't delivered yet
+	Before Phase = "before" // the request has arrived but isn't made yet
+	After  Phase = "after"  // the request was made, but its answer isn't delivered yet
 )
 
-// Step is a point in the life of a request.
+// Step is a point in the course of a request.
 type Step struct {
 	Request
 	Phase Phase
-	// Status is the API server's answer, and Err why there is none. Both are empty before.
+	// Status is the API server's answer, and Err the reason why there is none. Both are empty before the request is
+	// made.
 	Status int
 	Err    error
 }
 
-// Notify calls fn before the request is made and again when its answer has come, complete. The answer isn't
-// delivered, or the request not made, before fn returns. What follows in a Chain happens in between.
+// Notify calls fn before the request is made, and again when its complete answer has arrived. The proxy continues only
+// after fn has returned. Later actions of a Chain run between the two calls.
 func Notify(fn func(Step)) Action {
 	return func(call *Call, next Next) (*http.Response, error) {
 		fn(Step{Request: call.Request, Phase: Before})

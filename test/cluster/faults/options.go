@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Option is a choice made at the start of a proxy.
+// Option is an option of a proxy.
 type Option func(*options)
 
 type options struct {
@@ -17,21 +17,21 @@ type options struct {
 	logSize  int
 }
 
-// Listener has the proxy listen there, in whichever network namespace the client lives. The proxy closes it. The
+// Listener lets the proxy listen there, in the network namespace of its client. The proxy closes the listener. The
 // default is a free port of 127.0.0.1.
 func Listener(l net.Listener) Option { return func(o *options) { o.listener = l } }
 
-// Label is what the counters call a client whose credentials don't tell its name.
+// Label is the user that the counters use if a client's credentials don't show its name.
 func Label(user string) Option { return func(o *options) { o.label = user } }
 
-// As has clients without a token of their own appear as this user, by impersonation, so that its RBAC applies. With
-// no groups the API server gives it the usual ones.
+// As lets clients without their own token impersonate this user, so that the user's RBAC applies. Without groups, the
+// API server uses the default ones.
 func As(user string, groups ...string) Option {
 	return func(o *options) { o.as = rest.ImpersonationConfig{UserName: user, Groups: groups} }
 }
 
-// HTTP1 offers clients no HTTP/2, so that each dropped request costs them a connection.
+// HTTP1 disables HTTP/2 for clients, so that each dropped request costs a connection.
 func HTTP1() Option { return func(o *options) { o.http1 = true } }
 
-// LogSize is how many requests the log remembers; 1,000 otherwise.
+// LogSize is the number of requests in the log; the default is 1,000.
 func LogSize(requests int) Option { return func(o *options) { o.logSize = requests } }

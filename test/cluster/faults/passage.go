@@ -5,7 +5,7 @@ import (
 	"net/http/httputil"
 )
 
-// How a request passes:
+// The course of a request:
 //
 //	handle ──► rewrite ──► roundTrip ──► rules… ──► send ──► API server
 //	 parse,     aim at      outcome                 watches are
@@ -15,7 +15,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// handle takes a request in, and closes its connection where it can't.
+// handle accepts a request. It closes the connection of a request that it can't pass on.
 func (p *Proxy) handle(reverse *httputil.ReverseProxy, w http.ResponseWriter, r *http.Request) {
 	request := parse(r.Method, r.URL)
 	onPass := bearerToken(r) == p.pass
@@ -35,10 +35,10 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	call := callOf(r.In)
 	r.SetURL(p.upstream.target)
 	if call.onPass {
-		r.Out.Header.Del("Authorization") // the transport brings its own
+		r.Out.Header.Del("Authorization") // the transport adds its own credentials
 	}
 	if call.Request.Verb == "watch" {
-		r.Out.Header.Del("Accept-Encoding") // events are told apart only in plain
+		r.Out.Header.Del("Accept-Encoding") // only uncompressed events can be split
 	}
 }
 

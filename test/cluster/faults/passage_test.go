@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// do makes one request as it is, without the habits of a Kubernetes client.
+// do sends one request without a Kubernetes client, which would retry.
 func do(t *testing.T, config *rest.Config, method, path string, headers http.Header, body []byte) *http.Response {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
@@ -38,13 +38,13 @@ func do(t *testing.T, config *rest.Config, method, path string, headers http.Hea
 	return response
 }
 
-func TestARequestAndItsAnswerPassUntouched(t *testing.T) {
+func TestRequestAndAnswerPassUnchanged(t *testing.T) {
 	for name, version := range map[string]int{"over HTTP/2": 2, "over HTTP/1.1": 1} {
 		t.Run(name, func(t *testing.T) {
 			server := startAPIServer(t, func(s *httptest.Server) { s.EnableHTTP2 = version == 2 })
 			var zipped bytes.Buffer
 			writer := gzip.NewWriter(&zipped)
-			_, _ = writer.Write([]byte("an answer")) // into memory
+			_, _ = writer.Write([]byte("an answer")) // writes to memory can't fail
 			_ = writer.Close()
 			var body []byte
 			server.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -83,11 +83,11 @@ func TestARequestAndItsAnswerPassUntouched(t *testing.T) {
 	}
 }
 
-func TestAWatchIsAskedForInPlain(t *testing.T) {
+func TestWatchesAreRequestedUncompressed(t *testing.T) {
 	server, proxy, _ := startAll(t)
 	do(t, proxy.Config(), "GET", "/api/v1/services?watch=true", http.Header{"Accept-Encoding": {"gzip"}}, nil)
 	if got := server.last().Header.Get("Accept-Encoding"); got != "" {
-		t.Errorf("the upstream was asked for %q", got)
+		t.Errorf("the upstream request accepts the encoding %q", got)
 	}
 }
 
@@ -99,8 +99,8 @@ func TestTheUpstreamsOwnDialIsUsed(t *testing.T) {
 		dialled.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 	}
-	config.Host = "https://192.0.2.1:6443" // nowhere
-	config.ServerName = "example.com"      // as in httptest's certificate
+	config.Host = "https://192.0.2.1:6443" // an address that doesn't exist
+	config.ServerName = "example.com"      // the name in httptest's certificate
 	proxy := startProxy(t, config)
 	if err := get(t.Context(), clientOf(t, proxy.Config())); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTheUpstreamsOwnDialIsUsed(t *testing.T) {
 	}
 }
 
-func TestAnUpstreamThatIsDownIsAClosedConnection(t *testing.T) {
+func TestMissingUpstreamClosesTheConnection(t *testing.T) {
 	server, proxy, client := startAll(t, Label("me"))
 	server.Close()
 	if err := patchStatus(t.Context(), client); !isDropped(err) {
@@ -133,7 +133,7 @@ func TestAnUpgradedConnectionPasses(t *testing.T) {
 	}
 }
 
-// echoOnce takes a connection over and sends one line back.
+// echoOnce hijacks a connection, and sends one line back.
 func echoOnce(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		connection, buffered, err := http.NewResponseController(w).Hijack()
@@ -148,7 +148,7 @@ func echoOnce(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// tunnel opens what kubectl exec opens.
+// tunnel opens a tunnel as kubectl exec does.
 func tunnel(t *testing.T, proxy *Proxy) io.ReadWriter {
 	t.Helper()
 	config := proxy.Config()
@@ -162,7 +162,7 @@ func tunnel(t *testing.T, proxy *Proxy) io.ReadWriter {
 	return stream
 }
 
-func TestADisconnectedClientComesBack(t *testing.T) {
+func TestDisconnectedClientCanReconnect(t *testing.T) {
 	for name, choices := range map[string][]Option{
 		"over HTTP/2":   nil,
 		"over HTTP/1.1": {HTTP1()},
@@ -187,8 +187,9 @@ func TestADisconnectedClientComesBack(t *testing.T) {
 	}
 }
 
-// Not even one that is to be made whatever becomes of its client: it may be a dead client's last.
-func TestARequestWhoseConnectionIsCutIsNeverMade(t *testing.T) {
+// The cut also stops a request that must be made even if its client disconnects: it may be the last request of a dead
+// client.
+func TestCutConnectionsRequestIsNeverMade(t *testing.T) {
 	server, proxy, client := startAll(t)
 	proxy.OnWrite(func(step Step) {
 		if step.Phase == Before {
@@ -202,11 +203,11 @@ func TestARequestWhoseConnectionIsCutIsNeverMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made := server.requests(); len(made) != 0 {
-		t.Errorf("made: %v", made)
+		t.Errorf("made requests: %v, want none", made)
 	}
 }
 
-func TestADropOverHTTP1IsTheConnections(t *testing.T) {
+func TestDropOverHTTP1ClosesTheConnection(t *testing.T) {
 	_, proxy, client := startAll(t, HTTP1())
 	proxy.Add(Rule{Times: 1, Do: Drop()})
 	err := patchStatus(t.Context(), client)
@@ -218,7 +219,7 @@ func TestADropOverHTTP1IsTheConnections(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesEndsItsRequestUpstream(t *testing.T) {
+func TestClientDisconnectEndsTheUpstreamRequest(t *testing.T) {
 	server := startAPIServer(t)
 	left := make(chan struct{})
 	server.answer = func(_ http.ResponseWriter, r *http.Request) {
@@ -229,11 +230,11 @@ func TestAClientThatLeavesEndsItsRequestUpstream(t *testing.T) {
 	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer leave()
 	if err := get(ctx, clientOf(t, proxy.Config())); err == nil {
-		t.Error("answered")
+		t.Error("the request was answered")
 	}
 	select {
 	case <-left:
 	case <-time.After(5 * time.Second):
-		t.Error("the upstream's request goes on")
+		t.Error("the upstream request still runs")
 	}
 }

@@ -19,14 +19,14 @@ import (
 // Proxy stands between a client and an API server until it is closed.
 type Proxy struct {
 	options  options
-	lifetime context.Context // every request's ends with it
+	lifetime context.Context // the parent of every request's context
 	stop     context.CancelFunc
 	upstream *upstream
 	server   *http.Server
 	served   chan struct{} // closed when the server has ended
 	clients  *connections
 	address  string
-	pass     string // the token of clients that have none
+	pass     string // token of clients without their own
 	caPEM    []byte
 
 	rules   rules
@@ -37,7 +37,8 @@ type Proxy struct {
 	closeErr error
 }
 
-// Start serves a proxy to the API server that upstream leads to. Config and ConfigFor lead to the proxy.
+// Start starts a proxy to the API server of the upstream configuration. Config and ConfigFor return configurations for
+// the proxy.
 func Start(upstream *rest.Config, choices ...Option) (*Proxy, error) {
 	chosen := options{logSize: 1000}
 	for _, choose := range choices {
@@ -86,11 +87,11 @@ func (p *Proxy) start(config *rest.Config) error {
 }
 
 func (p *Proxy) serve(l net.Listener, certificate tls.Certificate) {
-	silent := log.New(io.Discard, "", 0) // broken connections are this server's trade; Log tells of them
+	silent := log.New(io.Discard, "", 0) // broken connections are this server's purpose; Log records them
 	reverse := &httputil.ReverseProxy{
 		Rewrite:       p.rewrite,
 		Transport:     roundTripper(p.roundTrip),
-		FlushInterval: -1, // an event is news
+		FlushInterval: -1, // deliver each event at once
 		ErrorLog:      silent,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -108,15 +109,15 @@ func (p *Proxy) serve(l net.Listener, certificate tls.Certificate) {
 	}
 	go func() {
 		defer close(p.served)
-		_ = p.server.ServeTLS(l, "", "") // ends when closed; any other end shows at the client
+		_ = p.server.ServeTLS(l, "", "") // returns when closed; clients would see any other end
 	}()
 }
 
-// Disconnect cuts all connections of clients, as a failing network does. They may connect again at once.
+// Disconnect cuts all connections of clients, as a failing network does. Clients may reconnect at once.
 func (p *Proxy) Disconnect() { p.clients.cut() }
 
-// Close ends everything that is open, watches included, and returns when no request runs any more. It may be called
-// more than once, but not from a rule's own function, which is part of a request.
+// Close ends everything that is open, watches included, and returns when no request runs any more. Further calls do
+// nothing. A rule's own function must not call Close: it is part of a request.
 func (p *Proxy) Close() error {
 	p.once.Do(func() {
 		p.stop()

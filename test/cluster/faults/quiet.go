@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Leases is for Quiet: the heartbeat of whoever is elected is no unrest.
+// Leases is a filter for Quiet: the leader's renewals of its lease don't count.
 func Leases(r Request) bool { return r.Resource == "leases" }
 
-// observer keeps the time of the last request that its waiter cares for.
+// observer holds the time of the last request that its waiter counts.
 type observer struct {
 	ignore func(Request) bool
 	at     time.Time
 	last   Request
 }
 
-// observe tells the waiting that a request has begun or ended. The end of a stream is no request.
+// observe tells the waiters that a request has begun or ended. The end of a stream isn't a request.
 func (t *traffic) observe(call *Call) {
 	if call.Request.LongRunning && !call.entry.Open {
 		return
@@ -28,8 +28,8 @@ func (t *traffic) observe(call *Call) {
 	}
 }
 
-// Quiet returns when for so long no request has begun, ended or been in flight, other than those ignored. Streams
-// may stay open. A nil ignore ignores nothing.
+// Quiet waits for a period in which no request began, ended or was in flight, apart from ignored ones. Streams may stay
+// open. A nil ignore ignores nothing.
 func (p *Proxy) Quiet(ctx context.Context, quiet time.Duration, ignore func(Request) bool) error {
 	if ignore == nil {
 		ignore = func(Request) bool { return false }
@@ -57,7 +57,7 @@ func (p *Proxy) Quiet(ctx context.Context, quiet time.Duration, ignore func(Requ
 	}
 }
 
-// unrest says how much longer it must stay quiet, and what was last.
+// unrest returns the remaining time of the quiet period, and the last request.
 func (t *traffic) unrest(o *observer, quiet time.Duration) (time.Duration, string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// Request is what the API server will understand of an HTTP request.
+// Request is an HTTP request as the API server understands it.
 type Request struct {
-	Verb        string // get, list, watch, create, update, patch, delete, deletecollection; else the HTTP method
+	Verb        string // get, list, watch, create, update, patch, delete, deletecollection; without a resource, the HTTP method
 	Group       string // "" is the core group
 	Version     string
-	Resource    string // "" when Path isn't a resource's
+	Resource    string // "" if the path has no resource
 	Subresource string
 	Namespace   string
 	Name        string
 	Path        string
-	User        string // as far as known; see userOf
+	User        string // see userOf
 	DryRun      bool
-	LongRunning bool // a watch, a followed log, a tunnel: open for as long as the client likes
+	LongRunning bool // a watch, a followed log, a tunnel: open until the client ends it
 }
 
-// Writes are the verbs that change what is stored.
+// Writes returns the verbs that change stored objects.
 func Writes() []string {
 	return []string{"create", "update", "patch", "delete", "deletecollection"}
 }
 
-// IsWrite says whether the request, once made, may have changed what is stored.
+// IsWrite returns whether the request may have changed stored objects if it was made.
 func (r Request) IsWrite() bool { return isWrite(r.Verb, r.Target(), r.DryRun) }
 
-// Target names what the request is about, as RBAC does: "services/status", "leases.coordination.k8s.io", or the
-// path where that is no resource's.
+// Target names the request's resource as RBAC does ("services/status", "leases.coordination.k8s.io"), or returns the
+// path without a resource.
 func (r Request) Target() string {
 	if r.Resource == "" {
 		return r.Path
@@ -44,7 +44,7 @@ func (r Request) Target() string {
 	return target
 }
 
-// String is one readable line: "patch services/status team-a/web by system:serviceaccount:mux:reconciler".
+// String returns one readable line: "patch services/status team-a/web by system:serviceaccount:mux:reconciler".
 func (r Request) String() string {
 	words := []string{r.Verb, r.Target()}
 	object := strings.Trim(r.Namespace+"/"+r.Name, "/")
@@ -57,8 +57,8 @@ func (r Request) String() string {
 	return strings.Join(append(words, "by", r.User), " ")
 }
 
-// parse reads method and URL in the order in which the API server does. User, and a dry run that only the body
-// asks for, are added by others.
+// parse reads method and URL in the same order as the API server. It doesn't set User, nor a dry run that only the body
+// asks for.
 func parse(method string, u *url.URL) Request {
 	request := Request{Verb: strings.ToLower(method), Path: u.Path}
 	parts, ok := request.readGroup(strings.Split(strings.Trim(u.Path, "/"), "/"))
@@ -81,7 +81,7 @@ func parse(method string, u *url.URL) Request {
 	return request
 }
 
-// readGroup takes /api/v1 or /apis/group/version off the path; not ok when nothing, so no resource, follows.
+// readGroup removes /api/v1 or /apis/group/version from the path. It returns false if no resource follows.
 func (r *Request) readGroup(parts []string) ([]string, bool) {
 	switch {
 	case parts[0] == "api" && len(parts) > 2:
@@ -94,8 +94,8 @@ func (r *Request) readGroup(parts []string) ([]string, bool) {
 	return nil, false
 }
 
-// readObject reads [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. A namespace is itself an object with two
-// subresources, which must not be taken for resources inside it.
+// readObject reads [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. A namespace is an object, too: its two subresources
+// aren't resources in it.
 func (r *Request) readObject(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		r.Namespace = parts[1]
@@ -112,7 +112,7 @@ func (r *Request) readObject(parts []string) {
 	}
 }
 
-// settleVerb tells a list, a watch and a deletion of many from their kin with a name.
+// settleVerb distinguishes list, watch and deletecollection from the verbs for a named object.
 func (r *Request) settleVerb(query url.Values) {
 	if r.Name != "" {
 		return

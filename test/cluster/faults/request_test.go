@@ -15,44 +15,44 @@ func TestARequestIsParsedAsTheAPIServerDoes(t *testing.T) {
 		want        string // verb, target, namespace/name
 		long, dry   bool
 	}{
-		"a named object is got":               {method: "GET", url: "/api/v1/namespaces/a/services/web", want: "get services a/web"},
-		"a HEAD is a get":                     {method: "HEAD", url: "/api/v1/namespaces/a/services/web", want: "get services a/web"},
-		"without a name it is a list":         {method: "GET", url: "/api/v1/namespaces/a/services", want: "list services a"},
-		"of all namespaces too":               {method: "GET", url: "/apis/discovery.k8s.io/v1/endpointslices", want: "list endpointslices.discovery.k8s.io"},
-		"watch=true makes it a watch":         {method: "GET", url: "/api/v1/services?watch=true", want: "watch services", long: true},
-		"watch=1 too":                         {method: "GET", url: "/api/v1/services?watch=1", want: "watch services", long: true},
-		"watch with no value too":             {method: "GET", url: "/api/v1/services?watch=", want: "watch services", long: true},
-		"watch=false doesn't":                 {method: "GET", url: "/api/v1/services?watch=False", want: "list services"},
-		"watch=0 doesn't":                     {method: "GET", url: "/api/v1/services?watch=0", want: "list services"},
-		"the deprecated watch path does":      {method: "GET", url: "/api/v1/watch/namespaces/a/services", want: "watch services a", long: true},
-		"of one object too":                   {method: "GET", url: "/api/v1/watch/namespaces/a/services/web", want: "watch services a/web", long: true},
-		"and with nothing behind is no verb":  {method: "GET", url: "/api/v1/watch", want: "get /api/v1/watch"},
-		"a field selector names the object":   {method: "GET", url: "/api/v1/namespaces/a/configmaps?watch=true&fieldSelector=metadata.name%3Dledger", want: "watch configmaps a/ledger", long: true},
-		"unless it negates":                   {method: "GET", url: "/api/v1/configmaps?fieldSelector=metadata.name!%3Dledger", want: "list configmaps"},
-		"or is no selector":                   {method: "GET", url: "/api/v1/configmaps?fieldSelector=!!", want: "list configmaps"},
-		"or is no name":                       {method: "GET", url: "/api/v1/configmaps?fieldSelector=metadata.name%3Da/b", want: "list configmaps"},
-		"a POST creates":                      {method: "POST", url: "/api/v1/namespaces/a/services", want: "create services a"},
-		"a PUT updates":                       {method: "PUT", url: "/apis/coordination.k8s.io/v1/namespaces/a/leases/x", want: "update leases.coordination.k8s.io a/x"},
-		"a PATCH patches a subresource":       {method: "PATCH", url: "/api/v1/namespaces/a/services/web/status", want: "patch services/status a/web"},
-		"a DELETE with a name deletes":        {method: "DELETE", url: "/api/v1/namespaces/a/services/web", want: "delete services a/web"},
-		"without one it deletes a collection": {method: "DELETE", url: "/api/v1/namespaces/a/services", want: "deletecollection services a"},
-		"a namespace is an object":            {method: "GET", url: "/api/v1/namespaces/a", want: "get namespaces a/a"},
-		"with a status":                       {method: "PATCH", url: "/api/v1/namespaces/a/status", want: "patch namespaces/status a/a"},
-		"and finalize":                        {method: "PUT", url: "/api/v1/namespaces/a/finalize", want: "update namespaces/finalize a/a"},
-		"namespaces are a list":               {method: "GET", url: "/api/v1/namespaces", want: "list namespaces"},
-		"a node has no namespace":             {method: "PATCH", url: "/api/v1/nodes/n1/status", want: "patch nodes/status n1"},
-		"exec stays open":                     {method: "POST", url: "/api/v1/namespaces/a/pods/p/exec?command=sh", want: "create pods/exec a/p", long: true},
-		"a followed log stays open":           {method: "GET", url: "/api/v1/namespaces/a/pods/p/log?follow=true", want: "get pods/log a/p", long: true},
-		"a log that isn't doesn't":            {method: "GET", url: "/api/v1/namespaces/a/pods/p/log", want: "get pods/log a/p"},
-		"a service's proxy stays open":        {method: "GET", url: "/api/v1/namespaces/a/services/web/proxy/x/y", want: "get services/proxy a/web", long: true},
-		"a dry run":                           {method: "PATCH", url: "/api/v1/namespaces/a/services/web?dryRun=All", want: "patch services a/web", dry: true},
-		"health is a path":                    {method: "GET", url: "/readyz", want: "get /readyz"},
-		"so is discovery of the core":         {method: "GET", url: "/api/v1", want: "get /api/v1"},
-		"and of a group":                      {method: "GET", url: "/apis/apps/v1", want: "get /apis/apps/v1"},
-		"and of the groups":                   {method: "GET", url: "/apis", want: "get /apis"},
-		"and the root":                        {method: "GET", url: "/", want: "get /"},
-		"a slash at the end changes nothing":  {method: "GET", url: "/api/v1/services/", want: "list services"},
-		"a strange method has no verb":        {method: "TRACE", url: "/api/v1/services", want: " services"},
+		"a GET with a name is a get":         {method: "GET", url: "/api/v1/namespaces/a/services/web", want: "get services a/web"},
+		"a HEAD is a get":                    {method: "HEAD", url: "/api/v1/namespaces/a/services/web", want: "get services a/web"},
+		"a GET without a name is a list":     {method: "GET", url: "/api/v1/namespaces/a/services", want: "list services a"},
+		"a list of all namespaces":           {method: "GET", url: "/apis/discovery.k8s.io/v1/endpointslices", want: "list endpointslices.discovery.k8s.io"},
+		"watch=true makes it a watch":        {method: "GET", url: "/api/v1/services?watch=true", want: "watch services", long: true},
+		"watch=1 makes it a watch":           {method: "GET", url: "/api/v1/services?watch=1", want: "watch services", long: true},
+		"watch without a value, too":         {method: "GET", url: "/api/v1/services?watch=", want: "watch services", long: true},
+		"watch=False is a list":              {method: "GET", url: "/api/v1/services?watch=False", want: "list services"},
+		"watch=0 is a list":                  {method: "GET", url: "/api/v1/services?watch=0", want: "list services"},
+		"the deprecated watch path":          {method: "GET", url: "/api/v1/watch/namespaces/a/services", want: "watch services a", long: true},
+		"the deprecated path with a name":    {method: "GET", url: "/api/v1/watch/namespaces/a/services/web", want: "watch services a/web", long: true},
+		"the deprecated path alone":          {method: "GET", url: "/api/v1/watch", want: "get /api/v1/watch"},
+		"a field selector names the object":  {method: "GET", url: "/api/v1/namespaces/a/configmaps?watch=true&fieldSelector=metadata.name%3Dledger", want: "watch configmaps a/ledger", long: true},
+		"a negating field selector doesn't":  {method: "GET", url: "/api/v1/configmaps?fieldSelector=metadata.name!%3Dledger", want: "list configmaps"},
+		"an invalid field selector doesn't":  {method: "GET", url: "/api/v1/configmaps?fieldSelector=!!", want: "list configmaps"},
+		"an invalid name doesn't":            {method: "GET", url: "/api/v1/configmaps?fieldSelector=metadata.name%3Da/b", want: "list configmaps"},
+		"a POST creates":                     {method: "POST", url: "/api/v1/namespaces/a/services", want: "create services a"},
+		"a PUT updates":                      {method: "PUT", url: "/apis/coordination.k8s.io/v1/namespaces/a/leases/x", want: "update leases.coordination.k8s.io a/x"},
+		"a PATCH patches a subresource":      {method: "PATCH", url: "/api/v1/namespaces/a/services/web/status", want: "patch services/status a/web"},
+		"a DELETE with a name deletes":       {method: "DELETE", url: "/api/v1/namespaces/a/services/web", want: "delete services a/web"},
+		"a DELETE without one deletes many":  {method: "DELETE", url: "/api/v1/namespaces/a/services", want: "deletecollection services a"},
+		"a namespace is an object":           {method: "GET", url: "/api/v1/namespaces/a", want: "get namespaces a/a"},
+		"a namespace's status":               {method: "PATCH", url: "/api/v1/namespaces/a/status", want: "patch namespaces/status a/a"},
+		"a namespace's finalize":             {method: "PUT", url: "/api/v1/namespaces/a/finalize", want: "update namespaces/finalize a/a"},
+		"namespaces are a list":              {method: "GET", url: "/api/v1/namespaces", want: "list namespaces"},
+		"a node has no namespace":            {method: "PATCH", url: "/api/v1/nodes/n1/status", want: "patch nodes/status n1"},
+		"exec stays open":                    {method: "POST", url: "/api/v1/namespaces/a/pods/p/exec?command=sh", want: "create pods/exec a/p", long: true},
+		"a followed log stays open":          {method: "GET", url: "/api/v1/namespaces/a/pods/p/log?follow=true", want: "get pods/log a/p", long: true},
+		"a log that isn't followed ends":     {method: "GET", url: "/api/v1/namespaces/a/pods/p/log", want: "get pods/log a/p"},
+		"a service's proxy stays open":       {method: "GET", url: "/api/v1/namespaces/a/services/web/proxy/x/y", want: "get services/proxy a/web", long: true},
+		"a dry run":                          {method: "PATCH", url: "/api/v1/namespaces/a/services/web?dryRun=All", want: "patch services a/web", dry: true},
+		"health has no resource":             {method: "GET", url: "/readyz", want: "get /readyz"},
+		"discovery of the core group":        {method: "GET", url: "/api/v1", want: "get /api/v1"},
+		"discovery of another group":         {method: "GET", url: "/apis/apps/v1", want: "get /apis/apps/v1"},
+		"the list of groups":                 {method: "GET", url: "/apis", want: "get /apis"},
+		"the root path":                      {method: "GET", url: "/", want: "get /"},
+		"a slash at the end changes nothing": {method: "GET", url: "/api/v1/services/", want: "list services"},
+		"a strange method has no verb":       {method: "TRACE", url: "/api/v1/services", want: " services"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := url.Parse(test.url)
@@ -71,34 +71,34 @@ func TestARequestIsParsedAsTheAPIServerDoes(t *testing.T) {
 	}
 }
 
-func TestWhatCountsAsAWrite(t *testing.T) {
+func TestWritesAreRecognized(t *testing.T) {
 	for name, test := range map[string]struct {
 		request Request
 		want    bool
 	}{
-		"a patch does":                   {Request{Verb: "patch", Resource: "services", Subresource: "status"}, true},
-		"a deletion of many does":        {Request{Verb: "deletecollection", Resource: "services"}, true},
-		"a lease does":                   {Request{Verb: "update", Resource: "leases", Group: "coordination.k8s.io"}, true},
-		"a list doesn't":                 {Request{Verb: "list", Resource: "services"}, false},
-		"a dry run doesn't":              {Request{Verb: "patch", Resource: "services", DryRun: true}, false},
-		"a review doesn't":               {Request{Verb: "create", Resource: "subjectaccessreviews", Group: "authorization.k8s.io"}, false},
-		"asking for a token doesn't":     {Request{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}, false},
-		"a tunnel doesn't":               {Request{Verb: "create", Resource: "pods", Subresource: "portforward"}, false},
-		"a POST to no resource doesn't":  {Request{Verb: "post", Path: "/healthz"}, false},
-		"an eviction does, like a taint": {Request{Verb: "create", Resource: "pods", Subresource: "eviction"}, true},
+		"a patch is a write":              {Request{Verb: "patch", Resource: "services", Subresource: "status"}, true},
+		"a deletion of many is":           {Request{Verb: "deletecollection", Resource: "services"}, true},
+		"a lease's update is":             {Request{Verb: "update", Resource: "leases", Group: "coordination.k8s.io"}, true},
+		"a list isn't":                    {Request{Verb: "list", Resource: "services"}, false},
+		"a dry run isn't":                 {Request{Verb: "patch", Resource: "services", DryRun: true}, false},
+		"a review isn't":                  {Request{Verb: "create", Resource: "subjectaccessreviews", Group: "authorization.k8s.io"}, false},
+		"a token request isn't":           {Request{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}, false},
+		"a tunnel isn't":                  {Request{Verb: "create", Resource: "pods", Subresource: "portforward"}, false},
+		"a POST without a resource isn't": {Request{Verb: "post", Path: "/healthz"}, false},
+		"an eviction is":                  {Request{Verb: "create", Resource: "pods", Subresource: "eviction"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.request.IsWrite(); got != test.want {
 				t.Errorf("IsWrite() = %t, want %t", got, test.want)
 			}
 			if got := keyOf(test.request).IsWrite(); got != test.want {
-				t.Errorf("its key: IsWrite() = %t, want %t", got, test.want)
+				t.Errorf("the request's Key: IsWrite() = %t, want %t", got, test.want)
 			}
 		})
 	}
 }
 
-func TestADeletionsBodyMayAskForADryRun(t *testing.T) {
+func TestDryRunIsReadFromADeletionsBody(t *testing.T) {
 	const (
 		unknown = "k8s\x00\n\x13\n\x02v1\x12\rDeleteOptions\x12"
 		dryRun  = "\x05\x2a\x03All" // field 5 of DeleteOptions
@@ -107,14 +107,14 @@ func TestADeletionsBodyMayAskForADryRun(t *testing.T) {
 		body string
 		want bool
 	}{
-		"as JSON":              {`{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, true},
-		"as protobuf":          {unknown + dryRun + "\x1a\x00\"\x00", true},
-		"or not, as JSON":      {`{"kind":"DeleteOptions","apiVersion":"v1"}`, false},
-		"or not, as protobuf":  {unknown + "\x00\x1a\x00\"\x00", false},
-		"or be empty":          {"", false},
-		"or be broken":         {"{", false},
-		"or broken protobuf":   {"k8s\x00\xff", false},
-		"or something strange": {`{"dryRun":"All"}`, false},
+		"as JSON":           {`{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, true},
+		"as protobuf":       {unknown + dryRun + "\x1a\x00\"\x00", true},
+		"none, as JSON":     {`{"kind":"DeleteOptions","apiVersion":"v1"}`, false},
+		"none, as protobuf": {unknown + "\x00\x1a\x00\"\x00", false},
+		"empty":             {"", false},
+		"broken JSON":       {"{", false},
+		"broken protobuf":   {"k8s\x00\xff", false},
+		"another JSON type": {`{"dryRun":"All"}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := bodyAsksDryRun([]byte(test.body)); got != test.want {
@@ -124,7 +124,7 @@ func TestADeletionsBodyMayAskForADryRun(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever comes in, a resource's request has a verb of the API, and the rest stays as it was.
+// FuzzParse checks that a request for a resource always has an API verb, and that others keep method and path.
 func FuzzParse(f *testing.F) {
 	f.Add("GET", "/api/v1/namespaces/a/services/web/status", "watch=true")
 	f.Add("DELETE", "/apis/apps/v1/deployments", "dryRun=All")
@@ -139,7 +139,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%s %s: %+v has a name and no resource", method, path, got)
 		}
 		if got.Verb == "watch" && method != http.MethodGet && !strings.Contains(path, "watch") && method != http.MethodHead {
-			t.Errorf("%s %s is no watch", method, path)
+			t.Errorf("%s %s isn't a watch", method, path)
 		}
 		_ = got.String()
 		_ = bodyAsksDryRun([]byte(query))

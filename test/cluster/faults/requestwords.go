@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// verbOf is the API verb of a method on a resource.
+// verbOf returns the API verb of a method on a resource.
 func verbOf(method string) string {
 	switch method {
 	case http.MethodPost:
@@ -27,13 +27,13 @@ func verbOf(method string) string {
 	return ""
 }
 
-// isTrue follows the API server: a parameter that is there is true, unless it says "false" or "0".
+// isTrue follows the API server: a present parameter is true unless its value is "false" or "0".
 func isTrue(query url.Values, parameter string) bool {
 	values := query[parameter]
 	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// selectedName is the name that a list or watch of a single object has in its field selector.
+// selectedName returns the name in the field selector of a list or watch of a single object.
 func selectedName(selector string) string {
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
@@ -46,7 +46,7 @@ func selectedName(selector string) string {
 	return name
 }
 
-// isTunnel says whether a subresource opens a stream of bytes to a pod.
+// isTunnel returns whether a subresource opens a byte stream to a pod.
 func isTunnel(subresource string) bool {
 	return slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, subresource)
 }
@@ -56,7 +56,7 @@ func (r *Request) isLongRunning(query url.Values) bool {
 		r.Subresource == "log" && isTrue(query, "follow")
 }
 
-// isWrite leaves out what is created only in name: reviews, tokens and tunnels.
+// isWrite returns false for creations that store nothing: reviews, tokens and tunnels.
 func isWrite(verb, target string, dryRun bool) bool {
 	if dryRun || !slices.Contains(Writes(), verb) {
 		return false

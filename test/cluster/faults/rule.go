@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// Rule is one thing that shall happen to some requests.
+// Rule is a fault that is injected into some requests.
 type Rule struct {
-	// Name stands in the log and in errors; it needn't be given.
+	// Name appears in the log and in errors. It is optional.
 	Name string
 	Match
-	// Skip leaves the first so many matches alone.
+	// Skip is the number of first matches that the rule leaves alone.
 	Skip int
-	// Times is on how many matches the rule acts; 0 means always.
+	// Times is the number of matches on which the rule acts; 0 means all.
 	Times int
-	// Do is what happens. Nil lets the request pass: such a rule only counts, and can be waited for.
+	// Do is the rule's action. Nil passes the request on: such a rule only counts, and can be waited for.
 	Do Action
 }
 
-// rules is the ordered list of a proxy.
+// rules is the ordered list of a proxy's rules.
 type rules struct {
 	mu   sync.Mutex
 	list []*liveRule
@@ -52,7 +52,7 @@ func (s *rules) snapshot() []*liveRule {
 	return slices.Clone(s.list)
 }
 
-// apply lets the first of these rules act that wants to, with the rules after it as what comes next.
+// apply lets the first matching rule act. Its next function applies the rules after it.
 func apply(list []*liveRule, call *Call, last Next) (*http.Response, error) {
 	for i, rule := range list {
 		if !rule.matches(call.Request) || !rule.handle.take(rule.Skip, rule.Times) {
@@ -64,21 +64,20 @@ func apply(list []*liveRule, call *Call, last Next) (*http.Response, error) {
 	return last()
 }
 
-// Add puts a rule at the end of the list. It acts on requests that come in from now on.
+// Add appends a rule. It acts on requests that arrive from now on.
 func (p *Proxy) Add(rule Rule) *Handle {
 	return p.rules.add(rule, newHandle(rule.Name))
 }
 
-// Pause keeps matching requests waiting, not yet made, until it is released.
+// Pause holds matching requests before they are made, until it is released.
 func (p *Proxy) Pause(match Match) *Hold {
 	handle := newHandle("pause")
 	p.rules.add(Rule{Name: "pause", Match: match, Do: gate(handle.removed)}, handle)
 	return &Hold{Handle: handle}
 }
 
-// OnWrite calls fn before and after each write, at exactly these points: not yet made, and made but not yet
-// answered. The client gets no answer before fn returns, so fn may kill it. Writes go in parallel, and so do calls
-// of fn.
+// OnWrite calls fn before and after each write: before it is made, and after it is made but not yet answered. The
+// client gets no answer before fn returns, so fn may kill it. Writes run concurrently, and so do calls of fn.
 func (p *Proxy) OnWrite(fn func(Step)) *Handle {
 	return p.Add(Rule{Name: "on write", Match: Match{Func: Request.IsWrite}, Do: Notify(fn)})
 }

@@ -38,13 +38,13 @@ func create(ctx context.Context, client *kubernetes.Clientset) error {
 
 func isNil(err error) bool { return err == nil }
 
-// isDropped tells a lost connection from any answer.
+// isDropped distinguishes a lost connection from an answer.
 func isDropped(err error) bool {
 	var lost *url.Error
 	return errors.As(err, &lost)
 }
 
-func TestARuleDoesWhatItSays(t *testing.T) {
+func TestActionsOfRules(t *testing.T) {
 	const millisecond = time.Millisecond
 	for name, test := range map[string]struct {
 		do      Action
@@ -53,13 +53,13 @@ func TestARuleDoesWhatItSays(t *testing.T) {
 		made    int
 		atLeast time.Duration
 	}{
-		"no action lets it pass":                 {request: patchStatus, want: isNil, made: 1},
-		"Delay makes it later":                   {do: Delay(50 * millisecond), request: patchStatus, want: isNil, made: 1, atLeast: 50 * millisecond},
-		"DelayAfter answers later":               {do: DelayAfter(50 * millisecond), request: patchStatus, want: isNil, made: 1, atLeast: 50 * millisecond},
-		"Drop leaves it unmade":                  {do: Drop(), request: patchStatus, want: isDropped},
-		"DropAfter makes it and hides that":      {do: DropAfter(), request: patchStatus, want: isDropped, made: 1},
+		"no action passes the request on":        {request: patchStatus, want: isNil, made: 1},
+		"Delay delays the request":               {do: Delay(50 * millisecond), request: patchStatus, want: isNil, made: 1, atLeast: 50 * millisecond},
+		"DelayAfter delays the answer":           {do: DelayAfter(50 * millisecond), request: patchStatus, want: isNil, made: 1, atLeast: 50 * millisecond},
+		"Drop doesn't make the request":          {do: Drop(), request: patchStatus, want: isDropped},
+		"DropAfter makes it without an answer":   {do: DropAfter(), request: patchStatus, want: isDropped, made: 1},
 		"Answer(409) is a conflict":              {do: Answer(409), request: patchStatus, want: apierrors.IsConflict},
-		"and on create says that it exists":      {do: Answer(409), request: create, want: apierrors.IsAlreadyExists},
+		"Answer(409) on create is AlreadyExists": {do: Answer(409), request: create, want: apierrors.IsAlreadyExists},
 		"Answer(410) is expired":                 {do: Answer(410), request: get, want: apierrors.IsResourceExpired},
 		"Answer(500) is an internal error":       {do: Answer(500), request: patchStatus, want: apierrors.IsInternalError},
 		"Answer(503) is unavailable":             {do: Answer(503), request: patchStatus, want: apierrors.IsServiceUnavailable},
@@ -67,10 +67,10 @@ func TestARuleDoesWhatItSays(t *testing.T) {
 		"Answer(404) is not found":               {do: Answer(404), request: get, want: apierrors.IsNotFound},
 		"Answer(504) is a time-out":              {do: Answer(504), request: patchStatus, want: apierrors.IsTimeout},
 		"Answer(429) is too many requests":       {do: Answer(429, RetryAfter(0)), request: patchStatus, want: apierrors.IsTooManyRequests},
-		"AnswerAfter(409) makes it":              {do: AnswerAfter(409), request: patchStatus, want: apierrors.IsConflict, made: 1},
-		"AnswerAfter(500) makes it":              {do: AnswerAfter(500), request: patchStatus, want: apierrors.IsInternalError, made: 1},
-		"a chain does one thing after the other": {do: Chain(Delay(50*millisecond), Answer(409)), request: patchStatus, want: apierrors.IsConflict, atLeast: 50 * millisecond},
-		"an empty chain lets it pass":            {do: Chain(), request: patchStatus, want: isNil, made: 1},
+		"AnswerAfter(409) makes the request":     {do: AnswerAfter(409), request: patchStatus, want: apierrors.IsConflict, made: 1},
+		"AnswerAfter(500) makes the request":     {do: AnswerAfter(500), request: patchStatus, want: apierrors.IsInternalError, made: 1},
+		"a chain runs its actions in order":      {do: Chain(Delay(50*millisecond), Answer(409)), request: patchStatus, want: apierrors.IsConflict, atLeast: 50 * millisecond},
+		"an empty chain passes the request on":   {do: Chain(), request: patchStatus, want: isNil, made: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, proxy, client := startAll(t)
@@ -93,7 +93,7 @@ func TestARuleDoesWhatItSays(t *testing.T) {
 	}
 }
 
-func TestA429AsksToComeBackAndTheClientDoes(t *testing.T) {
+func TestClientRetriesAfterA429(t *testing.T) {
 	server, proxy, client := startAll(t)
 	rule := proxy.Add(Rule{Times: 1, Do: Answer(429)})
 	start := time.Now()
@@ -101,7 +101,7 @@ func TestA429AsksToComeBackAndTheClientDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(start); took < time.Second {
-		t.Errorf("the client came back after %s, not the second it was asked to wait", took)
+		t.Errorf("the client retried after %s, want one second", took)
 	}
 	if rule.Hits() != 1 || len(server.requests()) != 1 {
 		t.Errorf("%d hits, %d made; want 1 and 1", rule.Hits(), len(server.requests()))
@@ -117,9 +117,9 @@ func TestWhichRequestsARuleActsOn(t *testing.T) {
 		"the first two":                      {[]Rule{{Times: 2, Do: Answer(409)}}, "cckkk"},
 		"the second and third":               {[]Rule{{Skip: 1, Times: 2, Do: Answer(409)}}, "kcckk"},
 		"all but the first three":            {[]Rule{{Skip: 3, Do: Answer(409)}}, "kkkcc"},
-		"the first rule that ends it wins":   {[]Rule{{Times: 2, Do: Answer(409)}, {Do: Answer(500)}}, "cceee"},
-		"a rule that it didn't reach is new": {[]Rule{{Times: 2, Do: Answer(409)}, {Times: 1, Do: Answer(500)}}, "ccekk"},
-		"not if it doesn't match":            {[]Rule{{Match: Match{Verbs: []string{"get"}}, Do: Answer(409)}}, "kkkkk"},
+		"the first rule that ends a request": {[]Rule{{Times: 2, Do: Answer(409)}, {Do: Answer(500)}}, "cceee"},
+		"a rule isn't used up by others":     {[]Rule{{Times: 2, Do: Answer(409)}, {Times: 1, Do: Answer(500)}}, "ccekk"},
+		"a rule that doesn't match":          {[]Rule{{Match: Match{Verbs: []string{"get"}}, Do: Answer(409)}}, "kkkkk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, proxy, client := startAll(t)
@@ -147,7 +147,7 @@ func TestWhichRequestsARuleActsOn(t *testing.T) {
 	}
 }
 
-func TestARemovedRuleActsNoMore(t *testing.T) {
+func TestRemovedRuleDoesNotAct(t *testing.T) {
 	_, proxy, client := startAll(t)
 	rule := proxy.Add(Rule{Do: Answer(409)})
 	if err := patchStatus(t.Context(), client); !apierrors.IsConflict(err) {
@@ -163,7 +163,7 @@ func TestARemovedRuleActsNoMore(t *testing.T) {
 	}
 }
 
-func TestAPausedRequestIsMadeWhenReleased(t *testing.T) {
+func TestPausedRequestIsMadeWhenReleased(t *testing.T) {
 	server, proxy, client := startAll(t)
 	hold := proxy.Pause(Match{Verbs: Writes()})
 	done := make(chan error, 1)
@@ -172,7 +172,7 @@ func TestAPausedRequestIsMadeWhenReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := get(t.Context(), client); err != nil {
-		t.Errorf("a request that isn't meant: %v", err)
+		t.Errorf("a request that doesn't match fails: %v", err)
 	}
 	if slices.Contains(server.requests(), patchPath) {
 		t.Error("the paused request was made")
@@ -186,9 +186,9 @@ func TestAPausedRequestIsMadeWhenReleased(t *testing.T) {
 	}
 }
 
-func TestAPausedRequestWhoseClientLeavesIsNeverMade(t *testing.T) {
+func TestPausedRequestOfADisconnectedClientIsNeverMade(t *testing.T) {
 	server, proxy, client := startAll(t)
-	proxy.OnWrite(func(Step) {}) // which would see a write to its end, client or not
+	proxy.OnWrite(func(Step) {}) // this rule completes writes even without their client
 	hold := proxy.Pause(Match{})
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -203,11 +203,11 @@ func TestAPausedRequestWhoseClientLeavesIsNeverMade(t *testing.T) {
 	}
 	hold.Release()
 	if made := server.requests(); len(made) != 0 {
-		t.Errorf("made: %v", made)
+		t.Errorf("made requests: %v, want none", made)
 	}
 }
 
-func TestWaitingForMoreThanComesEndsWithWhatCame(t *testing.T) {
+func TestEndedWaitReportsTheHits(t *testing.T) {
 	_, proxy, client := startAll(t)
 	rule := proxy.Add(Rule{Name: "probe"})
 	if err := get(t.Context(), client); err != nil {
@@ -243,8 +243,9 @@ func TestOnWriteIsCalledBeforeAndAfterEachWrite(t *testing.T) {
 	}
 }
 
-// A client that is killed between its request and the answer has still made it, if the rule says so.
-func TestAWriteIsMadeThoughItsClientLeaves(t *testing.T) {
+// TestWriteIsMadeAlthoughItsClientDisconnects kills a client between its request and the answer. A rule such as OnWrite
+// still makes the request.
+func TestWriteIsMadeAlthoughItsClientDisconnects(t *testing.T) {
 	server := startAPIServer(t)
 	arrived, finish := make(chan struct{}), make(chan struct{})
 	var cut error
@@ -264,7 +265,7 @@ func TestAWriteIsMadeThoughItsClientLeaves(t *testing.T) {
 	<-arrived
 	leave()
 	<-done
-	time.Sleep(20 * time.Millisecond) // until the proxy has noticed; too short hides a defect, never makes one
+	time.Sleep(20 * time.Millisecond) // wait until the proxy notices; too short a wait only hides a defect
 	close(finish)
 	if err := proxy.Quiet(t.Context(), 20*time.Millisecond, nil); err != nil {
 		t.Fatal(err)

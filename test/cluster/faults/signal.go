@@ -1,12 +1,12 @@
 package faults
 
-// signal wakes all who wait for a change. Its owner's mutex guards both methods; what next returned is waited on
-// without it.
+// signal wakes all waiters at a change. Its owner's mutex guards both methods. Waiters wait on the channel of next
+// without the mutex.
 type signal struct {
 	changed chan struct{}
 }
 
-// next is closed at the next change.
+// next returns a channel that is closed at the next change.
 func (s *signal) next() <-chan struct{} {
 	if s.changed == nil {
 		s.changed = make(chan struct{})

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Key is a kind of request that is counted.
+// Key is a kind of request for the counters.
 type Key struct {
 	Verb     string
-	Resource string // a Request's Target: "services/status", "leases.coordination.k8s.io"
+	Resource string // Target of the request: "services/status", "leases.coordination.k8s.io"
 	User     string
 	DryRun   bool
 }
@@ -20,7 +20,7 @@ func keyOf(r Request) Key {
 	return Key{Verb: r.Verb, Resource: r.Target(), User: r.User, DryRun: r.DryRun}
 }
 
-// IsWrite says whether requests of this kind change what is stored.
+// IsWrite returns whether requests of this kind change stored objects.
 func (k Key) IsWrite() bool { return isWrite(k.Verb, k.Resource, k.DryRun) }
 
 func (k Key) compare(other Key) int {
@@ -32,10 +32,10 @@ func (k Key) compare(other Key) int {
 	)
 }
 
-// Snapshot says how many requests of each kind there were. It is the caller's own.
+// Snapshot holds the number of requests of each kind. The caller may change it.
 type Snapshot map[Key]int
 
-// Sub is what has come since an earlier snapshot. Kinds that have had none are left out.
+// Sub returns the requests since an earlier snapshot. It leaves out kinds without any.
 func (s Snapshot) Sub(earlier Snapshot) Snapshot {
 	since := Snapshot{}
 	for key, count := range s {
@@ -46,14 +46,14 @@ func (s Snapshot) Sub(earlier Snapshot) Snapshot {
 	return since
 }
 
-// Where keeps the kinds for which keep says so. Key.IsWrite is a useful one.
+// Where returns the kinds that keep accepts, for example Key.IsWrite.
 func (s Snapshot) Where(keep func(Key) bool) Snapshot {
 	kept := maps.Clone(s)
 	maps.DeleteFunc(kept, func(key Key, _ int) bool { return !keep(key) })
 	return kept
 }
 
-// Total is the sum of all counts.
+// Total returns the sum of all counts.
 func (s Snapshot) Total() int {
 	total := 0
 	for _, count := range s {
@@ -62,12 +62,12 @@ func (s Snapshot) Total() int {
 	return total
 }
 
-// Keys are sorted by resource, verb and user.
+// Keys returns the kinds, sorted by resource, verb and user.
 func (s Snapshot) Keys() []Key {
 	return slices.SortedFunc(maps.Keys(s), Key.compare)
 }
 
-// String is a line per kind, in the order of Keys: count, verb, resource, user.
+// String returns a line per kind, in the order of Keys: count, verb, resource, user.
 func (s Snapshot) String() string {
 	if len(s) == 0 {
 		return "no requests\n"

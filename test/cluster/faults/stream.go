@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// stream is the body of a watch's answer. It reads ahead, so that the API server never thinks its client slow, and
-// gives each event out when it is due.
+// stream is the body of a watch's answer. It reads ahead, so that the API server never sees a slow client, and returns
+// each event when it is due.
 //
 //	upstream ──► pump ──► queue of frames ──► Read (when due) ──► client
 type stream struct {
 	watches *watches
 	request Request
-	media   string // the content type, which says how events are framed
+	media   string // the content type, which defines the framing of events
 	ctx     context.Context
 	body    io.ReadCloser
-	wake    chan struct{} // something may have become due
+	wake    chan struct{} // signals that an event may be due
 	pumped  chan struct{} // closed when the upstream has ended
 
-	rest []byte // of the frame that is being read; Read's own
+	rest []byte // rest of the current frame; only Read uses it
 
 	// Guarded by watches.mu.
 	queue []frame
-	over  error // why no more frames will come
-	final bool  // over was decided here: nothing holds the end back, and nothing is added
+	over  error // reason why no more frames follow
+	final bool  // the proxy ended the stream: no rule delays the end, and no frame is added
 }
 
 type frame struct {
@@ -33,7 +33,7 @@ type frame struct {
 	came time.Time
 }
 
-// open makes a watch's answer one that can be held back.
+// open replaces a watch's answer by one that can be held back.
 func (w *watches) open(call *Call, response *http.Response) {
 	s := &stream{
 		watches: w,
@@ -45,7 +45,7 @@ func (w *watches) open(call *Call, response *http.Response) {
 		pumped:  make(chan struct{}),
 	}
 	if response.Header.Get("Content-Encoding") != "" {
-		s.media = "" // compressed unasked; see rewrite
+		s.media = "" // compressed although not requested; see rewrite
 	}
 	response.Body = s
 	w.mu.Lock()
@@ -75,7 +75,7 @@ func (s *stream) pump() {
 	}
 }
 
-// Read gives out the next frame once it is due. A frame is never cut by anything but the end of buffer.
+// Read returns the next frame once it is due. It splits a frame only at the end of the buffer.
 func (s *stream) Read(buffer []byte) (int, error) {
 	for len(s.rest) == 0 {
 		wait, err := s.advance()
@@ -91,10 +91,10 @@ func (s *stream) Read(buffer []byte) (int, error) {
 	return n, nil
 }
 
-// forever is how long a held frame waits: until woken.
+// forever is the waiting time of a held frame: it waits until it is woken.
 const forever = time.Duration(1<<63 - 1)
 
-// advance takes the first frame if it is due, or says how long to wait.
+// advance takes the first frame if it is due, or returns the time to wait.
 func (s *stream) advance() (time.Duration, error) {
 	s.watches.mu.Lock()
 	defer s.watches.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *stream) advance() (time.Duration, error) {
 	return 0, nil
 }
 
-// sleep waits for a change, or so long; false when the client has gone.
+// sleep waits for a change, or for the given time. It returns false if the client is gone.
 func (s *stream) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -135,7 +135,7 @@ func (s *stream) poke() {
 	}
 }
 
-// cut ends the stream with err after a last frame, if there is one. Called with watches.mu held.
+// cut ends the stream with err after a last frame, if there is one. The caller holds watches.mu.
 func (s *stream) cut(err error, last []byte) {
 	s.queue, s.over, s.final = nil, err, true
 	if len(last) > 0 {
@@ -144,7 +144,7 @@ func (s *stream) cut(err error, last []byte) {
 	s.poke()
 }
 
-// Close ends the upstream's side.
+// Close ends the upstream request.
 func (s *stream) Close() error {
 	err := s.body.Close()
 	<-s.pumped

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// traffic knows what has passed: how much of each kind, what came last, and what is still open.
+// traffic records the requests: the count of each kind, the latest ones, and the open ones.
 type traffic struct {
 	mu        sync.Mutex
 	closed    bool
@@ -27,7 +27,7 @@ func newTraffic(logSize int) *traffic {
 	}
 }
 
-// begin counts a request; not ok once the proxy is closed.
+// begin counts a request. It returns false if the proxy is closed.
 func (t *traffic) begin(call *Call) (ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +58,8 @@ func (t *traffic) update(call *Call, change func(*Entry)) {
 	change(call.entry)
 }
 
-// close refuses further requests and waits a while for those that are open: their handlers have been told to end,
-// but a test's own function may be running in one.
+// close refuses further requests, and waits for the open ones. Their handlers have been told to end, but a test's own
+// function may be running in one.
 func (t *traffic) close(patience time.Duration) error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -79,14 +79,14 @@ func (t *traffic) close(patience time.Duration) error {
 	}
 }
 
-// Snapshot counts the requests so far, as the client sent them, made or not.
+// Snapshot returns the counts of requests so far, as clients sent them, made or not.
 func (p *Proxy) Snapshot() Snapshot {
 	p.traffic.mu.Lock()
 	defer p.traffic.mu.Unlock()
 	return maps.Clone(p.traffic.counts)
 }
 
-// Log tells of the latest requests in the order in which they came in.
+// Log returns the latest requests in the order of their arrival.
 func (p *Proxy) Log() []Entry {
 	p.traffic.mu.Lock()
 	defer p.traffic.mu.Unlock()

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// upstream is the API server, and the ways to it.
+// upstream is the API server, and the transports to it.
 //
 //	                 own credentials       the client's
 //	ordinary         own.ordinary          bare.ordinary     HTTP/2 where the server has it
 //	exec, attach, …  own.upgrade           bare.upgrade      HTTP/1.1, which alone can be upgraded
 //
-// The client's own token must not travel over a connection with the upstream's client certificate: the API server
-// looks at the certificate first.
+// The client's own token must not be sent over a connection with the upstream's client certificate, because the API
+// server checks the certificate first.
 type upstream struct {
 	target *url.URL
-	user   string // whose the own credentials are
-	as     string // whom they impersonate
+	user   string // user of the upstream's own credentials
+	as     string // user that they impersonate
 	own    transports
 	bare   transports
 	conns  *connections
@@ -35,15 +35,15 @@ type transports struct {
 	ordinary, upgrade http.RoundTripper
 }
 
-// newUpstream builds the transports itself rather than with rest.TransportFor, whose cached ones can't be closed.
+// newUpstream builds its own transports. Those of rest.TransportFor are cached, and can't be closed.
 func newUpstream(lifetime context.Context, config *rest.Config) (*upstream, error) {
 	if config.Transport != nil {
-		return nil, fmt.Errorf("upstream %s: its rest.Config has a Transport, which can't be taken apart; "+
+		return nil, fmt.Errorf("upstream %s: its rest.Config has a Transport, which can't be changed; "+
 			"set Dial and TLSClientConfig instead", config.Host)
 	}
 	target, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("upstream %q is no address of an API server: %w", config.Host, err)
+		return nil, fmt.Errorf("upstream %q isn't the address of an API server: %w", config.Host, err)
 	}
 	u := &upstream{
 		target: target,
@@ -60,7 +60,7 @@ func newUpstream(lifetime context.Context, config *rest.Config) (*upstream, erro
 
 func (u *upstream) transports(lifetime context.Context, config *rest.Config) (transports, error) {
 	config = rest.CopyConfig(config)
-	config.UserAgent = "" // the client's stays
+	config.UserAgent = "" // keep the client's user agent
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return transports{}, fmt.Errorf("TLS settings for %s: %w", u.target, err)
@@ -77,7 +77,7 @@ func (u *upstream) transports(lifetime context.Context, config *rest.Config) (tr
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialer uses the configuration's own Dial: the API server may live in another network namespace.
+// dialer uses the configuration's own Dial: the API server may be in another network namespace.
 func (u *upstream) dialer(lifetime context.Context, config *rest.Config) dialFunc {
 	dial := dialFunc(config.Dial)
 	if dial == nil {
@@ -95,14 +95,14 @@ func (u *upstream) dialer(lifetime context.Context, config *rest.Config) dialFun
 	}
 }
 
-// base adds no compression and no limits of its own: what the client asked for is what is sent.
+// base adds no compression and no limits: the upstream request must equal the client's.
 func (u *upstream) base(config *rest.Config, tlsConfig *tls.Config, dial dialFunc, http2 bool) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(http2)
 	if tlsConfig != nil {
 		tlsConfig = tlsConfig.Clone()
-		tlsConfig.NextProtos = nil // follows from protocols
+		tlsConfig.NextProtos = nil // the transport derives it from its protocols
 	}
 	base := &http.Transport{
 		DialContext:         dial,

@@ -11,15 +11,14 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Users of whom the proxy knows nothing better to say.
+// The users of requests whose user is unknown.
 const (
-	unknownUser   = "unknown"          // a token that says nothing
+	unknownUser   = "unknown"          // a token without a readable user
 	anonymousUser = "system:anonymous" // no token at all
 )
 
-// userOf says who makes a request: whom it impersonates; else the name in its token; else the label that the proxy
-// was started with. A client that has only the proxy's pass is, without a label, whoever the upstream's credentials
-// are for.
+// userOf returns the user of a request: the impersonated user, else the name in its token, else the proxy's label. A
+// client with the proxy's own token is, without a label, the user of the upstream's credentials.
 func (p *Proxy) userOf(r *http.Request, onPass bool) string {
 	candidates := []string{r.Header.Get(transport.ImpersonateUserHeader)}
 	switch token := bearerToken(r); {
@@ -48,7 +47,7 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// tokenUser reads the subject of a JWT. It verifies nothing: the API server will, and the proxy only counts.
+// tokenUser returns the subject of a JWT. It verifies nothing: the API server does, and the proxy only counts.
 func tokenUser(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -67,7 +66,7 @@ func tokenUser(token string) string {
 	return claims.Subject
 }
 
-// configUser says whose credentials a configuration holds, or "".
+// configUser returns the user of a configuration's credentials, or "".
 func configUser(config *rest.Config) string {
 	if user := certificateUser(config); user != "" {
 		return user

@@ -13,7 +13,7 @@ func jwtFor(subject string) string {
 	return encode([]byte(`{"alg":"none"}`)) + "." + encode([]byte(`{"sub":"`+subject+`"}`)) + "." + encode([]byte("x"))
 }
 
-func TestWhoMakesARequest(t *testing.T) {
+func TestUserOfARequest(t *testing.T) {
 	const account = "system:serviceaccount:mux:reconciler"
 	for name, test := range map[string]struct {
 		authorization, impersonates string
@@ -22,17 +22,17 @@ func TestWhoMakesARequest(t *testing.T) {
 		upstream                    *rest.Config
 		want                        string
 	}{
-		"the subject of its token":               {authorization: "Bearer " + jwtFor(account), want: account},
-		"which a label doesn't hide":             {authorization: "bearer " + jwtFor(account), label: "me", want: account},
-		"whom it impersonates comes first":       {authorization: "Bearer " + jwtFor(account), impersonates: "jane", want: "jane"},
+		"the subject of the token":               {authorization: "Bearer " + jwtFor(account), want: account},
+		"a label doesn't hide the subject":       {authorization: "bearer " + jwtFor(account), label: "me", want: account},
+		"the impersonated user comes first":      {authorization: "Bearer " + jwtFor(account), impersonates: "jane", want: "jane"},
 		"an opaque token has the label":          {authorization: "Bearer abc", label: "me", want: "me"},
-		"or nothing":                             {authorization: "Bearer a.b.c", want: "unknown"},
+		"a broken token is unknown":              {authorization: "Bearer a.b.c", want: "unknown"},
 		"a password has the label":               {authorization: "Basic abc", label: "me", want: "me"},
-		"nobody":                                 {want: "system:anonymous"},
-		"on the pass, the upstream's":            {onPass: true, upstream: &rest.Config{BearerToken: jwtFor(account)}, want: account},
-		"on the pass, a label says more":         {onPass: true, label: "me", upstream: &rest.Config{Username: "admin"}, want: "me"},
-		"on the pass, As says what is true":      {onPass: true, label: "me", upstream: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane"}}, want: "jane"},
-		"on the pass, nobody knows the upstream": {onPass: true, want: "unknown"},
+		"no credentials":                         {want: "system:anonymous"},
+		"the proxy's token: the upstream's user": {onPass: true, upstream: &rest.Config{BearerToken: jwtFor(account)}, want: account},
+		"the proxy's token: a label comes first": {onPass: true, label: "me", upstream: &rest.Config{Username: "admin"}, want: "me"},
+		"the proxy's token: As comes before it":  {onPass: true, label: "me", upstream: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane"}}, want: "jane"},
+		"the proxy's token: no upstream user":    {onPass: true, want: "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.upstream == nil {

@@ -29,7 +29,7 @@ func watchVia(t *testing.T, server *apiServer, proxy *Proxy, media string) watch
 	return events
 }
 
-// expect reads these names, in this order.
+// expect reads events with these names, in this order.
 func expect(t *testing.T, events watch.Interface, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -45,7 +45,7 @@ func expect(t *testing.T, events watch.Interface, names ...string) {
 	}
 }
 
-// expectNone fails if an event comes soon.
+// expectNone fails if an event arrives soon.
 func expectNone(t *testing.T, events watch.Interface) {
 	t.Helper()
 	select {
@@ -55,7 +55,7 @@ func expectNone(t *testing.T, events watch.Interface) {
 	}
 }
 
-// inEachMedia runs a test with JSON and protobuf streams.
+// inEachMedia runs a test with JSON and with protobuf streams.
 func inEachMedia(t *testing.T, test func(t *testing.T, server *apiServer, proxy *Proxy, events watch.Interface)) {
 	for name, media := range map[string]string{"JSON": jsonMedia, "protobuf": protobufMedia} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestEventsPassAtOnceAndInOrder(t *testing.T) {
 	})
 }
 
-func TestHeldEventsComeWhenReleased(t *testing.T) {
+func TestHeldEventsAreDeliveredWhenReleased(t *testing.T) {
 	inEachMedia(t, func(t *testing.T, server *apiServer, proxy *Proxy, events watch.Interface) {
 		hold := proxy.HoldWatches(Match{Resource: "services"})
 		server.send("a", "b")
@@ -92,7 +92,7 @@ func TestHeldEventsComeWhenReleased(t *testing.T) {
 	})
 }
 
-func TestAHoldAppliesToWatchesThatComeLaterAndToNoOthers(t *testing.T) {
+func TestHoldAppliesToLaterWatchesThatMatch(t *testing.T) {
 	server, proxy, client := startAll(t)
 	early := watchVia(t, server, proxy, jsonMedia)
 	slices, err := client.DiscoveryV1().EndpointSlices("a").Watch(t.Context(), metav1.ListOptions{})
@@ -131,7 +131,7 @@ func TestTheEndOfAHeldStreamWaitsForItsEvents(t *testing.T) {
 	}
 }
 
-func TestDelayedEventsComeLaterButNotSlower(t *testing.T) {
+func TestDelayDoesNotAddUpOverEvents(t *testing.T) {
 	inEachMedia(t, func(t *testing.T, server *apiServer, proxy *Proxy, events watch.Interface) {
 		const delay = 100 * time.Millisecond
 		rule := proxy.DelayWatches(Match{}, delay)
@@ -150,10 +150,10 @@ func TestDelayedEventsComeLaterButNotSlower(t *testing.T) {
 	})
 }
 
-func TestABrokenWatchEndsAndIsGone(t *testing.T) {
+func TestBrokenWatchEnds(t *testing.T) {
 	inEachMedia(t, func(t *testing.T, server *apiServer, proxy *Proxy, events watch.Interface) {
 		if n := proxy.BreakWatches(Match{Resource: "pods"}); n != 0 {
-			t.Errorf("broke %d watches of pods", n)
+			t.Errorf("broke %d watches of pods, want none", n)
 		}
 		server.send("a")
 		expect(t, events, "a")
@@ -161,7 +161,7 @@ func TestABrokenWatchEndsAndIsGone(t *testing.T) {
 			t.Errorf("broke %d watches, want 1", n)
 		}
 		for event := range events.ResultChan() {
-			if event.Type != watch.Error { // how client-go puts a stream error over HTTP/2
+			if event.Type != watch.Error { // client-go reports a stream error over HTTP/2 as an event
 				t.Errorf("after the break: %v", event)
 			}
 		}
@@ -169,7 +169,7 @@ func TestABrokenWatchEndsAndIsGone(t *testing.T) {
 	})
 }
 
-func TestAnExpiredWatchSaysSo(t *testing.T) {
+func TestExpiredWatchEndsWithAnError(t *testing.T) {
 	inEachMedia(t, func(t *testing.T, server *apiServer, proxy *Proxy, events watch.Interface) {
 		hold := proxy.HoldWatches(Match{})
 		server.send("held")
@@ -189,7 +189,7 @@ func TestAnExpiredWatchSaysSo(t *testing.T) {
 	})
 }
 
-func TestANewWatchCanBeToldThatItIsTooOld(t *testing.T) {
+func TestNewWatchCanBeRefusedAsExpired(t *testing.T) {
 	_, proxy, client := startAll(t)
 	proxy.Add(Rule{Match: Match{Verbs: []string{"watch"}}, Do: Answer(410)})
 	_, err := client.CoreV1().Services("a").Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
@@ -198,7 +198,7 @@ func TestANewWatchCanBeToldThatItIsTooOld(t *testing.T) {
 	}
 }
 
-func TestAWatchWhoseClientLeavesWhileHeldEndsUpstreamToo(t *testing.T) {
+func TestHeldWatchEndsUpstreamWithItsClient(t *testing.T) {
 	for name, http2 := range map[string]bool{"over HTTP/2": true, "over HTTP/1.1": false} {
 		t.Run(name, func(t *testing.T) {
 			server := startAPIServer(t, func(s *httptest.Server) { s.EnableHTTP2 = http2 })
@@ -239,5 +239,5 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("not in 5 s: %s", what)
+	t.Fatalf("not true after 5 s: %s", what)
 }

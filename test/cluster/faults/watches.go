@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// watches knows the open watch streams and what holds their events back. Its mutex guards their queues too.
+// watches holds the open watch streams, and the rules that hold events back. Its mutex guards the streams' queues, too.
 type watches struct {
 	mu      sync.Mutex
 	streams map[*stream]struct{}
 	rules   []*watchRule
 }
 
-// watchRule holds events back: for some time, or, with 0, until it is removed.
+// watchRule holds events back for a time or, with 0, until it is removed.
 type watchRule struct {
 	match  Match
 	delay  time.Duration
 	handle *Handle
 }
 
-// HoldWatches keeps back all events (bookmarks and the first ones included) of matching watches, open or to come,
-// until it is released. The client sees an idle stream. Its hits are events that came in meanwhile, so a test can
-// wait until the news that a client mustn't see is there. Lists aren't held: a client that starts now isn't stale,
-// unless it lists by watching.
+// HoldWatches holds all events of matching watches, present and future, until it is released, including bookmarks and
+// initial events. The client sees an idle stream. Hits counts events that arrived meanwhile, so a test can wait until
+// an event that its client must not see has arrived. Lists aren't held: a client that starts now isn't stale, unless it
+// lists by watching.
 func (p *Proxy) HoldWatches(match Match) *Hold {
 	return &Hold{Handle: p.watches.add(match, 0, newHandle("hold watches"))}
 }
 
-// DelayWatches delivers each event of matching watches, open or to come, so much later than it came in.
+// DelayWatches delivers each event of matching watches, present and future, after a delay.
 func (p *Proxy) DelayWatches(match Match, d time.Duration) *Handle {
 	return p.watches.add(match, max(d, time.Nanosecond), newHandle("delay watches"))
 }
 
-// BreakWatches cuts the matching open streams, between two events, as a lost connection does, and says how many.
-// Events that were held on them are lost; the client will ask for them again.
+// BreakWatches cuts the matching open streams between two events, as a lost connection does, and returns their number.
+// Held events of them are lost, and the client requests them again.
 func (p *Proxy) BreakWatches(match Match) int {
 	return p.watches.end(match, func(s *stream) { s.cut(errDropped, nil) })
 }
 
-// ExpireWatches ends the matching open streams with the API server's "410 Expired", so that their client has to
-// list anew, and says how many. For a watch that is yet to be opened there is Answer(410).
+// ExpireWatches ends the matching open streams with the API server's "410 Expired", and returns their number. Their
+// clients must list again. To refuse future watches, use Answer(410).
 func (p *Proxy) ExpireWatches(match Match) int {
 	return p.watches.end(match, (*stream).expire)
 }
 
-// Watches are the watch streams that are open, sorted: their number is the gauge.
+// Watches returns the open watch streams, sorted.
 func (p *Proxy) Watches() []Request {
 	p.watches.mu.Lock()
 	defer p.watches.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *watches) end(match Match, how func(*stream)) int {
 	return ended
 }
 
-// arrived tells the rules that an event has come in on a stream.
+// arrived tells the rules that an event has arrived on a stream.
 func (w *watches) arrived(request Request) {
 	for _, rule := range w.rules {
 		if rule.match.matches(request) {
@@ -96,7 +96,7 @@ func (w *watches) arrived(request Request) {
 	}
 }
 
-// due says when an event that came in at some time may go on; not at all while it is held.
+// due returns when an event that arrived at some time may be delivered, and whether it is held.
 func (w *watches) due(request Request, came time.Time) (at time.Time, held bool) {
 	at = came
 	for _, rule := range w.rules {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answer serves one call.
+// answer serves a call.
 func (m *machine) answer(conn *net.UnixConn) {
 	defer conn.Close()
 	var ask request
@@ -32,8 +32,7 @@ func (m *machine) answer(conn *net.UnixConn) {
 	}
 }
 
-// start runs a process and stays with it: signals come in, its end goes out, and if the caller goes away the
-// process does too.
+// start runs a process and passes on signals and its exit status. If the caller hangs up, the process is killed.
 func (m *machine) start(conn *net.UnixConn, command Command, files []*os.File) {
 	var pid int
 	var ended chan syscall.WaitStatus
@@ -53,9 +52,9 @@ func (m *machine) start(conn *net.UnixConn, command Command, files []*os.File) {
 	}()
 	status := <-ended
 	if err := send(conn, response{Exited: &status}); err != nil {
-		return // the caller learns from the closed connection that there is nothing to wait for
+		return // the caller sees the closed connection, and stops waiting
 	}
-	// A socket that is closed with a signal still unread loses the message above: let the caller hang up first.
+	// Closing a socket with an unread signal would lose the message above, so wait until the caller hangs up.
 	<-hungUp
 }
 
@@ -76,7 +75,7 @@ func (m *machine) fork(command Command, files []*os.File) (int, chan syscall.Wai
 	return pid, ended, nil
 }
 
-// obey passes signals on until the caller hangs up. To a process that has ended they mean nothing.
+// obey passes signals on until the caller hangs up. It ignores signals after the end of the process.
 func (m *machine) obey(conn *net.UnixConn, pid int) {
 	for {
 		var ask request
@@ -88,7 +87,7 @@ func (m *machine) obey(conn *net.UnixConn, pid int) {
 	}
 }
 
-// kill signals a child that isn't buried yet: a number may have a new owner by then.
+// kill signals a child that isn't reaped yet: afterwards its process ID may belong to another process.
 func (m *machine) kill(pid int, signal syscall.Signal) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +124,7 @@ func (ask socketCall) open() (*os.File, error) {
 	}
 }
 
-// fileOf takes the descriptor out of any of net's values, and lets go of the value.
+// fileOf returns the descriptor of a value of package net, and closes the value.
 func fileOf(value any, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
@@ -141,8 +140,8 @@ func fileOf(value any, err error) (*os.File, error) {
 	return socket.File()
 }
 
-// inNet runs f on a thread that is inside the named network namespace. The thread isn't given back: it ends with
-// the goroutine, so nothing else can ever run in the wrong namespace.
+// inNet runs f on a thread in the named network namespace. The thread ends with the goroutine and isn't reused, so
+// nothing else can run in the wrong namespace.
 func (m *machine) inNet(name string, f func() error) error {
 	result := make(chan error, 1)
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Cgroup makes a control group of that name for the host's containers, in every hierarchy, and returns its path.
+// Cgroup makes a control group for the host's containers in every hierarchy, and returns its path.
 func (h *Host) Cgroup(name string) string {
 	path := filepath.Join(cgroupOf(h.Dir), name)
 	makeCgroups(path)
@@ -20,7 +20,7 @@ func (h *Host) Cgroup(name string) string {
 
 func cgroupOf(dir string) string { return "/svc-lb-mux/" + filepath.Base(dir) }
 
-// hierarchies are where control groups are made: one folder a controller (v1), or one for all (v2).
+// hierarchies are the roots of control groups: one folder per controller (v1), or one for all (v2).
 func hierarchies() []string {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
@@ -33,14 +33,14 @@ func hierarchies() []string {
 	})
 }
 
-// makeCgroups makes a group and those above it, each ready for processes and for more groups. It does what it
-// can: without root there are no nodes, and nothing else needs a cgroup.
+// makeCgroups makes a group and its parents, each usable for processes and for more groups. It ignores errors: without
+// root there are no nodes, and nothing else needs a cgroup.
 func makeCgroups(path string) {
 	if os.Getuid() != 0 {
 		return
 	}
 	for _, hierarchy := range hierarchies() {
-		// The group above all hosts' goes with the last of them, which may be just now: then it is made again.
+		// The last host removes the group of all hosts, possibly just now: then it is created again.
 		for range 10 {
 			if err := makeCgroup(hierarchy, path); !errors.Is(err, fs.ErrNotExist) {
 				break
@@ -60,7 +60,7 @@ func makeCgroup(hierarchy, path string) (err error) {
 	return err
 }
 
-// handDown lets the groups below use every controller of a v2 group; v1 has no such file.
+// handDown enables every controller of a v2 group for the groups below. v1 has no such file.
 func handDown(group string) {
 	controllers, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
 	if err != nil {
@@ -71,7 +71,7 @@ func handDown(group string) {
 	}
 }
 
-// inheritCpuset fills a v1 cpuset, which is born empty and admits no process until it is filled.
+// inheritCpuset fills a v1 cpuset: a new one is empty and accepts no process.
 func inheritCpuset(group string) {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if parent, err := os.ReadFile(filepath.Join(filepath.Dir(group), file)); err == nil {
@@ -80,8 +80,8 @@ func inheritCpuset(group string) {
 	}
 }
 
-// removeCgroups removes the host's groups from the leaves up. The kernel needs a moment to let go of a group
-// whose last process was just killed.
+// removeCgroups removes the host's groups, children first. The kernel needs a moment to release a group whose last
+// process was just killed.
 func removeCgroups(dir string) error {
 	var err error
 	for range 100 {
@@ -108,7 +108,7 @@ func tryRemoveCgroups(dir string) error {
 				return err
 			}
 		}
-		_ = syscall.Rmdir(filepath.Dir(top)) // goes with the last host
+		_ = syscall.Rmdir(filepath.Dir(top)) // succeeds only for the last host
 	}
 	return nil
 }

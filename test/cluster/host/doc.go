@@ -1,5 +1,5 @@
-// Package host makes a small machine of its own inside this one: network, mounts and process numbers are apart,
-// and all of it is gone when the process that asked for it is gone, however that ends.
+// Package host makes a small machine inside of this one. It has its own network, mounts and process IDs. It disappears
+// with the process that started it, however that process ends.
 //
 //	test process ──── lifeline (a pipe) ───► keeper            in the machine's own namespaces
 //	     │                                     │ clone          makes and removes cgroups and the folder
@@ -8,9 +8,9 @@
 //	                                             └─ …           every process in there, and with the last
 //	                                                            one go its mounts and networks
 //
-// The three are one program, run again under another role: so main, or TestMain, calls Reexec first. A socket
-// that is made in a network namespace stays there, whoever holds it; so Dial and Listen have init make the socket
-// and hand its file descriptor over, and no traffic passes through anything of ours.
+// The three processes run the same program in different roles, so main or TestMain calls Reexec first. A socket stays
+// in the network namespace in which it was made, whichever process holds it. So for Dial and Listen, init makes the
+// socket and passes its file descriptor, and no traffic passes through our code.
 //
-// What runs on such a machine isn't known here (package cluster).
+// Package cluster defines what runs on such a machine.
 package host

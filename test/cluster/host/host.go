@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A Host is a running machine, or one that another process runs (Open).
+// Host is a running machine, either ours or another process's (Open).
 type Host struct {
-	// Dir is seen alike from inside and outside, and goes with the host.
+	// Dir has the same path inside and outside, and is removed with the host.
 	Dir string
 
 	keeper   *exec.Cmd
@@ -24,19 +24,19 @@ type Host struct {
 	gone     chan struct{}
 }
 
-// roleVariable says which part a re-executed process plays, dirVariable for which host, and rootVariable whether
-// the host's root is the real one, who may run containers.
+// roleVariable is the role of a re-executed process, dirVariable its host's folder. rootVariable says whether the
+// host's root is the real root, who may run containers.
 const (
 	roleVariable = "SVC_LB_MUX_HOST_ROLE"
 	dirVariable  = "SVC_LB_MUX_HOST_DIR"
 	rootVariable = "SVC_LB_MUX_HOST_ROOT"
 )
 
-// MainNet is the name of a host's first network namespace, which calls may also leave empty.
+// MainNet is the name of a host's first network namespace. In calls it may be empty.
 const MainNet = "main"
 
-// Reexec must be the first call of main or TestMain. It returns at once, unless this process was started to be
-// a host's keeper or init: then it plays that part, and exits.
+// Reexec must be the first call of main or TestMain. It returns at once, unless this process was started as a host's
+// keeper or init: then it runs that role, and exits.
 func Reexec() {
 	role, dir := os.Getenv(roleVariable), os.Getenv(dirVariable)
 	switch role {
@@ -61,11 +61,11 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// Root is where hosts of this user keep their folders.
+// Root is the folder of all hosts of this user.
 func Root() string { return filepath.Join("/tmp", fmt.Sprintf("svc-lb-mux-%d", os.Getuid())) }
 
-// checkRoot refuses a place that others could have prepared: /tmp is everybody's, and what lies in a host's folder is
-// run, trusted, and at last removed.
+// checkRoot refuses a folder that another user may have prepared. Every user can write to /tmp, but files in a host's
+// folder are run, trusted, and removed at the end.
 func checkRoot() error {
 	info, err := os.Lstat(Root())
 	if err != nil {
@@ -79,7 +79,7 @@ func checkRoot() error {
 	return nil
 }
 
-// Start makes a new host. It lives until Close, or until this process ends.
+// Start starts a new host. It lives until Close, or until this process ends.
 func Start() (*Host, error) {
 	if err := allowed(); err != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func Start() (*Host, error) {
 	return h, nil
 }
 
-// errNoWord stands where the reason should: it was printed by whoever failed.
+// errNoWord is the reason if the failed process printed its error itself.
 var errNoWord = errors.New("see above")
 
-// launch starts the keeper and waits until its init answers. The keeper reads the lifeline's other end: it is
-// closed with this process, even by a SIGKILL.
+// launch starts the keeper, and waits until init answers. The keeper reads the other end of the lifeline, which is
+// closed when this process ends, even by SIGKILL.
 func (h *Host) launch() error {
 	read, lifeline, err := os.Pipe()
 	if err != nil {
@@ -123,13 +123,13 @@ func (h *Host) launch() error {
 	h.keeper.Env = append(os.Environ(), roleVariable+"=keeper", dirVariable+"="+h.Dir)
 	h.keeper.ExtraFiles = []*os.File{read, report}
 	h.keeper.Stderr = os.Stderr
-	// A Ctrl-C at the terminal goes to the whole process group: the keeper must outlive it, to clean up.
+	// A terminal sends Ctrl-C to the whole process group. The keeper must survive it, in order to clean up.
 	h.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := h.keeper.Start(); err != nil {
 		return errors.Join(fmt.Errorf("start the host's keeper: %w", err), report.Close())
 	}
 	go func() {
-		_ = h.keeper.Wait() // what it had to say, it said on standard error
+		_ = h.keeper.Wait() // the keeper has printed its error
 		close(h.gone)
 	}()
 	_ = report.Close()
@@ -141,7 +141,7 @@ func (h *Host) launch() error {
 	return nil
 }
 
-// Close ends the host and everything in it, and returns when nothing of it is left.
+// Close ends the host and its processes, and returns when nothing is left of it.
 func (h *Host) Close() error {
 	if h.lifeline == nil {
 		return nil
@@ -152,20 +152,20 @@ func (h *Host) Close() error {
 	}
 	select {
 	case <-h.gone:
-		// The keeper has done this, unless it was killed itself.
+		// The keeper has done this already, unless it was killed.
 		return sweep(h.Dir)
 	case <-time.After(30 * time.Second):
-		return fmt.Errorf("host %s: its keeper (pid %d) is not done cleaning up after 30 s", h.Dir, h.keeper.Process.Pid)
+		return fmt.Errorf("host %s: its keeper (pid %d) still cleans up after 30 s", h.Dir, h.keeper.Process.Pid)
 	}
 }
 
-// Name is unique among this machine's hosts.
+// Name returns a name that is unique among this machine's hosts.
 func (h *Host) Name() string { return filepath.Base(h.Dir) }
 
-// Gone is closed when the host has ended.
+// Gone returns a channel that is closed when the host has ended.
 func (h *Host) Gone() <-chan struct{} { return h.gone }
 
-// allowed says early, and with the way out, why a host can't be made here.
+// allowed returns an error with a remedy if this machine can't run a host.
 func allowed() error {
 	probe := exec.Command("/proc/self/exe")
 	probe.Env = append(os.Environ(), roleVariable+"=probe")
@@ -178,6 +178,6 @@ func allowed() error {
 			"`sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000` (and on Ubuntu "+
 			"`kernel.apparmor_restrict_unprivileged_userns=0`)", os.Getuid(), err)
 	}
-	_ = probe.Wait() // that it could be cloned is all we wanted to know
+	_ = probe.Wait() // only the clone was tested
 	return nil
 }

@@ -68,11 +68,11 @@ func TestHostIsApart(t *testing.T) {
 	}
 	routes, err := run(t, h, "/bin/cat", "/proc/net/dev")
 	if err != nil || strings.Contains(routes, "eth0") || !strings.Contains(routes, "lo:") {
-		t.Errorf("the host's network is not its own: %v\n%s", err, routes)
+		t.Errorf("the host shares this machine's network: %v\n%s", err, routes)
 	}
 	processes, err := run(t, h, "/bin/cat", "/proc/1/cmdline")
 	if err != nil || !strings.HasPrefix(processes, "svc-lb-mux-init") {
-		t.Errorf("process 1 is not the host's init: %v %q", err, processes)
+		t.Errorf("process 1 isn't the host's init: %v %q", err, processes)
 	}
 }
 
@@ -112,16 +112,16 @@ func TestSocketsBelongToTheNetworkTheyWereMadeIn(t *testing.T) {
 		}
 	})
 	for name, dial := range map[string]func() (net.Conn, error){
-		"from outside":              func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:7000") },
-		"from another host":         func() (net.Conn, error) { return other.Dial(t.Context(), "", "tcp", "127.0.0.1:7000") },
-		"from another namespace":    func() (net.Conn, error) { return h.Dial(t.Context(), "side", "tcp", "127.0.0.1:7000") },
-		"from a missing namespace":  func() (net.Conn, error) { return h.Dial(t.Context(), "nowhere", "tcp", "127.0.0.1:7000") },
-		"to a port nobody opened":   func() (net.Conn, error) { return h.Dial(t.Context(), "", "tcp", "127.0.0.1:7001") },
-		"on a network nobody knows": func() (net.Conn, error) { return h.Dial(t.Context(), "", "tin", "127.0.0.1:7000") },
+		"from outside":             func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:7000") },
+		"from another host":        func() (net.Conn, error) { return other.Dial(t.Context(), "", "tcp", "127.0.0.1:7000") },
+		"from another namespace":   func() (net.Conn, error) { return h.Dial(t.Context(), "side", "tcp", "127.0.0.1:7000") },
+		"from a missing namespace": func() (net.Conn, error) { return h.Dial(t.Context(), "nowhere", "tcp", "127.0.0.1:7000") },
+		"to a closed port":         func() (net.Conn, error) { return h.Dial(t.Context(), "", "tcp", "127.0.0.1:7001") },
+		"on an unknown network":    func() (net.Conn, error) { return h.Dial(t.Context(), "", "tin", "127.0.0.1:7000") },
 	} {
 		if conn, err := dial(); err == nil {
 			_ = conn.Close()
-			t.Errorf("%s: the connection was made", name)
+			t.Errorf("%s: a connection was made", name)
 		}
 	}
 }
@@ -135,12 +135,12 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("a program that isn't there is named", func(t *testing.T) {
+	t.Run("the error names a missing program", func(t *testing.T) {
 		if _, err := run(t, h, "/no/such/program"); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("a wait that ends first kills", func(t *testing.T) {
+	t.Run("a process is killed if the wait's context ends", func(t *testing.T) {
 		p, err := h.Run(Command{Args: []string{"/bin/sleep", "600"}})
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("a signal ends it", func(t *testing.T) {
+	t.Run("a signal ends a process", func(t *testing.T) {
 		p, err := h.Run(Command{Args: []string{"/bin/sleep", "600"}})
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("orphans are buried", func(t *testing.T) {
+	t.Run("orphans are reaped", func(t *testing.T) {
 		if out, err := run(t, h, "/bin/sh", "-c", "for i in 1 2 3; do (/bin/sleep 0.01 &) ; done"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -175,7 +175,7 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// victim is a process that makes a host, and is killed before it could clean up.
+// victim starts a host, and is killed before it can clean up.
 func victim() {
 	h, err := Start()
 	if err == nil {
@@ -188,7 +188,7 @@ func victim() {
 	select {}
 }
 
-func TestNothingIsLeftOfAHostWhoseOwnerWasKilled(t *testing.T) {
+func TestKilledOwnerLeavesNothingOfItsHost(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "HOST_TEST_PART=victim")
 	cmd.Stderr = os.Stderr
@@ -205,7 +205,7 @@ func TestNothingIsLeftOfAHostWhoseOwnerWasKilled(t *testing.T) {
 	}
 	dir = strings.TrimSpace(dir)
 	if len(processesOf("98765")) == 0 {
-		t.Fatal("the victim's process is not there to begin with")
+		t.Fatal("the victim's process isn't found while the host runs")
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -223,7 +223,7 @@ func TestNothingIsLeftOfAHostWhoseOwnerWasKilled(t *testing.T) {
 	}
 }
 
-func TestSweepTakesOnlyWhatIsAbandoned(t *testing.T) {
+func TestSweepRemovesOnlyAbandonedHosts(t *testing.T) {
 	alive := start(t)
 	dead := filepath.Join(Root(), "dead-for-a-test")
 	if err := os.MkdirAll(dead, 0o700); err != nil {
@@ -237,14 +237,14 @@ func TestSweepTakesOnlyWhatIsAbandoned(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dead); err == nil {
-		t.Errorf("%s is still there", dead)
+		t.Errorf("%s still exists", dead)
 	}
 	if _, err := os.Stat(alive.Dir); err != nil {
-		t.Errorf("a living host was swept: %v", err)
+		t.Errorf("a running host was swept: %v", err)
 	}
 }
 
-func TestAKilledKeeperLeavesNothingToo(t *testing.T) {
+func TestKilledKeeperLeavesNothing(t *testing.T) {
 	h := start(t)
 	_ = h.keeper.Process.Kill()
 	<-h.Gone()
@@ -261,7 +261,7 @@ func TestAKilledKeeperLeavesNothingToo(t *testing.T) {
 	}
 }
 
-func TestASignalMeetsTheEnd(t *testing.T) {
+func TestSignalToAnEndingProcessIsHarmless(t *testing.T) {
 	h := start(t)
 	for i := range 300 {
 		p, err := h.Run(Command{Args: []string{"/bin/true"}})
@@ -279,9 +279,9 @@ func TestASignalMeetsTheEnd(t *testing.T) {
 	}
 }
 
-// ends waits for a process that ends by itself, and soon.
+// ends runs a process that ends soon by itself, and waits for its end.
 func ends(t *testing.T, h *Host, command Command) error {
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("its end is not reported"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the end of the process isn't reported"))
 	defer cancel()
 	p, err := h.Run(command)
 	if err != nil {
@@ -289,14 +289,14 @@ func ends(t *testing.T, h *Host, command Command) error {
 	}
 	var exit *ExitError
 	if err := p.Wait(ctx); !errors.As(err, &exit) || exit.Code != 7 {
-		return fmt.Errorf("%v: %w, not the exit code 7", command.Args, err)
+		return fmt.Errorf("%v: %w, want exit code 7", command.Args, err)
 	}
 	return nil
 }
 
-func TestTheEndOfAHostsFirstProcessIsReported(t *testing.T) {
+func TestEndOfAHostsFirstProcessIsReported(t *testing.T) {
 	var starters sync.WaitGroup
-	for range 4 { // more than there are processors, so that init is interrupted wherever it can be
+	for range 4 { // more than processors, so that init is preempted at any point
 		starters.Go(func() {
 			for range 25 {
 				h, err := Start()
@@ -312,7 +312,7 @@ func TestTheEndOfAHostsFirstProcessIsReported(t *testing.T) {
 	starters.Wait()
 }
 
-func TestTheEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
+func TestEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
 	h := start(t)
 	nets := []string{"", "one", "two", "three"}
 	for _, name := range nets[1:] {
@@ -339,8 +339,8 @@ func TestTheEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
 	starters.Wait()
 }
 
-// stranger finds a folder in the hosts' place that everybody may write to: in a /tmp of its own, so that no other test's
-// hosts miss theirs.
+// stranger starts a host although every user may write to the hosts' folder. It uses its own /tmp, so that other tests'
+// hosts keep their folders.
 func stranger() {
 	exit(errors.Join(unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""), os.Mkdir(Root(), 0o700), os.Chmod(Root(), 0o777), func() error {
 		_, err := Start()
@@ -348,14 +348,14 @@ func stranger() {
 	}()))
 }
 
-func TestAFolderThatIsNotOursIsRefused(t *testing.T) {
+func TestFolderThatOthersCanWriteToIsRefused(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "HOST_TEST_PART=stranger")
 	cmd.SysProcAttr = namespaces()
-	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // which makes this machine's mounts private to it
+	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // keeps its mounts private
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), Root()+" is no folder that belongs to you alone") {
-		t.Errorf("a folder that everybody can write to: %v %s", err, out)
+		t.Errorf("a folder that every user can write to: %v %s", err, out)
 	}
 }
 
@@ -379,5 +379,5 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Errorf("not in 10 s: %s", what)
+	t.Errorf("not true after 10 s: %s", what)
 }

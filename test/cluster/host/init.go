@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is what init holds: the processes that it started, so that their ends find the one who waits.
+// machine is init's state: the processes it started, and the channels for their exit statuses.
 type machine struct {
 	mu      sync.Mutex
 	waiting map[int]chan syscall.WaitStatus
 }
 
-// serve is init: it mounts what must be private, answers calls, and buries the dead.
+// serve is init's main function. It mounts private file systems, answers calls, and reaps processes.
 func serve(dir string) error {
 	report := inherited(3, "report")
 	m := &machine{waiting: map[int]chan syscall.WaitStatus{}}
@@ -32,8 +32,8 @@ func serve(dir string) error {
 		_ = os.Unsetenv(variable)
 	}
 	standFirm()
-	// Asked for before anybody may call: the death of a child that nobody was told of would be noticed with the next
-	// one's, and whoever waits for the first one starts no second.
+	// Request the signal before any call: otherwise the death of an early child would be noticed only with the next
+	// child's. A caller that waits for the first child may never start a second.
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, syscall.SIGCHLD)
 	go m.bury(deaths)
@@ -59,8 +59,8 @@ func (m *machine) prepare(dir string) (*net.UnixListener, error) {
 	return net.ListenUnix("unixpacket", &net.UnixAddr{Name: socketPath(dir), Net: "unixpacket"})
 }
 
-// mountOwn gives the host its own /proc (for its own process numbers) and an empty, private /run: network
-// namespaces, container state and sockets of the host live there, in memory, and vanish with it.
+// mountOwn gives the host its own /proc, for its own process IDs, and a private empty /run in memory. Network
+// namespaces, container state and sockets of the host are in /run, and disappear with the host.
 func mountOwn() error {
 	mounts := []struct {
 		source, target, kind string
@@ -69,7 +69,7 @@ func mountOwn() error {
 		{"none", "/", "", unix.MS_REC | unix.MS_PRIVATE},
 		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 		{"tmpfs", "/run", "tmpfs", unix.MS_NOSUID},
-		{"none", "/run", "", unix.MS_SHARED}, // containers' mounts below it reach the kubelet
+		{"none", "/run", "", unix.MS_SHARED}, // shared, so that the kubelet sees containers' mounts below it
 	}
 	for _, mount := range mounts {
 		if err := unix.Mount(mount.source, mount.target, mount.kind, mount.flags, ""); err != nil {
@@ -83,8 +83,8 @@ func mountOwn() error {
 	return errors.Join(err, overlayVar())
 }
 
-// nameMainNet gives the first network namespace a name like the others. /proc/1/ns/net is no way to it: that is
-// where init's first thread happens to be.
+// nameMainNet gives the first network namespace a name, like the others. /proc/1/ns/net can't name it: that is the
+// namespace of init's first thread, which may have changed.
 func nameMainNet() error {
 	file, err := os.Create("/run/netns/" + MainNet)
 	if err != nil {
@@ -96,7 +96,7 @@ func nameMainNet() error {
 	return file.Close()
 }
 
-// overlayVar keeps what container runtimes write below /var (logs, CNI's cache) in the host's memory.
+// overlayVar stores in memory what container runtimes write below /var: logs and CNI's cache.
 func overlayVar() error {
 	if err := errors.Join(os.Mkdir("/run/var", 0o755), os.Mkdir("/run/var.work", 0o755)); err != nil {
 		return err
@@ -124,7 +124,7 @@ func loopbackUp() error {
 	return nil
 }
 
-// bury reaps every child: our own, and the orphans that fall to PID 1.
+// bury reaps every child: those we started, and orphans that PID 1 adopts.
 func (m *machine) bury(deaths <-chan os.Signal) {
 	for range deaths {
 		for m.buryOne() {
@@ -133,7 +133,7 @@ func (m *machine) bury(deaths <-chan os.Signal) {
 }
 
 func (m *machine) buryOne() bool {
-	// Held over the wait, so that a child that dies at once isn't buried before it is registered.
+	// Hold the mutex during the wait, so that a child that dies at once isn't reaped before it is registered.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var status syscall.WaitStatus

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// keep is the keeper: it clones init into namespaces of its own, waits until the lifeline or init ends, and
-// removes what the kernel doesn't remove by itself: cgroups and the folder.
+// keep is the keeper's main function. It clones init into new namespaces, and waits until the lifeline or init ends.
+// Then it removes what the kernel doesn't remove itself: cgroups and the folder.
 func keep(dir string) error {
-	// Init dies with the thread that cloned it (Pdeathsig), so that thread must last as long as we do.
+	// Init dies with the thread that cloned it (Pdeathsig), so that thread must live as long as the keeper.
 	runtime.LockOSThread()
 	standFirm()
 	lifeline, report := inherited(3, "lifeline"), inherited(4, "report")
@@ -45,15 +45,15 @@ func keep(dir string) error {
 	_ = report.Close()
 	_ = os.WriteFile(filepath.Join(dir, "init.pid"), fmt.Appendf(nil, "%d", inside.Process.Pid), 0o600)
 	go func() {
-		_, _ = io.Copy(io.Discard, lifeline) // nobody writes: it returns when the other end is closed
+		_, _ = io.Copy(io.Discard, lifeline) // returns when the other end is closed, because no data is written
 		_ = inside.Process.Kill()
 	}()
 	_ = inside.Wait()
 	return sweep(dir)
 }
 
-// holdLock marks the host as alive. The file gets its name once it is locked: nobody ever sees it unlocked while we
-// live.
+// holdLock marks the host as alive. The file is renamed into place after it is locked, so that no process ever sees it
+// unlocked while the keeper lives.
 func holdLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	lock, err := os.Create(path + ".new")
@@ -66,13 +66,13 @@ func holdLock(dir string) (*os.File, error) {
 	return lock, os.Rename(lock.Name(), path)
 }
 
-// standFirm takes the signals that end a program and drops them. Ignoring them would hand that down: a program that
-// is born with SIGTERM ignored never ends by it.
+// standFirm catches the signals that end a program, and drops them. It doesn't ignore them, because children inherit
+// ignored signals and would never end by SIGTERM.
 func standFirm() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-// namespaces are the host's own. As root no user namespace is wanted: container runtimes need the real one.
+// namespaces are the host's new namespaces. root gets no user namespace: container runtimes need the real one.
 func namespaces() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
 		syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC}
@@ -84,8 +84,8 @@ func namespaces() *syscall.SysProcAttr {
 	return attr
 }
 
-// Sweep removes what hosts left behind whose keeper died before it could clean up (a power cut, an OOM kill).
-// It returns the folders that it removed.
+// Sweep removes the leftovers of hosts whose keeper died before it could clean up, for example in a power cut. It
+// returns the removed folders.
 func Sweep() ([]string, error) {
 	if err := checkRoot(); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -108,7 +108,7 @@ func Sweep() ([]string, error) {
 	return swept, errors.Join(errs...)
 }
 
-// Running lists this user's hosts that are alive, in the order of their names.
+// Running returns this user's running hosts, sorted by name.
 func Running() []*Host {
 	dirs, _ := filepath.Glob(filepath.Join(Root(), "*"))
 	var running []*Host
@@ -120,8 +120,8 @@ func Running() []*Host {
 	return running
 }
 
-// abandoned tells a dead host's folder by its lock, which the kernel released. A folder without one is a host
-// that is just starting, unless it is old.
+// abandoned recognizes a dead host's folder by its lock, which the kernel has released. A folder without a lock is a
+// host that just starts, unless the folder is old.
 func abandoned(dir string) bool {
 	lock, err := os.Open(filepath.Join(dir, "lock"))
 	if err != nil {
@@ -132,7 +132,7 @@ func abandoned(dir string) bool {
 	return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 }
 
-// sweep removes the folder last: by it the cgroups are found.
+// sweep removes the folder last, because it leads to the cgroups.
 func sweep(dir string) error {
 	if err := removeCgroups(dir); err != nil {
 		return err

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// A Command is a program to run on the host.
+// Command is a program to run on the host.
 type Command struct {
 	Args []string // Args[0] is the program's path
-	Env  []string // nil: PATH and HOME alone
+	Env  []string // nil: only PATH and HOME
 	Dir  string
-	Net  string // the network namespace to run in; empty for the host's first
+	Net  string // network namespace; empty for the host's first
 
 	Stdin, Stdout, Stderr *os.File `json:"-"` // nil: /dev/null
 }
 
-// A Process runs on the host. It ends at the latest with the process that started it.
+// Process runs on the host. It ends with the process that started it, if not earlier.
 type Process struct {
-	Pid int // on the host, not here
+	Pid int // process ID on the host
 
 	name   string
 	conn   *net.UnixConn
@@ -33,13 +33,13 @@ type Process struct {
 	err    error
 }
 
-// Environment is what a program has that is given none.
+// Environment returns the default environment of a program.
 func Environment() []string {
 	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 }
 
-// patience is how long a host may take to start a program, or to tell of the end of one that was killed. Both take
-// milliseconds; a host that doesn't answer must not take whoever asked with it.
+// patience is the time that a host may take to start a program, or to report the end of a killed one. Both take
+// milliseconds. The timeout keeps a caller from hanging if a host doesn't answer.
 const patience = time.Minute
 
 // Run starts a program on the host.
@@ -86,7 +86,7 @@ func (p *Process) watch() {
 	}
 }
 
-// ExitError is how a process ended that didn't end well.
+// ExitError is the error of a process that failed.
 type ExitError struct {
 	Name   string
 	Code   int
@@ -100,7 +100,7 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("%s: exit code %d", e.Name, e.Code)
 }
 
-// Signal sends a signal; to one that has ended it does nothing.
+// Signal sends a signal. After the end of the process it does nothing.
 func (p *Process) Signal(signal syscall.Signal) error {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
@@ -110,16 +110,16 @@ func (p *Process) Signal(signal syscall.Signal) error {
 	default:
 		err := send(p.conn, request{Signal: signal})
 		if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
-			return nil // it ended just now
+			return nil // the process ended just now
 		}
 		return err
 	}
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait returns nil if the process ended with exit code 0; when ctx ends first, the process is killed.
+// Wait returns nil if the process ended with exit code 0. If ctx ends first, it kills the process.
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -131,7 +131,7 @@ func (p *Process) Wait(ctx context.Context) error {
 	case <-p.done:
 		return fmt.Errorf("%s: killed: %w", p.name, context.Cause(ctx))
 	case <-time.After(patience):
-		return fmt.Errorf("%s (pid %d on its host): killed: %w: and %s later its host hasn't told of its end", p.name, p.Pid,
+		return fmt.Errorf("%s (pid %d on its host): killed: %w: %s later its host hasn't reported its end", p.name, p.Pid,
 			context.Cause(ctx), patience)
 	}
 }

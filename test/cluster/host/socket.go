@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Dial connects from inside one of the host's network namespaces. The address is an IP and a port: names mean
-// nothing in there.
+// Dial connects from a network namespace of the host. The address is an IP address and a port: names can't be resolved
+// there.
 func (h *Host) Dial(ctx context.Context, namespace, network, address string) (net.Conn, error) {
 	timeout := 30 * time.Second
 	if deadline, ok := ctx.Deadline(); ok {
@@ -23,14 +23,14 @@ func (h *Host) Dial(ctx context.Context, namespace, network, address string) (ne
 	return handOver(file, net.FileConn)
 }
 
-// Dialer is Dial in the shape that http.Transport and rest.Config want.
+// Dialer returns Dial in the form that http.Transport and rest.Config need.
 func (h *Host) Dialer(namespace string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		return h.Dial(ctx, namespace, network, address)
 	}
 }
 
-// Listen listens inside one of the host's network namespaces; the connections arrive here.
+// Listen listens in a network namespace of the host. This process accepts the connections.
 func (h *Host) Listen(namespace, network, address string) (net.Listener, error) {
 	file, err := h.socket(context.Background(), socketCall{Kind: listen, Net: namespace, Network: network, Address: address})
 	if err != nil {
@@ -39,7 +39,7 @@ func (h *Host) Listen(namespace, network, address string) (net.Listener, error) 
 	return handOver(file, net.FileListener)
 }
 
-// ListenPacket is Listen for datagrams.
+// ListenPacket does the same for datagrams.
 func (h *Host) ListenPacket(namespace, network, address string) (net.PacketConn, error) {
 	file, err := h.socket(context.Background(), socketCall{Kind: listenPacket, Net: namespace, Network: network, Address: address})
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *Host) socket(ctx context.Context, ask socketCall) (*os.File, error) {
 	return got.files[0], nil
 }
 
-// handOver makes a Go value of a descriptor; the value holds a duplicate, so the first is closed.
+// handOver converts a descriptor to a Go value. The value holds a duplicate, so the original is closed.
 func handOver[T any](file *os.File, open func(*os.File) (T, error)) (T, error) {
 	value, err := open(file)
 	return value, errors.Join(err, file.Close())

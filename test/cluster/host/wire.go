@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// One connection carries one call: a request with the descriptors that go with it, and what comes back. A
-// packet socket keeps both together.
+// A connection carries one call: a request with its descriptors, and the answers. A packet socket keeps a message and
+// its descriptors together.
 
-// request asks init for one of: a process, a socket, a signal to the process that this connection started.
+// request asks init for a process, a socket, or a signal to the process that this connection started.
 type request struct {
 	Start  *Command       `json:",omitempty"`
 	Socket *socketCall    `json:",omitempty"`
@@ -25,7 +25,7 @@ type request struct {
 
 type socketCall struct {
 	Kind    socketKind
-	Net     string // the network namespace; empty for the host's first
+	Net     string // network namespace; empty for the host's first
 	Network string
 	Address string
 	Timeout time.Duration
@@ -45,7 +45,7 @@ type response struct {
 	Exited *syscall.WaitStatus `json:",omitempty"`
 }
 
-// maxMessage is what a packet socket carries in one piece with default buffers, with room to spare.
+// maxMessage is less than a packet socket with default buffers carries in one message.
 const maxMessage = 128 << 10
 
 func socketPath(dir string) string { return filepath.Join(dir, "host.sock") }
@@ -56,7 +56,7 @@ func send(conn *net.UnixConn, message any, files ...*os.File) error {
 		return err
 	}
 	if len(data) > maxMessage {
-		return fmt.Errorf("a call of %d bytes is more than the %d that fit: pass long input in a file", len(data), maxMessage)
+		return fmt.Errorf("a call of %d bytes is too long, at most %d fit: pass long input in a file", len(data), maxMessage)
 	}
 	fds := make([]int, len(files))
 	for i, file := range files {
@@ -66,7 +66,7 @@ func send(conn *net.UnixConn, message any, files ...*os.File) error {
 	return err
 }
 
-// packets are read from a net.UnixConn.
+// packets is the part of net.UnixConn that reads messages.
 type packets interface {
 	ReadMsgUnix(data, control []byte) (n, oobn, flags int, from *net.UnixAddr, err error)
 }
@@ -75,7 +75,8 @@ func receive(conn packets, message any) ([]*os.File, error) {
 	data, control := make([]byte, maxMessage), make([]byte, 1024)
 	n, oob, _, _, err := conn.ReadMsgUnix(data, control)
 	if errors.Is(err, io.EOF) {
-		// Linux looks for a message first, and then at whether the other end is closed: what was said in between is still there.
+		// Linux first looks for a message, and then for a closed peer. A message that arrives between the two is still
+		// readable, so read again.
 		n, oob, _, _, err = conn.ReadMsgUnix(data, control)
 	}
 	if err != nil {
@@ -91,7 +92,7 @@ func receive(conn packets, message any) ([]*os.File, error) {
 	return files, json.Unmarshal(data[:n], message)
 }
 
-// inherited takes a descriptor that the parent left us; whoever we start must not hold it too.
+// inherited returns a descriptor that the parent passed on. Processes that we start must not inherit it.
 func inherited(fd int, name string) *os.File {
 	syscall.CloseOnExec(fd)
 	return os.NewFile(uintptr(fd), name)
@@ -116,7 +117,7 @@ func descriptors(control []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// reply is a call's first answer, and the connection that it came over.
+// reply is the first answer to a call, and its connection.
 type reply struct {
 	response
 
@@ -124,8 +125,8 @@ type reply struct {
 	files []*os.File
 }
 
-// call sends one request and waits for its first answer, or for the end of ctx. The connection stays open: a process
-// lives by it.
+// call sends a request and waits for its first answer, or for the end of ctx. The connection stays open, because a
+// process ends when its connection closes.
 func (h *Host) call(ctx context.Context, ask request, files ...*os.File) (reply, error) {
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socketPath(h.Dir), Net: "unixpacket"})
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLastWordsArrive though the kernel tells of the end before them, as it does to one who looks for a message just before it is
-// sent, and just after that whether the other end is closed.
-func TestLastWordsArrive(t *testing.T) {
+// TestLastMessageIsReadAfterAnEarlyEnd simulates a race in the kernel. A reader finds no message just before one is
+// sent, and then finds the peer closed.
+func TestLastMessageIsReadAfterAnEarlyEnd(t *testing.T) {
 	here, there := pair(t)
 	defer here.Close()
 	if err := send(there, response{Pid: 17}); err != nil {
@@ -24,11 +24,11 @@ func TestLastWordsArrive(t *testing.T) {
 		t.Errorf("got %+v, %v", heard, err)
 	}
 	if _, err := receive(here, &heard); !errors.Is(err, io.EOF) {
-		t.Errorf("after the last word: %v", err)
+		t.Errorf("after the last message: %v", err)
 	}
 }
 
-// tooEarly is told of the end once, too early.
+// tooEarly reports the end once, although a message is still unread.
 type tooEarly struct {
 	*net.UnixConn
 	told bool

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// ask fetches a page that many times, over a connection each, and prints an answer a line: for questions from inside a
-// pod, by kubectl exec.
+// ask fetches a page the given number of times, each over a new connection, and prints an answer per line. It sends
+// requests from inside of a pod, by kubectl exec.
 func ask(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: pod ask TIMES URL")
 	}
 	times, err := strconv.Atoi(args[0])
 	if err != nil {
-		return fmt.Errorf("ask: %q is no number of times", args[0])
+		return fmt.Errorf("ask: %q isn't a number", args[0])
 	}
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range times {
@@ -29,16 +29,16 @@ func ask(args []string) error {
 	return nil
 }
 
-// leave is for a preStop hook. Who is to end says so by its readiness, and serves on until the news is everywhere: of a flow
-// of datagrams, kube-proxy lets go only then. How long that takes is the machine's affair, so it goes by who still asks, and
-// counts looks rather than time: while the machine stands still, nobody could have asked.
+// leave is for a preStop hook. It makes its pod unready, and serves until all clients and proxies have noticed: only
+// then does kube-proxy drop flows of datagrams. The time that takes depends on the machine, so leave watches for
+// further requests. It counts checks instead of time, because a machine that stands still sends no requests.
 func leave(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: pod leave SECONDS")
 	}
 	seconds, err := strconv.Atoi(args[0])
 	if err != nil {
-		return fmt.Errorf("leave: %q is no number of seconds", args[0])
+		return fmt.Errorf("leave: %q isn't a number of seconds", args[0])
 	}
 	const looksPerSecond = 10
 	self, client := "http://127.0.0.1:"+envOr("PORT", "8080"), &http.Client{}

@@ -1,14 +1,14 @@
-// Command pod is what test pods run: it answers with its own name, fails when told to, and does nothing on request.
+// Command pod is the program of test pods. It answers with its own name, fails when told to, and waits on request.
 //
-//	pod serve [D] HTTP on $PORT (8080) and UDP on the same port: the answer is the pod's name, of a datagram after a pause D
-//	pod webhook   an admission webhook that denies what is labelled deny=me; TLS from /tls
+//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; the answer is the pod's name, after a pause D over UDP
+//	pod webhook   an admission webhook that denies objects labelled deny=me; TLS from /tls
 //	pod pause     holds a pod's namespaces, as the pause image does
-//	pod say WORD  prints it, for kubectl exec
-//	pod ask N URL fetches it N times, and prints an answer a line
-//	pod leave N   makes the pod that it runs in unready, and waits until no new connection and no datagram has come for
-//	              N seconds: what to do before one ends
+//	pod say WORD  prints the word, for kubectl exec
+//	pod ask N URL fetches the URL N times, and prints an answer per line
+//	pod leave N   makes its pod unready, and waits until no new connection and no datagram has come for N seconds: for a
+//	              preStop hook
 //
-// It uses the standard library alone, so that its sources are all that it depends on.
+// The program uses only the standard library, so that its build depends on nothing but its own sources.
 package main
 
 import (
@@ -54,7 +54,7 @@ func envOr(name, otherwise string) string {
 	return otherwise
 }
 
-// pause waits to be told to end. As process 1 of a pod that shares its process numbers it also buries orphans.
+// pause waits for a signal to end. As process 1 of a pod with a shared process namespace, it also reaps orphans.
 func pause() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// serve answers with the pod's name until it is told to end; then it finishes what it has begun. Datagrams it answers after a
-// pause, if it is given one.
+// serve answers with the pod's name until it is told to end, and then completes open requests. It answers datagrams
+// after a pause, if one is given.
 func serve(port string, args []string) error {
 	name, pause := envOr("POD_NAME", hostname()), time.Duration(0)
 	if len(args) > 0 {
@@ -46,9 +46,9 @@ func serve(port string, args []string) error {
 	return <-drained
 }
 
-// handler tells its name, who asks (/from), and its readiness, which a test can change: POST /unready, POST /ready. How many
-// were sent to it (/sent) are all datagrams, and of each connection the first question for the name: whoever asks again over
-// one that is kept has been sent before.
+// handler returns its name, the client's address (/from), and its readiness, which a test can change: POST /unready,
+// POST /ready. /sent is the number of datagrams plus the number of connections that asked for the name. Further
+// requests on a kept connection don't count, because no proxy decided about them.
 func handler(name string, sent *atomic.Int64) http.Handler {
 	var unready atomic.Bool
 	mux := http.NewServeMux()
@@ -73,14 +73,14 @@ func handler(name string, sent *atomic.Int64) http.Handler {
 	return mux
 }
 
-// askedKey is where a connection keeps whether it has asked for the name.
+// askedKey is the context key for whether a connection has asked for the name.
 type askedKey struct{}
 
 func unasked(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, askedKey{}, new(atomic.Bool))
 }
 
-// echo answers each datagram with the pod's name and what was said.
+// echo answers each datagram with the pod's name and the datagram's text.
 func echo(conn net.PacketConn, name string, pause time.Duration, sent *atomic.Int64) {
 	buffer := make([]byte, 2048)
 	for {

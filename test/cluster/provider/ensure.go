@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ensure brings one Service's address to what it should be.
+// ensure sets the address of a Service as its behaviour says.
 func (p *Provider) ensure(ctx context.Context, key string) error {
 	object, exists, err := p.store.GetByKey(key)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *Provider) fail(ctx context.Context, service *corev1.Service, why string
 	return err
 }
 
-// count notes a change that a cloud would program its load balancer for.
+// count records a change for which a cloud would program its load balancer.
 func (p *Provider) count(key string, service *corev1.Service) {
 	seen, err := json.Marshal([]any{service.UID, service.Spec, service.Annotations})
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Provider) forget(key string) {
 	delete(p.ensured, key)
 }
 
-// sameIngress ignores ipMode, which the API server fills in.
+// sameIngress ignores ipMode, which the API server sets.
 func sameIngress(have, want []corev1.LoadBalancerIngress) bool {
 	plain := func(list []corev1.LoadBalancerIngress) []string {
 		var all []string

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// pool gives each owner one address of each family, the lowest that is free.
+// pool gives each owner one address per family: the lowest free one.
 type pool struct {
 	mu        sync.Mutex
 	four, six netip.Prefix

@@ -16,7 +16,7 @@ func TestPool(t *testing.T) {
 	}
 	get("a/one", false, "203.0.113.1")
 	get("a/two", false, "203.0.113.2")
-	get("a/one", false, "203.0.113.1") // the same owner keeps its own
+	get("a/one", false, "203.0.113.1") // an owner keeps its address
 	get("a/one", true, "2001:db8::1")
 	p.release("a/one")
 	get("a/three", false, "203.0.113.1")

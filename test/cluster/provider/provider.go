@@ -1,8 +1,8 @@
-// Package provider plays the cloud: it gives Services of type LoadBalancer, if they name no class, an address from
-// a pool, and can be told to be slow, to fail, to give a name instead, and to take an address back.
+// Package provider plays the cloud: it gives addresses from a pool to Services of type LoadBalancer without a class.
+// Tests can make it slow, let it fail, give a host name, or take an address back.
 //
-// It does what a cloud's service controller does and no more: it never touches a Service that has a class, it
-// re-ensures a load balancer whenever its Service's spec or annotations change, and it counts how often.
+// It behaves like a cloud's service controller. It never touches a Service with a class. It programs a load balancer
+// again whenever its Service's spec or annotations change, and counts how often.
 package provider
 
 import (
@@ -19,19 +19,19 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// A Behaviour is how the provider treats a Service.
+// Behaviour is how the provider treats a Service.
 type Behaviour string
 
-// The behaviours; Give is what it does unless told otherwise.
+// The behaviours. The default is Give.
 const (
-	Give Behaviour = "give" // an address of each of the Service's families
-	Name Behaviour = "name" // a host name instead, as AWS does
-	Wait Behaviour = "wait" // nothing, for now; what was given stays
-	Fail Behaviour = "fail" // an Event that says why not; what was given stays
-	Take Behaviour = "take" // nothing, and what was given goes
+	Give Behaviour = "give" // gives an address per family of the Service
+	Name Behaviour = "name" // gives a host name, as AWS does
+	Wait Behaviour = "wait" // gives nothing for now; a present address stays
+	Fail Behaviour = "fail" // emits an Event with an error; a present address stays
+	Take Behaviour = "take" // takes a present address back
 )
 
-// A Provider is a running one.
+// Provider is a running provider.
 type Provider struct {
 	client kubernetes.Interface
 	queue  workqueue.TypedRateLimitingInterface[string]
@@ -41,12 +41,12 @@ type Provider struct {
 	pool     *pool
 	all      Behaviour
 	one      map[string]Behaviour
-	ensured  map[string]string // what of each Service was last acted on
+	ensured  map[string]string // the state of each Service for which it was last programmed
 	ensures  map[string]int
 	finished chan struct{}
 }
 
-// Start runs a provider until ctx ends; its pool is both prefixes, or one if the other is the zero value.
+// Start runs a provider until ctx ends. Its pool has both prefixes, or one if the other is the zero value.
 func Start(ctx context.Context, client kubernetes.Interface, four, six netip.Prefix) (*Provider, error) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	services := factory.Core().V1().Services().Informer()
@@ -76,10 +76,10 @@ func Start(ctx context.Context, client kubernetes.Interface, four, six netip.Pre
 	return p, nil
 }
 
-// Finished is closed when the provider has ended.
+// Finished returns a channel that is closed when the provider has ended.
 func (p *Provider) Finished() <-chan struct{} { return p.finished }
 
-// Behave changes how every Service is treated, and the exceptions are forgotten.
+// Behave changes the behaviour for every Service, and drops exceptions.
 func (p *Provider) Behave(how Behaviour) {
 	p.mu.Lock()
 	p.all = how
@@ -90,7 +90,7 @@ func (p *Provider) Behave(how Behaviour) {
 	}
 }
 
-// BehaveTo changes how one Service ("namespace/name") is treated.
+// BehaveTo changes the behaviour for one Service ("namespace/name").
 func (p *Provider) BehaveTo(key string, how Behaviour) {
 	p.mu.Lock()
 	p.one[key] = how
@@ -98,7 +98,7 @@ func (p *Provider) BehaveTo(key string, how Behaviour) {
 	p.queue.Add(key)
 }
 
-// Ensures is how often a Service's load balancer was programmed: once, and again at each change of its spec or
+// Ensures returns how often a Service's load balancer was programmed: once, and again at each change of its spec or
 // annotations.
 func (p *Provider) Ensures(key string) int {
 	p.mu.Lock()
@@ -106,7 +106,7 @@ func (p *Provider) Ensures(key string) int {
 	return p.ensures[key]
 }
 
-// learn takes addresses that are in use out of the pool, before any is given away.
+// learn removes addresses in use from the pool, before any address is given.
 func (p *Provider) learn() {
 	for _, object := range p.store.List() {
 		service, ok := object.(*corev1.Service)
@@ -148,7 +148,7 @@ func (p *Provider) behaviour(key string) Behaviour {
 	return p.all
 }
 
-// ours are load balancers that are left to the cluster's default provider.
+// ours returns whether a load balancer is left to the cluster's default provider.
 func ours(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
 }

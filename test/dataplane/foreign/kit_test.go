@@ -1,5 +1,5 @@
-// Package foreign holds the product to its word beside a load balancer provider that isn't ours: the LB IPAM of Cilium's
-// operator, which decides for itself whom it gives an address, and when.
+// Package foreign tests the product beside a real load balancer provider: the LB IPAM of Cilium's operator. It decides
+// itself which Service gets an address, and when.
 package foreign
 
 import (
@@ -25,15 +25,15 @@ import (
 
 const (
 	prefix = "svc-mux.nowake.ai"
-	// infra is where muxes are, shop where channels are.
+	// infra is the namespace of muxes, shop the namespace of channels.
 	infra, shop = "infra", "shop"
-	// machine is the control plane's address, where this test answers as pods would.
+	// machine is the control plane's address. This test answers there for pods.
 	machine = "172.31.0.1"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a cluster whose load balancers are Cilium's affair.
+// world is a cluster in which Cilium provides load balancers.
 type world struct {
 	*cluster.Cluster
 	provider *cluster.Component
@@ -65,7 +65,7 @@ func (w *world) reconcile(t *testing.T) {
 	options.Namespace, options.ProbeAddress = infra, "127.0.0.1:0"
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "reconciler"
-	log, err := os.Create(filepath.Join(t.TempDir(), "reconciler.log")) // stays open: something of it may outlast Run
+	log, err := os.Create(filepath.Join(t.TempDir(), "reconciler.log")) // stays open: goroutines may log after Run returned
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (w *world) reconcile(t *testing.T) {
 	})
 }
 
-// A pool is where Cilium takes the addresses from of Services that have its name as their label "pool".
+// pool is a range of addresses. Cilium assigns them to Services whose label "pool" has the pool's name.
 type pool struct{ name, first, last string }
 
 func (p pool) contains(address netip.Addr) bool {
@@ -102,7 +102,7 @@ spec:
 ---`, p.name, p.first, p.last)
 }
 
-// mux is one that takes its address from the pool of its name; spec is what else is to be in its spec.
+// mux returns a mux that takes its address from the pool of its own name. spec is added to the mux's spec.
 func mux(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -120,8 +120,8 @@ spec:
 ---`, name, infra, prefix, spec)
 }
 
-// channel is one of the mux, with a pod that answers with its name. It has the label by which the mux gets its address: if
-// its class didn't keep the provider away, nothing would.
+// channel creates a channel of the mux, with a pod that answers with its name. The channel has the pool's label, too:
+// only its class keeps the provider away from it.
 func (w *world) channel(t *testing.T, name, mux string) string {
 	t.Helper()
 	return fmt.Sprintf(`
@@ -143,7 +143,7 @@ endpoints: [{addresses: [%[7]s]}]
 ---`, name, shop, mux, prefix, infra, w.pod(t, name), machine)
 }
 
-// pod is the port of one that answers with its name.
+// pod starts a server that answers with a name, and returns its port.
 func (w *world) pod(t *testing.T, name string) int {
 	t.Helper()
 	w.pods++

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// addresses are what a Service shows, with their mode where it isn't the usual one.
+// addresses returns the addresses of a Service's status, with their mode if it isn't the default.
 func addresses(svc *corev1.Service) []string {
 	var all []string
 	for _, ingress := range svc.Status.LoadBalancer.Ingress {
@@ -23,7 +23,7 @@ func addresses(svc *corev1.Service) []string {
 	return all
 }
 
-// conditions are ours, as "Accepted True, …".
+// conditions returns our conditions, as "Accepted True, …".
 func conditions(svc *corev1.Service) string {
 	var all []string
 	for _, c := range svc.Status.Conditions {
@@ -35,7 +35,7 @@ func conditions(svc *corev1.Service) string {
 	return strings.Join(all, ", ")
 }
 
-// managers are all who wrote something that is in a Service now.
+// managers returns the field managers that wrote to a Service.
 func managers(svc *corev1.Service) []string {
 	var all []string
 	for _, entry := range svc.ManagedFields {
@@ -45,13 +45,13 @@ func managers(svc *corev1.Service) []string {
 	return slices.Compact(all)
 }
 
-// url is where a channel says that it is.
+// url returns the address and number that a channel shows.
 func (w *world) url(t *testing.T, channel string) string {
 	t.Helper()
 	svc := w.get(t, shop, channel)
 	public, found := strings.CutPrefix(svc.Annotations[prefix+"/ports"], "http:80->")
 	if !found || len(svc.Status.LoadBalancer.Ingress) != 1 {
-		t.Fatalf("%s is nowhere: ports %q, %v", channel, svc.Annotations[prefix+"/ports"], addresses(svc))
+		t.Fatalf("channel %s shows no number or address: ports %q, %v", channel, svc.Annotations[prefix+"/ports"], addresses(svc))
 	}
 	return fmt.Sprintf("http://%s", net.JoinHostPort(svc.Status.LoadBalancer.Ingress[0].IP, public))
 }

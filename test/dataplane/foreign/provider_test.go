@@ -13,26 +13,28 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// Cilium's names for itself, as a writer and where a Service asks for it by class.
+// Cilium's field manager, and its load balancer class.
 const (
 	ciliumManager = "cilium-operator-lb-ipam"
 	ciliumClass   = "io.cilium/l2-announcer"
 )
 
-// TestProvider is a provider's life beside muxes. Each mux has a pool of its own: at its start this Cilium gives addresses
-// away before it has read who has which, so of two muxes with one pool, the new one might get the old one's address.
+// TestProvider starts, stops and restarts a provider beside muxes. Each mux has its own pool: at its start, Cilium
+// assigns addresses before it has read which are taken. Of two muxes with one pool, a new mux could get the other's
+// address.
 func TestProvider(t *testing.T) {
 	w := start(t)
 	city := pool{"city", "203.0.113.10", "203.0.113.19"}
 	harbour := pool{"harbour", "203.0.113.20", "203.0.113.29"}
 
-	// It gives the mux an address, and every channel shows it.
+	// The provider gives the mux an address, and every channel shows it.
 	w.Apply(t, city.manifest()+harbour.manifest()+mux("city", "")+w.channel(t, "web", "city")+w.channel(t, "api", "city"))
 	w.gives(t, "city", city)
 	w.show(t, "city", "web", "api")
 	w.answers(t, "web", "api")
 
-	// It goes. What was said stays said; a channel needs nothing but the mux's address, a mux needs the provider.
+	// The provider stops. Shown addresses stay. A new channel needs only the mux's address, but a new mux needs the
+	// provider.
 	before := w.look(t, "web", "api")
 	stream := w.stream(t, "web", "api")
 	if err := w.provider.Stop(t.Context()); err != nil {
@@ -43,7 +45,7 @@ func TestProvider(t *testing.T) {
 	w.answers(t, "late")
 	w.waits(t, "boat")
 
-	// It comes back, and goes through all Services again.
+	// The provider restarts, and processes all Services again.
 	if err := w.provider.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +55,10 @@ func TestProvider(t *testing.T) {
 	w.hasSeenAll(t)
 	stream.check(t, "web", "api")
 	if diff := cmp.Diff(before, w.look(t, "web", "api")); diff != "" {
-		t.Errorf("the provider went and came, and channels changed (-before +after):\n%s", diff)
+		t.Errorf("channels changed while the provider restarted (-before +after):\n%s", diff)
 	}
 
-	// It gives the mux another address, and every channel follows.
+	// The provider gives the mux another address, and every channel follows.
 	moved := pool{"city", "203.0.113.30", "203.0.113.39"}
 	w.Apply(t, moved.manifest())
 	w.gives(t, "city", moved)
@@ -65,14 +67,14 @@ func TestProvider(t *testing.T) {
 	w.leftAlone(t, "web", "api", "late", "boat")
 }
 
-// gives waits until the mux has one address, and the provider's word that it is of that pool.
+// gives waits until the mux has one address of the pool, and the provider's condition confirms it.
 func (w *world) gives(t *testing.T, mux string, from pool) {
 	t.Helper()
 	cluster.Eventually(t, "mux "+mux+" has an address of its pool", func(context.Context) error {
 		svc := w.get(t, infra, mux)
 		shown := addresses(svc)
 		if len(shown) != 1 {
-			return fmt.Errorf("it has %v; the provider says: %v", shown, svc.Status.Conditions)
+			return fmt.Errorf("addresses %v; the provider's conditions: %v", shown, svc.Status.Conditions)
 		}
 		if ip, err := netip.ParseAddr(shown[0]); err != nil || !from.contains(ip) {
 			return fmt.Errorf("%s isn't between %s and %s", shown[0], from.first, from.last)
@@ -80,11 +82,12 @@ func (w *world) gives(t *testing.T, mux string, from pool) {
 		return nil
 	})
 	if managers := managers(w.get(t, infra, mux)); !slices.Contains(managers, ciliumManager) {
-		t.Errorf("mux %s has an address that isn't the provider's: it was written by %v", mux, managers)
+		t.Errorf("the address of mux %s isn't the provider's: its writers are %v", mux, managers)
 	}
 }
 
-// show waits until channels are all right at their mux's address: in mode Proxy, so that nodes leave it alone.
+// show waits until channels are programmed and show their mux's address. Its mode must be Proxy, so that nodes don't
+// intercept it.
 func (w *world) show(t *testing.T, mux string, channels ...string) {
 	t.Helper()
 	for _, name := range channels {
@@ -95,32 +98,32 @@ func (w *world) show(t *testing.T, mux string, channels ...string) {
 				want = append(want, address+" Proxy")
 			}
 			if got := addresses(svc); len(want) == 0 || !slices.Equal(got, want) {
-				return fmt.Errorf("it shows %v, not %v", got, want)
+				return fmt.Errorf("shows %v, want %v", got, want)
 			}
 			if got := conditions(svc); got != "Accepted True, BackendsReady True, Programmed True" {
-				return fmt.Errorf("it is %s", got)
+				return fmt.Errorf("conditions: %s", got)
 			}
 			return nil
 		})
 	}
 }
 
-// waits waits until a channel has all that can be had without an address.
+// waits waits until a channel has everything except an address.
 func (w *world) waits(t *testing.T, channel string) {
 	t.Helper()
 	cluster.Eventually(t, channel+" waits for an address", func(context.Context) error {
 		svc := w.get(t, shop, channel)
 		if got := conditions(svc); got != "Accepted True, BackendsReady True, Programmed False" {
-			return fmt.Errorf("it is %s", got)
+			return fmt.Errorf("conditions: %s", got)
 		}
 		if shown := addresses(svc); len(shown) != 0 {
-			t.Fatalf("%s shows %v, and its mux has no address", channel, shown)
+			t.Fatalf("channel %s shows %v although its mux has no address", channel, shown)
 		}
 		return nil
 	})
 }
 
-// look is all there is to see of channels, who wrote it included.
+// look returns channels with everything visible, including the writers of their fields.
 func (w *world) look(t *testing.T, channels ...string) []*corev1.Service {
 	t.Helper()
 	var seen []*corev1.Service
@@ -130,8 +133,8 @@ func (w *world) look(t *testing.T, channels ...string) []*corev1.Service {
 	return seen
 }
 
-// hasSeenAll returns when the provider has had every Service in hand since its start: it takes them in turn, so a new one
-// gets its address after all that were there before.
+// hasSeenAll waits until the provider has processed all Services since its start. It processes them in turn, so a new
+// Service gets its address after all older ones.
 func (w *world) hasSeenAll(t *testing.T) {
 	t.Helper()
 	w.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: ordinary, namespace: `+shop+`, labels: {pool: city}},
@@ -144,12 +147,12 @@ func (w *world) hasSeenAll(t *testing.T) {
 	})
 }
 
-// leftAlone says that the provider never wrote to a channel.
+// leftAlone checks that the provider never wrote to a channel.
 func (w *world) leftAlone(t *testing.T, channels ...string) {
 	t.Helper()
 	for _, name := range channels {
 		if managers := managers(w.get(t, shop, name)); slices.Contains(managers, ciliumManager) {
-			t.Errorf("channel %s was written by %v: its class isn't the provider's", name, managers)
+			t.Errorf("the writers of channel %s are %v: the provider must leave its class alone", name, managers)
 		}
 	}
 }

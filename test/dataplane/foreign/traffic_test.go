@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// ask is what a client outside hears at a URL.
+// ask returns the answer that a client outside gets at a URL.
 func (w *world) ask(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -27,24 +27,24 @@ func (w *world) ask(ctx context.Context, url string) (string, error) {
 	return string(body), err
 }
 
-// answers waits until a client outside reaches each of the channels where it says that it is.
+// answers waits until each channel answers a client outside at the address it shows.
 func (w *world) answers(t *testing.T, channels ...string) {
 	t.Helper()
 	for _, name := range channels {
 		url := w.url(t, name)
 		cluster.Eventually(t, name+" answers at "+url, func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, time.Second) // what is lost on the way to a new port is asked for again
+			ctx, cancel := context.WithTimeout(ctx, time.Second) // packets to a new port may be lost: retry
 			defer cancel()
 			said, err := w.ask(ctx, url)
 			if err == nil && said != name {
-				t.Fatalf("%s, the address of %s, is answered by %q", url, name, said)
+				t.Fatalf("at %s, the address of %s, %q answers", url, name, said)
 			}
 			return err
 		})
 	}
 }
 
-// A stream is clients outside that ask for channels over and over, each time with a new connection.
+// stream is a set of clients outside that send requests to channels without pause, each over a new connection.
 type stream struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -54,7 +54,7 @@ type stream struct {
 	wrong []string
 }
 
-// stream begins with channels that answer.
+// stream starts with channels that answer already.
 func (w *world) stream(t *testing.T, channels ...string) *stream {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -88,7 +88,7 @@ func (s *stream) end() {
 	s.done.Wait()
 }
 
-// check ends it: each channel must have answered, always, and as itself.
+// check ends the stream, and checks that each channel always answered, and with its own name.
 func (s *stream) check(t *testing.T, channels ...string) {
 	t.Helper()
 	s.end()
@@ -98,6 +98,6 @@ func (s *stream) check(t *testing.T, channels ...string) {
 		}
 	}
 	if len(s.wrong) > 0 {
-		t.Errorf("%d answers were wrong, %v right; the first ones: %q", len(s.wrong), s.right, s.wrong[:min(3, len(s.wrong))])
+		t.Errorf("%d answers were wrong, %v right; the first wrong ones: %q", len(s.wrong), s.right, s.wrong[:min(3, len(s.wrong))])
 	}
 }

@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// A Dialer is where packets start: a cluster.Client, or a net.Dialer with its method's name.
+// Dialer opens connections from some place: a cluster.Client, or a net.Dialer by its method's name.
 type Dialer interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Patience is how long an answer is waited for. What a busy machine delays isn't lost.
+// Patience is the timeout of an answer. It is long, so that an answer that a busy machine delays doesn't count as lost.
 const Patience = 15 * time.Second
 
-// HTTP asks an address ("203.0.113.1:80") over a connection of its own, and returns the name of the pod that answered.
+// HTTP sends a request to an address ("203.0.113.1:80") over a new connection, and returns the name of the pod that
+// answered.
 func HTTP(ctx context.Context, from Dialer, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -43,7 +44,7 @@ func get(ctx context.Context, client *http.Client, address string) (string, erro
 	return string(body), err
 }
 
-// UDP sends one datagram from a port of its own, and returns the name of the pod that answered.
+// UDP sends a datagram from a new port, and returns the name of the pod that answered.
 func UDP(ctx context.Context, from Dialer, address string) (string, error) {
 	conn, err := from.Dial(ctx, "udp", address)
 	if err != nil {
@@ -53,7 +54,7 @@ func UDP(ctx context.Context, from Dialer, address string) (string, error) {
 	return echo(conn, "hello")
 }
 
-// echo says a word, and waits until it comes back with the name of whoever heard it. Other words are late.
+// echo sends a word, and waits until it returns with the name of the pod. Other words are late answers.
 func echo(conn net.Conn, word string) (string, error) {
 	if err := conn.SetDeadline(time.Now().Add(Patience)); err != nil {
 		return "", err

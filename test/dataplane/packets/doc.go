@@ -1,3 +1,3 @@
-// Package packets asks through load balancers, as clients do, and says what came back: once (Ask), or over and over
-// while something is done to the cluster (Load). It also answers for pods that nobody runs (StandIn).
+// Package packets sends requests through load balancers, as clients do, and returns the answers: once, or repeatedly
+// while the cluster changes (Load). It also answers for pods that no kubelet runs (StandIn).
 package packets

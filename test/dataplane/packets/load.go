@@ -12,64 +12,64 @@ import (
 	"time"
 )
 
-// between is the time from an answer to the next question of the same stream, unless the stream says otherwise.
+// between is the default time from an answer to the next request of the same stream.
 const between = 20 * time.Millisecond
 
 const clock = "15:04:05.000"
 
-// A Kind is how a stream asks.
+// Kind is a way to send requests.
 type Kind string
 
 // The kinds.
 const (
-	NewConnections Kind = "new connections" // HTTP, each request over a connection of its own
-	KeptConnection Kind = "kept connection" // HTTP, one connection for as long as the server keeps it
+	NewConnections Kind = "new connections" // HTTP, each request over a new connection
+	KeptConnection Kind = "kept connection" // HTTP, one connection until the server closes it
 	Datagrams      Kind = "datagrams"       // UDP with sequence numbers, from one port
 )
 
-// A Stream asks one address, and knows who may answer.
+// Stream sends requests to one address, and knows which pods may answer.
 type Stream struct {
-	Name    string // of what is asked, for people
+	Name    string // name of the target, for messages
 	Kind    Kind
 	Address string
 	Right   func(pod string) bool
-	// Pause is the time from an answer to the next question; 20 ms if zero.
+	// Pause is the time from an answer to the next request; 20 ms if zero.
 	Pause time.Duration
 }
 
 func (s Stream) pause() time.Duration { return cmp.Or(s.Pause, between) }
 
-// Load is streams at work.
+// Load runs streams.
 type Load struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
 	mu     sync.Mutex
 	over   bool
-	counts []Count              // in the order of the streams
-	last   []string             // who answered each stream last
-	heard  map[string]time.Time // the last datagram of each pod
+	counts []Count              // counts in the order of the streams
+	last   []string             // the pod that last answered each stream
+	heard  map[string]time.Time // time of each pod's last datagram
 }
 
-// A Count is what became of a stream's questions.
+// Count holds the results of a stream's requests.
 type Count struct {
 	Stream Stream
 	Asked  int
 	Lost   []Loss
-	// Dialed is how many connections it took, and Ended how those ended that the asker kept, but for those that it gave up itself,
-	// as Go's client does on a machine that is busy.
+	// Dialed is the number of connections. Ended says how kept connections ended, except those that the client gave up
+	// itself, as Go's client does on a busy machine.
 	Dialed int
 	Ended  []string
-	// Longest is how long the slowest answer took: the kernel says again what got lost on the way, after a second at the earliest,
-	// and nobody else notices.
+	// Longest is the time of the slowest answer. It reveals lost packets that the kernel sends again, after a second at
+	// the earliest.
 	Longest time.Duration
 }
 
-// A Loss is a question that wasn't answered as it should have been.
+// Loss is a request with a wrong answer or none.
 type Loss struct {
 	At, Asked time.Time
 	Why       error
-	// Before and After are who answered what the same stream asked just before and after it; empty if nobody did.
+	// Before and After are the pods that answered the same stream's requests just before and after; empty if none did.
 	Before, After string
 }
 
@@ -78,7 +78,7 @@ func (l Loss) String() string {
 		l.Before, l.After)
 }
 
-// Start lets streams ask until End.
+// Start runs streams until End.
 func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Load{stop: stop, counts: make([]Count, len(streams)), last: make([]string, len(streams)), heard: map[string]time.Time{}}
@@ -99,8 +99,8 @@ func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	return l
 }
 
-// End stops all streams; what they asked last is answered, or counted as lost. Each asks once more then: it's known of each loss who
-// answered after it.
+// End stops all streams. Their last requests are answered, or counted as lost. Each stream then sends one more request,
+// so that the pod that answered after a loss is known.
 func (l *Load) End() {
 	l.stop()
 	l.done.Wait()
@@ -109,8 +109,8 @@ func (l *Load) End() {
 	l.over = true
 }
 
-// Take returns what was counted since the last time, and counts anew. What was lost just now is left for the next time, when it's known
-// who answers after it.
+// Take returns the counts since the last call, and resets them. A loss without a later answer is left for the next
+// call.
 func (l *Load) Take() []Count {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,14 +126,14 @@ func (l *Load) Take() []Count {
 	return taken
 }
 
-// Heard is when each pod answered a datagram last.
+// Heard returns the time of each pod's last answer to a datagram.
 func (l *Load) Heard() map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.heard)
 }
 
-// counting is a Dialer that tells of each connection, and of how it ends.
+// counting is a Dialer that reports each connection, and how it ends.
 type counting struct {
 	Dialer
 	dialed func()
@@ -199,12 +199,12 @@ func (l *Load) note(i int, began time.Time, pod string, err error) {
 
 func (s Stream) judge(pod string, err error) error {
 	if err == nil && !s.Right(pod) {
-		return fmt.Errorf("%s is answered by %q", s.Address, pod)
+		return fmt.Errorf("at %s, pod %q answers", s.Address, pod)
 	}
 	return err
 }
 
-// An asker asks the same address again and again, in one of the ways.
+// asker sends requests to one address in one way.
 type asker struct {
 	ask   func(context.Context) (string, error)
 	close func()
@@ -221,7 +221,7 @@ func (s Stream) asker(from Dialer) asker {
 	}
 }
 
-// keepConnection leaves it to the server to end the connection, as a pod does that is told to end.
+// keepConnection lets the server close the connection, as a pod does that is told to end.
 func (s Stream) keepConnection(from Dialer) asker {
 	transport := &http.Transport{DialContext: from.Dial, MaxConnsPerHost: 1}
 	client := &http.Client{Transport: transport, Timeout: Patience}
@@ -231,7 +231,7 @@ func (s Stream) keepConnection(from Dialer) asker {
 	}
 }
 
-// sendDatagrams keeps its port, so that the kernel keeps what it remembers of the flow, too.
+// sendDatagrams keeps its port, so that the kernel keeps the flow's entry, too.
 func (s Stream) sendDatagrams(from Dialer) asker {
 	var conn net.Conn
 	number := 0

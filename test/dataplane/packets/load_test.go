@@ -17,7 +17,7 @@ func (here) Dial(ctx context.Context, network, address string) (net.Conn, error)
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// pod is a server on loopback that can be told to answer as another.
+// pod is a server on loopback that can answer under another name.
 type pod struct {
 	name atomic.Value
 	http *http.Server
@@ -67,7 +67,7 @@ func TestLoadCounts(t *testing.T) {
 			defer l.End()
 			answered := await(t, l, func(c Count) bool { return c.Asked >= 3 })
 			if len(answered.Lost) > 0 {
-				t.Errorf("answered, and counted as lost: %v", answered.Lost)
+				t.Errorf("answered requests count as lost: %v", answered.Lost)
 			}
 			p.name.Store("other")
 			await(t, l, func(c Count) bool { return len(c.Lost) > 0 })
@@ -80,8 +80,9 @@ func TestLoadCounts(t *testing.T) {
 	}
 }
 
-// TestWhoAnswersAfterALossIsKnown, however soon somebody asks for what was counted, or ends the load.
-func TestWhoAnswersAfterALossIsKnown(t *testing.T) {
+// TestEachLossHasTheNextAnswer checks that every loss has the pod that answered next, also if counts are taken or the
+// load ends right after the loss.
+func TestEachLossHasTheNextAnswer(t *testing.T) {
 	p := newPod(t, "web-1")
 	const lost = 2 // the number of the question whose answer is wrong
 	asked, seen := make(chan int), make(chan struct{})
@@ -113,15 +114,15 @@ func TestWhoAnswersAfterALossIsKnown(t *testing.T) {
 		sum.Lost = append(sum.Lost, count.Lost...)
 	}
 	if len(sum.Lost) != 1 || sum.Lost[0].Before != "web-1" || sum.Lost[0].After != "web-1" {
-		t.Errorf("lost: %v", sum.Lost)
+		t.Errorf("losses: %v", sum.Lost)
 	}
 	if sum.Asked != number {
-		t.Errorf("%d were asked, %d are counted", number, sum.Asked)
+		t.Errorf("%d requests were sent, but %d are counted", number, sum.Asked)
 	}
 }
 
-// TestWhatIsUnderWayAtTheEnd is lost, and one more is asked.
-func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
+// TestPendingRequestIsLostAtTheEnd checks that a request without an answer counts as lost, and that one more is sent.
+func TestPendingRequestIsLostAtTheEnd(t *testing.T) {
 	p := newPod(t, "web-1")
 	asked, seen := make(chan struct{}), make(chan struct{})
 	number := 0
@@ -141,7 +142,7 @@ func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
 	}
 }
 
-// await takes counts until one of them is as it should be.
+// await takes counts until one is as wanted.
 func await(t *testing.T, l *Load, good func(Count) bool) Count {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -152,6 +153,6 @@ func await(t *testing.T, l *Load, good func(Count) bool) Count {
 			return count
 		}
 	}
-	t.Fatal("not after a minute")
+	t.Fatal("no such count within a minute")
 	return Count{}
 }

@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// StandIn answers HTTP for every fake pod that there is now, with the pod's own name, until the context ends. The packets
-// are real: each goes to the pod's own address.
+// StandIn answers HTTP for every present fake pod with the pod's name, until the context ends. The packets are real:
+// each goes to the pod's own address.
 func StandIn(ctx context.Context, c *cluster.Cluster, port int) error {
 	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // Any stands for anything within a line, and in a line of its own for any number of lines.
 const Any = "…"
 
-// Compare says where what was printed isn't what is shown, and nil if it is. Between words there may be more or fewer blanks:
-// columns are as wide as what is in them.
+// Compare returns an error that says where the printed text differs from the shown text, or nil. The number of blanks
+// between words doesn't matter: the width of columns depends on their content.
 func Compare(shown, printed string) error {
 	want, got := lines(shown), lines(printed)
 	if matches(want, got) {

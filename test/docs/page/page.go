@@ -1,5 +1,5 @@
-// Package page reads the commands of a Markdown page, with the marks that CONTRIBUTING.md tells of, and compares what a page
-// shows with what was printed.
+// Package page reads the commands of a Markdown page and their marks (CONTRIBUTING.md describes them), and compares the
+// output that a page shows with the printed output.
 package page
 
 import (
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// A Block is a fenced block.
+// Block is a fenced block.
 type Block struct {
-	Line     int    // of the fence, from 1
-	Language string // after the fence, as in ```sh
+	Line     int    // line of the fence, from 1
+	Language string // the word after the fence, as in ```sh
 	Mark     string // the comment on the line before, without <!-- and -->
 	Text     string
-	Output   *string // what the page shows right after it as its output
+	Output   *string // the output that the page shows right after the block
 }
 
-// Read reads a page's blocks. A block that shows another's output is part of that one.
+// Read reads the blocks of a page. A block that shows an output is stored with the block of its command.
 func Read(path string) ([]Block, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -31,12 +31,12 @@ func Read(path string) ([]Block, error) {
 	return blocks, nil
 }
 
-// Parse is Read for a page's text.
+// Parse does the same as Read, for the text of a page.
 func Parse(text string) ([]Block, error) {
 	fence := regexp.MustCompile("^ *(```+)([a-z]*)")
 	comment := regexp.MustCompile(`^ *<!-- (.*) -->$`)
 	var blocks []Block
-	var open string // the fence of the block that we are in
+	var open string // the fence of the current block
 	var before string
 	for i, line := range strings.Split(text, "\n") {
 		mark := fence.FindStringSubmatch(line)
@@ -61,7 +61,7 @@ func Parse(text string) ([]Block, error) {
 	return join(blocks)
 }
 
-// join gives outputs to whom they belong.
+// join stores each output with the block of its command.
 func join(blocks []Block) ([]Block, error) {
 	var joined []Block
 	for _, b := range blocks {
@@ -77,7 +77,7 @@ func join(blocks []Block) ([]Block, error) {
 	return joined, nil
 }
 
-// IsCommand tells of a line whether people would take it for something to type.
+// IsCommand returns whether a line looks like a command to type.
 func IsCommand(line string) bool {
 	return regexp.MustCompile(`^\s*(\$ |(kubectl|helm|make|go|git|curl|svcmux|skopeo|podman|docker|ctr|apt-get|sudo) [a-z-])`).MatchString(line)
 }

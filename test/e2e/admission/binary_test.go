@@ -21,13 +21,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// Where the webhook listens on the control plane's machine.
+// The webhook's addresses on the control plane's machine.
 const (
 	reviewPort = "9443"
 	healthPort = "8081"
 )
 
-// testBinary is about the webhook as it ships, asked by the API server, with the real kubectl in front.
+// testBinary tests the webhook's program. The API server calls it, and the real kubectl sends the requests.
 func testBinary(t *testing.T, w world) {
 	w.namespace(t, team)
 	hook := runWebhook(t, w, "webhook")
@@ -42,21 +42,21 @@ func testBinary(t *testing.T, w world) {
 	t.Run("the corpus through kubectl", func(t *testing.T) { kubectlCorpus(t, w, cases) })
 	t.Run("each problem is a cause, with its field", func(t *testing.T) { causes(t, w, cases) })
 	t.Run("a change passes if its problems were there before", func(t *testing.T) { ratchet(t, w, cases) })
-	t.Run("a Service that is bad already can be labelled, edited and deleted", func(t *testing.T) { badAlready(t, w) })
-	t.Run("kubectl patch, edit and replace are refused in words", func(t *testing.T) { refusedInWords(t, w) })
+	t.Run("a Service that was bad before can be labelled, edited and deleted", func(t *testing.T) { badAlready(t, w) })
+	t.Run("kubectl patch, edit and replace are refused with our message", func(t *testing.T) { refusedInWords(t, w) })
 	t.Run("a refused change does not cost the live Service", func(t *testing.T) { survivesForce(t, w) })
 	t.Run("odd and hostile bodies", func(t *testing.T) { hostileBodies(t, w, hook.ca) })
-	t.Run("it counts what it said", func(t *testing.T) { counted(t, w) })
-	t.Run("while it is down a new channel is refused clearly", func(t *testing.T) { clearlyDown(t, w, hook) })
+	t.Run("metrics count the verdicts", func(t *testing.T) { counted(t, w) })
+	t.Run("during an outage a new channel is refused with a clear message", func(t *testing.T) { clearlyDown(t, w, hook) })
 }
 
-// process is the webhook's, with what its clients trust.
+// process is the webhook's process, and the CA that its clients trust.
 type process struct {
 	*cluster.Component
 	ca string // PEM
 }
 
-// runWebhook starts it under a name, with flags beside those that it always needs.
+// runWebhook starts the webhook under a name, with flags in addition to the required ones.
 func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,14 +82,14 @@ func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 	cluster.Eventually(t, "the API server asks the webhook", func(ctx context.Context) error {
 		_, err := w.user.CoreV1().Services(team).Create(ctx, channel("probe", "http:nonsense"), dryRun())
 		if err == nil || !strings.Contains(err.Error(), "nonsense") {
-			return fmt.Errorf("it says %w", err)
+			return fmt.Errorf("the webhook's answer: %w", err)
 		}
 		return nil
 	})
 	return process{component, ca}
 }
 
-// stop makes room for another one.
+// stop ends the process, so that another one can use its ports.
 func (p process) stop(t *testing.T) {
 	t.Helper()
 	if err := p.Stop(context.WithoutCancel(t.Context())); err != nil {
@@ -106,7 +106,7 @@ func write(t *testing.T, path string, data []byte) {
 
 func dryRun() metav1.CreateOptions { return metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}} }
 
-// channel asks for the given public ports.
+// channel returns a channel that asks for the given public ports.
 func channel(name, externalPorts string) *corev1.Service {
 	class, no := prefix+"/mux", false
 	return &corev1.Service{
@@ -127,7 +127,7 @@ func corpusNamespaces(cases []corpus.Case) []string {
 	return slices.Compact(names)
 }
 
-// said are the causes of a refusal, as the corpus writes them.
+// said returns the causes of a refusal in the notation of the corpus.
 func said(err error) []string {
 	var all []string
 	if status, ok := err.(apierrors.APIStatus); ok && status.Status().Details != nil {
@@ -163,14 +163,14 @@ func causes(t *testing.T, w world, cases []corpus.Case) {
 	}
 }
 
-// fresh is what a user would send: without what only a stored object has.
+// fresh returns a Service as a user sends it: without the fields of a stored object.
 func fresh(service *corev1.Service) *corev1.Service {
 	again := service.DeepCopy()
 	again.ResourceVersion, again.UID = "", ""
 	return again
 }
 
-// ratchet makes the old Service as the reconciler, whom nobody asks, and changes it as a user.
+// ratchet creates the old Service as the reconciler, whose requests aren't reviewed, and changes it as a user.
 func ratchet(t *testing.T, w world, cases []corpus.Case) {
 	count := 0
 	for _, c := range cases {
@@ -184,7 +184,7 @@ func ratchet(t *testing.T, w world, cases []corpus.Case) {
 		}
 		old, err := services.Create(t.Context(), fresh(c.Old), metav1.CreateOptions{})
 		if err != nil {
-			t.Errorf("%s: the old Service: %v", c.Name(), err)
+			t.Errorf("%s: creating the old Service: %v", c.Name(), err)
 			continue
 		}
 		changed := c.Service.DeepCopy()
@@ -199,7 +199,7 @@ func ratchet(t *testing.T, w world, cases []corpus.Case) {
 		}
 	}
 	if count < 20 {
-		t.Errorf("%d changes: that is not the corpus", count)
+		t.Errorf("only %d changes: the corpus has more", count)
 	}
 }
 
@@ -219,7 +219,7 @@ func clearlyDown(t *testing.T, w world, hook process) {
 	if err := hook.Start(); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "it is up again, and so are channels", func(ctx context.Context) error {
+	cluster.Eventually(t, "the webhook is up again and admits channels", func(ctx context.Context) error {
 		_, err := w.user.CoreV1().Services(team).Create(ctx, channel("late", "http:8080"), metav1.CreateOptions{})
 		return err
 	})

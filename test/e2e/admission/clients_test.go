@@ -13,15 +13,15 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// TestWebhookAnswersAPIServersOnly has an API server with a client certificate, as docs/client-certificates.md sets it up,
-// and clients without one, or with another name.
+// TestWebhookAnswersAPIServersOnly uses an API server with a client certificate, set up as in
+// docs/client-certificates.md. Clients without a certificate, or with another name, must be refused.
 func TestWebhookAnswersAPIServersOnly(t *testing.T) {
 	w := startWith(t, cluster.WebhookClient(webhookName+"."+namespace+".svc"))
 	w.namespace(t, team)
 	w.namespace(t, corpus.MuxNamespace)
 	hook := runWebhook(t, w, "webhook", "--client-ca="+w.Config.CAFile, "--client-names="+cluster.WebhookClientName)
 	defer hook.stop(t)
-	// runWebhook waits until the API server is answered.
+	// runWebhook waits until the API server gets an answer.
 
 	admin, err := tls.LoadX509KeyPair(w.Config.CertFile, w.Config.KeyFile)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestWebhookAnswersAPIServersOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, err := postAs(t, w, hook.ca, certificates)
 			if err == nil || !strings.Contains(err.Error(), "tls: ") {
-				t.Errorf("the handshake passes: code %d, %v", code, err)
+				t.Errorf("the handshake succeeds: code %d, %v", code, err)
 			}
 		})
 	}
@@ -45,7 +45,7 @@ func TestWebhookAnswersAPIServersOnly(t *testing.T) {
 	w.Kubectl(t, "delete", "validatingwebhookconfiguration", clusterName)
 }
 
-// postAs sends an empty body to the webhook.
+// postAs posts an empty body to the webhook.
 func postAs(t *testing.T, w world, ca string, certificates []tls.Certificate) (int, error) {
 	t.Helper()
 	pool := x509.NewCertPool()

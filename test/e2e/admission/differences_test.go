@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// differences are the Services of the corpus on which policy and validation disagree: always that the policy lets
-// pass what validation refuses. Each has a reason that whoever has only the policy can live with.
+// differences maps Services of the corpus on which policy and validation disagree to the reason. In each case the
+// policy allows a Service that validation denies. A cluster that has only the policy can live with that.
 func differences() map[string]string {
 	return map[string]string{
 		"a thousand ports that all want one number are told up to a point": "with more than 200 ports, to compare each " +
@@ -22,35 +22,35 @@ func differences() map[string]string {
 	}
 }
 
-// beyond are differences that the corpus has no room for.
+// beyond holds differences that the corpus is too small for.
 func beyond() map[string]difference {
 	blanks := strings.Repeat(" ", 1000)
 	return map[string]difference{
-		"a list is read up to its 100th entry and one more: rules that compare entries cost the square of that": {
+		"the policy reads 101 entries of a list: rules that compare entries have quadratic cost": {
 			svc: aMuxThatSays("allowed-namespaces", numbered("team-%d,", 101)+"Wrong"), denies: "validation",
 		},
-		"a change from a list that is longer is let pass: there is no telling which mistakes are new": {
+		"the policy allows a change of a longer list: it can't tell which mistakes are new": {
 			old: aMuxThatSays("port-range", numbered("%d,", 102)), svc: aMuxThatSays("port-range", "x"), denies: "validation",
 		},
-		"so is a change from more than 200 ports, as far as external-ports goes": {
+		"the policy allows a change of external-ports if there were more than 200 ports": {
 			old: aChannelThatAsks(200, ""), svc: aChannelThatAsks(1, "grcp:1"), denies: "validation",
 		},
-		"of more than 32 mistakes each counts for itself; validation stops reading, so that any change is news": {
+		"validation stops after 32 mistakes, so that any change counts as new; the policy counts each mistake": {
 			old: aChannelThatAsks(0, numbered("x%d:1,", 40)), svc: aChannelThatAsks(0, numbered("x%d:1,", 39)), denies: "validation",
 		},
-		"an entry of 1,000 characters is refused unread: only one padded with blanks could be right": {
+		"the policy denies an entry of 1,000 characters without reading it: only blanks could make it valid": {
 			svc: aChannelThatAsks(0, "http"+blanks+":8080"), denies: "policy",
 		},
-		"so is a pattern of names of more than 300, though its placeholders may stand for less": {
+		"the policy denies a pattern of more than 300 characters, although its placeholders may be shorter": {
 			svc: aMuxThatSays("allowed-hostnames", strings.Repeat("{namespace}.", 30)+"com"), denies: "policy",
 		},
-		"so is a length of time of more than 100": {
+		"the policy denies a duration of more than 100 characters": {
 			svc: aMuxThatSays("release-grace", "0."+strings.Repeat("0", 100)+"1s"), denies: "policy",
 		},
 	}
 }
 
-// difference is a change that one of the two denies.
+// difference is a change that only one of the two denies.
 type difference struct {
 	old, svc *corev1.Service
 	denies   string
@@ -75,21 +75,21 @@ func differsBeyond(t *testing.T, w world, lang validation.Language) {
 	}
 }
 
-// affordsTheDearest makes Services on which every rule works as hard as it can be made to. Each is wrong, so a verdict
-// with validation's reason means that none of them ran out of cost.
+// affordsTheDearest creates Services for which every rule has its highest cost. Each Service has a mistake. If the
+// verdict has validation's reason, no rule exceeded its cost limit.
 func affordsTheDearest(t *testing.T, w world) {
 	long := strings.Repeat("x", 900)
 	for name, svc := range map[string]*corev1.Service{
-		"a hundred and one of each mistake":   dearestMux(101, ""),
-		"long mistakes":                       dearestMux(60, long),
-		"199 ports, all unknown":              aChannelThatAsks(199, numbered("x%d:1,", 250)),
-		"199 ports, unknown at length":        aChannelThatAsks(199, numbered(long+"%d:1,", 250)),
-		"199 ports, all long and clashing":    aChannelThatAsks(199, numbered("p%d:"+strings.Repeat(" ", 900)+"1,", 199)),
-		"as many names":                       aChannelGathering(numbered("x.%d."+strings.Repeat("y.", 120)+"com,", 101)),
-		"as many names, too long":             aChannelGathering(numbered(long+"%d,", 101)),
-		"199 ports that clash":                aChannelThatAsks(199, numbered("p%d:1,", 199)),
-		"199 ports, wrong at length":          aChannelThatAsks(199, numbered("p%d:"+long+",", 250)),
-		"one port asked for a thousand times": aChannelThatAsks(199, strings.Repeat("p20000:1,", 1000)),
+		"a hundred and one of each mistake": dearestMux(101, ""),
+		"long mistakes":                     dearestMux(60, long),
+		"199 ports, all unknown":            aChannelThatAsks(199, numbered("x%d:1,", 250)),
+		"199 long unknown ports":            aChannelThatAsks(199, numbered(long+"%d:1,", 250)),
+		"199 ports, all long and clashing":  aChannelThatAsks(199, numbered("p%d:"+strings.Repeat(" ", 900)+"1,", 199)),
+		"a hundred and one names":           aChannelGathering(numbered("x.%d."+strings.Repeat("y.", 120)+"com,", 101)),
+		"a hundred and one long names":      aChannelGathering(numbered(long+"%d,", 101)),
+		"199 ports that clash":              aChannelThatAsks(199, numbered("p%d:1,", 199)),
+		"199 ports with long wrong numbers": aChannelThatAsks(199, numbered("p%d:"+long+",", 250)),
+		"one port named a thousand times":   aChannelThatAsks(199, strings.Repeat("p20000:1,", 1000)),
 		"patterns of full length": aMuxThatSays("allowed-hostnames",
 			numbered(strings.Repeat("{namespace}.", 24)+"%d,", 800)),
 		"ranges of full length": aMuxThatSays("port-range", numbered("%d"+strings.Repeat(" ", 900)+"-1,", 250)),
@@ -105,17 +105,17 @@ func affordsTheDearest(t *testing.T, w world) {
 			fresh.Name = "fresh"
 			got := w.judge(t.Context(), nil, fresh)
 			if !got.denied || len(got.reasons) == 0 || !strings.HasPrefix(string(got.reasons[0]), "Invalid") {
-				t.Errorf("it is refused for %v, %v: %s", got.reasons, got.err, got.message)
+				t.Errorf("the policy denies it for %v, %v: %s", got.reasons, got.err, got.message)
 			}
 			old.Labels = map[string]string{"a": "label"}
 			if got := w.judge(t.Context(), old, old); got.denied || got.err != nil {
-				t.Errorf("it can't be labelled: %+v", got)
+				t.Errorf("a new label is denied: %+v", got)
 			}
 		})
 	}
 }
 
-// dearestMux has n wrong entries in each list.
+// dearestMux returns a mux with n wrong entries in each list.
 func dearestMux(n int, more string) *corev1.Service {
 	svc := aMuxThatSays("port-range", numbered("%d-65535"+more+",", n))
 	for key, format := range map[string]string{
@@ -127,7 +127,7 @@ func dearestMux(n int, more string) *corev1.Service {
 	return svc
 }
 
-// aChannelThatAsks and aMuxThatSays are good but for one annotation.
+// aChannelThatAsks and aMuxThatSays return Services that are valid except for one annotation.
 func aChannelThatAsks(ports int, value string) *corev1.Service {
 	class := prefix + "/mux"
 	svc := &corev1.Service{

@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// hostileBodies go to the webhook's own door: the API server never sends any of these.
+// hostileBodies posts bodies to the webhook that the API server never sends.
 func hostileBodies(t *testing.T, w world, ca string) {
 	client := w.Inside().HTTP()
 	transport, ok := client.Transport.(*http.Transport)
 	if !ok {
-		t.Fatal("not the transport it was")
+		t.Fatal("the client has another transport than expected")
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(ca))
@@ -39,7 +39,7 @@ func hostileBodies(t *testing.T, w world, ca string) {
 	} {
 		response, err := client.Post(url, "application/json", bytes.NewReader([]byte(body)))
 		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-			continue // shown the door while it was still talking
+			continue // the webhook closed the connection during the request
 		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -19,13 +19,13 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// webhook allows everything and remembers what it was asked.
+// webhook allows everything and records the requests.
 type webhook struct {
 	server *http.Server
 	ca     string // PEM
 
 	mu    sync.Mutex
-	heard []string // such as "UPDATE services team-w/web"
+	heard []string // requests, such as "UPDATE services team-w/web"
 }
 
 func serveWebhook(t *testing.T, w world) *webhook {
@@ -66,7 +66,7 @@ func (h *webhook) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	_, _ = out.Write(answer.Bytes())
 }
 
-// take returns what was heard since the last time.
+// take returns the requests since the last call.
 func (h *webhook) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,12 +75,12 @@ func (h *webhook) take() []string {
 	return heard
 }
 
-// expect compares what was heard since the last time. The API server may ask twice about one request: it tries again
-// when the object changed, or was newer than it knew, while it was at it.
+// expect compares the requests since the last call. The API server may call the webhook twice for one request: it
+// retries if the object changed meanwhile, or if its cache was stale.
 func (h *webhook) expect(t *testing.T, what string, want ...string) {
 	t.Helper()
 	if got := slices.Compact(h.take()); !slices.Equal(got, want) {
-		t.Errorf("%s: the webhook was asked about %q, want %q", what, got, want)
+		t.Errorf("%s: the webhook got %q, want %q", what, got, want)
 	}
 }
 
@@ -89,7 +89,7 @@ func waitForWebhook(t *testing.T, w world, hook *webhook) {
 	cluster.Eventually(t, "the webhook is asked", func(ctx context.Context) error {
 		_, err := w.user.CoreV1().Services(team).Create(ctx, aChannel("first"), dry())
 		if err == nil && len(hook.take()) == 0 {
-			err = errors.New("it was not asked")
+			err = errors.New("the webhook wasn't called")
 		}
 		return err
 	})

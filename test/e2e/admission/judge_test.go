@@ -17,7 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// teller binds the policy a second time, to warn: a denial names the first rule that fails, warnings name them all.
+// teller binds the policy a second time with the action Warn: a denial names only the first failed rule, but warnings
+// name all.
 const teller = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -25,7 +26,7 @@ metadata: {name: teller}
 spec: {policyName: ` + clusterName + `, validationActions: [Warn]}
 `
 
-// waitForPolicy waits until both bindings are in force: the API server learns of them a moment after they are made.
+// waitForPolicy waits until both bindings are in force: the API server learns of them a moment after their creation.
 func waitForPolicy(t *testing.T, w world) {
 	t.Helper()
 	w.namespace(t, corpus.Namespace)
@@ -43,15 +44,15 @@ func waitForPolicy(t *testing.T, w world) {
 	})
 }
 
-// verdict is what the API server says to a change.
+// verdict is the API server's verdict on a change.
 type verdict struct {
 	denied  bool
-	reasons []validation.Reason // of all rules that fail, sorted
+	reasons []validation.Reason // reasons of all failed rules, sorted
 	message string
 	err     error // Kubernetes' own refusal
 }
 
-// judge tries a change and takes nothing over: old is as the API server returned it, or nil.
+// judge tries a change as a dry run. old is the Service as the API server returned it, or nil.
 func (w world) judge(ctx context.Context, old, svc *corev1.Service) verdict {
 	ctx, warned := listen(ctx)
 	services, tried := w.user.CoreV1().Services(svc.Namespace), svc.DeepCopy()
@@ -79,12 +80,12 @@ func (w world) judge(ctx context.Context, old, svc *corev1.Service) verdict {
 	return got
 }
 
-// seed makes a Service as the reconciler, which the policy leaves alone: as if it had been there before the policy.
+// seed creates a Service as the reconciler, to which the policy doesn't apply: as if it existed before the policy.
 func (w world) seed(ctx context.Context, svc *corev1.Service) (*corev1.Service, error) {
 	return w.reconciler.CoreV1().Services(svc.Namespace).Create(ctx, svc.DeepCopy(), metav1.CreateOptions{})
 }
 
-// atOnce calls do for each number below n, twenty at a time: the API server has the time, round trips are what cost.
+// atOnce calls do for each number below n, twenty concurrently: round trips take most of the time.
 func atOnce(n int, do func(i int)) {
 	var wait sync.WaitGroup
 	room := make(chan struct{}, 20)
@@ -105,7 +106,7 @@ func (w world) remove(t *testing.T, svc *corev1.Service) {
 	}
 }
 
-// withoutNodePorts spares the API server thousands of them; nobody is asked about it.
+// withoutNodePorts disables node ports, in order to spare the API server thousands of them. No rule depends on that.
 func withoutNodePorts(svc *corev1.Service) *corev1.Service {
 	svc = svc.DeepCopy()
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
@@ -114,7 +115,7 @@ func withoutNodePorts(svc *corev1.Service) *corev1.Service {
 	return svc
 }
 
-// reasons are validation's, each once, sorted.
+// reasons returns validation's reasons, sorted and without duplicates.
 func reasons(problems []validation.Problem) []validation.Reason {
 	set := map[validation.Reason]bool{}
 	for _, p := range problems {

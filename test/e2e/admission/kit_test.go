@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// machine is the address that the webhook's process has inside the cluster.
+// machine returns the address of the webhook's process inside of the cluster.
 func machine(t *testing.T, w world) string {
 	t.Helper()
 	return w.Kubectl(t, "get", "endpointslice", "kubernetes", "-o", "jsonpath={.endpoints[0].addresses[0]}")
 }
 
-// endpoints is the Service that the webhook's configuration names, with the process behind it.
+// endpoints creates the Service that the webhook's configuration names. Its endpoint is the process.
 func endpoints(t *testing.T, w world) string {
 	t.Helper()
 	return `

@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// small leaves out what kubectl itself can't send: `apply` stores the object once more, in an annotation.
+// small returns whether kubectl can send a Service: `apply` stores the object a second time, in an annotation.
 func small(service *corev1.Service) bool {
 	data, err := json.Marshal(service)
 	return err == nil && len(data) < 100_000
@@ -34,7 +34,7 @@ func kubectlCorpus(t *testing.T, w world, cases []corpus.Case) {
 		}
 	}
 	if len(good) < 100 || len(bad) < 100 {
-		t.Fatalf("%d good and %d bad Services: that is not the corpus", len(good), len(bad))
+		t.Fatalf("only %d good and %d bad Services: the corpus has more", len(good), len(bad))
 	}
 	for _, way := range [][]string{
 		{"apply", "--dry-run=server"},
@@ -53,20 +53,20 @@ func kubectlCorpus(t *testing.T, w world, cases []corpus.Case) {
 			}
 			for _, service := range bad {
 				if name := service.Namespace + "/" + service.Name; !regexp.MustCompile(regexp.QuoteMeta(name) + "[ :]").MatchString(out.Stderr) {
-					t.Errorf("nothing is said about %s", name)
+					t.Errorf("the output doesn't name %s", name)
 				}
 			}
 			if out.Stdout != "" {
-				t.Errorf("bad Services pass:\n%s", out.Stdout)
+				t.Errorf("bad Services are allowed:\n%s", out.Stdout)
 			}
 		})
 	}
 	if _, err := w.TryKubectl(t.Context(), listOf(t, good), "delete", "--wait=false", "-f", "-"); err != nil {
-		t.Errorf("what was applied can't be deleted: %v", err)
+		t.Errorf("applied Services can't be deleted: %v", err)
 	}
 }
 
-// listOf is one manifest of them all.
+// listOf returns one manifest of all Services.
 func listOf(t *testing.T, services []*corev1.Service) string {
 	t.Helper()
 	items := make([]*corev1.Service, len(services))
@@ -81,7 +81,7 @@ func listOf(t *testing.T, services []*corev1.Service) string {
 	return string(data)
 }
 
-// bad makes a Service that is bad already, as one from before the webhook would be.
+// bad creates a bad Service, as if it existed before the webhook.
 func bad(t *testing.T, w world, name string) {
 	t.Helper()
 	_, err := w.reconciler.CoreV1().Services(team).Create(t.Context(), channel(name, "grcp:1"), metav1.CreateOptions{})
@@ -97,12 +97,12 @@ func badAlready(t *testing.T, w world) {
 	w.Kubectl(t, "patch", "service/old", in, "-p", `{"spec":{"selector":{"app":"new"}}}`)
 	edit(t, w, "old", "s/touched: .*/touched: again/")
 	if got := w.Kubectl(t, "get", "service/old", in, "-o", "jsonpath={.metadata.labels.touched} {.spec.selector.app}"); got != "again new" {
-		t.Errorf("after three changes it has %q", got)
+		t.Errorf("after three changes the Service has %q", got)
 	}
 	w.Kubectl(t, "delete", "service/old", in)
 }
 
-// edit runs the real `kubectl edit` with sed for an editor.
+// edit runs the real `kubectl edit`, with sed as the editor.
 func edit(t *testing.T, w world, name, change string) cluster.Output {
 	t.Helper()
 	out, err := w.Run(t.Context(), cluster.Program{
@@ -115,8 +115,8 @@ func edit(t *testing.T, w world, name, change string) cluster.Output {
 	return out
 }
 
-// survivesForce is for the webhook and for the policy: `kubectl apply --force` deletes what it can't change in place,
-// and must not take a refusal for that.
+// survivesForce runs with the webhook and with the policy. `kubectl apply --force` deletes objects that it can't change
+// in place. It must not do that after a denial.
 func survivesForce(t *testing.T, w world) {
 	svc := channel("live", "http:8080")
 	before, err := w.user.CoreV1().Services(team).Create(t.Context(), svc, metav1.CreateOptions{})
@@ -128,11 +128,11 @@ func survivesForce(t *testing.T, w world) {
 		t.Fatal(err)
 	}
 	if out, err := w.TryKubectl(t.Context(), string(worse), "apply", "--force", "-f", "-"); err == nil {
-		t.Errorf("the change is not refused: %s", out.Stdout)
+		t.Errorf("the change isn't refused: %s", out.Stdout)
 	}
 	after, err := w.user.CoreV1().Services(team).Get(t.Context(), "live", metav1.GetOptions{})
 	if err != nil || after.UID != before.UID {
-		t.Errorf("a refused change has taken the live Service: %v", err)
+		t.Errorf("a refused change deleted the live Service: %v", err)
 	}
 	w.Kubectl(t, "delete", "service/live", "--namespace="+team)
 }
@@ -151,7 +151,7 @@ func refusedInWords(t *testing.T, w world) {
 	run := func(stdin string, args ...string) string {
 		out, err := w.TryKubectl(t.Context(), stdin, append(args, in)...)
 		if err == nil {
-			t.Errorf("kubectl %v is not refused", args)
+			t.Errorf("kubectl %v isn't refused", args)
 		}
 		return out.Stderr
 	}
@@ -166,11 +166,11 @@ func refusedInWords(t *testing.T, w world) {
 		"create":   run(strings.ReplaceAll(string(replacement), `"fine"`, `"new"`), "create", "-f", "-"),
 	} {
 		if !strings.Contains(words, way) {
-			t.Errorf("%s: the way out is not in the words:\n%s", name, words)
+			t.Errorf("%s: the message suggests no remedy:\n%s", name, words)
 		}
 	}
 	if got := w.Kubectl(t, "get", "service/fine", in, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(got, "http:8080") {
-		t.Errorf("it was changed all the same: %s", got)
+		t.Errorf("the refused change was stored: %s", got)
 	}
 	w.Kubectl(t, "delete", "service/fine", in)
 }

@@ -1,5 +1,5 @@
-// Package admission holds the chart's admission to its word in a real API server: the ValidatingAdmissionPolicy says what
-// package validation says, and the webhook is asked about muxes and channels alone.
+// Package admission tests the chart's admission with a real API server. The ValidatingAdmissionPolicy must agree with
+// package validation, and the API server must call the webhook only for muxes and channels.
 package admission
 
 import (
@@ -23,10 +23,10 @@ const (
 	release   = "svc-mux"
 	namespace = "svc-mux"
 	prefix    = "svc-mux.nowake.ai"
-	// clusterName is what the chart calls its objects outside of the namespace.
+	// clusterName is the name of the chart's cluster-scoped objects.
 	clusterName = release + "." + namespace
-	// reconciler is who the chart takes for ours. Nothing judges it, so tests use it to make Services that are bad
-	// already.
+	// reconciler is the chart's reconciler. Its requests aren't reviewed, so tests use it to create Services that are
+	// bad before a change.
 	reconciler = "system:serviceaccount:" + namespace + ":" + release
 )
 
@@ -40,7 +40,7 @@ type world struct {
 
 func TestAdmission(t *testing.T) {
 	w := start(t)
-	// The policy first: it would stand between the other parts' Services and the webhook.
+	// The policy runs first: later it would deny Services before the webhook sees them.
 	t.Run("policy", func(t *testing.T) { testPolicy(t, w) })
 	t.Run("webhook", func(t *testing.T) { testWebhook(t, w) })
 	t.Run("binary", func(t *testing.T) { testBinary(t, w) })
@@ -64,7 +64,7 @@ subjects: [{kind: ServiceAccount, namespace: `+namespace+`, name: `+release+`}]
 	return w
 }
 
-// client is the administrator's, or somebody else's; it passes warnings to who asks for them with listen.
+// client returns a client of the administrator or of another user. It passes warnings to the listener in the context.
 func (w world) client(t *testing.T, as string) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
@@ -86,7 +86,7 @@ func (w world) namespace(t *testing.T, name string) {
 	}
 }
 
-// render returns one of the chart's templates as Helm fills it in.
+// render returns a rendered template of the chart.
 func (w world) render(t *testing.T, template string, set ...string) string {
 	t.Helper()
 	text, err := w.tryRender(t, template, set...)
@@ -110,18 +110,17 @@ func (w world) tryRender(t *testing.T, template string, set ...string) (string, 
 	return out.Stdout, err
 }
 
-// trusting is what the chart is told of a certificate that somebody else made.
+// trusting returns the chart's values for a provided certificate with this CA.
 func trusting(ca string) []string {
 	return []string{"certs.mode=provided", "certs.provided.secretName=ours", "certs.provided.caBundle=" + ca}
 }
 
-// patient has the API server wait for an answer for as long as it can: tests here are about what is asked and answered, also on
-// a machine that is busy with something else.
+// patient lets the API server wait for an answer as long as possible: these tests must also pass on a busy machine.
 func patient(configuration string) string {
 	return regexp.MustCompile(`timeoutSeconds: \d+`).ReplaceAllString(configuration, "timeoutSeconds: 30")
 }
 
-// hearing hands each of a response's warnings to the listener in its context.
+// hearing passes each warning of a response to the listener in its context.
 type hearing struct{}
 
 type listener struct {
@@ -144,7 +143,7 @@ func (hearing) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, tex
 	}
 }
 
-// deniedByPolicy is true for the policy's word, and false for Kubernetes' own.
+// deniedByPolicy returns true for denials by the policy, and false for Kubernetes' own errors.
 func deniedByPolicy(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
 }

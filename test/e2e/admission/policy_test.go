@@ -25,12 +25,12 @@ func testPolicy(t *testing.T, w world) {
 
 	t.Run("the corpus", func(t *testing.T) { agreesOnCorpus(t, w, lang, cases) })
 	t.Run("changes from one Service of the corpus to another", func(t *testing.T) { agreesOnChanges(t, w, lang, cases) })
-	t.Run("differences that the corpus does not show", func(t *testing.T) { differsBeyond(t, w, lang) })
-	t.Run("the dearest Services get a verdict", func(t *testing.T) { affordsTheDearest(t, w) })
+	t.Run("differences that the corpus doesn't show", func(t *testing.T) { differsBeyond(t, w, lang) })
+	t.Run("the most expensive Services get a verdict", func(t *testing.T) { affordsTheDearest(t, w) })
 	w.namespace(t, team)
-	t.Run("a refused change does not cost the live Service", func(t *testing.T) { survivesForce(t, w) })
+	t.Run("a refused change keeps the live Service", func(t *testing.T) { survivesForce(t, w) })
 	t.Run("no expression ever failed", func(t *testing.T) { neverFailed(t, w) })
-	t.Run("Kubernetes finds nothing wrong with its types", func(t *testing.T) { wellTyped(t, w) })
+	t.Run("Kubernetes reports no type errors", func(t *testing.T) { wellTyped(t, w) })
 	for _, kind := range []string{"validatingadmissionpolicybinding/teller", "validatingadmissionpolicybinding/" + clusterName,
 		"validatingadmissionpolicy/" + clusterName} {
 		w.Kubectl(t, "delete", kind)
@@ -67,7 +67,7 @@ func agreesOnCorpus(t *testing.T, w world, lang validation.Language, cases []cor
 		if c.Old != nil {
 			var err error
 			if old, err = w.seed(t.Context(), c.Old); err != nil {
-				t.Errorf("%s: the old one: %v", c.Name(), err)
+				t.Errorf("%s: creating the old Service: %v", c.Name(), err)
 				return
 			}
 		}
@@ -85,9 +85,9 @@ func agreesOnCorpus(t *testing.T, w world, lang validation.Language, cases []cor
 		delete(known, c.About)
 		switch {
 		case agrees && differs:
-			t.Errorf("%s: policy and validation agree: take it off the list of differences", c.Name())
+			t.Errorf("%s: policy and validation agree: remove it from the list of differences", c.Name())
 		case differs && (got.denied || len(want) == 0):
-			t.Errorf("%s: may differ because %s; but the policy refuses it: %s", c.Name(), why, got.message)
+			t.Errorf("%s: may differ because %s; but the policy denies it: %s", c.Name(), why, got.message)
 		case !agrees && !differs:
 			t.Errorf("%s: validation denies for %v, the policy for %v: %s", c.Name(), want, got.reasons, got.message)
 		}
@@ -96,22 +96,22 @@ func agreesOnCorpus(t *testing.T, w world, lang validation.Language, cases []cor
 		}
 	})
 	for about := range known {
-		t.Errorf("the list of differences names %q, which is not in the corpus", about)
+		t.Errorf("the list of differences names %q, which isn't in the corpus", about)
 	}
 	t.Logf("%d Services, %d denied", len(cases), denials)
 }
 
-// speaks asks of a denial that it begins with one of the reasons.
+// speaks checks that a denial begins with one of the reasons.
 func speaks(t *testing.T, c corpus.Case, got verdict) {
 	for _, reason := range got.reasons {
 		if strings.Contains(got.message, "denied request: "+string(reason)+": ") {
 			return
 		}
 	}
-	t.Errorf("%s: the denial does not begin with one of %v: %s", c.Name(), got.reasons, got.message)
+	t.Errorf("%s: the denial doesn't begin with one of %v: %s", c.Name(), got.reasons, got.message)
 }
 
-// agreesOnChanges makes every sixth Service of the corpus what others of its file are, and itself with one label more.
+// agreesOnChanges changes every sixth Service of the corpus to others of its file, and adds a label to it.
 func agreesOnChanges(t *testing.T, w world, lang validation.Language, cases []corpus.Case) {
 	const every, others = 6, 6
 	files := map[string][]corpus.Case{}
@@ -145,7 +145,7 @@ func agreesOnChanges(t *testing.T, w world, lang validation.Language, cases []co
 		labelled := old.DeepCopy()
 		labelled.Labels = map[string]string{"a": "label"}
 		if got := w.judge(t.Context(), old, labelled); got.denied || got.err != nil {
-			t.Errorf("%s: it can't be labelled: %+v", from.Name(), got)
+			t.Errorf("%s: a new label is denied: %+v", from.Name(), got)
 		}
 		for _, to := range picked[i] {
 			next := withoutNodePorts(to.Service)
@@ -158,7 +158,7 @@ func agreesOnChanges(t *testing.T, w world, lang validation.Language, cases []co
 			case slices.Equal(got.reasons, want) && got.denied == (len(want) > 0):
 				count[fmt.Sprint("denied: ", got.denied)]++
 			case isPart(got.reasons, want) && (known[to.About] != "" || from.File == "huge" || len(old.Spec.Ports) > 200):
-				// see beyond: where the old one is too long to read, a rule rests
+				// See beyond: if the old value is too long to read, the rule allows the change.
 				count["differ"]++
 			default:
 				t.Errorf("from %s to %s: validation denies for %v, the policy for %v: %s",
@@ -174,13 +174,13 @@ func agreesOnChanges(t *testing.T, w world, lang validation.Language, cases []co
 	}
 }
 
-// isPart is true if the policy says nothing that validation doesn't say.
+// isPart returns whether the policy has no reason that validation doesn't have.
 func isPart(part, all []validation.Reason) bool {
 	return !slices.ContainsFunc(part, func(r validation.Reason) bool { return !slices.Contains(all, r) })
 }
 
-// neverFailed reads the API server's own count of expressions that cost too much or weren't understood. One that failed
-// for another reason is counted there like any denial; it has no reason of validation's, so the tests before found it.
+// neverFailed reads the API server's metrics of expressions that were too expensive or couldn't be compiled. Other
+// failures count as denials there. They have no reason of validation, so the tests before would have found them.
 func neverFailed(t *testing.T, w world) {
 	const metric = "apiserver_validating_admission_policy_check_total"
 	all, err := w.user.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -198,7 +198,7 @@ func neverFailed(t *testing.T, w world) {
 		}
 	}
 	if denials == 0 {
-		t.Errorf("the API server counts no denial in %s", metric)
+		t.Errorf("the metrics show no denial in %s", metric)
 	}
 }
 
@@ -209,7 +209,7 @@ func wellTyped(t *testing.T, w world) {
 			return err
 		}
 		if policy.Status.ObservedGeneration != policy.Generation {
-			return fmt.Errorf("its status is of generation %d, it is at %d", policy.Status.ObservedGeneration, policy.Generation)
+			return fmt.Errorf("the status has generation %d, the policy %d", policy.Status.ObservedGeneration, policy.Generation)
 		}
 		if checked := policy.Status.TypeChecking; checked != nil {
 			for _, found := range checked.ExpressionWarnings {

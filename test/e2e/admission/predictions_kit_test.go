@@ -19,7 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// serviceAccount makes the webhook's, and returns a kubeconfig of it.
+// serviceAccount creates the webhook's ServiceAccount, and returns a kubeconfig for it.
 func serviceAccount(t *testing.T, w world) string {
 	t.Helper()
 	w.Kubectl(t, "create", "serviceaccount", webhookName, "--namespace="+namespace)
@@ -41,7 +41,7 @@ func serviceAccount(t *testing.T, w world) string {
 	return path
 }
 
-// requestsOfWebhook counts what it asked the API server for, such as "watch services".
+// requestsOfWebhook counts the webhook's requests to the API server, such as "watch services".
 func requestsOfWebhook(t *testing.T, w world) map[string]int {
 	t.Helper()
 	events, err := w.Audited()
@@ -73,7 +73,7 @@ func awaitPredictions(t *testing.T, w world) {
 	cluster.Eventually(t, "Services are known", func(ctx context.Context) error {
 		text, err := fetch(ctx, w, "http://"+machine(t, w)+":"+healthPort+"/metrics")
 		if err == nil && !strings.Contains(text, "svc_lb_mux_admission_predictions_ready 1") {
-			err = fmt.Errorf("the metric doesn't say so")
+			err = fmt.Errorf("the metric doesn't show that predictions are ready")
 		}
 		return err
 	})
@@ -81,8 +81,8 @@ func awaitPredictions(t *testing.T, w world) {
 
 const dryRunFlag = "--dry-run=server"
 
-// expectWarnings runs kubectl, which must succeed, and compares the warnings that it prints. What was done a moment ago may not
-// be known yet: so what isn't a dry run is tried as one first, and a wrong answer to that is asked for again.
+// expectWarnings runs kubectl, which must succeed, and compares the printed warnings. The webhook's cache may be stale,
+// so a dry run comes first. It is repeated after a wrong answer.
 func expectWarnings(t *testing.T, w world, stdin string, want []string, args ...string) {
 	t.Helper()
 	dry := args
@@ -101,8 +101,9 @@ func expectWarnings(t *testing.T, w world, stdin string, want []string, args ...
 	}
 }
 
-// expectWarningsAtOnce is for what was tried already. A review that the webhook has no time to foresee goes without its warnings, and
-// is counted. Any other wrong answer is one.
+// expectWarningsAtOnce does the same without a dry run, for requests that were tried already. If the webhook has no
+// time for a prediction, it allows the request without warnings, and a metric counts it. Any other difference fails the
+// test.
 func expectWarningsAtOnce(t *testing.T, w world, stdin string, want []string, args ...string) {
 	t.Helper()
 	before := skipped(t, w)
@@ -112,13 +113,13 @@ func expectWarningsAtOnce(t *testing.T, w world, stdin string, want []string, ar
 		t.Error(err)
 	case slices.Equal(said, want):
 	case !slices.ContainsFunc(said, func(s string) bool { return !slices.Contains(want, s) }) && skipped(t, w) > before:
-		t.Logf("NOT COVERED, for the webhook had no time to foresee it: kubectl %s", strings.Join(args, " "))
+		t.Logf("NOT COVERED, because the webhook had no time for a prediction: kubectl %s", strings.Join(args, " "))
 	default:
 		t.Errorf("kubectl %s warns\n%q, want\n%q", strings.Join(args, " "), said, want)
 	}
 }
 
-// warnings runs kubectl, and returns what it is warned of.
+// warnings runs kubectl, and returns the warnings.
 func warnings(ctx context.Context, w world, stdin string, args ...string) (said []string, err error) {
 	out, err := w.TryKubectl(ctx, stdin, args...)
 	for line := range strings.Lines(out.Stderr) {
@@ -129,7 +130,8 @@ func warnings(ctx context.Context, w world, stdin string, args ...string) (said 
 	return said, err
 }
 
-// skipped is how many predictions the webhook had no time for, as its metrics say: none, where they don't or it is down.
+// skipped returns the number of predictions for which the webhook had no time, from its metrics. It returns 0 if they
+// can't be read.
 func skipped(t *testing.T, w world) (count float64) {
 	t.Helper()
 	text, err := fetch(t.Context(), w, "http://"+machine(t, w)+":"+healthPort+"/metrics")
@@ -142,12 +144,12 @@ func skipped(t *testing.T, w world) (count float64) {
 	}
 	line, _, _ := strings.Cut(after, "\n")
 	if count, err = strconv.ParseFloat(line, 64); err != nil {
-		t.Fatalf("the webhook counts %q predictions that it had no time for: %v", line, err)
+		t.Fatalf("the metric of skipped predictions is %q: %v", line, err)
 	}
 	return count
 }
 
-// manifest is a channel with one port, such as http:8080, and annotations of ours.
+// manifest returns a channel with one port, such as http:8080, and annotations of ours.
 func manifest(namespace, name, mux, port string, annotations ...string) string {
 	portName, number, _ := strings.Cut(port, ":")
 	var b strings.Builder
@@ -171,13 +173,13 @@ func muxManifest(name string) string {
 		name, namespace, prefix)
 }
 
-// port is what the reconciler puts on a mux for a port of a channel.
+// port returns the port that the reconciler puts on a mux for a channel's port.
 func port(namespace, channel, name string, number int32) corev1.ServicePort {
 	sum := sha256.Sum256([]byte(namespace + "/" + channel + "/" + name))
 	return corev1.ServicePort{Name: hex.EncodeToString(sum[:])[:20], Port: number, Protocol: corev1.ProtocolTCP}
 }
 
-// giveMux makes a mux with ports of channels, as the reconciler.
+// giveMux creates a mux with channels' ports, as the reconciler.
 func giveMux(t *testing.T, w world, name string, annotations map[string]string, ports ...corev1.ServicePort) {
 	t.Helper()
 	svc := aMux(name)
@@ -194,6 +196,6 @@ func giveMux(t *testing.T, w world, name string, annotations map[string]string, 
 func gone(t *testing.T, w world, namespace, name string) {
 	t.Helper()
 	if _, err := w.user.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("%s is still there: %v", name, err)
+		t.Errorf("%s still exists: %v", name, err)
 	}
 }

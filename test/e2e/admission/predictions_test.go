@@ -11,16 +11,16 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// testPredictions is about what the webhook tells of a change by the Services that it reads, with no right but the
-// chart's, and as kubectl prints it. No reconciler runs here: the muxes' ports are put there by hand.
+// testPredictions tests the webhook's predictions from the Services that it reads, as kubectl prints them. The webhook
+// has only the chart's rights. No reconciler runs here: the test writes the muxes' ports itself.
 func testPredictions(t *testing.T, w world) {
 	for _, name := range []string{team, "team-v"} {
 		w.namespace(t, name)
 	}
 	as := serviceAccount(t, w)
-	t.Run("off, the API server isn't asked", func(t *testing.T) { predictionsOff(t, w, as) })
+	t.Run("without predictions the webhook sends no requests", func(t *testing.T) { predictionsOff(t, w, as) })
 	hook := runWebhook(t, w, "predicting", "--predict", "--predict-hide-holders=false", "--kubeconfig="+as)
-	t.Run("without rights admission goes on", func(t *testing.T) { withoutRights(t, w, hook) })
+	t.Run("without rights reviews still work", func(t *testing.T) { withoutRights(t, w, hook) })
 	w.Apply(t, w.render(t, "webhook-roles.yaml"))
 	awaitPredictions(t, w)
 	t.Run("a channel that won't get what it asks for", func(t *testing.T) { channelsForeseen(t, w) })
@@ -28,7 +28,7 @@ func testPredictions(t *testing.T, w world) {
 	t.Run("a mux that drops channels", func(t *testing.T) { muxesForeseen(t, w) })
 	t.Run("a mux is deleted", func(t *testing.T) { deletionForeseen(t, w) })
 	t.Run("a mux is deleted while the webhook is down", func(t *testing.T) { deletionWhileDown(t, w, hook) })
-	t.Run("it reads Services and nothing else", func(t *testing.T) { readsServicesOnly(t, w) })
+	t.Run("the webhook reads only Services", func(t *testing.T) { readsServicesOnly(t, w) })
 	hook.stop(t)
 	t.Run("strict", func(t *testing.T) { strictly(t, w, as) })
 	w.Kubectl(t, "delete", "validatingwebhookconfiguration", clusterName)
@@ -39,29 +39,29 @@ func predictionsOff(t *testing.T, w world, as string) {
 	defer hook.stop(t)
 	expectWarnings(t, w, manifest(team, "web", "nowhere", "http:8080"), nil, "apply", "--dry-run=server", "-f", "-")
 	if requests := requestsOfWebhook(t, w); len(requests) > 0 {
-		t.Errorf("it asks the API server: %v", requests)
+		t.Errorf("the webhook sends requests: %v", requests)
 	}
 	if text := metricsOf(t, w); strings.Contains(text, "prediction") {
 		t.Error("there are metrics about predictions")
 	}
 	if text := w.render(t, "webhook-configuration.yaml", "webhook.predictions.enabled=false"); strings.Contains(text, "DELETE") {
-		t.Error("it is asked about deletions, of which it has nothing to say")
+		t.Error("the API server calls the webhook for deletions, although it has no predictions")
 	}
-	// Helm fails where nothing is left to show.
+	// Helm fails if a template renders nothing.
 	if out, err := w.tryRender(t, "webhook-roles.yaml", "webhook.predictions.enabled=false"); err == nil && strings.Contains(out, "kind") {
-		t.Errorf("it has rights:\n%s", out)
+		t.Errorf("the webhook has rights:\n%s", out)
 	}
 }
 
 func withoutRights(t *testing.T, w world, hook process) {
-	cluster.Eventually(t, "it says that it may not", func(context.Context) error {
+	cluster.Eventually(t, "the log reports the missing rights once", func(context.Context) error {
 		if log := hook.Log(100); strings.Count(log, "no predictions are made") != 1 || !strings.Contains(log, "forbidden") {
-			return fmt.Errorf("its log is\n%s", log)
+			return fmt.Errorf("the log is\n%s", log)
 		}
 		return nil
 	})
 	if text := metricsOf(t, w); !strings.Contains(text, "svc_lb_mux_admission_predictions_ready 0") {
-		t.Error("the metric doesn't say so")
+		t.Error("the metric shows that predictions are ready")
 	}
 	if _, err := fetch(t.Context(), w, "http://"+machine(t, w)+":"+healthPort+"/readyz"); err != nil {
 		t.Errorf("readiness: %v", err)
@@ -69,11 +69,11 @@ func withoutRights(t *testing.T, w world, hook process) {
 	expectWarnings(t, w, manifest(team, "web", "nowhere", "http:8080"), nil, "apply", "--dry-run=server", "-f", "-")
 	out, err := w.TryKubectl(t.Context(), manifest(team, "web", "nowhere", "http:8080", "external-ports", "grcp:1"), "apply", "-f", "-")
 	if err == nil || !strings.Contains(out.Stderr, "grcp") {
-		t.Errorf("a bad channel passes: %s", out.Stdout)
+		t.Errorf("a bad channel is allowed: %s", out.Stdout)
 	}
 }
 
-// missing is what is said of a channel whose class names a mux that isn't there.
+// missing is the warning for a channel whose class names a missing mux.
 const missing = "it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type LoadBalancer and annotation " +
 	`svc-mux.nowake.ai/multiplexer: "true"; or name another in spec.loadBalancerClass`
 
@@ -107,8 +107,8 @@ func channelsForeseen(t *testing.T, w world) {
 	}
 }
 
-// oneFile is what comes a moment after what it is about: the mux is known in time, and so is the first of two channels. On a machine
-// that is busy with something else they may not be, and less is said then, or that there is no such mux yet.
+// oneFile applies a mux and two channels in one file. Each must be known when the next is reviewed. On a busy machine
+// the webhook's cache may be too late: then it warns of less, or that the mux doesn't exist yet.
 func oneFile(t *testing.T, w world) {
 	const tries, enough = 9, 2
 	covered := 0
@@ -130,12 +130,12 @@ func oneFile(t *testing.T, w world) {
 		}
 		for _, warning := range said {
 			if !strings.HasPrefix(warning, "it will get no port: there is no mux svc-mux/"+mux+":") {
-				t.Errorf("a file is warned of\n%s", warning)
+				t.Errorf("unexpected warning for a file:\n%s", warning)
 			}
 		}
-		t.Logf("NOT COVERED, as what is about to come wasn't known in time: %q", said)
+		t.Logf("NOT COVERED, because the webhook's cache was too late: %q", said)
 	}
-	t.Errorf("of %d files %d were foreseen", tries, covered)
+	t.Errorf("of %d files, %d were predicted right", tries, covered)
 }
 
 func muxesForeseen(t *testing.T, w world) {
@@ -181,11 +181,11 @@ func readsServicesOnly(t *testing.T, w world) {
 	allowed := map[string]bool{"list services": true, "watch services": true}
 	requests := requestsOfWebhook(t, w)
 	if len(requests) == 0 {
-		t.Error("it asked for nothing: that is not what was looked at")
+		t.Error("the webhook sent no requests: the filter is wrong")
 	}
 	for request := range requests {
 		if !allowed[request] {
-			t.Errorf("it asks for %s", request)
+			t.Errorf("the webhook sends %s", request)
 		}
 	}
 }
@@ -200,13 +200,13 @@ func strictly(t *testing.T, w world, as string) {
 	apply := func(ctx context.Context, flags ...string) (denied bool) {
 		out, err := w.TryKubectl(ctx, manifest(team, "second", "edge", "http:8080"), append([]string{"apply", "-f", "-"}, flags...)...)
 		if err != nil && !strings.Contains(out.Stderr, want) {
-			t.Errorf("it isn't denied in words: %v %s", err, out.Stderr)
+			t.Errorf("the denial lacks our message: %v %s", err, out.Stderr)
 		}
 		return err != nil
 	}
-	cluster.Eventually(t, "it is denied", func(ctx context.Context) error {
+	cluster.Eventually(t, "the second channel is denied", func(ctx context.Context) error {
 		if !apply(ctx, dryRunFlag) {
-			return errors.New("it passes")
+			return errors.New("the request is allowed")
 		}
 		return nil
 	})
@@ -214,17 +214,17 @@ func strictly(t *testing.T, w world, as string) {
 	case apply(t.Context()):
 		gone(t, w, team, "second")
 	case skipped(t, w) > before:
-		t.Log("NOT COVERED, for the webhook had no time to foresee it: what is denied")
+		t.Log("NOT COVERED, because the webhook had no time for a prediction: the denial")
 	default:
-		t.Error("it passes, though it was denied in a dry run")
+		t.Error("the request is allowed, although its dry run was denied")
 	}
 	namesForExternalDNS(t, w)
-	// A mux that isn't there may come a moment later.
+	// A missing mux is only a warning: it may be created a moment later.
 	expectWarnings(t, w, manifest(team, "early", "nowhere", "http:80"), []string{missing}, "apply", "-f", "-")
 }
 
-// namesForExternalDNS: a name that the mux doesn't allow is denied, on a new channel and on one that had none before, and what
-// was there before passes.
+// namesForExternalDNS uses a name that the mux doesn't allow. It is denied on a new channel, and on a channel that had
+// no name before. A name from before is allowed.
 func namesForExternalDNS(t *testing.T, w world) {
 	const hostname, newer = "external-dns.alpha.kubernetes.io/hostname", "external-dns.kubernetes.io/internal-hostname"
 	giveMux(t, w, "names", nil, port(team, "old", "http", 80), port(team, "plain", "web", 81))
@@ -235,16 +235,16 @@ func namesForExternalDNS(t *testing.T, w world) {
 		out, err := w.TryKubectl(ctx, file, "apply", "-f", "-", dryRunFlag)
 		switch {
 		case err == nil:
-			return errors.New("it passes")
+			return errors.New("the request is allowed")
 		case !strings.Contains(out.Stderr, "external-dns would publish www.bank.example.com") || !strings.Contains(out.Stderr, "*.{namespace}.example.com"):
-			return fmt.Errorf("it isn't denied in words: %s", out.Stderr)
+			return fmt.Errorf("the denial lacks our message: %s", out.Stderr)
 		}
 		return nil
 	}
 	for about, file := range map[string]string{
-		"a new channel is denied":             manifest(team, "new", "names", "http:8080", hostname, "www.bank.example.com"),
-		"a new channel is denied by any name": manifest(team, "new", "names", "http:8080", newer, "a."+team+".example.com,www.bank.example.com"),
-		"a channel that had no name is":       manifest(team, "plain", "names", "web:81", hostname, "www.bank.example.com"),
+		"a new channel is denied":          manifest(team, "new", "names", "http:8080", hostname, "www.bank.example.com"),
+		"one of several names is denied":   manifest(team, "new", "names", "http:8080", newer, "a."+team+".example.com,www.bank.example.com"),
+		"a channel's first name is denied": manifest(team, "plain", "names", "web:81", hostname, "www.bank.example.com"),
 	} {
 		cluster.Eventually(t, about, func(ctx context.Context) error { return denied(ctx, file) })
 	}

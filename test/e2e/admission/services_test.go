@@ -34,7 +34,7 @@ func aMux(name string) *corev1.Service {
 	})
 }
 
-// strangers are Services that we have nothing to do with; the odd ones lack what a careless expression reads.
+// strangers are Services that aren't ours. Some lack fields that a careless expression would read.
 func strangers() []*corev1.Service {
 	plain := func(*corev1.Service) {}
 	return []*corev1.Service{

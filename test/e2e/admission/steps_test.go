@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// step is one request, and what the webhook hears of it.
+// step is a request, and the reviews it must cause.
 type step struct {
 	what string
 	do   func(ctx context.Context) error
@@ -29,7 +29,7 @@ func run(t *testing.T, hook *webhook, steps []step) {
 	}
 }
 
-// user does things to one Service.
+// user sends requests for one Service.
 type user struct {
 	w    world
 	as   string // empty for the administrator
@@ -58,8 +58,8 @@ func (u user) create(svc *corev1.Service) func(context.Context) error {
 	}
 }
 
-// settled waits until the API server's cache has the Service as it is stored. A change is tried first on what is there, and webhooks are
-// asked about that, so that what changes nothing could look as if it undid the change before.
+// settled waits until the API server's cache has the stored Service. The API server tries a change on the cached object
+// first, and reviews the result. With a stale cache, a request without changes could look like a change.
 func (u user) settled(ctx context.Context) error {
 	const patience = time.Minute
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -74,7 +74,7 @@ func (u user) settled(ctx context.Context) error {
 		case err != nil && !apierrors.IsNotFound(err):
 			return err
 		case time.Since(began) > patience:
-			return fmt.Errorf("the API server's cache doesn't have %s as it is stored, at version %s", u.name, stored.ResourceVersion)
+			return fmt.Errorf("the API server's cache of %s is older than version %s", u.name, stored.ResourceVersion)
 		}
 	}
 }
@@ -151,7 +151,7 @@ const (
 	annotationPatch = `{"metadata":{"annotations":{"example.com/b":"patched"}}}`
 )
 
-// applied is a Service with a label, or an annotation.
+// applied returns a Service with a label or an annotation.
 func applied(name, metadata string) string {
 	return `{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name + `","` + metadata + `":{"example.com/c":"applied"}}}`
 }
@@ -159,10 +159,10 @@ func applied(name, metadata string) string {
 const statusPatch = `{"status":{"conditions":[{"type":"example.com/Patched","status":"True","reason":"Patched",` +
 	`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 
-// idle ends what a step is called that leaves spec and annotations as they are.
+// idle is the suffix of steps that change neither spec nor annotations.
 const idle = " without effect"
 
-// everyVerb is what can be done to a Service that stays what it is.
+// everyVerb returns the requests that leave a Service's kind as it is: mux, channel or other.
 func everyVerb(u user, svc *corev1.Service) []step {
 	steps := []step{{what: "create", do: u.create(svc)}}
 	steps = append(steps, idleVerbs(u)...)
@@ -177,7 +177,7 @@ func everyVerb(u user, svc *corev1.Service) []step {
 	)
 }
 
-// idleVerbs are changes of a Service of which there is nothing to say: they change nothing, or labels alone.
+// idleVerbs returns changes of a Service that need no review: they change nothing, or only labels.
 func idleVerbs(u user) []step {
 	return []step{
 		{what: "update" + idle, do: u.update(nothing)},

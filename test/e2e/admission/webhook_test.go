@@ -15,18 +15,19 @@ const (
 	team        = "team-w"
 )
 
-// testWebhook is about who asks the webhook, not about what it says: the one here allows everything, and counts.
+// testWebhook tests which requests the API server sends to the webhook. The webhook here allows everything, and records
+// the requests.
 func testWebhook(t *testing.T, w world) {
 	hook := serveWebhook(t, w)
 	w.Apply(t, patient(w.render(t, "webhook-configuration.yaml", trusting(hook.ca)...)))
 	w.namespace(t, team)
 	waitForWebhook(t, w, hook)
 
-	t.Run("it is asked about every change of a mux or a channel", func(t *testing.T) { asked(t, w, hook) })
-	t.Run("it is not asked about anything else", func(t *testing.T) { notAsked(t, w, hook) })
-	t.Run("it is not asked about what the reconciler writes", func(t *testing.T) { notAskedByReconciler(t, w, hook) })
-	t.Run("it is not asked about what is being deleted", func(t *testing.T) { notAskedWhileDeleting(t, w, hook) })
-	t.Run("while it is down", func(t *testing.T) { whileDown(t, w, hook) })
+	t.Run("every change of a mux or a channel is reviewed", func(t *testing.T) { asked(t, w, hook) })
+	t.Run("nothing else is reviewed", func(t *testing.T) { notAsked(t, w, hook) })
+	t.Run("the reconciler's writes aren't reviewed", func(t *testing.T) { notAskedByReconciler(t, w, hook) })
+	t.Run("objects that are being deleted aren't reviewed", func(t *testing.T) { notAskedWhileDeleting(t, w, hook) })
+	t.Run("during an outage", func(t *testing.T) { whileDown(t, w, hook) })
 	w.Kubectl(t, "delete", "validatingwebhookconfiguration", clusterName)
 }
 
@@ -45,7 +46,7 @@ func asked(t *testing.T, w world, hook *webhook) {
 					steps[i].want = of("CREATE")
 				case steps[i].what == "delete":
 					if strings.Contains(svc.Name, "mux") || svc.Name == "mistaken" {
-						steps[i].want = of("DELETE") // a channel takes nobody along
+						steps[i].want = of("DELETE") // the deletion of a channel affects no others
 					}
 				default:
 					steps[i].want = of("UPDATE")
@@ -54,7 +55,7 @@ func asked(t *testing.T, w world, hook *webhook) {
 			run(t, hook, steps)
 		})
 	}
-	t.Run("a Service that changes sides", func(t *testing.T) {
+	t.Run("a Service that becomes a channel, and an ordinary Service again", func(t *testing.T) {
 		u, update := user{w: w, name: "turncoat"}, []string{"UPDATE services " + team + "/turncoat"}
 		class := prefix + "/mux"
 		run(t, hook, []step{
@@ -130,7 +131,7 @@ func notAskedWhileDeleting(t *testing.T, w world, hook *webhook) {
 		{what: "its finalizer is removed", do: u.patch(`{"metadata":{"finalizers":null}}`)},
 	})
 	if _, err := u.services().Get(t.Context(), "going", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("it should be gone: %v", err)
+		t.Errorf("the Service still exists: %v", err)
 	}
 }
 
@@ -160,16 +161,16 @@ func whileDown(t *testing.T, w world, hook *webhook) {
 			run(t, hook, []step{{what: "patch", do: u.patch(annotationPatch)}, {what: "patch of its status", do: u.patch(statusPatch, "status")}})
 		}
 	})
-	t.Run("what changes nothing passes, as a helm upgrade of a mux that stays as it is", func(t *testing.T) {
+	t.Run("a request that changes nothing is allowed, such as a helm upgrade", func(t *testing.T) {
 		for _, name := range []string{"incumbent", "incumbent-mux"} {
 			run(t, hook, idleVerbs(user{w: w, name: name}))
 		}
 	})
-	t.Run("what changes something doesn't", func(t *testing.T) { refusedWhileDown(t, w) })
-	t.Run("a channel under foreground deletion still goes", func(t *testing.T) {
+	t.Run("a change is refused", func(t *testing.T) { refusedWhileDown(t, w) })
+	t.Run("foreground deletion of a channel works", func(t *testing.T) {
 		started := time.Now()
 		w.Kubectl(t, "-n", team, "delete", "service", "foreground", "--cascade=foreground", "--timeout=120s")
-		t.Logf("it went in %v", time.Since(started).Round(time.Millisecond))
+		t.Logf("the deletion took %v", time.Since(started).Round(time.Millisecond))
 	})
 	t.Run("muxes and channels can be deleted", func(t *testing.T) {
 		for _, name := range []string{"incumbent", "incumbent-mux"} {
@@ -178,18 +179,18 @@ func whileDown(t *testing.T, w world, hook *webhook) {
 	})
 }
 
-// refusedWhileDown has one thing changed at a time, of those that anything could be said about.
+// refusedWhileDown changes one reviewed field at a time.
 func refusedWhileDown(t *testing.T, w world) {
 	port := func(svc *corev1.Service) { svc.Spec.Ports[0].Port++ }
 	for name, changes := range map[string]map[string]func(*corev1.Service){
-		"incumbent": { // which has annotations since the reconciler wrote some
-			"its port": port, "an annotation more": annotation("new"),
-			"an annotation less": func(svc *corev1.Service) { svc.Annotations = nil },
-			"its type": func(svc *corev1.Service) {
+		"incumbent": { // the reconciler has annotated it
+			"a port": port, "a new annotation": annotation("new"),
+			"no annotations": func(svc *corev1.Service) { svc.Annotations = nil },
+			"the type": func(svc *corev1.Service) {
 				svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 			},
 		},
-		"foreground": {"its port": port, "its first annotation": annotation("first")}, // which has none
+		"foreground": {"a port": port, "a first annotation": annotation("first")}, // it has no annotations
 		"incumbent-mux": {"its port": port, "a setting": func(svc *corev1.Service) {
 			svc.Annotations[prefix+"/port-range"] = "20000-20099"
 		}, "its value": func(svc *corev1.Service) { svc.Annotations[prefix+"/multiplexer"] = "false" }},
@@ -197,7 +198,7 @@ func refusedWhileDown(t *testing.T, w world) {
 		for what, change := range changes {
 			err := user{w: w, name: name}.update(change)(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
-				t.Errorf("%s: %s is changed while nobody answers: %v", name, what, err)
+				t.Errorf("%s: a change of %s is allowed during the outage: %v", name, what, err)
 			}
 		}
 	}

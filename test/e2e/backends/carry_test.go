@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// host is the control plane's address, where this test can listen as a pod would.
+// host is the control plane's address, where this test listens in place of a pod.
 const host = "172.31.0.1"
 
 func packets(t *testing.T, w world) {
@@ -36,7 +36,7 @@ func packets(t *testing.T, w world) {
 	cluster.Eventually(t, "the mux has an address", func(ctx context.Context) error {
 		svc, err := w.Client.CoreV1().Services(muxes).Get(ctx, "packets", metav1.GetOptions{})
 		if err == nil && len(svc.Status.LoadBalancer.Ingress) == 0 {
-			err = fmt.Errorf("none yet")
+			err = fmt.Errorf("no slice yet")
 		}
 		if err == nil {
 			address = svc.Status.LoadBalancer.Ingress[0].IP
@@ -55,7 +55,7 @@ func packets(t *testing.T, w world) {
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		if err == nil && string(body) != "it is I" {
-			err = fmt.Errorf("it says %q", body)
+			err = fmt.Errorf("the answer is %q", body)
 		}
 		return err
 	})
@@ -75,7 +75,7 @@ func readiness(t *testing.T, w world) {
 			w.source(t, "ready-a", "ready-a", []string{"http:8080"}, endpoints)
 			w.carries(t, "readiness", "aaaa 8080: "+strings.Join(endpoints, " "), "bbbb 8080: 10.0.0.1 10.0.0.2")
 		}); got != "1 patch endpointslices" {
-			t.Errorf("it cost %s", got)
+			t.Errorf("a change of readiness costs %s", got)
 		}
 	}
 	if got := r.costs(t, func() {
@@ -83,11 +83,11 @@ func readiness(t *testing.T, w world) {
 		w.Kubectl(t, "annotate", "service", "--namespace="+muxes, "readiness", "some=note")
 		w.Kubectl(t, "label", "endpointslice", "--namespace="+app, "ready-a", "some=label")
 	}); got != "" {
-		t.Errorf("what has nothing to do with backends cost %s", got)
+		t.Errorf("a change without effect on backends costs %s", got)
 	}
 }
 
-// endpointsFirst: the original lost endpoints that came before their channel until they changed again.
+// endpointsFirst creates endpoints before their channel: the original ignored them until they changed again.
 func endpointsFirst(t *testing.T, w world) {
 	r := w.run(t)
 	w.source(t, "late", "late", []string{"http:8080"}, []string{"10.0.0.1"})
@@ -100,7 +100,7 @@ func endpointsFirst(t *testing.T, w world) {
 	w.carries(t, "late", "aaaa 8080: 10.0.0.1")
 }
 
-// unnamedPort: one of these stopped the original's whole mux, silently.
+// unnamedPort creates an endpoint port without a name: it silently stopped the original's whole mux.
 func unnamedPort(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "unnamed", "aaaa", "bbbb")
@@ -122,7 +122,7 @@ endpoints: [{addresses: [10.0.0.1]}]
 	w.carries(t, "unnamed", "aaaa 8080: 10.0.0.1", "bbbb 8080: 10.0.0.2")
 }
 
-// deletedEndpoints: those of a channel stayed on the original's mux for good.
+// deletedEndpoints deletes a channel's Endpoints: they stayed on the original's mux for good.
 func deletedEndpoints(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "deleted", "aaaa")
@@ -139,7 +139,7 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{name: http, port: 8080}]}]
 	w.carries(t, "deleted")
 }
 
-// realPods has Kubernetes' own controller write the slices, of pods that are said to run.
+// realPods lets Kubernetes' own controller write the slices, for pods whose status the test sets.
 func realPods(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "pods", "aaaa")
@@ -158,7 +158,7 @@ kind: ServiceAccount
 metadata: {name: pods, namespace: app}
 `)
 	r.board.set("pods", "pods", "http=aaaa")
-	for i, port := range []int{8080, 9090} { // a named target port may differ
+	for i, port := range []int{8080, 9090} { // a named target port may differ between pods
 		w.Apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -224,7 +224,7 @@ endpoints: [{addresses: [backend.example.com]}]
 	}
 	if e := got.Endpoints[1]; *e.NodeName != "node-1" || *e.Zone != "zone-a" || *e.Hostname != "web-0" || e.TargetRef.Name != "web-0" ||
 		*got.Ports[0].AppProtocol != "kubernetes.io/h2c" || *got.Ports[1].Protocol != corev1.ProtocolUDP {
-		t.Errorf("it isn't copied whole: %+v", got)
+		t.Errorf("endpoints aren't copied completely: %+v", got)
 	}
 	if len(got.Labels) != 5 || got.Labels[prefix+"/source"] != "by-hand" || got.Annotations[prefix+"/managed"] != "true" ||
 		got.Annotations[prefix+"/mux"] != "svc-mux/hand" || len(got.Annotations) != 2 {
@@ -252,7 +252,7 @@ func twelveHundred(t *testing.T, w world) {
 		w.source(t, "many", "many-1", []string{"http:8080"}, all[1:1000])
 		w.carries(t, "many", "aaaa 8080: "+strings.Join(all[1:1000], " "), "aaaa 8080: "+strings.Join(all[1000:], " "))
 	}); got != "1 patch endpointslices" {
-		t.Errorf("one of them less cost %s", got)
+		t.Errorf("the removal of one endpoint costs %s", got)
 	}
 }
 
@@ -269,13 +269,13 @@ func families(t *testing.T, w world) {
 	w.carries(t, "four", "aaaa 8080: 10.0.0.1")
 	w.carries(t, "six", "aaaa 8080: 2001:db8::1")
 	w.carries(t, "dual", "aaaa 8080: 10.0.0.1", "aaaa 8080: 2001:db8::1")
-	// The mux gets another family.
+	// The mux gets a second family.
 	w.Kubectl(t, "patch", "service", "--namespace="+muxes, "four", "-p",
 		`{"spec":{"ipFamilyPolicy":"RequireDualStack","ipFamilies":["IPv4","IPv6"]}}`)
 	w.carries(t, "four", "aaaa 8080: 10.0.0.1", "aaaa 8080: 2001:db8::1")
 }
 
-// renamed: between the old name and the new one there is nothing.
+// renamed changes a claim's name: the slice must change from the old name to the new one in one update.
 func renamed(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "renamed", "1f0c5fd")
@@ -288,7 +288,7 @@ func renamed(t *testing.T, w world) {
 		r.board.set("renamed", "renamed", "http=2e1d4c0b7f6a59384756")
 		w.carries(t, "renamed", "2e1d4c0b7f6a59384756 8080: 10.0.0.1", "2e1d4c0b7f6a59384756 9090: 10.0.0.2")
 	}); got != "2 patch endpointslices" {
-		t.Errorf("it cost %s", got)
+		t.Errorf("the rename costs %s", got)
 	}
 	r.board.set("renamed", "renamed")
 	w.carries(t, "renamed")

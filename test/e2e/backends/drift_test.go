@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -30,31 +31,31 @@ func drift(t *testing.T, w world) {
 			r.quiet(t)
 			before := w.one(t, name)
 			w.edit(t, before.Name, patch)
-			cluster.Eventually(t, "it is as it was", func(ctx context.Context) error {
+			cluster.Eventually(t, "the slice is restored", func(ctx context.Context) error {
 				now, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Get(ctx, before.Name, metav1.GetOptions{})
 				if err == nil && said(now) != said(before) {
-					err = fmt.Errorf("it is %s, not %s", said(now), said(before))
+					err = fmt.Errorf("the slice is %s, want %s", said(now), said(before))
 				}
 				return err
 			})
 			r.quiet(t)
 			events := r.events(name)
 			if len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected || !strings.Contains(events[0].Message, before.Name) {
-				t.Errorf("it is told %d times: %+v", len(events), events)
+				t.Errorf("want one Event, got %d: %+v", len(events), events)
 			}
 		})
 	}
-	t.Run("what others put beside ours stays", func(t *testing.T) {
+	t.Run("others' labels and annotations stay", func(t *testing.T) {
 		r.standing(t, "drift-beside")
 		if got := r.costs(t, func() {
 			w.edit(t, w.one(t, "drift-beside").Name, `{"metadata":{"labels":{"team":"a"},"annotations":{"note":"b"}}}`)
 		}); got != "" || w.one(t, "drift-beside").Labels["team"] != "a" {
-			t.Errorf("it cost %s", got)
+			t.Errorf("others' labels cost %s", got)
 		}
 	})
 }
 
-// said is all of a slice that is ours.
+// said returns the part of a slice that is ours.
 func said(slice *discoveryv1.EndpointSlice) string {
 	return fmt.Sprint(text(slice), slice.Labels, slice.Annotations, slice.OwnerReferences)
 }
@@ -67,15 +68,15 @@ func deletedByHand(t *testing.T, w world) {
 	w.Kubectl(t, "delete", "endpointslice", "--namespace="+muxes, name)
 	w.carries(t, "by-hand", "aaaa 8080: 10.0.0.1")
 	if again := w.one(t, "by-hand").Name; again != name {
-		t.Errorf("it was %s, and is %s", name, again)
+		t.Errorf("the slice was %s, and is now %s", name, again)
 	}
 	r.quiet(t)
 	if events := r.events("by-hand"); len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected {
-		t.Errorf("it is told %+v", events)
+		t.Errorf("events: %+v", events)
 	}
 }
 
-// fights: somebody changes a slice back for six seconds.
+// fights lets another writer undo corrections of a slice for six seconds.
 func fights(t *testing.T, w world) {
 	r := w.run(t)
 	r.standing(t, "fight")
@@ -87,16 +88,16 @@ func fights(t *testing.T, w world) {
 	}
 	cost := r.proxy.Snapshot().Sub(before)
 	if n := cost.Total(); n < 2 || n > 4 { // at 0, 1 and 3 seconds
-		t.Errorf("it has written %d times:\n%s", n, cost)
+		t.Errorf("the controller wrote %d times:\n%s", n, cost)
 	}
 	w.carries(t, "fight", "aaaa 8080: 10.0.0.1")
 	if events := r.events("fight"); len(events) != 1 {
-		t.Errorf("it is told %+v", events)
+		t.Errorf("events: %+v", events)
 	}
 }
 
 func notOurs(t *testing.T, w world) {
-	name := plan.SliceName(in(muxes, "taken"), in(app, "taken"), "taken", discoveryv1.AddressTypeIPv4)
+	name := muxslices.SliceName(in(muxes, "taken"), in(app, "taken"), "taken", discoveryv1.AddressTypeIPv4)
 	w.Apply(t, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -110,7 +111,7 @@ endpoints: []
 	w.channel(t, "taken", "taken", "http")
 	r.board.set("taken", "taken", "http=aaaa")
 	if got := r.costs(t, func() { w.source(t, "taken", "taken", []string{"http:8080"}, []string{"10.0.0.1"}) }); got != "" {
-		t.Errorf("it cost %s", got)
+		t.Errorf("a foreign slice costs %s", got)
 	}
 	r.board.set("taken", "taken", "http=bbbb")
 	w.source(t, "taken", "taken-2", []string{"http:8080"}, []string{"10.0.0.2"})
@@ -118,7 +119,7 @@ endpoints: []
 	r.quiet(t)
 	events := r.events("taken")
 	if len(events) != 1 || events[0].Reason != plan.SliceNameTaken || !strings.Contains(events[0].Message, name) {
-		t.Errorf("it is told %+v", events)
+		t.Errorf("events: %+v", events)
 	}
 	w.Kubectl(t, "delete", "endpointslice", "--namespace="+muxes, name)
 	w.carries(t, "taken", "bbbb 8080: 10.0.0.1", "bbbb 8080: 10.0.0.2")

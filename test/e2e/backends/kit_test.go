@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// mux makes a mux with a port for each name, from 8001 on.
+// mux creates a mux with a port for each name, from 8001 on.
 func (w world) mux(t *testing.T, name string, ports ...string) {
 	t.Helper()
 	w.muxWith(t, name, nil, ports...)
@@ -39,7 +39,7 @@ func (w world) muxWith(t *testing.T, name string, families []corev1.IPFamily, po
 	w.service(t, muxes, svc)
 }
 
-// channel makes a channel with ports of these names.
+// channel creates a channel with ports of these names.
 func (w world) channel(t *testing.T, name, mux string, ports ...string) {
 	t.Helper()
 	class, no := prefix+"/"+mux, false
@@ -58,7 +58,7 @@ func (w world) service(t *testing.T, namespace string, svc *corev1.Service) {
 	}
 }
 
-// source writes a slice of a channel: ports as "http:8080", endpoints as "10.0.0.1" or, if not ready, "10.0.0.1-".
+// source writes a slice of a channel. Ports are "http:8080". Endpoints are "10.0.0.1" or, if not ready, "10.0.0.1-".
 func (w world) source(t *testing.T, channel, name string, ports, endpoints []string) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Name: name,
@@ -94,7 +94,7 @@ func endpointsOf(list []string) []discoveryv1.Endpoint {
 	return endpoints
 }
 
-// on are our slices on a mux.
+// on returns our slices on a mux.
 func (w world) on(ctx context.Context, mux string) ([]discoveryv1.EndpointSlice, error) {
 	list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{
 		LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + prefix})
@@ -104,7 +104,7 @@ func (w world) on(ctx context.Context, mux string) ([]discoveryv1.EndpointSlice,
 	return list.Items, nil
 }
 
-// carries waits until a mux carries just that, each as "name 8080: 10.0.0.1 10.0.0.2-", sorted.
+// carries waits until a mux carries exactly these slices, each as "name 8080: 10.0.0.1 10.0.0.2-", sorted.
 func (w world) carries(t *testing.T, mux string, want ...string) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("mux %s carries %q", mux, want), func(ctx context.Context) error {
@@ -113,7 +113,7 @@ func (w world) carries(t *testing.T, mux string, want ...string) {
 			return err
 		}
 		if got := texts(list); !slices.Equal(got, want) {
-			return fmt.Errorf("it carries %q", got)
+			return fmt.Errorf("the mux carries %q", got)
 		}
 		return nil
 	})
@@ -143,7 +143,7 @@ func text(slice *discoveryv1.EndpointSlice) string {
 	return all
 }
 
-// one is the only slice on a mux.
+// one returns the only slice on a mux.
 func (w world) one(t *testing.T, mux string) *discoveryv1.EndpointSlice {
 	t.Helper()
 	list, err := w.on(t.Context(), mux)
@@ -153,7 +153,7 @@ func (w world) one(t *testing.T, mux string) *discoveryv1.EndpointSlice {
 	return &list[0]
 }
 
-// edit changes a slice in the mux's namespace as somebody else.
+// edit changes a slice in the mux's namespace as another user.
 func (w world) edit(t *testing.T, name, patch string) {
 	t.Helper()
 	_, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})

@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// standing is a mux of one channel of that name, with one backend.
+// standing creates a mux with one channel of the same name, with one backend.
 func (r *running) standing(t *testing.T, name string) {
 	t.Helper()
 	r.mux(t, name, "aaaa")
@@ -24,7 +24,7 @@ func (r *running) standing(t *testing.T, name string) {
 	r.carries(t, name, "aaaa 8080: 10.0.0.1")
 }
 
-// undecided: a new process whose board is empty must not take what stands for nobody's.
+// undecided starts a new process whose board is empty: it must not delete existing slices as orphans.
 func undecided(t *testing.T, w world) {
 	first := w.run(t)
 	first.standing(t, "undecided")
@@ -32,10 +32,10 @@ func undecided(t *testing.T, w world) {
 	w.source(t, "undecided", "undecided", []string{"http:8080"}, []string{"10.0.0.2"})
 	again := w.run(t)
 	if got := again.costs(t, func() { time.Sleep(3 * time.Second) }); got != "" {
-		t.Errorf("it cost %s", got)
+		t.Errorf("an empty board costs %s", got)
 	}
 	w.carries(t, "undecided", "aaaa 8080: 10.0.0.1")
-	again.board.set("undecided", "somebody-else", "http=bbbb") // its claims are known now, and there are none
+	again.board.set("undecided", "somebody-else", "http=bbbb") // the mux's claims are known now, and this channel has none
 	w.carries(t, "undecided")
 }
 
@@ -66,15 +66,15 @@ func muxComesBack(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "its slice is owned by the new one", func(context.Context) error {
+	cluster.Eventually(t, "the new mux owns the slice", func(context.Context) error {
 		if owner := w.one(t, "back").OwnerReferences[0].UID; owner != mux.UID {
-			return fmt.Errorf("it is owned by %s, not %s", owner, mux.UID)
+			return fmt.Errorf("the slice's owner is %s, want %s", owner, mux.UID)
 		}
 		return nil
 	})
 }
 
-// oldCache: the informer shows nothing of what was written, and the line is woken again and again.
+// oldCache holds the informer's events of our own writes, and wakes the controller again and again.
 func oldCache(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "old", "aaaa")
@@ -102,7 +102,7 @@ func oldCache(t *testing.T, w world) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}); got != "1 create endpointslices, 1 delete endpointslices, 1 patch endpointslices" {
-		t.Errorf("it cost %s", got)
+		t.Errorf("a stale cache costs %s", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func conflict(t *testing.T, w world) {
 	}
 }
 
-// lostAnswer: the slice is written, and the line doesn't hear of it.
+// lostAnswer writes a slice without returning the answer to the controller.
 func lostAnswer(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "lost", "aaaa")
@@ -132,7 +132,7 @@ func lostAnswer(t *testing.T, w world) {
 	w.carries(t, "lost", "aaaa 8080: 10.0.0.2")
 	r.quiet(t)
 	if events := r.events("lost"); len(events) > 0 {
-		t.Errorf("its own write is told as %+v", events)
+		t.Errorf("the controller's own write causes the Events %+v", events)
 	}
 }
 
@@ -145,9 +145,9 @@ func refused(t *testing.T, w world) {
 	w.source(t, "refused", "refused-1", []string{"http:8080"}, []string{"10.0.0.1"})
 	w.source(t, "refused", "refused-2", []string{"http:8080"}, []string{"10.0.0.2"})
 	r.board.set("refused", "refused", "http=aaaa")
-	w.carries(t, "refused", "aaaa 8080: 10.0.0.1", "aaaa 8080: 10.0.0.2") // the refused one, too, once it isn't
+	w.carries(t, "refused", "aaaa 8080: 10.0.0.1", "aaaa 8080: 10.0.0.2") // the refused slice is written, too, after the refusals end
 	if rule.Hits() != 1 {
-		t.Errorf("it was refused %d times", rule.Hits())
+		t.Errorf("%d writes were refused", rule.Hits())
 	}
 }
 
@@ -157,7 +157,7 @@ func restart(t *testing.T, w world) {
 	first.stop()
 	again := w.run(t)
 	if got := again.costs(t, func() { again.board.set("restart", "restart", "http=aaaa") }); got != "" {
-		t.Errorf("it cost %s", got)
+		t.Errorf("a restart costs %s", got)
 	}
 	w.carries(t, "restart", "aaaa 8080: 10.0.0.1")
 }
@@ -185,12 +185,12 @@ func series(t *testing.T, w world) {
 		return text
 	}
 	if got := of(); got != "endpoints 10;refused_slices 00;repeated_corrections_total 00;slice_writes_total 01;" {
-		t.Errorf("its series are %s", got)
+		t.Errorf("the mux's series are %s", got)
 	}
 	w.Kubectl(t, "delete", "service", "--namespace="+muxes, "series")
 	w.carries(t, "series")
 	r.quiet(t)
 	if got := of(); got != "" {
-		t.Errorf("it has left %s", got)
+		t.Errorf("series of the deleted mux remain: %s", got)
 	}
 }

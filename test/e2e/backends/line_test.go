@@ -24,7 +24,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// running is the line at work in this process.
+// running is the controller at work in this process.
 type running struct {
 	world
 	proxy   *faults.Proxy
@@ -36,7 +36,7 @@ type running struct {
 	told []plan.Event
 }
 
-// run starts the line. It reads and writes through a proxy that counts.
+// run starts the controller. It reads and writes through a proxy that counts requests.
 func (w world) run(t *testing.T, edits ...func(*backends.Options)) *running {
 	t.Helper()
 	proxy, err := faults.Start(w.Config, faults.As(userName, "system:masters"))
@@ -80,7 +80,7 @@ func (w world) run(t *testing.T, edits ...func(*backends.Options)) *running {
 	})
 	t.Cleanup(r.stop)
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the cache doesn't fill")
+		t.Fatal("the cache doesn't sync")
 	}
 	return r
 }
@@ -91,7 +91,7 @@ func (r *running) tell(e plan.Event) {
 	r.told = append(r.told, e)
 }
 
-// events are those about a mux.
+// events returns the Events about a mux.
 func (r *running) events(mux string) []plan.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *running) events(mux string) []plan.Event {
 	return about
 }
 
-// quiet waits until nothing has been asked for a while.
+// quiet waits until no requests have come for a while.
 func (r *running) quiet(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -114,7 +114,7 @@ func (r *running) quiet(t *testing.T) {
 	}
 }
 
-// costs says what was asked of the API server meanwhile, once it is quiet again.
+// costs returns the requests to the API server during do, and until it is quiet again.
 func (r *running) costs(t *testing.T, do func()) string {
 	t.Helper()
 	r.quiet(t)
@@ -129,11 +129,11 @@ func (r *running) costs(t *testing.T, do func()) string {
 	return strings.Join(lines, ", ")
 }
 
-// board is a stub of the ledger's.
+// board is a stub of the ledger's board.
 type board struct {
 	waker  *backends.Waker
 	mu     sync.Mutex
-	claims map[types.NamespacedName]map[types.NamespacedName][]plan.Claim // by mux, then channel
+	claims map[types.NamespacedName]map[types.NamespacedName][]plan.Claim // claims by mux and channel
 }
 
 func (b *board) of(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
@@ -143,7 +143,7 @@ func (b *board) of(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
 	return of[channel], known
 }
 
-// set gives a channel claims: "http=1f0c5fd", "dns/UDP=ab12".
+// set sets a channel's claims: "http=1f0c5fd", "dns/UDP=ab12".
 func (b *board) set(mux, channel string, claims ...string) {
 	b.mu.Lock()
 	m, c := in(muxes, mux), in(app, channel)
@@ -168,7 +168,7 @@ func in(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// log holds what the line has said last.
+// log holds the last lines of the controller's log.
 var log struct {
 	sync.Mutex
 	lines []string

@@ -1,5 +1,5 @@
-// Package backends runs the line of that name against a real API server, with the real mirroring controller and
-// kube-proxy behind it. Who holds which port is told by a stub.
+// Package backends runs reconciler/backends against a real API server, with the real mirroring controller and
+// kube-proxy. A stub provides the claims.
 package backends
 
 import (
@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 
 const (
 	muxes    = "svc-mux" // the namespace of muxes
-	app      = "app"     // and of channels
+	app      = "app"     // the namespace of channels
 	prefix   = validation.DefaultPrefix
 	userName = "system:serviceaccount:svc-mux:svc-mux"
 )
@@ -35,32 +35,32 @@ func TestBackends(t *testing.T) {
 		{"endpoints that arrive before their channel are carried", endpointsFirst},
 		{"an endpoint port without a name stops nothing", unnamedPort},
 		{"deleted Endpoints of a channel leave the mux", deletedEndpoints},
-		{"pods that Kubernetes knows are carried", realPods},
+		{"pods' slices from Kubernetes' controller are carried", realPods},
 		{"hand-written slices are carried as they are", handWritten},
 		{"1,200 endpoints are two slices", twelveHundred},
-		{"a mux has the families that it has", families},
+		{"a mux carries only its own families", families},
 		{"a claim's new name is one update", renamed},
-		{"a channel's port that is renamed keeps its backends", renamedPort},
-		{"slices that others gave our labels are in no pass", forgedSlices},
-		{"what nobody has decided about stays", undecided},
-		{"a channel that goes takes its slices along", channelGoes},
-		{"a mux that goes and comes back has its backends again", muxComesBack},
-		{"a slice that somebody changed is put right", drift},
-		{"a slice that somebody deleted is back", deletedByHand},
-		{"a fight is slow and told once", fights},
-		{"a slice that isn't ours isn't touched", notOurs},
-		{"an old cache doesn't write twice", oldCache},
-		{"a conflict is no error", conflict},
-		{"an answer that is lost is no second slice", lostAnswer},
-		{"a slice that is refused harms only itself", refused},
+		{"a renamed port of a channel keeps its backends", renamedPort},
+		{"foreign slices with our labels are ignored", forgedSlices},
+		{"slices without a decision stay", undecided},
+		{"the slices of a deleted channel are deleted", channelGoes},
+		{"a recreated mux has its backends again", muxComesBack},
+		{"drift of a slice is corrected", drift},
+		{"a slice that others deleted is restored", deletedByHand},
+		{"repeated drift slows corrections down and causes one Event", fights},
+		{"a foreign slice isn't changed", notOurs},
+		{"a stale cache causes no second write", oldCache},
+		{"a write conflict is retried", conflict},
+		{"a lost answer causes no second slice", lostAnswer},
+		{"a refused slice doesn't block others", refused},
 		{"a restart writes nothing", restart},
-		{"series go with their mux", series},
+		{"metrics of a deleted mux are deleted", series},
 		{"the original's Endpoints are taken over without a gap", takeover},
-		{"they stay for as long as they are needed", takeoverWaits},
+		{"the original's Endpoints stay while they are the only backends", takeoverWaits},
 		{"Endpoints are written on request", legacyEndpoints},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, w) }) {
-			t.Log("the line said:\n" + lastLog())
+			t.Log("the controller's log:\n" + lastLog())
 		}
 	}
 }

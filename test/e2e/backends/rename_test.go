@@ -8,12 +8,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// renamedPort: the claim and the slices of the channel get the new name at different times, in either order. A frozen mux
-// leaves the claim as it is.
+// renamedPort gives the new name to the claim and to the channel's slices at different times, in either order. A frozen
+// mux keeps the claim's name.
 func renamedPort(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "rename", "aaaa")
@@ -37,7 +37,7 @@ func renamedPort(t *testing.T, w world) {
 		{"the claim follows", func() { r.board.set("rename", "rename", "api=aaaa") }, ""},
 	} {
 		if got := r.costs(t, step.do); got != step.writes {
-			t.Errorf("%s: it cost %q", step.name, got)
+			t.Errorf("%s: the writes are %q", step.name, got)
 		}
 		if now := w.one(t, "rename"); now.UID != slice || len(now.Ports) != 1 || *now.Ports[0].Name != "aaaa" {
 			t.Fatalf("%s: the slice is %s", step.name, text(now))
@@ -45,8 +45,8 @@ func renamedPort(t *testing.T, w world) {
 	}
 }
 
-// forgedSlices: slices with our labels that the mux doesn't own wake no channel. Those on the mux are swept, and those in
-// another namespace are left to their owner.
+// forgedSlices writes slices with our labels that the mux doesn't own. They must wake no channel. On the mux they are
+// deleted; in another namespace they are left to their owner.
 func forgedSlices(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "forged", "aaaa")
@@ -64,25 +64,26 @@ func forgedSlices(t *testing.T, w world) {
 	w.carries(t, "forged", "aaaa 8080: 10.0.0.2")
 	for i := range 3 {
 		if _, err := w.Client.DiscoveryV1().EndpointSlices(app).Get(t.Context(), fmt.Sprintf("forged-by-somebody-%d", i), metav1.GetOptions{}); err != nil {
-			t.Errorf("a slice in another namespace: %v", err)
+			t.Errorf("reading a slice in another namespace: %v", err)
 		}
 	}
-	// Without its owner, the channel's own slice is owned again.
+	// If the channel's own slice loses its owner, the owner is restored.
 	own := w.one(t, "forged")
 	w.edit(t, own.Name, `{"metadata":{"ownerReferences":null}}`)
 	cluster.Eventually(t, "the mux owns its slice again", func(ctx context.Context) error {
 		now, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Get(ctx, own.Name, metav1.GetOptions{})
-		if err == nil && len(plan.OwnersOfSlice(now)) != 1 {
-			err = fmt.Errorf("it has %d owners", len(plan.OwnersOfSlice(now)))
+		if err == nil && len(muxslices.OwnersOfSlice(now)) != 1 {
+			err = fmt.Errorf("the slice has %d owners", len(muxslices.OwnersOfSlice(now)))
 		}
 		if err == nil && now.UID != own.UID {
-			t.Errorf("it is another slice")
+			t.Errorf("the slice was replaced")
 		}
 		return err
 	})
 }
 
-// forge writes a slice with our labels for the channel app/forged. It has no owner, so that Kubernetes doesn't collect it.
+// forge writes a slice with our labels for the channel app/forged. It has no owner, so Kubernetes doesn't
+// garbage-collect it.
 func (w world) forge(t *testing.T, namespace, name string) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpointsOf([]string{"192.0.2.66"}),

@@ -14,10 +14,11 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// leave has the original's Endpoints stand on a mux, as Kubernetes mirrors them.
+// leave creates the original's Endpoints on a mux, and waits until Kubernetes has mirrored them.
 func (w world) leave(t *testing.T, mux, subsets string, ports ...string) {
 	t.Helper()
 	w.Apply(t, `
@@ -29,27 +30,27 @@ metadata:
   labels: {app.kubernetes.io/managed-by: svc-lb-mux, app.kubernetes.io/component: mux-endpoints}
   annotations: {`+prefix+`/managed: "true", `+prefix+`/mux: svc-mux/`+mux+`}
 subsets: `+subsets)
-	cluster.Eventually(t, "they are mirrored", func(ctx context.Context) error {
+	cluster.Eventually(t, "the Endpoints are mirrored", func(ctx context.Context) error {
 		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + plan.MirroringController})
+			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController})
 		if err != nil {
 			return err
 		}
 		for _, port := range ports {
 			if !backed(byName(list.Items), mux, port) {
-				return fmt.Errorf("%s isn't", port)
+				return fmt.Errorf("port %s isn't mirrored", port)
 			}
 		}
 		return nil
 	})
 }
 
-// gone waits until the original's Endpoints and what was mirrored of them are no more.
+// gone waits until the original's Endpoints and their mirrored slices are deleted.
 func (w world) gone(t *testing.T, mux string) {
 	t.Helper()
 	cluster.Eventually(t, "the original's Endpoints are gone", func(ctx context.Context) error {
 		if _, err := w.Client.CoreV1().Endpoints(muxes).Get(ctx, mux, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("they are there: %w", err)
+			return fmt.Errorf("the Endpoints still exist: %w", err)
 		}
 		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux})
 		if err != nil {
@@ -57,7 +58,7 @@ func (w world) gone(t *testing.T, mux string) {
 		}
 		for _, slice := range list.Items {
 			if slice.Labels[discoveryv1.LabelManagedBy] != prefix {
-				return fmt.Errorf("%s is left", slice.Name)
+				return fmt.Errorf("slice %s still exists", slice.Name)
 			}
 		}
 		return nil
@@ -77,9 +78,9 @@ func takeover(t *testing.T, w world) {
 `, "aaaaaaa", "bbbbbbb", "ccccccc")
 	guard := w.guard(t, "takeover", "aaaaaaa", "bbbbbbb")
 	r := w.run(t)
-	time.Sleep(time.Second) // nothing is known yet
+	time.Sleep(time.Second) // no channel has a decision yet
 	r.board.set("takeover", "taken-a", "http=aaaaaaa")
-	time.Sleep(time.Second) // half of it is
+	time.Sleep(time.Second) // one of two channels has a decision
 	if _, err := w.Client.CoreV1().Endpoints(muxes).Get(t.Context(), "takeover", metav1.GetOptions{}); err != nil {
 		t.Fatalf("with one of two channels decided: %v", err)
 	}
@@ -90,11 +91,11 @@ func takeover(t *testing.T, w world) {
 	if got := r.costs(t, func() {
 		w.Kubectl(t, "annotate", "service", "--namespace="+muxes, "takeover", "some=note")
 	}); got != "" {
-		t.Errorf("after it is done it costs %s", got)
+		t.Errorf("after the takeover, requests continue: %s", got)
 	}
 }
 
-// guard watches that every port has a ready backend in some slice of the mux, at every moment, whoever's it is.
+// guard checks that at every moment every port has a ready backend in a slice of the mux, ours or mirrored.
 func (w world) guard(t *testing.T, mux string, ports ...string) func(*testing.T) {
 	t.Helper()
 	list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(t.Context(), metav1.ListOptions{})
@@ -140,7 +141,7 @@ func (w world) guard(t *testing.T, mux string, ports ...string) func(*testing.T)
 		watcher.Stop()
 		<-ended
 		if len(gaps) > 0 || events < 3 {
-			t.Errorf("in %d events there were gaps: %q", events, gaps)
+			t.Errorf("%d events showed gaps: %q", events, gaps)
 		}
 	}
 }
@@ -169,7 +170,7 @@ func backed(slices map[string]*discoveryv1.EndpointSlice, mux, port string) bool
 	return false
 }
 
-// takeoverWaits: a published port that no claim explains has its backends from the original's Endpoints alone.
+// takeoverWaits publishes a port without a claim. Its only backends are the original's Endpoints, so those must stay.
 func takeoverWaits(t *testing.T, w world) {
 	w.mux(t, "waits", "aaaaaaa", "unknown")
 	w.channel(t, "waits", "waits", "http")
@@ -180,7 +181,7 @@ func takeoverWaits(t *testing.T, w world) {
 	w.carries(t, "waits", "aaaaaaa 8080: 10.0.0.1")
 	time.Sleep(2 * time.Second)
 	if _, err := w.Client.CoreV1().Endpoints(muxes).Get(t.Context(), "waits", metav1.GetOptions{}); err != nil {
-		t.Fatalf("the only backends of a published port: %v", err)
+		t.Fatalf("the only backends of a published port are gone: %v", err)
 	}
 	w.Kubectl(t, "patch", "service", "--namespace="+muxes, "waits", "--type=json", "-p", `[{"op":"remove","path":"/spec/ports/1"}]`)
 	w.gone(t, "waits")
@@ -207,7 +208,7 @@ func legacyEndpoints(t *testing.T, w world) {
 				got += fmt.Sprintf(" %s %d %d", subset.Ports[0].Name, len(subset.Addresses), len(subset.NotReadyAddresses))
 			}
 			if got != want {
-				return fmt.Errorf("they say %q", got)
+				return fmt.Errorf("the Endpoints are %q", got)
 			}
 			return nil
 		})
@@ -218,29 +219,29 @@ func legacyEndpoints(t *testing.T, w world) {
 		w.source(t, "legacy", "legacy", []string{"http:8080"}, []string{"10.0.0.1", "10.0.0.2"})
 		says("true aaaaaaa 2 0")
 	}); got != "1 get endpoints, 1 patch endpoints, 1 patch endpointslices" {
-		t.Errorf("it cost %s", got)
+		t.Errorf("unchanged Endpoints cost %s", got)
 	}
 	legacyDrift(t, w, r, says)
 	r.board.set("legacy", "legacy")
 	says("true")
 	w.mux(t, "legacy-new", "aaaaaaa")
 	r.board.set("legacy-new", "nobody")
-	cluster.Eventually(t, "one is written where there is none", func(ctx context.Context) error {
+	cluster.Eventually(t, "missing Endpoints are written", func(ctx context.Context) error {
 		is, err := w.Client.CoreV1().Endpoints(muxes).Get(ctx, "legacy-new", metav1.GetOptions{})
 		if err == nil && is.Labels[discoveryv1.LabelSkipMirror] != "true" {
-			t.Errorf("it would be mirrored: %v", is.Labels)
+			t.Errorf("Kubernetes would mirror the Endpoints: %v", is.Labels)
 		}
 		return err
 	})
 }
 
-// legacyDrift has somebody change and delete what was written on request.
+// legacyDrift changes and deletes the Endpoints that were written on request.
 func legacyDrift(t *testing.T, w world, r *running, says func(string)) {
 	t.Helper()
 	if got := r.costs(t, func() {
 		w.Kubectl(t, "label", "endpoints", "--namespace="+muxes, "legacy", "team=a")
 	}); got != "" {
-		t.Errorf("what somebody put beside ours cost %s", got)
+		t.Errorf("others' labels cost %s", got)
 	}
 	told := len(r.events("legacy"))
 	w.Kubectl(t, "patch", "endpoints", "--namespace="+muxes, "legacy", "--type=merge", "-p",
@@ -250,6 +251,6 @@ func legacyDrift(t *testing.T, w world, r *running, says func(string)) {
 	says("true aaaaaaa 2 0")
 	r.quiet(t)
 	if events := r.events("legacy")[told:]; len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected {
-		t.Errorf("it is told %+v", events)
+		t.Errorf("events: %+v", events)
 	}
 }

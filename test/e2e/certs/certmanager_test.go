@@ -17,7 +17,7 @@ func testCertManager(t *testing.T, w *world) {
 	r.reconcile(t, func(p *process.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
-	t.Run("the CA signs for the webhook alone", func(t *testing.T) {
+	t.Run("the CA may sign only for the webhook", func(t *testing.T) {
 		if err := r.constrained(t); err != nil {
 			t.Error(err)
 		}
@@ -26,15 +26,15 @@ func testCertManager(t *testing.T, w *world) {
 		begin := time.Now()
 		l := r.underLoad(t)
 		before := r.hook.files.NotAfter()
-		pause(t.Context(), time.Second) // an end counts in seconds
+		pause(t.Context(), time.Second) // expiry times have a resolution of one second
 		r.renew(t, r.webhook())
 		r.served(t, before)
 		pause(t.Context(), mountLag)
 		l.end(t, begin)
 	})
-	t.Run("the CA changes under load, as the docs have it", func(t *testing.T) { r.rotatesByHand(t) })
+	t.Run("the CA changes under load, with the commands of the docs", func(t *testing.T) { r.rotatesByHand(t) })
 	r.awaitPatience(t)
-	t.Run("a bundle that is blanked is named, and put right", func(t *testing.T) {
+	t.Run("an emptied CA bundle is reported and restored", func(t *testing.T) {
 		before, injector := r.eventsNow(t), w.Component("cert-manager-cainjector")
 		must(t, injector.Freeze())
 		t.Cleanup(func() { _ = injector.Thaw() })
@@ -44,34 +44,34 @@ func testCertManager(t *testing.T, w *world) {
 		r.awaitTold(t, "Normal AdmissionOnGuard", before)
 		r.awaitOnGuard(t)
 	})
-	t.Run("a Secret that is deleted is named, and made anew", func(t *testing.T) {
+	t.Run("a deleted Secret is reported and recreated", func(t *testing.T) {
 		before := r.eventsNow(t)
 		w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
 		r.awaitTold(t, "Warning SecretMissing", before)
 		r.awaitTold(t, "Normal AdmissionOnGuard", before)
 		r.awaitOnGuard(t)
 	})
-	t.Run("what its Issuer is missing for is named, until it is back", func(t *testing.T) { r.losesIssuer(t) })
-	t.Run("a Certificate that is missing is named", func(t *testing.T) {
+	t.Run("a missing Issuer is reported until it exists again", func(t *testing.T) { r.losesIssuer(t) })
+	t.Run("a missing Certificate is reported", func(t *testing.T) {
 		before := r.eventsNow(t)
 		w.Kubectl(t, "-n", namespace, "delete", "certificate", r.webhook())
 		r.awaitFault(t, "CertificateMissing", before)
 	})
 }
 
-// losesIssuer also takes away what only an Issuer can bring back.
+// losesIssuer deletes the Issuer, and causes a fault that only an Issuer can repair.
 func (r *release) losesIssuer(t *testing.T) {
 	before := r.eventsNow(t)
 	issuer := r.w.Kubectl(t, "-n", namespace, "get", "issuer", r.webhook()+"-ca", "-o", "yaml")
 	r.w.Kubectl(t, "-n", namespace, "delete", "issuer", r.webhook()+"-ca")
 	r.awaitFault(t, "IssuerMissing", before)
 	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", r.webhook(), "--type=json",
-		fmt.Sprintf(`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.%s.%s.svc"}]`, r.webhook(), namespace)) // which the CA may sign
+		fmt.Sprintf(`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.%s.%s.svc"}]`, r.webhook(), namespace)) // a name that the CA may sign
 	r.awaitFault(t, "CertificateNotReady", before)
 	r.w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
 	r.awaitFault(t, "SecretMissing", before)
 	_, text, _ := r.probe(t.Context(), "/readyz")
-	t.Logf("readiness says:\n%s", text)
+	t.Logf("/readyz returns:\n%s", text)
 	if _, err := r.w.TryKubectl(t.Context(), issuer, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (r *release) losesIssuer(t *testing.T) {
 	r.awaitOnGuard(t)
 }
 
-// renew asks cert-manager for another certificate, as cmctl renew does.
+// renew asks cert-manager for a new certificate, as `cmctl renew` does.
 func (r *release) renew(t *testing.T, certificate string) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",`+
@@ -87,7 +87,7 @@ func (r *release) renew(t *testing.T, certificate string) {
 	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", certificate, "--subresource=status", "--type=json", "--patch="+patch)
 }
 
-// rotatesByHand runs what docs/certificates.md says, with shorter waits: nothing here takes as long as a kubelet.
+// rotatesByHand runs the commands of docs/certificates.md with shorter waits: no kubelet delays the volume here.
 func (r *release) rotatesByHand(t *testing.T) {
 	script := documented(t)
 	begin, first := time.Now(), r.bundle(t)
@@ -100,7 +100,7 @@ func (r *release) rotatesByHand(t *testing.T) {
 	}
 	cluster.Eventually(t, "the new authority alone is trusted", func(context.Context) error {
 		if now := r.bundle(t); strings.Contains(now, first) || strings.Count(now, "BEGIN") != 1 {
-			return fmt.Errorf("%d authorities are trusted", strings.Count(now, "BEGIN"))
+			return fmt.Errorf("%d CAs are trusted", strings.Count(now, "BEGIN"))
 		}
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/docs/page"
 )
 
-// documented are the commands of docs/certificates.md that are this test's to run: those that replace the CA.
+// documented returns the commands of docs/certificates.md that this test runs: those that replace the CA.
 func documented(t *testing.T) string {
 	t.Helper()
 	blocks, err := page.Read(filepath.Join("..", "..", "..", "docs", "certificates.md"))
@@ -21,7 +21,7 @@ func documented(t *testing.T) string {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("docs/certificates.md has %d blocks for this test, and must have one", len(found))
+		t.Fatalf("docs/certificates.md has %d blocks for this test, want one", len(found))
 	}
 	return found[0]
 }

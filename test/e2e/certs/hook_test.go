@@ -19,12 +19,12 @@ import (
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-// mountLag is how long after a Secret its volume changes. A kubelet takes a minute or two; what counts is that others learn
-// of it sooner.
+// mountLag is the delay from a change of a Secret to the change of its volume. A kubelet takes a minute or two; here it
+// only matters that others notice earlier.
 const mountLag = 3 * time.Second
 
-// hook is the webhook's handler with the certificate from its volume. It has every caller make a new connection for every
-// review, so that each one is a handshake.
+// hook is the webhook's handler with the certificate from its volume. Each review needs a new connection, and so a
+// handshake.
 type hook struct {
 	files *certs.Files
 	stop  context.CancelFunc
@@ -74,14 +74,14 @@ endpoints: [{addresses: [`+r.w.machine(t)+`]}]
 	t.Cleanup(r.hook.stop)
 }
 
-// mount plays the kubelet: what the Secret holds is in the volume a while later, swapped in one step; without a Secret the
+// mount acts as the kubelet: it copies the Secret into the volume in one step, with a delay. Without a Secret the
 // volume stays as it is.
 func (r *release) mount(ctx context.Context, t *testing.T, volume *certstest.Volume) {
 	var mounted map[string][]byte
 	for ctx.Err() == nil {
 		secret, err := r.w.Client.CoreV1().Secrets(namespace).Get(ctx, r.secret(), metav1.GetOptions{})
 		if err == nil && !maps.EqualFunc(mounted, secret.Data, func(a, b []byte) bool { return string(a) == string(b) }) {
-			first := mounted == nil // a new pod waits for its Secret, and mounts it at once
+			first := mounted == nil // a new pod waits for its Secret, and mounts it without delay
 			mounted = secret.Data
 			if !first && !pause(ctx, mountLag) {
 				return

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// load applies channels, 50 times a second, until it is stopped. Each apply is one review, and each review a handshake.
+// load applies channels 50 times a second until it is stopped. Each apply causes one review, and so one handshake.
 type load struct {
-	stop func() // returns when none is under way any more
+	stop func() // returns when no apply is under way
 	done sync.WaitGroup
 
 	mu       sync.Mutex
@@ -26,13 +26,13 @@ type load struct {
 const (
 	channels  = 20
 	perSecond = 50
-	// atOnce keeps a machine that is busy otherwise from being overrun: it is asked less often then.
+	// atOnce limits concurrent applies, so that a busy machine isn't overloaded.
 	atOnce = 25
 )
 
 func (r *release) underLoad(t *testing.T) *load {
 	t.Helper()
-	// One at a time: the modes share the machine, and each must be under as much load as it would be alone.
+	// Only one release is under load at a time: the modes share the machine, and each must get the whole load.
 	r.w.load.Lock()
 	free := sync.OnceFunc(r.w.load.Unlock)
 	t.Cleanup(free)
@@ -70,7 +70,7 @@ func (l *load) note(err error) {
 	}
 }
 
-// end fails the test for each apply that did.
+// end fails the test for each failed apply.
 func (l *load) end(t *testing.T, since time.Time) {
 	t.Helper()
 	l.stop()
@@ -102,17 +102,17 @@ func (r *release) apply(ctx context.Context, i int) error {
 	return err
 }
 
-// refuses is nil once the webhook's own word is heard.
+// refuses returns nil once the webhook denies a bad channel.
 func (r *release) refuses(ctx context.Context) error {
 	svc := r.channel(0)
 	svc.Name = "refused"
 	svc.Annotations = map[string]string{r.prefix + "/external-ports": "http:nonsense"}
 	_, err := r.w.Client.CoreV1().Services(team).Create(ctx, svc, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err == nil {
-		return fmt.Errorf("a bad channel is admitted")
+		return fmt.Errorf("a bad channel is allowed")
 	}
 	if !containsAll(err.Error(), "nonsense", "external-ports") {
-		return fmt.Errorf("it is refused for another reason: %w", err)
+		return fmt.Errorf("a bad channel is refused for another reason: %w", err)
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package certs holds the webhook's certificate, and who guards it, to their word: the chart's objects on a real API server
-// with the real cert-manager, the webhook's own handler behind its Service, and a reconciler with the chart's rights.
+// Package certs tests the webhook's certificate, and the reconciler's guard of it. It uses the chart's objects on a
+// real API server with the real cert-manager, the webhook's handler behind its Service, and a reconciler with the
+// chart's rights.
 package certs
 
 import (
@@ -21,11 +22,11 @@ const (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is the cluster that all modes share. Each is a release of its own, with a prefix of its own.
+// world is the cluster that all modes share. Each mode is a separate release with its own prefix.
 type world struct {
 	*cluster.Cluster
 
-	load sync.Mutex // held by whose release is under load
+	load sync.Mutex // held while a release is under load
 }
 
 func TestCertificates(t *testing.T) {
@@ -42,13 +43,13 @@ func TestCertificates(t *testing.T) {
 		"cert-manager hands it over to the reconciler": testHandover,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of it is waiting: for lives to end, and for what must not come
+			t.Parallel() // most of the time is waiting: for expiries, and for events that must not happen
 			test(t, w)
 		})
 	}
 }
 
-// render returns templates of the chart as Helm fills them in.
+// render returns rendered templates of the chart.
 func (w *world) render(t *testing.T, release string, set []string, templates ...string) string {
 	t.Helper()
 	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
@@ -65,7 +66,7 @@ func (w *world) render(t *testing.T, release string, set []string, templates ...
 	return w.Helm(t, args...)
 }
 
-// machine is the address that this process has inside the cluster.
+// machine returns this process's address inside of the cluster.
 func (w *world) machine(t *testing.T) string {
 	t.Helper()
 	return w.Kubectl(t, "get", "endpointslice", "kubernetes", "-o", "jsonpath={.endpoints[0].addresses[0]}")

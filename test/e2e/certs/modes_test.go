@@ -23,13 +23,13 @@ func containsAll(text string, parts ...string) bool {
 	return true
 }
 
-// served waits until a certificate is served that isn't the one before, and returns what tells them apart.
+// served waits until the webhook serves another certificate than before, and returns its expiry.
 func (r *release) served(t *testing.T, before time.Time) time.Time {
 	t.Helper()
 	var now time.Time
 	cluster.Eventually(t, "another certificate is served", func(context.Context) error {
 		if now = r.hook.files.NotAfter(); !now.After(before) {
-			return fmt.Errorf("it is still the one until %s", now)
+			return fmt.Errorf("the webhook still serves the certificate until %s", now)
 		}
 		return nil
 	})
@@ -47,19 +47,19 @@ func testSelfManaged(t *testing.T, w *world) {
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
 
-	t.Run("leaf and authority change under load", func(t *testing.T) { r.rotatesByItself(t) })
+	t.Run("leaf and CA change under load", func(t *testing.T) { r.rotatesByItself(t) })
 	stop()
 	stop = r.reconcile(t, func(p *process.Process) { edit(p); p.SelfManaged = longLives() })
 	r.awaitOnGuard(t)
 	r.awaitPatience(t)
-	t.Run("a bundle that is blanked is put right", func(t *testing.T) {
+	t.Run("an emptied CA bundle is restored", func(t *testing.T) {
 		before := r.eventsNow(t)
 		r.blank(t)
 		r.awaitTold(t, "Warning NoCABundle", before)
 		r.awaitTold(t, "Normal AdmissionOnGuard", before)
 		r.awaitOnGuard(t)
 	})
-	t.Run("a Secret that is deleted is made anew, and nothing fails", func(t *testing.T) {
+	t.Run("a deleted Secret is recreated, and no review fails", func(t *testing.T) {
 		before, begin := r.eventsNow(t), time.Now()
 		l := r.underLoad(t)
 		w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
@@ -69,20 +69,20 @@ func testSelfManaged(t *testing.T, w *world) {
 		pause(t.Context(), 2*mountLag)
 		l.end(t, begin)
 	})
-	t.Run("it goes with its configuration", func(t *testing.T) {
+	t.Run("the Secret is deleted with its configuration", func(t *testing.T) {
 		stop()
 		w.Kubectl(t, "delete", "validatingwebhookconfiguration", r.configuration())
 		cluster.Eventually(t, "the Secret is gone", func(ctx context.Context) error {
 			_, err := w.Client.CoreV1().Secrets(namespace).Get(ctx, r.secret(), metav1.GetOptions{})
 			if err == nil {
-				return fmt.Errorf("it is there")
+				return fmt.Errorf("the Secret still exists")
 			}
 			return nil
 		})
 	})
 }
 
-// rotatesByItself waits until the leaf was renewed, the authority replaced, and the old one is trusted no more.
+// rotatesByItself waits until the leaf was renewed, the CA replaced, and the old CA removed from the bundle.
 func (r *release) rotatesByItself(t *testing.T) {
 	l := r.underLoad(t)
 	begin, first := time.Now(), r.bundle(t)
@@ -91,7 +91,7 @@ func (r *release) rotatesByItself(t *testing.T) {
 	r.served(t, notAfter)
 	cluster.Eventually(t, "the first authority has gone", func(context.Context) error {
 		if now := r.bundle(t); strings.Contains(now, first) || strings.Count(now, "BEGIN") != 1 {
-			return fmt.Errorf("%d authorities are trusted", strings.Count(now, "BEGIN"))
+			return fmt.Errorf("%d CAs are trusted", strings.Count(now, "BEGIN"))
 		}
 		return nil
 	})
@@ -109,18 +109,18 @@ func (r *release) bundle(t *testing.T) string {
 	return string(configuration.Webhooks[0].ClientConfig.CABundle)
 }
 
-// blank takes the bundle of the first entry away, as whoever applies the configuration without it does.
+// blank empties the CA bundle of the first entry, as an apply of the configuration without a bundle does.
 func (r *release) blank(t *testing.T) {
 	t.Helper()
 	r.w.Kubectl(t, "patch", "validatingwebhookconfiguration", r.configuration(), "--type=json",
 		`--patch=[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`)
 }
 
-// awaitPatience waits until the guard speaks: while things are being installed, it doesn't.
+// awaitPatience waits until the guard reports faults: during an install it doesn't.
 func (r *release) awaitPatience(t *testing.T) { pause(t.Context(), 16*time.Second) }
 
-// testHandover changes the mode of a release as `helm upgrade` does: what is new comes first, and then what isn't wanted any more
-// goes. cert-manager leaves the Secret, which the webhook's pods go on mounting.
+// testHandover changes the mode of a release as `helm upgrade` does: it creates new objects first, and then deletes the
+// old ones. cert-manager keeps the Secret, which the webhook's pods still mount.
 func testHandover(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-over", prefix: "over.example.com", port: "9446", set: []string{"certs.mode=certManager"}}
 	r.install(t, "certificates.yaml")
@@ -139,7 +139,7 @@ func testHandover(t *testing.T, w *world) {
 	r.reconcile(t, func(p *process.Process) { p.Options.SelfManagedSecret, p.SelfManaged = r.secret(), shortLives() })
 	cluster.Eventually(t, "an authority of the reconciler's own signs what is served", func(context.Context) error {
 		if now := r.bundle(t); r.hook.files.NotAfter().Equal(served) || strings.Contains(now, first) {
-			return fmt.Errorf("what is trusted: %d authorities", strings.Count(now, "BEGIN"))
+			return fmt.Errorf("%d CAs are trusted", strings.Count(now, "BEGIN"))
 		}
 		return nil
 	})
@@ -168,29 +168,29 @@ func testProvided(t *testing.T, w *world) {
 		l.end(t, begin)
 	})
 	r.awaitPatience(t)
-	whole := t // the webhook outlives the step that starts it anew
-	t.Run("one that expires is named, and a new one heals it", func(t *testing.T) {
+	whole := t // the restarted webhook outlives the subtest
+	t.Run("an expiring certificate is reported, and a new one clears the fault", func(t *testing.T) {
 		before := r.eventsNow(t)
 		r.hook.stop()
 		r.provide(t, owner.pair(t, r, 8*time.Second))
 		r.serve(whole)
 		r.awaitFault(t, "CertificateExpired", before)
 		if err := r.hook.files.Ready(); err == nil || !strings.Contains(err.Error(), "expired") {
-			t.Errorf("the webhook's readiness says %v", err)
+			t.Errorf("the webhook's /readyz: %v", err)
 		}
 		r.provide(t, owner.pair(t, r, time.Hour))
 		r.awaitTold(t, "Normal AdmissionOnGuard", before)
 		r.awaitOnGuard(t)
 		cluster.Eventually(t, "bad channels are refused", r.refuses)
 	})
-	t.Run("one of another authority is named", func(t *testing.T) {
+	t.Run("a certificate of another CA is reported", func(t *testing.T) {
 		before := r.eventsNow(t)
 		r.provide(t, newOwner(t).pair(t, r, 3*time.Hour))
 		r.awaitFault(t, "NotTrusted", before)
 		r.provide(t, owner.pair(t, r, 4*time.Hour))
 		r.awaitOnGuard(t)
 	})
-	t.Run("nobody there is named", func(t *testing.T) {
+	t.Run("a webhook that doesn't answer is reported", func(t *testing.T) {
 		before := r.eventsNow(t)
 		r.hook.stop()
 		r.awaitFault(t, "NotReachable", before)
@@ -201,7 +201,7 @@ func testProvided(t *testing.T, w *world) {
 	})
 }
 
-// provide writes the owner's Secret.
+// provide writes the Secret as its owner.
 func (r *release) provide(t *testing.T, data map[string][]byte) {
 	t.Helper()
 	secrets := r.w.Client.CoreV1().Secrets(namespace)

@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 )
 
-// owner has an authority of his own.
+// owner has a CA.
 type owner struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -37,7 +37,7 @@ func newOwner(t *testing.T) *owner {
 	return &owner{cert, key, string(block("CERTIFICATE", der))}
 }
 
-// pair is what his Secret holds.
+// pair returns the data of the owner's Secret.
 func (o *owner) pair(t *testing.T, r *release, life time.Duration) map[string][]byte {
 	t.Helper()
 	key := newKey(t)

@@ -24,7 +24,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// release is an install of the chart's objects in one mode, with a webhook and a reconciler in the test's process.
+// release is an install of the chart's objects in one mode. Its webhook and its reconciler run in the test's process.
 type release struct {
 	w                  *world
 	name, prefix, port string
@@ -43,7 +43,7 @@ func (r *release) secret() string {
 	return r.webhook() + "-tls"
 }
 
-// install applies what the chart has, and serves the webhook.
+// install applies the chart's objects, and serves the webhook.
 func (r *release) install(t *testing.T, templates ...string) {
 	t.Helper()
 	r.upgrade(t, templates...)
@@ -53,7 +53,7 @@ func (r *release) install(t *testing.T, templates ...string) {
 	r.serve(t)
 }
 
-// upgrade applies what the chart has of admission and of the reconciler's rights.
+// upgrade applies the chart's objects for admission, and for the reconciler's rights.
 func (r *release) upgrade(t *testing.T, templates ...string) {
 	t.Helper()
 	set := append([]string{"api.prefix=" + r.prefix, "webhook.predictions.enabled=true"}, r.set...)
@@ -94,7 +94,7 @@ func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop fun
 	return stop
 }
 
-// account is the reconciler's, as the chart names it.
+// account returns the client configuration of the reconciler's ServiceAccount.
 func (r *release) account(t *testing.T) *rest.Config {
 	t.Helper()
 	accounts := r.w.Client.CoreV1().ServiceAccounts(namespace)
@@ -109,11 +109,11 @@ func (r *release) account(t *testing.T) *rest.Config {
 	}
 }
 
-// probe asks the reconciler's own server.
+// probe sends a request to the reconciler's probe server.
 func (r *release) probe(ctx context.Context, path string) (int, string, error) {
 	found := regexp.MustCompile(`"probeAddress":"([^"]+)"`).FindStringSubmatch(r.log.String())
 	if found == nil {
-		return 0, "", errors.New("it hasn't said yet where its probes are")
+		return 0, "", errors.New("the log doesn't show the probe address yet")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+found[1]+path, nil)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *release) probe(ctx context.Context, path string) (int, string, error) {
 	return response.StatusCode, string(text), err
 }
 
-// events are the reasons of those on the webhook's Service.
+// events returns the reasons of the Events about the webhook's Service.
 func (r *release) events(ctx context.Context) ([]string, error) {
 	list, err := r.w.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + r.webhook()})
 	if err != nil {
@@ -144,14 +144,14 @@ func (r *release) events(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// awaitOnGuard waits until readiness, metric and, if an Event is due, that say so.
+// awaitOnGuard waits until readiness and metric show that admission is on guard, and the Event, if one is due.
 func (r *release) awaitOnGuard(t *testing.T) {
 	t.Helper()
 	begin := time.Now()
 	cluster.Eventually(t, "admission is on guard", func(ctx context.Context) error {
 		code, text, err := r.probe(ctx, "/readyz")
 		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("readiness says %s", text)
+			err = fmt.Errorf("/readyz returns %s", text)
 		}
 		if err != nil {
 			return err
@@ -161,14 +161,14 @@ func (r *release) awaitOnGuard(t *testing.T) {
 	t.Logf("on guard after %s", time.Since(begin).Round(100*time.Millisecond))
 }
 
-// awaitFault waits until a fault is named by readiness, metric and a new Event.
+// awaitFault waits until readiness, metric and a new Event report a fault.
 func (r *release) awaitFault(t *testing.T, reason string, before []string) {
 	t.Helper()
 	begin := time.Now()
-	cluster.Eventually(t, reason+" is named", func(ctx context.Context) error {
+	cluster.Eventually(t, reason+" is reported", func(ctx context.Context) error {
 		code, text, err := r.probe(ctx, "/readyz")
 		if err == nil && (code == http.StatusOK || !strings.Contains(text, "admission: "+reason+": ")) {
-			err = fmt.Errorf("readiness says %d %s", code, text)
+			err = fmt.Errorf("/readyz returns %d %s", code, text)
 		}
 		if err == nil {
 			err = r.shows(ctx, `svc_lb_mux_admission_fault{reason="`+reason+`"} 1`)
@@ -178,10 +178,10 @@ func (r *release) awaitFault(t *testing.T, reason string, before []string) {
 		}
 		return err
 	})
-	t.Logf("%s was named after %s", reason, time.Since(begin).Round(100*time.Millisecond))
+	t.Logf("%s was reported after %s", reason, time.Since(begin).Round(100*time.Millisecond))
 }
 
-// told is nil if there is one more of such Events than before.
+// told returns nil if there is one more of such Events than before.
 func (r *release) told(ctx context.Context, event string, before []string) error {
 	now, err := r.events(ctx)
 	if err != nil {
@@ -197,14 +197,14 @@ func (r *release) told(ctx context.Context, event string, before []string) error
 	}
 	if count(now) <= count(before) {
 		slices.Sort(now)
-		return fmt.Errorf("Events are %q", now)
+		return fmt.Errorf("events: %q", now)
 	}
 	return nil
 }
 
 func (r *release) awaitTold(t *testing.T, event string, before []string) {
 	t.Helper()
-	cluster.Eventually(t, event+" is told", func(ctx context.Context) error { return r.told(ctx, event, before) })
+	cluster.Eventually(t, event+" is reported", func(ctx context.Context) error { return r.told(ctx, event, before) })
 }
 
 func (r *release) eventsNow(t *testing.T) []string {
@@ -229,7 +229,7 @@ func shortLives() selfmanaged.Policy {
 		Settle: 3 * time.Second, Overlap: 12 * time.Second}
 }
 
-// buffer is a log that may be read while it is written.
+// buffer is a log that can be read while a process writes to it.
 type buffer struct {
 	mu sync.Mutex
 	bytes.Buffer

@@ -16,12 +16,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is for a browser on a busy machine. Nothing is measured by it.
+// patience is a generous timeout for a browser on a busy machine. It measures nothing.
 const patience = 40 * time.Second
 
 type action = chromedp.Action[chromedp.Void]
 
-// browser starts one that ends with the test.
+// browser starts a browser that ends with the test.
 func browser(t *testing.T) chromium {
 	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
@@ -29,7 +29,7 @@ func browser(t *testing.T) chromium {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"),
-		chromedp.NoSandbox, // root has none
+		chromedp.NoSandbox, // root can't use the sandbox
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.WSURLReadTimeout(patience),
 	)
@@ -45,7 +45,7 @@ func browser(t *testing.T) chromium {
 // chromium is a browser.
 type chromium struct{ context.Context }
 
-// tab is a page, and what went wrong on it.
+// tab is a browser tab, and the faults on it.
 type tab struct {
 	context.Context
 	t   *testing.T
@@ -53,17 +53,17 @@ type tab struct {
 
 	mu     sync.Mutex
 	faults []string
-	// allowed are parts of faults that a test brings about.
+	// allowed holds parts of faults that the test causes on purpose.
 	allowed []string
 }
 
-// watching has the page remember what its security policy refused, and what took long.
+// watching makes the page record violations of its security policy, and long tasks.
 const watching = `window.refusals = []
 document.addEventListener('securitypolicyviolation', (e) => window.refusals.push('refused: ' + e.violatedDirective + ' ' + e.blockedURI))
 window.tasks = []
 new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask', buffered: true })`
 
-// open opens a tab, and has the test fail if anything goes wrong on it.
+// open opens a tab. Any fault on it fails the test.
 func (c chromium) open(t *testing.T, url string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(c.Context)
@@ -90,7 +90,7 @@ func (c chromium) open(t *testing.T, url string) *tab {
 	return b
 }
 
-// call is an action that is one command.
+// call returns an action that runs one command.
 func call[P, R any](command cdp.Command[P, R], params P) action {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, command, params)
@@ -98,14 +98,14 @@ func call[P, R any](command cdp.Command[P, R], params P) action {
 	})
 }
 
-// scheme has the page be told that its reader likes it light or dark.
+// scheme emulates the user's preference for light or dark.
 func scheme(name string) action {
 	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
 	})
 }
 
-// check fails the test for each thing that went wrong so far.
+// check fails the test for each fault so far.
 func (b *tab) check() {
 	b.t.Helper()
 	refused := evaluate[[]string](b, `window.refusals ?? []`)
@@ -125,13 +125,13 @@ func (b *tab) check() {
 
 func (b *tab) do(actions ...action) {
 	b.t.Helper()
-	// The tab lives as long as the context of its first run, so no deadline goes in there.
+	// The tab lives as long as the context of its first run, so that context must have no deadline.
 	if err := chromedp.Do(b.Context, actions...); err != nil {
 		b.t.Fatalf("%s: %v", b.url, err)
 	}
 }
 
-// evaluate asks the page.
+// evaluate runs a script in the page.
 func evaluate[T any](b *tab, script string) T {
 	b.t.Helper()
 	result, err := chromedp.Run(b.Context, chromedp.Evaluate[T](script))
@@ -141,7 +141,7 @@ func evaluate[T any](b *tab, script string) T {
 	return result
 }
 
-// until waits for the page to say true.
+// until waits until a script returns true.
 func (b *tab) until(what, script string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -149,12 +149,12 @@ func (b *tab) until(what, script string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%s: %s didn't come about; the page says:\n%s", b.url, what, b.text("body"))
+			b.t.Fatalf("%s: not true in time: %s; the page shows:\n%s", b.url, what, b.text("body"))
 		}
 	}
 }
 
-// says waits for the page to have texts.
+// says waits until the page shows texts.
 func (b *tab) says(parts ...string) {
 	b.t.Helper()
 	for _, part := range parts {
@@ -167,7 +167,7 @@ func (b *tab) text(selector string) string {
 	return evaluate[string](b, fmt.Sprintf("document.querySelector(%s)?.innerText ?? ''", quoted(selector)))
 }
 
-// goTo shows another page of the console.
+// goTo opens another page of the console.
 func (b *tab) goTo(hash string) {
 	b.t.Helper()
 	evaluate[string](b, "location.hash = "+quoted(hash))

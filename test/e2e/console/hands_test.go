@@ -18,7 +18,7 @@ func serviceKey(namespace, name string) types.NamespacedName {
 
 func navigate(url string) action { return chromedp.Navigate(url) }
 
-// typeInto replaces what a field holds, as typing does.
+// typeInto replaces the content of a field, as typing does.
 func (b *tab) typeInto(selector, text string) {
 	b.t.Helper()
 	evaluate[bool](b, fmt.Sprintf(`(() => {
@@ -29,7 +29,7 @@ func (b *tab) typeInto(selector, text string) {
 	})()`, quoted(selector), quoted(text)))
 }
 
-// click clicks the first button that has a text, once there is one.
+// click waits for a button with a text, and clicks the first one.
 func (b *tab) click(text string) {
 	b.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button')].find((n) => n.textContent.includes(%s))`, quoted(text))
@@ -37,7 +37,7 @@ func (b *tab) click(text string) {
 	evaluate[bool](b, find+".click() ?? true")
 }
 
-// press presses a key where the focus is.
+// press presses a key at the focused element.
 func (b *tab) press(key string) {
 	b.t.Helper()
 	named := map[string]string{"ArrowRight": kb.ArrowRight, "Enter": kb.Enter}
@@ -47,7 +47,7 @@ func (b *tab) press(key string) {
 	b.do(chromedp.KeyEvent(key))
 }
 
-// awaited asks the page for what it has to wait for itself.
+// awaited runs a script that returns a promise.
 func awaited[T any](b *tab, script string) T {
 	b.t.Helper()
 	result, err := chromedp.Run(b.Context, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
@@ -57,7 +57,7 @@ func awaited[T any](b *tab, script string) T {
 	return result
 }
 
-// answerPrompts answers whoever asks for a name and a password, and returns how often somebody did.
+// answerPrompts answers prompts for a name and a password, and returns a function that counts them.
 func (b *tab) answerPrompts(name, password string) func() int {
 	b.t.Helper()
 	var asked atomic.Int64
@@ -88,7 +88,7 @@ func (b *tab) answerPrompts(name, password string) func() int {
 	return func() int { return int(asked.Load()) }
 }
 
-// dialTo is a network on which somebody is everywhere.
+// dialTo is a network in which every address answers.
 func dialTo(dialled chan<- string) func(context.Context, string, string) (net.Conn, error) {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
 		dialled <- address

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestHostileWords puts scripts wherever the API server lets people write, and looks at every page that shows them.
+// TestHostileWords writes scripts into every text field of the API, and checks every page that shows them.
 func TestHostileWords(t *testing.T) {
 	w := start(t)
 	r := w.reconcile(t)
@@ -50,7 +50,7 @@ func TestHostileWords(t *testing.T) {
 		b.says(word)
 		b.innocent(t, page)
 	}
-	// Words in the address of the page, as in a link that somebody sent.
+	// Words in the page's address, as in a link from an attacker.
 	for _, hash := range []string{"#/service/" + evil("hash"), "#/mux/" + evil("hash"), "#/" + evil("hash"), "#/service/%E0%A4%A/x", "#/mux/__proto__/constructor", "#/__proto__"} {
 		b.allowed = []string{"400"}
 		b.goTo(hash)
@@ -59,17 +59,17 @@ func TestHostileWords(t *testing.T) {
 	}
 	state := awaited[string](b, `fetch('api/state').then((r) => r.text())`)
 	if strings.Contains(state, "<script>") || strings.Contains(state, "<img") {
-		t.Error("the JSON holds markup, for a browser that takes it for a page")
+		t.Error("the JSON contains markup, which a browser could take for a page")
 	}
 }
 
-// innocent: no script ran, and there is no element that isn't the page's own.
+// innocent checks that no script ran, and that the page has no foreign elements.
 func (b *tab) innocent(t *testing.T, where string) {
 	t.Helper()
 	if did := evaluate[string](b, `String(window.pwned ?? '')`); did != "" {
 		t.Fatalf("%s: a script ran: %s", where, did)
 	}
 	if extra := evaluate[int](b, `document.querySelectorAll('script:not([src="main.js"]), img:not([src="icon.svg"]), iframe, object, embed, [onerror], [onclick]').length`); extra != 0 {
-		t.Errorf("%s: %d elements came from words", where, extra)
+		t.Errorf("%s: %d elements come from users' texts", where, extra)
 	}
 }

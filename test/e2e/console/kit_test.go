@@ -1,4 +1,4 @@
-// Package console looks at the console as people do: in a browser, while a reconciler works on a real API server.
+// Package console tests the console in a browser, while a reconciler works on a real API server.
 package console
 
 import (
@@ -59,12 +59,12 @@ type running struct {
 	stop    func()
 }
 
-// reconcile runs a reconciler with a console, and returns once that is served.
+// reconcile runs a reconciler with a console, and waits until the console is served.
 func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *running {
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = muxNamespace, "127.0.0.1:0", "127.0.0.1:0"
-	options.RetryPeriod = 200 * time.Millisecond // so that a second one soon leads once the first has ended
+	options.RetryPeriod = 200 * time.Millisecond // so that a second reconciler leads soon after the end of the first
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
 	r := &running{log: &buffer{}}
@@ -95,12 +95,12 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 				return nil
 			}
 		}
-		return fmt.Errorf("no line of its log names the address")
+		return fmt.Errorf("the log doesn't show the console's address yet")
 	})
 	return r
 }
 
-// buffer is a log that may be read while it is written.
+// buffer is a log that can be read while a process writes to it.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -150,7 +150,7 @@ func (w *world) mux(t *testing.T, name string, edits ...edit) types.NamespacedNa
 	return w.create(t, svc, edits)
 }
 
-// channel creates a channel; without a port among the edits, it has http on 80, as auto.
+// channel creates a channel. Unless an edit adds a port, it has http on 80, as auto.
 func (w *world) channel(t *testing.T, namespace, name string, mux string, edits ...edit) types.NamespacedName {
 	t.Helper()
 	w.namespace(t, namespace)
@@ -179,7 +179,7 @@ func (w *world) create(t *testing.T, svc *corev1.Service, edits []edit) types.Na
 	return types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// backs gives a channel backends, of which some are ready, as the endpoints controller does.
+// backs gives a channel backends, some of them ready, as the endpoints controller does.
 func (w *world) backs(t *testing.T, channel types.NamespacedName, ready, total int, ports ...string) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{
@@ -211,12 +211,12 @@ func (w *world) backs(t *testing.T, channel types.NamespacedName, ready, total i
 	}
 }
 
-// shop fills the cluster with one of everything that there is to see.
+// shop fills the cluster with one example of everything that the console shows.
 func (w *world) shop(t *testing.T) {
 	t.Helper()
 	w.mux(t, "edge", annotated("allowed-namespaces", "shop,payments,search"), annotated("release-grace", "1h"), annotated("max-ports", "60"),
 		port("ssh", 22))
-	// In the order of their names, which is that of their numbers however many of them are seen at once.
+	// Create them in the order of their names. Their numbers are in that order, too, whatever the bursts.
 	w.channel(t, "payments", "invoices", "edge")
 	w.backs(t, w.channel(t, "payments", "ledger", "edge"), 0, 2)
 	w.backs(t, w.channel(t, "search", "query", "edge", port("http", 8080), port("grpc", 9090), annotated("external-ports", "grpc:auto")), 6, 6, "http", "grpc")
@@ -249,7 +249,7 @@ func (w *world) await(t *testing.T, channel types.NamespacedName) {
 	cluster.Eventually(t, fmt.Sprintf("%s is programmed", channel), func(ctx context.Context) error {
 		svc, err := w.Client.CoreV1().Services(channel.Namespace).Get(ctx, channel.Name, metav1.GetOptions{})
 		if err == nil && len(svc.Status.LoadBalancer.Ingress) == 0 {
-			return fmt.Errorf("it isn't: %v", svc.Status.Conditions)
+			return fmt.Errorf("conditions: %v", svc.Status.Conditions)
 		}
 		return err
 	})

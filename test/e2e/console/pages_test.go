@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
-// TestPages looks at every page of one reconciler, on one cluster, in one browser.
+// TestPages checks every page of one reconciler, on one cluster, in one browser.
 func TestPages(t *testing.T) {
 	w := start(t)
 	r := w.reconcile(t)
@@ -42,7 +42,7 @@ func TestPages(t *testing.T) {
 		}
 		for state, want := range map[string]int{"held": 9, "grace": 1} {
 			if got := evaluate[int](b, fmt.Sprintf(`document.querySelectorAll('.range rect[data-slot=%s]').length`, state)); got != want {
-				t.Errorf("%d numbers are %s, not %d", got, state, want)
+				t.Errorf("%d numbers are %s, want %d", got, state, want)
 			}
 		}
 	})
@@ -61,7 +61,7 @@ func TestPages(t *testing.T) {
 		b.goTo("#/service/shop/web")
 		b.says("http has 80/TCP (static)", "3 of 4 ready", "node-1", "shop/web-0")
 		if whole := evaluate[int](b, `document.querySelectorAll('.chain [data-tone=ok]').length`); whole != 8 {
-			t.Errorf("%d links hold", whole)
+			t.Errorf("%d links lead to a place", whole)
 		}
 		b.goTo("#/service/payments/clash")
 		b.says("MuxPortConflict", "not reached")
@@ -105,7 +105,7 @@ func TestPages(t *testing.T) {
 		r.stop()
 		b.says("The stream is lost", "reconnecting")
 		if lanes := evaluate[int](b, `document.querySelectorAll('.lane').length`); lanes < 10 {
-			t.Errorf("what was known is gone: %d lanes", lanes)
+			t.Errorf("known lanes are gone: %d lanes", lanes)
 		}
 		w.reconcile(t, func(p *process.Process) { p.Options.ConsoleAddress = r.address })
 		b.live()
@@ -113,7 +113,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// changes makes changes in the cluster, and sees that they show while scrolling, selection, focus and search stay.
+// changes makes changes in the cluster. They must appear, while scroll position, selection, focus and search stay.
 func (w *world) changes(t *testing.T, b *tab) {
 	b.goTo("#/mux/infra/edge")
 	b.until("its lanes", `document.querySelectorAll('.lane').length === 10`)
@@ -138,7 +138,7 @@ func (w *world) changes(t *testing.T, b *tab) {
 	b.until("the newcomer", `[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes('newcomer'))`)
 	t.Logf("a new channel showed after %s", time.Since(begun).Round(time.Millisecond))
 	if at := evaluate[string](b, `document.querySelector('.range').getAttribute('aria-valuetext')`); at != walked {
-		t.Errorf("the strip was at %q, and is at %q since a port came", walked, at)
+		t.Errorf("the selected number changed from %q to %q when a port was added", walked, at)
 	}
 	begun = time.Now()
 	w.backs(t, added, 2, 3)
@@ -147,25 +147,25 @@ func (w *world) changes(t *testing.T, b *tab) {
 	w.backs(t, added, 0, 3)
 	b.until("that they are gone", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('no backend ready'))`)
 	if at := evaluate[[]float64](b, `[window.place(), window.placed, window.scrollY]`); at[0] != at[1] || at[2] == 0 {
-		t.Errorf("what is looked at moved from %v to %v, scrolled by %v", at[1], at[0], at[2])
+		t.Errorf("the viewed element moved from %v to %v, scrolled by %v", at[1], at[0], at[2])
 	}
 	if !evaluate[bool](b, `document.activeElement === window.kept && window.kept.isConnected && getSelection().toString().includes('cart')`) {
-		t.Error("focus or selection went elsewhere")
+		t.Error("focus or selection changed")
 	}
 	if err := w.Client.CoreV1().Services(added.Namespace).Delete(t.Context(), added.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.until("that it is gone", `![...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes('newcomer'))`)
-	// What has the focus is itself changed: its successor has it.
+	// The focused element itself is replaced: its replacement must get the focus.
 	w.backs(t, serviceKey("shop", "cart"), 1, 2)
 	b.until("the change", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('cart') && l.textContent.includes('1 of 2'))`)
 	if !evaluate[bool](b, `document.activeElement.textContent.includes('cart')`) {
-		t.Error("the focus is lost with what it was on")
+		t.Error("the focus is lost when its element is replaced")
 	}
 }
 
-// TestWhoIsLetIn has a token asked for, in a process that follows.
-func TestWhoIsLetIn(t *testing.T) {
+// TestTokenIsRequired sets a token, on a process that is a standby.
+func TestTokenIsRequired(t *testing.T) {
 	w := start(t)
 	w.reconcile(t)
 	w.mux(t, "edge")
@@ -189,7 +189,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	b.do(navigate("http://" + r.address))
 	b.live()
 	if asked() == 0 {
-		t.Error("nobody was asked")
+		t.Error("the browser showed no prompt")
 	}
 	b.says("infra/edge", "follows: shows what it sees, writes nothing", "actions are allowed", "1 programmed")
 	b.goTo("#/service/shop/web")
@@ -205,8 +205,8 @@ func TestWhoIsLetIn(t *testing.T) {
 		body string
 		want int
 	}{
-		"a port that nobody shares":   {`{"address":"10.0.3.1","port":22}`, http.StatusForbidden},
-		"the cloud's metadata server": {`{"address":"169.254.169.254","port":80}`, http.StatusForbidden},
+		"a port that isn't a backend's": {`{"address":"10.0.3.1","port":22}`, http.StatusForbidden},
+		"the cloud's metadata server":   {`{"address":"169.254.169.254","port":80}`, http.StatusForbidden},
 	} {
 		b.allowed = append(b.allowed, "403")
 		script := fmt.Sprintf(`fetch('api/test-tcp', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: %s}).then((r) => r.status)`, quoted(tc.body))
@@ -215,7 +215,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		}
 	}
 	if !strings.Contains(r.log.String(), `"path":"/api/test-tcp","status":403`) {
-		t.Error("refusals aren't in the log")
+		t.Error("the log has no refusals")
 	}
 	if strings.Contains(r.log.String(), "open sesame") {
 		t.Error("the token is in the log")

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// readable looks at every page as those do who hear it, and at its colours as those do who see little.
+// readable checks every page for accessibility: the tree that screen readers use, and the contrast of colours.
 func readable(t *testing.T, b *tab) {
 	for _, hash := range []string{"#/", "#/mux/infra/edge", "#/mux/infra/paused", "#/service/shop/web", "#/service/payments/clash", "#/service", "#/timeline"} {
 		b.goTo(hash)
@@ -36,7 +36,7 @@ func readable(t *testing.T, b *tab) {
 	b.do(chromedp.EmulateViewport(1440, 900))
 }
 
-// heard: whatever can be reached has a name, and the page has its landmarks.
+// heard checks that everything reachable has a name, and that the page has its landmarks.
 func heard(t *testing.T, b *tab, hash string) {
 	t.Helper()
 	tree, err := chromedp.Call(b.Context, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -73,7 +73,7 @@ func word(value *accessibility.Value) string {
 	return text
 }
 
-// structure are mistakes that the tree doesn't show.
+// structure finds mistakes that the accessibility tree doesn't show.
 const structure = `(() => {
 	const wrong = []
 	const ids = [...document.querySelectorAll('[id]')].map((n) => n.id)
@@ -84,7 +84,7 @@ const structure = `(() => {
 	return wrong
 })()`
 
-// contrast are texts that stand out too little from what is behind them: 4.5 to 1, or 3 to 1 for large ones.
+// contrast finds texts with too little contrast to their background: 4.5 to 1, or 3 to 1 for large texts.
 const contrast = `(() => {
 	const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return { rgb: n.slice(0, 3), a: n[3] ?? 1 } }
 	const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b) }

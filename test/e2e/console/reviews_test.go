@@ -18,7 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestTheAPIServerReviewsTokens offers tokens of ServiceAccounts to a console that has the rights of the chart's template alone.
+// TestTheAPIServerReviewsTokens sends tokens of ServiceAccounts to a console that has only the rights of the chart's
+// template.
 func TestTheAPIServerReviewsTokens(t *testing.T) {
 	w := start(t, cluster.Helm())
 	roles := w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set", "debugWeb.auth.mode=kubernetes",
@@ -41,18 +42,18 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 		want                int
 	}{
 		"no token":                         {"GET", "/api/config", "", http.StatusUnauthorized},
-		"a token of nobody's":              {"GET", "/api/config", "guess", http.StatusUnauthorized},
+		"an invalid token":                 {"GET", "/api/config", "guess", http.StatusUnauthorized},
 		"an account without rights":        {"GET", "/api/config", w.token(t, "stranger"), http.StatusForbidden},
-		"an account that may look":         {"GET", "/api/config", w.token(t, "reader"), http.StatusOK},
-		"an account that may look, acts":   {"POST", "/api/test-tcp", w.token(t, "reader"), http.StatusForbidden},
-		"an account that may act, acts":    {"POST", "/api/test-tcp", w.token(t, "actor"), http.StatusBadRequest}, // by what it sent
-		"the reconciler's own token looks": {"GET", "/api/config", own, http.StatusForbidden},
+		"an account that may view":         {"GET", "/api/config", w.token(t, "reader"), http.StatusOK},
+		"an account that may view, acts":   {"POST", "/api/test-tcp", w.token(t, "reader"), http.StatusForbidden},
+		"an account that may act, acts":    {"POST", "/api/test-tcp", w.token(t, "actor"), http.StatusBadRequest}, // the request passes, but its body is invalid
+		"the reconciler's own token views": {"GET", "/api/config", own, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster.Eventually(t, fmt.Sprintf("it gets %d", tc.want), func(ctx context.Context) error {
+			cluster.Eventually(t, fmt.Sprintf("the status is %d", tc.want), func(ctx context.Context) error {
 				got, err := request(ctx, tc.method, "http://"+r.address+tc.path, tc.token)
 				if err == nil && got != tc.want {
-					return fmt.Errorf("it gets %d", got)
+					return fmt.Errorf("the status is %d", got)
 				}
 				return err
 			})
@@ -77,7 +78,7 @@ func request(ctx context.Context, method, url, token string) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// token makes a ServiceAccount, unless it is there, and returns a token of it.
+// token creates a ServiceAccount, if it is missing, and returns a token for it.
 func (w *world) token(t *testing.T, account string) string {
 	t.Helper()
 	accounts := w.Client.CoreV1().ServiceAccounts(muxNamespace)
@@ -89,7 +90,7 @@ func (w *world) token(t *testing.T, account string) string {
 	return request.Status.Token
 }
 
-// mayUseConsole grants what docs/console.md says.
+// mayUseConsole grants the rights that docs/console.md describes.
 func (w *world) mayUseConsole(t *testing.T, account string, verbs []string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: muxNamespace, Name: account}

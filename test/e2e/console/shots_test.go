@@ -9,12 +9,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestShots takes pictures of every page into the folder that CONSOLE_SHOTS names: for who changes how they look, and for
-// the docs.
+// TestShots writes pictures of every page into the folder CONSOLE_SHOTS. They help to change the pages' design, and are
+// used in the docs.
 func TestShots(t *testing.T) {
 	folder := os.Getenv("CONSOLE_SHOTS")
 	if folder == "" {
-		t.Skip("CONSOLE_SHOTS names no folder")
+		t.Skip("CONSOLE_SHOTS isn't set")
 	}
 	w := start(t)
 	r := w.reconcile(t)

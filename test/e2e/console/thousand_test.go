@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestThousand has a thousand channels on one mux, and prints how the page bears it. Figures are for who reads them: a busy
-// machine fails no test.
+// TestThousand measures the page with a thousand channels on one mux. The figures are only printed: a busy machine
+// fails no test.
 func TestThousand(t *testing.T) {
 	const many = 1000
 	w := start(t)
@@ -30,11 +30,11 @@ func TestThousand(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, part := range []int{many / 4, many / 2, many} { // each has a while of its own
+	for _, part := range []int{many / 4, many / 2, many} { // each part has its own timeout
 		cluster.Eventually(t, fmt.Sprintf("%d are on the mux", part), func(ctx context.Context) error {
 			svc, err := w.Client.CoreV1().Services(mux.Namespace).Get(ctx, mux.Name, metav1.GetOptions{})
 			if err == nil && len(svc.Spec.Ports) < part {
-				return fmt.Errorf("%d are", len(svc.Spec.Ports))
+				return fmt.Errorf("%d ports are on the mux", len(svc.Spec.Ports))
 			}
 			return err
 		})
@@ -79,7 +79,7 @@ func touch(ctx context.Context, w *world, namespace, name string) error {
 	return err
 }
 
-// scrolling goes through the page, and measures what each frame takes.
+// scrolling scrolls through the page, and measures the time of each frame.
 const scrolling = `new Promise((done) => {
 	const spans = []
 	let last = performance.now()

@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestTLS has the console served over TLS, and the certificate renewed while it is.
+// TestTLS serves the console over TLS, and renews the certificate meanwhile.
 func TestTLS(t *testing.T) {
 	w := start(t)
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
@@ -24,7 +24,7 @@ func TestTLS(t *testing.T) {
 	})
 	served := ""
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		InsecureSkipVerify: true, // it is for another name; which one it is, is what counts here
+		InsecureSkipVerify: true, // the certificate is for another name; the test only compares certificates
 		VerifyConnection: func(state tls.ConnectionState) error {
 			served = state.PeerCertificates[0].SerialNumber.String()
 			return nil
@@ -38,11 +38,11 @@ func TestTLS(t *testing.T) {
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
 		if err == nil && (!strings.Contains(string(body), `"readOnly":true`) || answer.Header.Get("Strict-Transport-Security") == "") {
-			t.Errorf("it answers %s with %v", body, answer.Header)
+			t.Errorf("the answer is %s with %v", body, answer.Header)
 		}
 		return err
 	}
-	cluster.Eventually(t, "it is served", ask)
+	cluster.Eventually(t, "the first certificate is served", ask)
 	first := served
 	volume.Put(t, authority.Pair(t, time.Now().Add(2*time.Hour)))
 	cluster.Eventually(t, "the renewed certificate is served", func(ctx context.Context) error {
@@ -52,6 +52,6 @@ func TestTLS(t *testing.T) {
 		return io.ErrNoProgress
 	})
 	if answer, err := http.Get("http://" + r.address + "/api/config"); err == nil && answer.StatusCode == http.StatusOK {
-		t.Error("it is served without TLS, too")
+		t.Error("the console is served without TLS, too")
 	}
 }

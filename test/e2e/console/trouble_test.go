@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/process"
 )
 
-// TestTrouble looks at what is shown when something isn't as it should be: admission, an edit, a mux's setting.
+// TestTrouble checks how the console shows faults: in admission, an edit, and a mux's setting.
 func TestTrouble(t *testing.T) {
 	w := start(t)
 	edge := w.mux(t, "edge")
@@ -30,7 +30,7 @@ func TestTrouble(t *testing.T) {
 	w.configure(t, "svc-lb-mux")
 	b.says("NoCABundle")
 	if tone := evaluate[string](b, `document.querySelector('.guard .banner').className`); tone != "banner bad" {
-		t.Errorf("it looks like %q", tone)
+		t.Errorf("the fault's tone is %q", tone)
 	}
 
 	b.goTo("#/mux/infra/edge")
@@ -51,7 +51,7 @@ func TestTrouble(t *testing.T) {
 	b.until("that the mux is frozen", `document.querySelector('main .title').textContent.includes('frozen')`)
 	b.says("InvalidPortRange", "20000-")
 	if lanes := evaluate[int](b, `document.querySelectorAll('.lane').length`); lanes != 2 {
-		t.Errorf("a frozen mux shows %d channels with ports, not 2", lanes)
+		t.Errorf("a frozen mux shows %d channels with ports, want 2", lanes)
 	}
 	w.annotate(t, edge, "port-range", "20000-20099")
 	w.annotate(t, cart, "external-ports", "http:auto")
@@ -59,7 +59,7 @@ func TestTrouble(t *testing.T) {
 	b.until("a mux that serves", `document.querySelector('main .title').textContent.includes('serving')`)
 }
 
-// configure creates a webhook configuration that nobody has given a CA bundle.
+// configure creates a webhook configuration without a CA bundle.
 func (w *world) configure(t *testing.T, name string) {
 	t.Helper()
 	_, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{

@@ -12,18 +12,19 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestFailover goes through what befalls the reconciler's Deployment, one thing after the other, on one cluster.
+// TestFailover changes and breaks the reconciler's Deployment in several ways, one after the other, on one cluster.
 func TestFailover(t *testing.T) {
 	w := start(t)
 	if !t.Run("rendered and applied over the original", func(t *testing.T) { testOverTheOriginal(t, w) }) {
-		return // what follows begins where this ends
+		return // the other parts need the result of this one
 	}
 	t.Run("applied over strategy Recreate, and back", func(t *testing.T) { testRecreate(t, w) })
-	t.Run("back to the original, and forth again", func(t *testing.T) { testBackToTheOriginal(t, w) })
+	t.Run("back to the original, and forward again", func(t *testing.T) { testBackToTheOriginal(t, w) })
 	t.Run("the leader's node dies", func(t *testing.T) { testDeadNode(t, w) })
 }
 
-// testOverTheOriginal: our pods are ready beside the original's pod, so the rollout goes on, and none leads before it is gone.
+// testOverTheOriginal checks that our pods become ready beside the original's pod, so that the rollout continues. None
+// of them leads before that pod is gone.
 func testOverTheOriginal(t *testing.T, w *world) {
 	w.apply(t, w.original(t))
 	before, err := w.Client.AppsV1().Deployments(namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
@@ -41,11 +42,11 @@ func testOverTheOriginal(t *testing.T, w *world) {
 	w.served(t, "first")
 	after, err := w.Client.AppsV1().Deployments(namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
 	if err != nil || before.UID != after.UID {
-		t.Errorf("the Deployment is another one: %v", err)
+		t.Errorf("the Deployment was replaced: %v", err)
 	}
 }
 
-// awaitWaiting waits until so many pods say that a predecessor must end.
+// awaitWaiting waits until the given number of pods report that a predecessor must end.
 func (w *world) awaitWaiting(t *testing.T, pods int) {
 	t.Helper()
 	cluster.Eventually(t, "pods wait for the original", func(ctx context.Context) error {
@@ -57,7 +58,7 @@ func (w *world) awaitWaiting(t *testing.T, pods int) {
 			}
 		}
 		if waiting < pods {
-			return fmt.Errorf("%d do", waiting)
+			return fmt.Errorf("%d pods report it", waiting)
 		}
 		return nil
 	})
@@ -70,7 +71,8 @@ func (w *world) endOriginal(t *testing.T) {
 		"--force", "--grace-period=0")
 }
 
-// testRecreate changes the strategy as an older chart has it. A strategy Recreate that keeps rollingUpdate is refused.
+// testRecreate sets the strategy of an older chart. The API server refuses a strategy Recreate that keeps
+// rollingUpdate.
 func testRecreate(t *testing.T, w *world) {
 	ours := w.ours(t)
 	older := replace(t, ours, "    type: RollingUpdate\n    rollingUpdate: {maxUnavailable: 50%, maxSurge: 1}\n", "    type: Recreate\n")
@@ -93,18 +95,18 @@ func (w *world) hasStrategy(t *testing.T, want appsv1.DeploymentStrategyType) {
 		t.Fatal(err)
 	}
 	if got := deployment.Spec.Strategy.Type; got != want {
-		t.Errorf("its strategy is %s, want %s", got, want)
+		t.Errorf("the strategy is %s, want %s", got, want)
 	}
 }
 
-// testBackToTheOriginal: the original knows no lease, so our leader stops when a pod of the original comes.
+// testBackToTheOriginal checks that our leader stops when a pod of the original starts: the original uses no lease.
 func testBackToTheOriginal(t *testing.T, w *world) {
 	leader := w.awaitHolder(t, "")
 	w.apply(t, w.original(t), "--server-side", "--force-conflicts")
 	cluster.Eventually(t, "none of ours leads", func(ctx context.Context) error {
 		holder, err := w.holder(ctx)
 		if err == nil && holder != "" {
-			err = fmt.Errorf("%s does", holder)
+			err = fmt.Errorf("%s leads", holder)
 		}
 		return err
 	})

@@ -1,5 +1,5 @@
-// Package failover is about which reconciler leads: while the Python original still runs, after a rollback, and when the
-// leader's node dies. The chart is rendered and applied as Argo CD does, so nothing can look the cluster up.
+// Package failover tests which reconciler leads: while the Python original still runs, after a rollback, and when the
+// leader's node dies. The chart is rendered and applied as Argo CD does, without a lookup in the cluster.
 package failover
 
 import (
@@ -77,7 +77,7 @@ func (w *world) original(t *testing.T) string {
 func replace(t *testing.T, text, old, now string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {
-		t.Fatalf("%q is there %d times", old, strings.Count(text, old))
+		t.Fatalf("%q occurs %d times, want once", old, strings.Count(text, old))
 	}
 	return strings.Replace(text, old, now, 1)
 }
@@ -92,7 +92,7 @@ func (w *world) apply(t *testing.T, manifests string, flags ...string) {
 	w.Kubectl(t, "rollout", "status", "deployment/svc-mux", "--namespace="+namespace, "--timeout=180s")
 }
 
-// holder returns the process that has the lease, or an empty string.
+// holder returns the holder of the lease, or an empty string.
 func (w *world) holder(ctx context.Context) (string, error) {
 	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(ctx, "svc-mux", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -101,7 +101,7 @@ func (w *world) holder(ctx context.Context) (string, error) {
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
-// awaitHolder waits until a process has the lease that isn't the one before, and returns its name.
+// awaitHolder waits until another process than before has the lease, and returns its name.
 func (w *world) awaitHolder(t *testing.T, before string) (now string) {
 	t.Helper()
 	cluster.Eventually(t, "a process leads that isn't "+before, func(ctx context.Context) (err error) {
@@ -122,14 +122,15 @@ func (w *world) pods(t *testing.T, namespace, selector string) []corev1.Pod {
 	return list.Items
 }
 
-// channel leads to the app.
+// channel returns a channel of the app.
 func channel(name string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: "http:auto"}},
 		spec: {type: LoadBalancer, loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: web},
 		ports: [{name: http, port: 80, targetPort: 8080}]}}`, name, shop, prefix, prefix)
 }
 
-// attach creates a channel. The webhook has a certificate only after a process leads, so the first tries may be refused.
+// attach creates a channel. The webhook gets a certificate only after a process leads, so the first tries may be
+// refused.
 func (w *world) attach(t *testing.T, name string) {
 	t.Helper()
 	cluster.Eventually(t, name+" is taken", func(ctx context.Context) error {
@@ -138,7 +139,7 @@ func (w *world) attach(t *testing.T, name string) {
 	})
 }
 
-// served waits until a channel has an address and a number, and returns where it is reached.
+// served waits until a channel has an address and a number, and returns both.
 func (w *world) served(t *testing.T, name string) (address string) {
 	t.Helper()
 	cluster.Eventually(t, name+" is served", func(ctx context.Context) error {
@@ -148,7 +149,7 @@ func (w *world) served(t *testing.T, name string) (address string) {
 		}
 		_, number, found := strings.Cut(svc.Annotations[prefix+"/ports"], "->")
 		if !found || len(svc.Status.LoadBalancer.Ingress) == 0 {
-			return fmt.Errorf("its status is %v", svc.Status)
+			return fmt.Errorf("status: %v", svc.Status)
 		}
 		address = svc.Status.LoadBalancer.Ingress[0].IP + ":" + number
 		return nil

@@ -14,10 +14,14 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// mostBehind is how long after the node's death requests may go to a pod that was deleted on another node.
-const mostBehind = 10 * time.Second
+const (
+	// mostLeaderless is how long after the leader's death the standby may take to lead.
+	mostLeaderless = 8 * time.Second
+	// mostBehind is how long after the node's death requests may go to a pod that was deleted on another node.
+	mostBehind = 10 * time.Second
+)
 
-// testDeadNode cuts the leader's node off. Then a pod of an app on the other node is deleted, and another one takes its place.
+// testDeadNode cuts the leader's node off the network. Then a pod of an app on the other node is deleted, and replaced.
 func testDeadNode(t *testing.T, w *world) {
 	leader := w.awaitHolder(t, "")
 	dead, alive := w.nodes(t, leader)
@@ -50,12 +54,15 @@ func testDeadNode(t *testing.T, w *world) {
 	t.Logf("the node died; after %s the standby had the lease (transition %d), after %s the last of %d requests went to a pod deleted "+
 		"meanwhile; %d requests failed; the machine stood still for %s", led.Round(time.Millisecond), *lease.Spec.LeaseTransitions,
 		seen.last.Round(time.Millisecond), seen.answers, seen.failed, seen.stood.Round(time.Millisecond))
+	if led > mostLeaderless+seen.stood {
+		t.Errorf("the standby led after %s, on a machine that stood still for %s", led, seen.stood)
+	}
 	if seen.last > mostBehind+seen.stood {
 		t.Errorf("requests went to the deleted pod for %s, on a machine that stood still for %s", seen.last, seen.stood)
 	}
 }
 
-// nodes are the leader's, and the other reconciler's.
+// nodes returns the leader's node, and the other reconciler's.
 func (w *world) nodes(t *testing.T, leader string) (dead, alive string) {
 	t.Helper()
 	for _, pod := range w.pods(t, namespace, selector) {
@@ -66,12 +73,13 @@ func (w *world) nodes(t *testing.T, leader string) (dead, alive string) {
 		}
 	}
 	if dead == "" || alive == "" || dead == alive {
-		t.Fatalf("the reconcilers share node %q, or there are not two: %q", dead, alive)
+		t.Fatalf("the reconcilers share node %q, or there aren't two: %q", dead, alive)
 	}
 	return dead, alive
 }
 
-// app has pods on one node. A pod that is told to end serves on, so requests to it are answered, and can be counted.
+// app runs pods on one node. A pod that is told to end keeps serving, so requests to it are answered and can be
+// counted.
 func app(node string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
@@ -93,16 +101,16 @@ spec:
         lifecycle: {preStop: {exec: {command: [/pod, leave, "5"]}}}`, shop, node, cluster.PodImage)
 }
 
-// asked counts answers of one pod, and of others.
+// asked counts the answers of one pod, and of others.
 type asked struct {
 	mu     sync.Mutex
-	by     []time.Time // when the pod answered
-	others int         // answers of others since then
+	by     []time.Time // times of the pod's answers
+	others int         // number of other pods' answers since then
 	failed []time.Time
 	gaps   []gap
 }
 
-// gap is a time in which this machine didn't run this process.
+// gap is a period in which this machine didn't run this process.
 type gap struct {
 	at   time.Time
 	long time.Duration
@@ -125,7 +133,7 @@ func (a *asked) keepAsking(ctx context.Context, w *world, address, pod string) {
 	}
 }
 
-// watchClock notes when a tick of 50 ms came late.
+// watchClock records ticks of 50 ms that came late.
 func (a *asked) watchClock(ctx context.Context) {
 	const tick = 50 * time.Millisecond
 	for last := time.Now(); ctx.Err() == nil; last = time.Now() {
@@ -142,28 +150,28 @@ func (a *asked) answered() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.by) == 0 {
-		return fmt.Errorf("%d others have, and %d requests failed", a.others, len(a.failed))
+		return fmt.Errorf("other pods answered %d times, and %d requests failed", a.others, len(a.failed))
 	}
 	return nil
 }
 
-// inARow is how many answers of others in a row are no chance, with one of three pods asked for.
+// inARow is the number of consecutive answers of other pods that rules out chance, with one of three pods under test.
 const inARow = 100
 
 func (a *asked) onlyOthers() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.others < inARow {
-		return fmt.Errorf("only %d others have answered since it did last", a.others)
+		return fmt.Errorf("only %d answers of other pods since its last one", a.others)
 	}
 	return nil
 }
 
-// summary is what happened after a point in time.
+// summary describes the time after some moment.
 type summary struct {
-	last            time.Duration // until the pod's last answer
-	answers, failed int           // of the pod; of all requests
-	stood           time.Duration // for which this machine stood still
+	last            time.Duration // time until the pod's last answer
+	answers, failed int           // answers of the pod; failures of all requests
+	stood           time.Duration // time for which this machine stood still
 }
 
 func (a *asked) since(from time.Time) (s summary) {

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// TestBothHelms has Helm 3, which patches, and Helm 4, which applies on the server's side, bring a release through its life as
-// an API server sees it. No pod runs here, and none is waited for.
+// TestBothHelms installs, upgrades, rolls back and uninstalls a release with Helm 3, which patches, and with Helm 4,
+// which uses server-side apply. No pods run here.
 func TestBothHelms(t *testing.T) {
 	bin, err := cluster.Binaries(t.Context(), binaries.Helm3(), binaries.Helm4())
 	if err != nil {
@@ -25,7 +25,7 @@ func TestBothHelms(t *testing.T) {
 	}
 }
 
-// withHelm4 does with real pods what people who change from Helm 3 do.
+// withHelm4 changes a release with real pods from Helm 3 to Helm 4, as users do.
 func (w *world) withHelm4(t *testing.T) {
 	bin, err := cluster.Binaries(t.Context(), binaries.Helm4())
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *world) withHelm4(t *testing.T) {
 		w.refuses(t, prefix)
 		in := " svc-mux --namespace=" + product.Namespace
 		if said := w.shell(t, helm.Program+" test --logs"+in); !strings.Contains(said, "admission is on guard") {
-			t.Errorf("helm test --logs says\n%s", said)
+			t.Errorf("helm test --logs prints\n%s", said)
 		}
 		begun := time.Now()
 		w.shell(t, helm.Program+" uninstall --wait --timeout=120s"+in)
@@ -50,9 +50,9 @@ func (w *world) withHelm4(t *testing.T) {
 	}
 }
 
-// lives is about a mux that is to have no placeholder: an upgrade must not bring it back, if only for a moment, because a
-// provider whose ports are all taken, or that carries UDP there, would be asked for one more. Nobody runs here who would answer
-// for a change of a mux: no upgrade may make one, as it must work while the webhook doesn't.
+// lives uses a mux without a placeholder. An upgrade must not add the placeholder again, not even for a moment: a
+// provider might have no room for one more port, or might not mix it with UDP. No webhook runs here, so every change of
+// a mux is refused. Therefore no upgrade may change the mux: upgrades must work while the webhook is down.
 func (w *world) lives(t *testing.T, helm, namespace string) {
 	chart, err := product.Chart()
 	if err != nil {
@@ -72,14 +72,14 @@ func (w *world) lives(t *testing.T, helm, namespace string) {
 		w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
 	}
 	if n := w.Kubectl(t, "get", "deployment", "svc-mux-webhook", "--namespace="+namespace, "--output=jsonpath={.spec.replicas}"); n != "2" {
-		t.Errorf("rolled back, it has %s replicas", n)
+		t.Errorf("after the rollback the Deployment has %s replicas", n)
 	}
 
 	w.shell(t, fmt.Sprintf("%s uninstall svc-mux --namespace=%s", helm, namespace))
 	w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
 	if left := w.Kubectl(t, "get", "deployments,roles,serviceaccounts,validatingwebhookconfigurations", "--namespace="+namespace,
 		"--selector=app.kubernetes.io/instance=svc-mux", "--output=name"); left != "" {
-		t.Errorf("there is left: %s", left)
+		t.Errorf("the uninstall leaves: %s", left)
 	}
 }
 

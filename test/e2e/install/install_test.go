@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// TestInstall is one installation's life, from `helm install` to what is left after `helm uninstall`, and once more.
+// TestInstall installs the chart, checks what `helm uninstall` leaves, and installs it again.
 func TestInstall(t *testing.T) {
 	w := start(t)
 	w.Apply(t, app)
@@ -22,28 +22,28 @@ func TestInstall(t *testing.T) {
 	before := w.objects(t)
 
 	var notes string
-	t.Run("helm install --wait comes to an end", func(t *testing.T) { notes = product.Install(t, w.Cluster) })
+	t.Run("helm install --wait succeeds", func(t *testing.T) { notes = product.Install(t, w.Cluster) })
 	if notes == "" {
 		return
 	}
-	t.Run("the commands that it prints work, helm test among them", func(t *testing.T) { w.followNotes(t, notes) })
+	t.Run("the printed commands work, including helm test", func(t *testing.T) { w.followNotes(t, notes) })
 	t.Run("a bad Service is refused", func(t *testing.T) { w.refuses(t, prefix) })
 	t.Run("a channel is reached through the mux", func(t *testing.T) { w.reached(t) })
-	t.Run("another release lives beside it", func(t *testing.T) { w.beside(t) })
-	t.Run("helm uninstall leaves what the notes say", func(t *testing.T) { w.leaves(t, before, notes) })
+	t.Run("another release runs beside it", func(t *testing.T) { w.beside(t) })
+	t.Run("helm uninstall leaves what the notes list", func(t *testing.T) { w.leaves(t, before, notes) })
 	t.Run("a reinstall gives the same number", func(t *testing.T) {
 		product.Install(t, w.Cluster, "drain.onDelete=true")
 		w.reached(t)
 	})
-	t.Run("with drain.onDelete it leaves a ledger and a bare mux", func(t *testing.T) { w.drains(t) })
-	t.Run("and the number comes back all the same", func(t *testing.T) {
+	t.Run("with drain.onDelete an uninstall leaves a ledger and a bare mux", func(t *testing.T) { w.drains(t) })
+	t.Run("a reinstall after that gives the same number, too", func(t *testing.T) {
 		product.Install(t, w.Cluster)
 		w.reached(t)
 	})
-	t.Run("Helm 4 takes a release over from Helm 3, ends it, and installs another", func(t *testing.T) { w.withHelm4(t) })
+	t.Run("Helm 4 takes a release over from Helm 3, uninstalls it, and installs another", func(t *testing.T) { w.withHelm4(t) })
 }
 
-// app is what the channel of the notes is for.
+// app is the app of the notes' channel.
 const app = `
 apiVersion: apps/v1
 kind: Deployment
@@ -56,7 +56,7 @@ spec:
       containers: [{name: web, image: "` + cluster.PodImage + `", args: [serve]}]
 `
 
-// followNotes runs what the notes tell people to run, as it is printed.
+// followNotes runs the commands of the notes as printed.
 func (w *world) followNotes(t *testing.T, notes string) {
 	_, commands, _ := strings.Cut(notes, "\nNext, ")
 	_, commands, _ = strings.Cut(commands, "\n\n")
@@ -67,29 +67,29 @@ func (w *world) followNotes(t *testing.T, notes string) {
 	said := w.shell(t, commands)
 	for _, want := range []string{"203.0.113.", "Phase:          Succeeded", "service/web created"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("they don't say %q:\n%s", want, said)
+			t.Errorf("the output lacks %q:\n%s", want, said)
 		}
 	}
 }
 
-// number is what the channel of the notes gets, and keeps.
+// number is the number that the notes' channel gets and keeps.
 const number = 20000
 
-// reached sees to it that the channel web has its number on the mux, is programmed, and answers there.
+// reached checks that the channel web has its number on the mux, is programmed, and answers there.
 func (w *world) reached(t *testing.T) {
 	t.Helper()
 	w.shell(t, "kubectl wait --for=condition="+prefix+"/Programmed service/web --timeout=60s")
 	channel, mux := w.service(t, "default", "web"), w.service(t, product.Namespace, "mux")
 	if want := fmt.Sprintf("http:80->%d", number); channel.Annotations[prefix+"/ports"] != want {
-		t.Errorf("it got %q, want %q", channel.Annotations[prefix+"/ports"], want)
+		t.Errorf("the channel's ports are %q, want %q", channel.Annotations[prefix+"/ports"], want)
 	}
 	if address(channel) == "" || address(channel) != address(mux) {
-		t.Errorf("it shows %q, and the mux %q", address(channel), address(mux))
+		t.Errorf("the channel shows %q, the mux %q", address(channel), address(mux))
 	}
 	w.answers(t, fmt.Sprintf("http://%s:%d", address(channel), number), "web")
 }
 
-// beside installs a second release by the same name in another namespace, with another prefix, and no cert-manager's help.
+// beside installs a second release of the same name in another namespace, with another prefix and without cert-manager.
 func (w *world) beside(t *testing.T) {
 	const namespace, other = "edge", "mux.example.com"
 	w.namespace(t, namespace)
@@ -101,13 +101,13 @@ func (w *world) beside(t *testing.T) {
 	w.refuses(t, other)
 	w.reached(t)
 	if said := w.shell(t, "helm test svc-mux --logs --namespace="+namespace); !strings.Contains(said, "POD LOGS: svc-mux-test\nadmission is on guard") {
-		t.Errorf("helm test --logs says\n%s", said)
+		t.Errorf("helm test --logs prints\n%s", said)
 	}
 	w.shell(t, "helm uninstall svc-mux --wait --namespace="+namespace+" && kubectl delete namespace "+namespace)
 	w.refuses(t, prefix)
 }
 
-// leaves compares what there is with what there was.
+// leaves compares the present objects with those before the install.
 func (w *world) leaves(t *testing.T, before []string, notes string) {
 	product.Uninstall(t, w.Cluster)
 	ledger := w.Kubectl(t, "get", "configmap", "--namespace="+product.Namespace, "--selector=app.kubernetes.io/component=mux-state", "--output=name")
@@ -138,11 +138,11 @@ func (w *world) leaves(t *testing.T, before []string, notes string) {
 	if channel := w.service(t, "default", "web"); address(channel) == "" || len(channel.Finalizers) > 0 {
 		t.Errorf("the channel's address is %q, its finalizers are %v", address(channel), channel.Finalizers)
 	}
-	w.Apply(t, channel("bad", prefix, "{port: 80}")) // nobody stands in the way any more
+	w.Apply(t, channel("bad", prefix, "{port: 80}")) // no webhook denies it any more
 	w.Kubectl(t, "delete", "service", "bad")
 }
 
-// drains uninstalls a release that says goodbye.
+// drains uninstalls a release with drain.onDelete.
 func (w *world) drains(t *testing.T) {
 	begun := time.Now()
 	product.Uninstall(t, w.Cluster)
@@ -161,7 +161,7 @@ func (w *world) saidGoodbye(t *testing.T) {
 	}
 	for _, object := range w.objects(t) {
 		if strings.Contains(object, "drain") || strings.HasPrefix(object, "EndpointSlice svc-mux/mux") {
-			t.Errorf("%s is left", object)
+			t.Errorf("%s still exists", object)
 		}
 	}
 	w.Kubectl(t, "get", "configmap", "mux-port-allocations", "--namespace="+product.Namespace)

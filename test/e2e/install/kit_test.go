@@ -1,5 +1,5 @@
-// Package install is about the product as users get it: installed by the real helm on a real node, with the real
-// cert-manager, in a namespace that takes restricted pods alone.
+// Package install tests the product as users get it. The real helm installs it on a real node, with the real
+// cert-manager, in a namespace that allows only restricted pods.
 package install
 
 import (
@@ -21,7 +21,7 @@ const prefix = "svc-mux.nowake.ai"
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a cluster that the product's images are on.
+// world is a cluster with the product's images.
 type world struct {
 	*cluster.Cluster
 }
@@ -33,7 +33,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// namespace makes one that takes restricted pods alone.
+// namespace creates a namespace that allows only restricted pods.
 func (w *world) namespace(t *testing.T, name string) {
 	t.Helper()
 	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -44,7 +44,7 @@ func (w *world) namespace(t *testing.T, name string) {
 	}
 }
 
-// shell runs commands as a person would type them, kubectl and helm at hand.
+// shell runs commands as a person would type them, with kubectl and helm in PATH.
 func (w *world) shell(t *testing.T, commands string) string {
 	t.Helper()
 	out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-euc", commands}})
@@ -54,7 +54,7 @@ func (w *world) shell(t *testing.T, commands string) string {
 	return out.Stdout
 }
 
-// objects are all that there are, as "kind namespace/name", but for Events, and for the IPs that come and go with Services.
+// objects returns all objects as "kind namespace/name", without Events and the IPAddresses of Services.
 func (w *world) objects(t *testing.T) []string {
 	t.Helper()
 	var kinds []string
@@ -89,7 +89,8 @@ func address(svc *corev1.Service) string {
 	return ""
 }
 
-// refuses has a channel without a port name refused, in our words. Nobody is asked about a class under another's prefix.
+// refuses checks that the webhook denies a channel without a port name. Classes with another release's prefix aren't
+// reviewed.
 func (w *world) refuses(t *testing.T, prefix string) {
 	t.Helper()
 	bad := channel("bad", prefix, "{port: 80}")
@@ -104,7 +105,7 @@ func channel(name, prefix, port string) string {
 		loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: %[1]s}, ports: [%[3]s]}}`, name, prefix, port)
 }
 
-// answers waits until a name is answered from outside by a pod of an app.
+// answers waits until a pod of an app answers a name from outside.
 func (w *world) answers(t *testing.T, url, app string) {
 	t.Helper()
 	client := w.Outside().HTTP()

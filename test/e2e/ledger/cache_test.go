@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 )
 
-// requests counts what reaches the API server about ConfigMaps.
+// requests counts the requests about ConfigMaps.
 type requests struct {
 	mu   sync.Mutex
 	sent []string
@@ -34,7 +34,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// since returns what was sent since it was asked last.
+// since returns the requests since its last call.
 func (r *requests) since() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *requests) since() string {
 	return sent
 }
 
-// lagging is a cache as far as ledgers go: it sees what is labelled, but not what is in it, and nothing that happened since it last caught up.
+// lagging is a cache of ledgers. It sees labelled ConfigMaps without their data, and no changes since its last catchUp.
 type lagging struct {
 	source    client.Client
 	namespace string

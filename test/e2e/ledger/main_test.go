@@ -1,5 +1,5 @@
-// Package ledger holds the reconciler's store of claims to its word on a real API server: what it believes of a cache
-// that is behind, what it asks live, and what it leaves alone.
+// Package ledger tests the reconciler's store of claims on a real API server: when it trusts a stale cache, when it
+// reads live, and which objects it leaves alone.
 package ledger
 
 import (
@@ -10,39 +10,34 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// ledgerName is what the tests' muxes call their ledgers, if nothing else is said.
+// ledgerName is the default name of the tests' ledgers.
 const ledgerName = "mux-port-allocations"
 
-// TestLedger shares one cluster; each part has a namespace of its own.
+// TestLedger runs all parts on one cluster, each in its own namespace.
 func TestLedger(t *testing.T) {
 	c := cluster.Start(t, cluster.APIServerOnly())
 	for name, test := range map[string]func(*testing.T, *world){
-		"what is written is read, and asked for no more":    quiet,
-		"nothing of others is touched":                      neighbours,
+		"a written ledger is read without a request":        quiet,
+		"others' labels and data are kept":                  neighbours,
 		"ten thousand claims":                               large,
-		"an older cache is overruled by what was written":   readYourWrites,
-		"an older cache is overruled by the mux's stamp":    stamped,
-		"a lost label is no lost ledger, and is mended":     unlabelled,
-		"a mended ledger is seen before the cache shows it": mended,
-		"bad news are asked for once":                       confirmed,
-		"an emptied ledger is asked for once":               emptied,
+		"a written ledger overrules a stale cache":          readYourWrites,
+		"the mux's stamp overrules a stale cache":           stamped,
+		"a lost label is restored":                          unlabelled,
+		"a repaired ledger is seen before the cache has it": mended,
+		"a broken ledger is read live each time":            confirmed,
+		"an emptied ledger is read live":                    emptied,
 		"a deleted ledger is missing":                       deleted,
-		"who writes second has a conflict":                  conflicts,
+		"the second of two writers gets a conflict":         conflicts,
 		"a ledger moves to its new name":                    moves,
-		"a ledger that can't be deleted has moved":          movesWithoutDelete,
-		"a copy that is older isn't taken":                  oldCopies,
-		"the newest of several copies is taken":             newestCopy,
-		"what was left behind isn't gone back to":           movesBack,
-		"a copy that is as new is overtaken":                overtaken,
-		"a copy that is beyond belief uses nothing up":      beyondBelief,
-		"what is forged beside a ledger doesn't count":      forged,
-		"a broken ledger freezes under its old name too":    movesBroken,
-		"what isn't ours is left alone":                     foreign,
-		"what can't be read isn't missing":                  forbidden,
-		"what a new cache doesn't know yet is found":        unknown,
-		"with the cache that ships":                         realCache,
-		"who only looks reads what is new once":             peeked,
-		"what nobody asks for is neither read nor kept":     crowded,
+		"a moved ledger whose old copy can't be deleted":    movesWithoutDelete,
+		"a ledger moves over an older one":                  movesOver,
+		"a broken ledger under its old name freezes":        movesBroken,
+		"foreign ConfigMaps are left alone":                 foreign,
+		"an unreadable ledger isn't missing":                forbidden,
+		"a new process finds the ledger that the mux names": unknown,
+		"with the process's real cache":                     realCache,
+		"peeking reads a new ledger once":                   peeked,
+		"unrelated ConfigMaps are neither read nor kept":    crowded,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newWorld(t, c)) })
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 func quiet(t *testing.T, w *world) {
-	w.expect(w.read(w.ask(), "GET GET"), plan.Missing, 0, 0)
-	entry := w.write(w.read(w.ask(), "GET GET"), 1, 80, "POST")
+	w.expect(w.read(w.ask(), "GET"), plan.Missing, 0, 0)
+	entry := w.write(w.read(w.ask(), "GET"), 1, 80, "POST")
 	entry = w.write(entry, 2, 81, "PATCH")
 	w.write(entry, 2, 82, "PATCH")
 	w.catchUp()
@@ -31,7 +31,7 @@ func quiet(t *testing.T, w *world) {
 		w.expect(w.read(ask, ""), plan.Good, 2, 82)
 	}
 	if owners := w.live(ledgerName).OwnerReferences; len(owners) > 0 {
-		t.Errorf("it belongs to %v, and would go with it", owners)
+		t.Errorf("the ledger has the owners %v, and would be garbage-collected with them", owners)
 	}
 }
 
@@ -59,7 +59,7 @@ func neighbours(t *testing.T, w *world) {
 
 func large(t *testing.T, w *world) {
 	small := w.claims(1, 80)
-	entry := w.write(w.read(w.ask(), "GET GET"), 1, 80, "POST")
+	entry := w.write(w.read(w.ask(), "GET"), 1, 80, "POST")
 	big := plan.Ledger{Mux: w.mux, Generation: 2}
 	for i := range 10_000 {
 		claim := small.Claims[0]
@@ -101,17 +101,17 @@ func (w *world) keysOf(want ...string) {
 func readYourWrites(_ *testing.T, w *world) {
 	entry := w.established()
 	w.write(entry, 2, 81, "PATCH")
-	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // though the cache says 1
+	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // although the cache has generation 1
 	w.catchUp()
 	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81)
 	w.somebodyElseWrites(3, 82)
 	w.catchUp()
-	w.expect(w.read(w.ask(), "GET"), plan.Good, 3, 82) // what was written last no longer counts
+	w.expect(w.read(w.ask(), "GET"), plan.Good, 3, 82) // the store's own write no longer counts
 	w.somebodyElseWrites(4, 83)
-	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82) // and nothing says otherwise
+	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82) // no live read: nothing contradicts
 }
 
-// somebodyElseWrites as another process of ours would.
+// somebodyElseWrites writes a ledger as another process of ours.
 func (w *world) somebodyElseWrites(generation int64, public int32) {
 	w.Helper()
 	ask := w.ask()
@@ -132,10 +132,10 @@ func stamped(_ *testing.T, w *world) {
 	ask := w.ask()
 	ask.Stamp = 2
 	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
-	w.expect(w.read(ask, ""), plan.Good, 2, 81) // what was read live is remembered like what was written
+	w.expect(w.read(ask, ""), plan.Good, 2, 81) // a live read is remembered like a write
 	ask.Stamp = 3
 	w.expect(w.read(ask, "GET"), plan.Good, 2, 81) // a restored backup, then
-	w.expect(w.read(ask, ""), plan.Good, 2, 81)
+	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
 }
 
 func unlabelled(t *testing.T, w *world) {
@@ -145,12 +145,12 @@ func unlabelled(t *testing.T, w *world) {
 	entry := w.read(w.ask(), "GET")
 	w.expect(entry, plan.Good, 1, 80)
 	if !entry.Unlabelled {
-		t.Error("that a label is gone isn't seen")
+		t.Error("the missing label isn't noticed")
 	}
 	w.write(entry, 2, 80, "PATCH")
 	w.catchUp()
 	if entry = w.read(w.ask(), ""); entry.Unlabelled {
-		t.Error("the label is still gone")
+		t.Error("the label is still missing")
 	}
 	w.expect(entry, plan.Good, 2, 80)
 	if got := w.live(ledgerName).Labels["app.kubernetes.io/name"]; got != "svc-lb-mux" {
@@ -180,7 +180,7 @@ func confirmed(t *testing.T, w *world) {
 		w.catchUp()
 		entry := w.read(w.ask(), "GET")
 		w.expect(entry, condition, 0, 0)
-		w.expect(w.read(w.ask(), ""), condition, 0, 0)
+		w.expect(w.read(w.ask(), "GET"), condition, 0, 0)
 		if _, err := w.store.Write(t.Context(), w.claims(2, 80), entry); err == nil || w.count.since() != "" {
 			t.Errorf("%s is overwritten: %v", text, err)
 		}
@@ -192,11 +192,11 @@ func emptied(_ *testing.T, w *world) {
 	w.edit(func(cm *corev1.ConfigMap) { cm.Data = nil })
 	w.catchUp()
 	w.expect(w.read(w.ask(), "GET"), plan.Edited, 1, 0)
-	w.expect(w.read(w.ask(), ""), plan.Edited, 1, 0) // nothing on the mux says that this is too little
+	w.expect(w.read(w.ask(), ""), plan.Edited, 1, 0) // the mux doesn't contradict it
 	ask := w.ask()
 	ask.PortsLive = true
 	w.expect(w.read(ask, "GET"), plan.Edited, 1, 0)
-	w.expect(w.read(ask, ""), plan.Edited, 1, 0)
+	w.expect(w.read(ask, "GET"), plan.Edited, 1, 0)
 	w.somebodyElseWrites(2, 81)
 	ask.Stamp = 2
 	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
@@ -206,9 +206,9 @@ func deleted(_ *testing.T, w *world) {
 	entry := w.established()
 	w.write(entry, 2, 81, "PATCH")
 	w.remove()
-	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // the cache hasn't heard
+	w.expect(w.read(w.ask(), ""), plan.Good, 2, 81) // the cache is stale
 	w.catchUp()
-	entry = w.read(w.ask(), "GET GET")
+	entry = w.read(w.ask(), "GET")
 	w.expect(entry, plan.Missing, 0, 0)
 	w.write(entry, 3, 82, "POST")
 }
@@ -216,7 +216,7 @@ func deleted(_ *testing.T, w *world) {
 func forbidden(t *testing.T, w *world) {
 	w.established()
 	ask := w.ask()
-	ask.Name = "another" // neither in the cache
+	ask.Name = "another" // a name that isn't in the cache, either
 	for what, ask := range map[string]ledger.Ask{
 		"not in the cache": ask,
 		"stamped higher":   {Mux: w.mux, Name: ledgerName, Stamp: 2},
@@ -224,18 +224,18 @@ func forbidden(t *testing.T, w *world) {
 	} {
 		entry, err := w.another(&requests{}, "nobody").Read(t.Context(), ask)
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("%s: it is read as %d, %v", what, entry.Condition, err)
+			t.Errorf("%s: the ledger is read as %d, %v", what, entry.Condition, err)
 		}
 	}
 }
 
-// peeked is for those who look: beside whoever reads and writes, or in a process that waits to lead.
+// peeked reads without intent to write: beside the store that reads and writes, or in a standby process.
 func peeked(t *testing.T, w *world) {
 	peek := func(store *ledger.Store, count *requests, sent string, condition plan.Condition, public int32) {
 		t.Helper()
 		reading, err := store.Peek(t.Context(), w.ask())
 		if got := count.since(); err != nil || got != sent {
-			t.Errorf("to look, it sent %q, not %q: %v", got, sent, err)
+			t.Errorf("peeking sent %q, want %q: %v", got, sent, err)
 		}
 		w.expect(ledger.Entry{Reading: reading}, condition, reading.Ledger.Generation, public)
 	}
@@ -247,7 +247,7 @@ func peeked(t *testing.T, w *world) {
 	peek(waiting, count, "GET", plan.Good, 80)
 	peek(waiting, count, "", plan.Good, 80)
 	w.write(entry, 2, 81, "PATCH")
-	peek(w.store, w.count, "", plan.Good, 81) // though the cache is behind
+	peek(w.store, w.count, "", plan.Good, 81) // although the cache is stale
 	peek(waiting, count, "", plan.Good, 80)
 	w.catchUp()
 	peek(waiting, count, "GET", plan.Good, 81)
@@ -255,16 +255,16 @@ func peeked(t *testing.T, w *world) {
 	w.catchUp()
 	peek(w.store, w.count, "GET", plan.Good, 82)
 	peek(w.store, w.count, "", plan.Good, 82)
-	w.expect(w.read(w.ask(), "GET"), plan.Good, 3, 82) // what it goes by is what it read itself
+	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82)
 	w.remove()
 	w.catchUp()
+	peek(waiting, count, "GET", plan.Missing, 0) // it knew of one, and the cache doesn't show it any more
 	peek(waiting, count, "", plan.Missing, 0)
 }
 
-// crowded: ConfigMaps that nobody asks for aren't read, and nothing of what is in them is kept.
+// crowded creates ConfigMaps that no mux names. The store must not read them, and must not keep their data in memory.
 func crowded(t *testing.T, w *world) {
 	w.established()
-	w.copyAs("copy")
 	labels := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state", "team": "edge"}
 	w.create(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "crowd", Labels: labels, Finalizers: []string{"example.com/keep"},
@@ -286,6 +286,6 @@ func crowded(t *testing.T, w *world) {
 	}
 	text, err := json.Marshal(kept)
 	if err != nil || len(text) > 400 {
-		t.Errorf("%d bytes of it are kept: %.400s, %v", len(text), text, err)
+		t.Errorf("%d bytes of unrelated ConfigMaps are kept: %.400s, %v", len(text), text, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// world is a namespace with a mux, a store under test, and a client that isn't it.
+// world is a namespace with a mux, the store under test, and an independent client.
 type world struct {
 	*testing.T
 	config *rest.Config
@@ -47,7 +47,8 @@ func newWorld(t *testing.T, c *cluster.Cluster) *world {
 	return w
 }
 
-// another is a store with the same cache, whose requests are counted: of somebody without rights, if one is named.
+// another returns a second store with the same cache, and counts its requests. If a user is named, it has only that
+// user's rights.
 func (w *world) another(count *requests, user string) *ledger.Store {
 	w.Helper()
 	config := rest.CopyConfig(w.config)
@@ -75,7 +76,7 @@ func (w *world) catchUp() {
 
 func (w *world) ask() ledger.Ask { return ledger.Ask{Mux: w.mux, Name: ledgerName} }
 
-// read reads with the store under test, and checks what it sent.
+// read reads with the store under test, and checks its requests.
 func (w *world) read(ask ledger.Ask, sent string) ledger.Entry {
 	w.Helper()
 	entry, err := w.store.Read(w.Context(), ask)
@@ -88,7 +89,7 @@ func (w *world) read(ask ledger.Ask, sent string) ledger.Entry {
 	return entry
 }
 
-// write writes one claim of this number with the store under test.
+// write writes one claim with this number, with the store under test.
 func (w *world) write(entry ledger.Entry, generation int64, public int32, sent string) ledger.Entry {
 	w.Helper()
 	entry, err := w.store.Write(w.Context(), w.claims(generation, public), entry)
@@ -102,7 +103,7 @@ func (w *world) write(entry ledger.Entry, generation int64, public int32, sent s
 	return entry
 }
 
-// claims are a ledger with one claim.
+// claims returns a ledger with one claim.
 func (w *world) claims(generation int64, public int32) plan.Ledger {
 	return plan.Ledger{Mux: w.mux, Generation: generation, Claims: []plan.Claim{{
 		Owner: plan.PortID{Channel: types.NamespacedName{Namespace: "app", Name: "api"}, Name: "http", Protocol: "TCP"},
@@ -110,7 +111,7 @@ func (w *world) claims(generation int64, public int32) plan.Ledger {
 	}}}
 }
 
-// expect is about what was read; a number of 0 stands for no claims.
+// expect checks the result of a read. A number of 0 means no claims.
 func (w *world) expect(entry ledger.Entry, condition plan.Condition, generation int64, public int32) {
 	w.Helper()
 	var got int32
@@ -123,7 +124,7 @@ func (w *world) expect(entry ledger.Entry, condition plan.Condition, generation 
 	}
 }
 
-// live is a ConfigMap as it is; nil if it isn't.
+// live returns the stored ConfigMap, or nil.
 func (w *world) live(name string) *corev1.ConfigMap {
 	w.Helper()
 	var cm corev1.ConfigMap
@@ -165,7 +166,7 @@ func (w *world) remove() {
 	}
 }
 
-// established is a ledger of generation 1 with the number 80, which the cache knows.
+// established creates a ledger of generation 1 with the number 80, which the cache has.
 func (w *world) established() ledger.Entry {
 	w.Helper()
 	entry, err := w.store.Read(w.Context(), w.ask())

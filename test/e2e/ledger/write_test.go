@@ -3,8 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -22,7 +20,7 @@ import (
 )
 
 func conflicts(t *testing.T, w *world) {
-	missing := w.read(w.ask(), "GET GET")
+	missing := w.read(w.ask(), "GET")
 	first := w.write(missing, 1, 80, "POST")
 	again := func(what string, entry ledger.Entry) {
 		t.Helper()
@@ -31,45 +29,69 @@ func conflicts(t *testing.T, w *world) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if diff := cmp.Diff(before, w.live(ledgerName)); diff != "" {
-			t.Errorf("%s: it is written:\n%s", what, diff)
+			t.Errorf("%s: the ConfigMap is written:\n%s", what, diff)
 		}
 		w.count.since()
 	}
-	again("it is there already", missing)
+	again("it already exists", missing)
 	second := w.write(first, 2, 81, "PATCH")
-	again("it was written since", first)
+	again("it was written meanwhile", first)
 	w.edit(func(cm *corev1.ConfigMap) { cm.Labels["team"] = "edge" })
-	again("somebody labelled it since", second)
+	again("another client labelled it meanwhile", second)
 	w.remove()
-	again("it was deleted since", second)
+	again("it was deleted meanwhile", second)
 	third := w.write(missing, 3, 82, "POST")
-	again("it was made anew since", second)
+	again("it was recreated meanwhile", second)
 	other := w.claims(4, 83)
 	other.Mux.Name = "other"
 	if _, err := w.store.Write(t.Context(), other, third); err == nil {
-		t.Error("another mux's ledger is written over it")
+		t.Error("another mux's ledger is overwritten")
 	}
+}
+
+// renamed asks for the ledger of a mux whose owner wants another name for it.
+func (w *world) renamed(stamp int64) ledger.Ask {
+	return ledger.Ask{Mux: w.mux, Name: "edge-ports", InForce: ledgerName, Stamp: stamp}
 }
 
 func moves(t *testing.T, w *world) {
 	w.established()
-	ask := w.ask()
-	ask.Name, ask.Stamp = "edge-ports", 1
-	entry := w.read(ask, "GET GET GET")
+	entry := w.read(w.renamed(1), "GET")
 	w.expect(entry, plan.Good, 1, 80)
 	if !entry.Moved || entry.Name != ledgerName {
-		t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
+		t.Errorf("the ledger is read from %s, moved: %v", entry.Name, entry.Moved)
 	}
-	entry = w.write(entry, 2, 80, "POST DELETE")
-	if entry.Moved || entry.Name != "edge-ports" || w.live(ledgerName) != nil || w.live("edge-ports") == nil {
+	entry = w.write(entry, 2, 80, "POST")
+	if entry.Moved || entry.Name != "edge-ports" || w.live(ledgerName) == nil || w.live("edge-ports") == nil {
 		t.Errorf("it was written to %s; the old one: %v", entry.Name, w.live(ledgerName))
 	}
-	w.write(entry, 3, 81, "PATCH")
 	w.catchUp()
-	w.expect(w.read(ask, ""), plan.Good, 3, 81)
+	w.expect(w.read(w.renamed(1), ""), plan.Good, 2, 80) // a process that starts before the mux is switched
+	entry = w.write(entry, 3, 81, "PATCH")
+	if err := w.store.DropOld(t.Context(), entry); err != nil || w.count.since() != "DELETE" || w.live(ledgerName) != nil {
+		t.Errorf("the old one: %v, %v", w.live(ledgerName), err)
+	}
+	w.catchUp()
+	w.expect(w.read(ledger.Ask{Mux: w.mux, Name: "edge-ports", InForce: "edge-ports", Stamp: 3}, ""), plan.Good, 3, 81)
 }
 
-// movesWithoutDelete is also what a crash between the two writes leaves.
+// movesOver: under the wanted name there is an older copy of the ledger, as people and a delete that failed leave.
+func movesOver(t *testing.T, w *world) {
+	entry := w.established()
+	cm := w.live(ledgerName)
+	cm.Name = "edge-ports"
+	w.create(cm)
+	w.catchUp()
+	w.write(entry, 2, 81, "PATCH")
+	entry = w.read(w.renamed(2), "GET")
+	w.expect(entry, plan.Good, 2, 81)
+	entry = w.write(entry, 3, 82, "PATCH")
+	w.edit(func(cm *corev1.ConfigMap) { cm.Labels["team"] = "edge" })
+	if err := w.store.DropOld(t.Context(), entry); err == nil || w.live(ledgerName) == nil {
+		t.Errorf("the old one was deleted, though somebody changed it: %v", err)
+	}
+}
+
 func movesWithoutDelete(t *testing.T, w *world) {
 	w.established()
 	w.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "writer"}, Rules: []rbacv1.PolicyRule{
@@ -77,93 +99,24 @@ func movesWithoutDelete(t *testing.T, w *world) {
 	w.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "writer"},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "writer"},
 		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "writer"}}})
-	ask := w.ask()
-	ask.Name = "edge-ports"
 	store := w.another(&requests{}, "writer")
 	var entry ledger.Entry
 	cluster.Eventually(t, "the role counts", func(ctx context.Context) error {
 		var err error
-		entry, err = store.Read(ctx, ask)
+		entry, err = store.Read(ctx, w.renamed(1))
 		return err
 	})
 	entry, err := store.Write(t.Context(), w.claims(2, 81), entry)
-	if !errors.Is(err, ledger.ErrLeftBehind) || !strings.Contains(err.Error(), w.mux.Namespace+"/"+ledgerName) || apierrors.IsForbidden(err) {
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.DropOld(t.Context(), entry)
+	if err == nil || !strings.Contains(err.Error(), w.mux.Namespace+"/"+ledgerName) || apierrors.IsForbidden(err) {
 		t.Errorf("what is left behind isn't told, or as if nothing had been written: %v", err)
 	}
-	w.expect(entry, plan.Good, 2, 81)
-	w.catchUp()
-	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
 	if w.live(ledgerName) == nil {
-		t.Error("it was deleted without the right to")
+		t.Error("the copy was deleted without the right to")
 	}
-}
-
-// copyAs leaves a copy of the ledger under another name, as people and a crash in a move do.
-func (w *world) copyAs(name string) {
-	w.Helper()
-	cm := w.live(ledgerName)
-	cm.Name = name
-	w.create(cm)
-}
-
-func oldCopies(t *testing.T, w *world) {
-	entry := w.established()
-	w.copyAs("backup")
-	w.write(entry, 2, 81, "PATCH")
-	w.remove()
-	w.catchUp()
-	ask := w.ask()
-	ask.Stamp = 2
-	entry = w.read(ask, "GET GET GET")
-	w.expect(entry, plan.Missing, 0, 0)
-	w.write(entry, 3, 82, "POST")
-	if w.live("backup") == nil {
-		t.Error("the copy is gone")
-	}
-}
-
-func newestCopy(t *testing.T, w *world) {
-	entry := w.established()
-	w.copyAs("a")
-	entry = w.write(entry, 3, 83, "PATCH")
-	w.copyAs("b")
-	w.write(entry, 2, 82, "PATCH")
-	w.copyAs("c")
-	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "d", Labels: maps.Clone(w.live("c").Labels),
-		Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}})
-	w.remove()
-	w.catchUp()
-	entry = w.read(w.ask(), "GET GET GET GET GET")
-	w.expect(entry, plan.Good, 3, 83)
-	w.write(entry, 4, 84, "POST DELETE")
-	if w.live("b") != nil || w.live("a") == nil || w.live("c") == nil || w.live("d") == nil {
-		t.Error("not b alone was deleted")
-	}
-}
-
-// movesBack: what was left behind under a name is older than what was moved from there, whether or not the cache knows it.
-func movesBack(t *testing.T, w *world) {
-	entry := w.established()
-	w.copyAs("left")
-	w.catchUp()
-	w.write(entry, 2, 81, "PATCH")
-	ask := w.ask()
-	ask.Name = "left" // and the cache shows two of generation 1
-	for _, caughtUp := range [...]bool{false, true} {
-		if caughtUp {
-			w.catchUp()
-		}
-		entry = w.read(ask, "GET GET")
-		w.expect(entry, plan.Good, 2, 81)
-		if !entry.Moved || entry.Name != ledgerName {
-			t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
-		}
-	}
-	entry = w.write(entry, 3, 82, "GET PATCH DELETE")
-	if entry.Moved || entry.Name != "left" || w.live(ledgerName) != nil {
-		t.Errorf("it was written to %s; the newer one: %v", entry.Name, w.live(ledgerName))
-	}
-	w.expect(w.read(ask, ""), plan.Good, 3, 82)
 }
 
 // nothing is a cache that has heard of nothing yet.
@@ -175,109 +128,38 @@ func (nothing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ .
 
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// unknown: a process that has just begun doesn't begin a ledger anew beside one under another name.
+// unknown: a process that has just begun doesn't begin a ledger anew beside the one that the mux names.
 func unknown(t *testing.T, w *world) {
 	w.established()
-	ask := w.ask()
-	ask.Name = "edge-ports"
-	entry, err := ledger.NewStore(w.keys, nothing{}, w.admin, w.admin).Read(t.Context(), ask)
+	entry, err := ledger.NewStore(w.keys, nothing{}, w.admin, w.admin).Read(t.Context(), w.renamed(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.expect(entry, plan.Good, 1, 80)
 	if !entry.Moved || entry.Name != ledgerName {
-		t.Errorf("it is read from %s, moved: %v", entry.Name, entry.Moved)
+		t.Errorf("the ledger is read from %s, moved: %v", entry.Name, entry.Moved)
 	}
-}
-
-// overtaken: a copy that was left ahead of the mux's stamp, as whoever wrote it died, can't be as new as what is written next.
-func overtaken(t *testing.T, w *world) {
-	w.established()
-	w.left("ahead", 2)
-	entry := w.read(w.stamped(), "GET")
-	if _, err := w.store.Write(t.Context(), w.claims(2, 81), entry); !apierrors.IsConflict(err) || w.count.since() != "GET" {
-		t.Errorf("a ledger is written beside one of its generation: %v", err)
-	}
-	entry = w.read(w.stamped(), "")
-	w.expect(entry, plan.Good, 1, 80)
-	if entry.Above != 2 {
-		t.Errorf("what is written next must be above %d, not 2", entry.Above)
-	}
-	w.write(entry, 3, 81, "PATCH")
-}
-
-// beyondBelief: whoever may make ConfigMaps can't use generations up.
-func beyondBelief(_ *testing.T, w *world) {
-	w.established()
-	w.left("forged", 1<<40)
-	w.write(w.read(w.stamped(), "GET"), 2, 81, "GET PATCH")
-}
-
-// left is a copy that a process left behind, and another process has just started.
-func (w *world) left(name string, generation int64) {
-	w.Helper()
-	contents, err := ledger.Encode(w.claims(generation, 99), w.keys)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.create(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: contents.Labels, Annotations: contents.Annotations},
-		Data:       map[string]string{ledger.PlainKey: contents.Plain},
-	})
-	w.catchUp()
-	w.store = w.another(w.count, "")
-}
-
-// stamped asks for the ledger of a mux that has generation 1.
-func (w *world) stamped() ledger.Ask {
-	ask := w.ask()
-	ask.Stamp = 1
-	return ask
-}
-
-// forged: whoever may make ConfigMaps gives a mux no other ledger, and has no more than a few of them read where it has none.
-func forged(t *testing.T, w *world) {
-	w.established()
-	contents, err := ledger.Encode(w.claims(9, 99), w.keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		w.create(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("forged-%d", i), Labels: contents.Labels, Annotations: contents.Annotations},
-			Data:       map[string]string{ledger.PlainKey: contents.Plain},
-		})
-	}
-	w.catchUp()
-	ask := w.ask()
-	ask.Stamp = 1
-	w.expect(w.read(ask, ""), plan.Good, 1, 80)
-	w.remove()
-	w.catchUp()
-	w.expect(w.read(ask, strings.TrimSpace(strings.Repeat("GET ", 2+8))), plan.Good, 9, 99)
 }
 
 func movesBroken(t *testing.T, w *world) {
 	w.established()
 	w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = "{" })
 	w.catchUp()
-	ask := w.ask()
-	ask.Name = "edge-ports"
-	entry := w.read(ask, "GET GET GET")
+	entry := w.read(w.renamed(1), "GET GET")
 	w.expect(entry, plan.Unreadable, 0, 0)
 	if !entry.Moved || entry.Name != ledgerName || !strings.Contains(entry.Why, ledgerName) {
-		t.Errorf("it is read from %s, moved: %v: %s", entry.Name, entry.Moved, entry.Why)
+		t.Errorf("the ledger is read from %s, moved: %v: %s", entry.Name, entry.Moved, entry.Why)
 	}
 	if _, err := w.store.Write(t.Context(), w.claims(1, 80), entry); err == nil {
-		t.Error("it is overwritten")
+		t.Error("the broken ledger is overwritten")
 	}
 }
 
 func foreign(t *testing.T, w *world) {
 	ours := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state"}
 	for what, cm := range map[string]*corev1.ConfigMap{
-		"somebody's settings": {Data: map[string]string{"colour": "green"}},
-		"our labels alone":    {ObjectMeta: metav1.ObjectMeta{Labels: ours}},
+		"a user's settings": {Data: map[string]string{"colour": "green"}},
+		"only our labels":   {ObjectMeta: metav1.ObjectMeta{Labels: ours}},
 		"another mux's": {ObjectMeta: metav1.ObjectMeta{Labels: ours,
 			Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}},
 		"another mux's text": {ObjectMeta: metav1.ObjectMeta{Labels: ours, Annotations: map[string]string{w.keys.Mux: w.mux.String()}},
@@ -295,20 +177,20 @@ func foreign(t *testing.T, w *world) {
 		if _, err := w.store.Write(t.Context(), w.claims(1, 80), entry); err == nil {
 			t.Errorf("%s is overwritten", what)
 		}
-		// Nor does it help to have read nothing there.
+		// Without a read before the write, the result must be the same.
 		missing := ledger.Ask{Mux: w.mux, Name: "nothing"}
 		if entry, err := w.store.Read(t.Context(), missing); err != nil || entry.Condition != plan.Missing {
 			t.Errorf("%s: another name is read as %d, %v", what, entry.Condition, err)
 		}
 		if diff := cmp.Diff(before, w.live(ledgerName)); diff != "" {
-			t.Errorf("%s: it is written:\n%s", what, diff)
+			t.Errorf("%s: the ConfigMap is written:\n%s", what, diff)
 		}
 		w.remove()
 		w.count.since()
 	}
 }
 
-// shipped is the cache that ships, as far as ledgers go.
+// shipped returns the process's real cache, as configured for ledgers.
 func (w *world) shipped() cache.Cache {
 	w.Helper()
 	shipped, err := cache.New(w.config, cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -326,7 +208,7 @@ func (w *world) shipped() cache.Cache {
 	return shipped
 }
 
-// realCache is the cache that ships: it sees what the store writes, and no longer what has lost its label.
+// realCache uses the process's cache. It sees the store's writes, and drops ledgers that lose their label.
 func realCache(t *testing.T, w *world) {
 	shipped := w.shipped()
 	store := ledger.NewStore(w.keys, shipped, w.admin, w.admin)
@@ -349,7 +231,7 @@ func realCache(t *testing.T, w *world) {
 	cluster.Eventually(t, "the store sees that the label is gone", func(ctx context.Context) error {
 		entry, err := read(ctx)
 		if err == nil && !entry.Unlabelled {
-			err = errors.New("it doesn't yet")
+			err = errors.New("the cache is stale")
 		}
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// other is one more release, with a prefix of its own.
+// other is a further release with its own prefix.
 type other struct {
 	product.Helm
 	prefix, mux, objects string
@@ -16,7 +16,8 @@ type other struct {
 
 func (o other) class() string { return o.prefix + "/" + o.mux + "." + o.Namespace }
 
-// testBeside has a release in another namespace, and one more in the same. Each refuses its own alone, each leads; then one goes.
+// testBeside installs a release in another namespace, and another one in the same namespace. Each denies only its own
+// Services, and each has a leader. Then one is uninstalled.
 func testBeside(t *testing.T, w *world) {
 	far := other{product.Helm{Release: product.Release, Namespace: "far", Values: []string{"certs.mode=selfManaged"}}, "far.example.com", "mux", "svc-mux"}
 	near := other{product.Helm{Release: "near", Namespace: product.Namespace}, "near.example.com", "edge", "near-svc-mux"}
@@ -48,7 +49,7 @@ func testBeside(t *testing.T, w *world) {
 	held.end(t)
 }
 
-// lives has a bad channel refused, and a good one programmed.
+// lives checks that a release denies a bad channel, and programs a good one.
 func (w *world) lives(t *testing.T, o other, name string) {
 	t.Helper()
 	w.refuses(t, o.class())

@@ -11,8 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// testEarly installs while parts of cert-manager aren't there yet. Without its webhook the install fails, and says for want of
-// what; without its controller it waits. When it has come to its end, admission is on guard.
+// testEarly installs while parts of cert-manager are missing. Without its webhook the install fails with a reason;
+// without its controller it waits. After the install, admission must be on guard.
 func testEarly(t *testing.T, w *world) {
 	const namespace, class = "early", prefix + "/mux.early"
 	release := product.Helm{Release: product.Release, Namespace: namespace}
@@ -25,20 +25,20 @@ func testEarly(t *testing.T, w *world) {
 	w.Kubectl(t, "delete", "namespace", namespace, "--wait=false")
 }
 
-// withoutWebhook has the first try fail. Who has nothing to do with us isn't hindered.
+// withoutWebhook lets the first try fail. Services that aren't ours must still be allowed.
 func (w *world) withoutWebhook(t *testing.T, release product.Helm) {
 	t.Helper()
 	w.scale(t, "cert-manager-webhook", 0)
-	// It goes on serving whoever has a connection for as long as it may.
+	// The old pods serve open connections until the end of their grace period, so shorten that.
 	w.Kubectl(t, "delete", "pods", "--namespace=cert-manager", "--selector=app.kubernetes.io/component=webhook", "--grace-period=1")
-	cluster.Eventually(t, "nobody admits Issuers", func(ctx context.Context) error {
+	cluster.Eventually(t, "Issuers aren't admitted", func(ctx context.Context) error {
 		if w.tryIssuer(ctx) == nil {
-			return errors.New("somebody does")
+			return errors.New("an Issuer was admitted")
 		}
 		return nil
 	})
 	if _, err := release.Install(t.Context(), w.Cluster); err == nil || !strings.Contains(err.Error(), `failed calling webhook "webhook.cert-manager.io"`) {
-		t.Errorf("it doesn't say what is missing: %v", err)
+		t.Errorf("the error doesn't name the missing webhook: %v", err)
 	}
 	w.Kubectl(t, "create", "service", "clusterip", "stranger", "--tcp=80", "--dry-run=server")
 	w.scale(t, "cert-manager-webhook", 1)
@@ -46,7 +46,7 @@ func (w *world) withoutWebhook(t *testing.T, release product.Helm) {
 	cluster.Eventually(t, "Issuers are admitted", w.tryIssuer)
 }
 
-// withoutController has the second try wait for a certificate.
+// withoutController lets the second try wait for a certificate.
 func (w *world) withoutController(t *testing.T, release product.Helm) {
 	t.Helper()
 	w.scale(t, "cert-manager", 0)
@@ -56,17 +56,17 @@ func (w *world) withoutController(t *testing.T, release product.Helm) {
 		_, err := release.Install(t.Context(), w.Cluster)
 		installed <- err
 	}()
-	cluster.Eventually(t, "it waits for a certificate", func(ctx context.Context) error {
+	cluster.Eventually(t, "the Certificate of the webhook exists", func(ctx context.Context) error {
 		_, err := w.TryKubectl(ctx, "", "get", "certificate", "svc-mux-webhook", "--namespace="+release.Namespace)
 		return err
 	})
 	select {
 	case err := <-installed:
-		t.Fatalf("it ended without one: %v", err)
+		t.Fatalf("the install ended without a certificate: %v", err)
 	default:
 	}
 	w.scale(t, "cert-manager", 1)
-	// Else it would wait a minute for its predecessor's.
+	// Otherwise the new controller would wait a minute for its predecessor's lease.
 	w.Kubectl(t, "delete", "lease", "cert-manager-controller", "--namespace=kube-system", "--ignore-not-found")
 	if err := <-installed; err != nil {
 		t.Fatalf("the second try: %v", err)
@@ -78,7 +78,7 @@ func (w *world) scale(t *testing.T, deployment string, replicas int) {
 	w.Kubectl(t, "scale", "deployment", deployment, "--namespace=cert-manager", fmt.Sprintf("--replicas=%d", replicas))
 }
 
-// tryIssuer has cert-manager's webhook asked.
+// tryIssuer creates an Issuer as a dry run, which cert-manager's webhook reviews.
 func (w *world) tryIssuer(ctx context.Context) error {
 	_, err := w.TryKubectl(ctx, `{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: try}, spec: {selfSigned: {}}}`,
 		"create", "--dry-run=server", "--filename=-")

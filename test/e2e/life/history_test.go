@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// history follows objects, so that also what held for a moment only is seen.
+// history watches objects, so that states of a moment are seen, too.
 type history struct {
 	stop func()
 	done sync.WaitGroup
@@ -29,7 +29,7 @@ type history struct {
 	troubles []string
 }
 
-// follow hands each event to a judge, who returns what is wrong after it.
+// follow passes each event to a judge, which returns what is wrong after it.
 func follow(t *testing.T, events watch.Interface, judge func(watch.Event) string) *history {
 	t.Helper()
 	h := &history{stop: events.Stop}
@@ -45,7 +45,7 @@ func follow(t *testing.T, events watch.Interface, judge func(watch.Event) string
 func (h *history) note(event watch.Event, judge func(watch.Event) string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended { // the last event of a watch that is stopped may be that it was
+	if h.ended { // the last event of a stopped watch may be its end
 		return
 	}
 	h.seen++
@@ -62,14 +62,14 @@ func (h *history) end(t *testing.T) {
 	h.stop()
 	h.done.Wait()
 	if h.seen == 0 {
-		t.Error("nothing was seen")
+		t.Error("the watch saw no events")
 	}
 	for _, trouble := range h.troubles[:min(5, len(h.troubles))] {
 		t.Error(trouble)
 	}
 }
 
-// images follows a release's reconcilers, and returns the images that ever ran.
+// images follows a release's reconcilers, and returns the images of all that ever ran.
 func (w *world) images(t *testing.T, namespace, selector string) (h *history, images func() []string) {
 	t.Helper()
 	events, err := w.Client.CoreV1().Pods(namespace).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{LabelSelector: selector})
@@ -92,7 +92,7 @@ func (w *world) images(t *testing.T, namespace, selector string) (h *history, im
 	return h, func() []string { return slices.Sorted(maps.Keys(ever)) }
 }
 
-// leadsAlone follows a release's lease: at no moment has a process the lease while a pod of the original is there.
+// leadsAlone follows a release's lease: no process may hold the lease while a pod of the original exists.
 func (w *world) leadsAlone(t *testing.T, namespace, selector string) *history {
 	t.Helper()
 	background := context.WithoutCancel(t.Context())
@@ -114,7 +114,7 @@ func (w *world) leadsAlone(t *testing.T, namespace, selector string) *history {
 	})
 }
 
-// leads follows the slices of a mux: at no moment is a port, by its name, without a ready backend, whoever's slice it is.
+// leads follows the slices of a mux: at every moment each port, by its name, must have a ready backend, in any slice.
 func (w *world) leads(t *testing.T, namespace, mux string, names ...string) *history {
 	t.Helper()
 	options := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux}
@@ -136,7 +136,7 @@ func (w *world) leads(t *testing.T, namespace, mux string, names ...string) *his
 			if !reaches(all, name) && begun {
 				return fmt.Sprintf("after %s of slice %s nothing leads from port %s of the mux", event.Type, slice.Name, name)
 			} else if !reaches(all, name) {
-				return "" // what there was comes one by one
+				return "" // a watch delivers present objects one by one
 			}
 		}
 		begun = true
@@ -156,7 +156,7 @@ func reaches(all map[string]*discoveryv1.EndpointSlice, port string) bool {
 	return false
 }
 
-// holds follows a mux: its address and these ports are never off it.
+// holds follows a mux: it must always have its address and these ports.
 func (w *world) holds(t *testing.T, namespace, mux string, ports ...string) *history {
 	t.Helper()
 	events, err := w.Client.CoreV1().Services(namespace).Watch(context.WithoutCancel(t.Context()),
@@ -178,7 +178,7 @@ func (w *world) holds(t *testing.T, namespace, mux string, ports ...string) *his
 	})
 }
 
-// portsOf are a Service's, as "20000/TCP".
+// portsOf returns the ports of a Service, as "20000/TCP".
 func portsOf(object runtime.Object) []string {
 	svc, ok := object.(*corev1.Service)
 	if !ok {

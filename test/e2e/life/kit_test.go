@@ -1,6 +1,6 @@
-// Package life is about releases that go on living: installed too early, upgraded from the Python original and from an older
-// build, rolled back, restarted and given new certificates while changes keep coming, side by side, and taken away in every
-// order. All of it happens on one node, with the real helm, cert-manager and kubelet.
+// Package life tests the life of releases. They are installed too early, upgraded from the Python original and from an
+// older build, and rolled back. They are restarted and get new certificates under load, run side by side, and are
+// uninstalled in every order. Everything runs on one node, with the real helm, cert-manager and kubelet.
 package life
 
 import (
@@ -20,15 +20,16 @@ import (
 
 const (
 	prefix = "svc-mux.nowake.ai"
-	// older is the version of an older build: of the same sources, so that what differs is the chart's and the image's name.
+	// older is the version of an older build. It has the same sources, so that only the chart and the images' names
+	// differ.
 	older = "0.0.0-older"
-	// shop is where the users' Services are.
+	// shop is the namespace of the users' Services.
 	shop = "shop"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a cluster with both builds' images, and an app.
+// world is a cluster with the images of both builds, and an app.
 type world struct {
 	*cluster.Cluster
 }
@@ -48,7 +49,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// logs shows what the pods have to say if the test failed.
+// logs prints the pods' logs if the test failed.
 func (w *world) logs(t *testing.T) {
 	if !t.Failed() {
 		return
@@ -60,7 +61,7 @@ func (w *world) logs(t *testing.T) {
 	}
 }
 
-// app is what channels lead to.
+// app is the app behind the channels.
 const app = `
 apiVersion: apps/v1
 kind: Deployment
@@ -81,7 +82,7 @@ func (w *world) namespace(t *testing.T, name string) {
 	}
 }
 
-// install installs a release, or upgrades it, and fails the test if that fails.
+// install installs or upgrades a release, and fails the test on an error.
 func (w *world) install(t *testing.T, release product.Helm) string {
 	t.Helper()
 	begin := time.Now()
@@ -102,33 +103,33 @@ func testdata(t *testing.T, name string) string {
 	return path
 }
 
-// channel is a Service of the app's on a mux, with one port.
+// channel returns a channel of the app with one port.
 func channel(name, class, external string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: "http:%s"}},
 		spec: {type: LoadBalancer, loadBalancerClass: %s, allocateLoadBalancerNodePorts: false, selector: {app: web},
 		ports: [{name: http, port: 80, targetPort: 8080}]}}`, name, shop, strings.Split(class, "/")[0], external, class)
 }
 
-// bad is a channel that a release refuses: its port has no name. Nothing is stored either way.
+// tryBad creates a channel without a port name as a dry run: a release must deny it.
 func (w *world) tryBad(t *testing.T, class string) (cluster.Output, error) {
 	t.Helper()
 	bad := strings.Replace(channel("bad", class, "80"), "name: http, ", "", 1)
 	return w.TryKubectl(t.Context(), bad, "create", "--dry-run=server", "--filename=-")
 }
 
-// refuses expects so at once: admission is on guard.
+// refuses checks that a bad channel is denied at once: admission is on guard.
 func (w *world) refuses(t *testing.T, class string) {
 	t.Helper()
 	if out, err := w.tryBad(t, class); err == nil || !strings.Contains(out.Stderr, "has no name: give it one") {
-		t.Errorf("a bad channel of %s isn't refused in our words: %v %s", class, err, out.Stdout)
+		t.Errorf("a bad channel of %s isn't denied with our message: %v %s", class, err, out.Stdout)
 	}
 }
 
-// takes is the opposite: nobody is asked.
+// takes checks that a bad channel is allowed: no webhook reviews it.
 func (w *world) takes(t *testing.T, class string) {
 	t.Helper()
 	if _, err := w.tryBad(t, class); err != nil {
-		t.Errorf("somebody stands in the way of a channel of %s: %v", class, err)
+		t.Errorf("a channel of %s is denied: %v", class, err)
 	}
 }
 
@@ -141,7 +142,7 @@ func (w *world) service(t *testing.T, namespace, name string) *corev1.Service {
 	return svc
 }
 
-// address is that of a Service; it waits until there is one.
+// address waits for a Service's address, and returns it.
 func (w *world) address(t *testing.T, namespace, name string) (ip string) {
 	t.Helper()
 	cluster.Eventually(t, namespace+"/"+name+" has an address", func(context.Context) error {
@@ -149,18 +150,18 @@ func (w *world) address(t *testing.T, namespace, name string) (ip string) {
 			ip = ingress.IP
 			return nil
 		}
-		return fmt.Errorf("not yet")
+		return fmt.Errorf("no address yet")
 	})
 	return ip
 }
 
-// gets waits until a channel has exactly this on its mux: "http:80->20000".
+// gets waits until a channel has exactly these ports: "http:80->20000".
 func (w *world) gets(t *testing.T, name, ports string) {
 	t.Helper()
 	cluster.Eventually(t, name+" has "+ports, func(context.Context) error {
 		svc := w.service(t, shop, name)
 		if got := svc.Annotations[keyOf(svc, "ports")]; got != ports {
-			return fmt.Errorf("it has %q, and the conditions %v", got, svc.Status.Conditions)
+			return fmt.Errorf("the channel has %q, and the conditions %v", got, svc.Status.Conditions)
 		}
 		return programmed(svc)
 	})
@@ -177,5 +178,5 @@ func programmed(svc *corev1.Service) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it isn't programmed: %v", svc.Status)
+	return fmt.Errorf("the channel isn't programmed: %v", svc.Status)
 }

@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	slots     = 20 // channels that come, change and go
+	slots     = 20 // number of channels that are created, changed and deleted
 	perSecond = 50
 )
 
-// load creates, changes and deletes channels. Each slot has one, and waits for the end of one request before the next.
+// load creates, changes and deletes channels. Each slot has one channel, and sends a request after the end of the one
+// before.
 type load struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
-	last []string // what each slot asked for last
-	mux  []string // the ports that there were before
+	last []string // the last request of each slot
+	mux  []string // the mux's ports before the load
 
 	mu       sync.Mutex
 	went     int
@@ -46,7 +47,7 @@ func (w *world) underLoad(t *testing.T) *load {
 	return l
 }
 
-// play ends with a channel that is there.
+// play continues until the end of the load, and stops with a created channel.
 func (l *load) play(ctx context.Context, w *world, slot int) {
 	tick := time.NewTicker(slots * time.Second / perSecond)
 	defer tick.Stop()
@@ -57,7 +58,7 @@ func (l *load) play(ctx context.Context, w *world, slot int) {
 	}
 }
 
-// step is the next of a channel's life: it comes with a number of its own, asks for any, for its own again, and goes.
+// step takes the next step of a channel: creation with a number of its own, a change to auto, a change back, deletion.
 func (l *load) step(ctx context.Context, w *world, slot, turn int) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -96,7 +97,8 @@ func (l *load) note(err error) {
 	}
 }
 
-// end fails the test for each request that failed, and waits until each channel has what it asked for last. Then they go.
+// end fails the test for each failed request. It waits until each channel has the ports that it last requested. Then it
+// deletes all channels.
 func (l *load) end(t *testing.T, w *world, since time.Time) {
 	t.Helper()
 	l.stop()
@@ -110,7 +112,7 @@ func (l *load) end(t *testing.T, w *world, since time.Time) {
 		l.served(t, w, fmt.Sprintf("load-%d", slot), external)
 	}
 	w.Kubectl(t, "delete", "service", "--namespace="+shop, "--selector=load=true")
-	cluster.Eventually(t, "they are off the mux", func(context.Context) error { return differs(l.mux, w.muxPorts(t)) })
+	cluster.Eventually(t, "the deleted channels' ports are off the mux", func(context.Context) error { return differs(l.mux, w.muxPorts(t)) })
 }
 
 func (w *world) muxPorts(t *testing.T) []string {
@@ -123,14 +125,14 @@ func (l *load) served(t *testing.T, w *world, name, external string) {
 	cluster.Eventually(t, name+" has "+external, func(ctx context.Context) error {
 		svc, err := w.Client.CoreV1().Services(shop).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			t.Fatalf("%s is gone, though nobody deleted it", name)
+			t.Fatalf("%s is missing, but wasn't deleted", name)
 		}
 		if err != nil {
 			return err
 		}
 		number, found := strings.CutPrefix(svc.Annotations[prefix+"/ports"], "http:80->")
 		if !found || external != "auto" && number != external || external == "auto" && !strings.HasPrefix(number, "200") {
-			return fmt.Errorf("it has %q, and the conditions %v", svc.Annotations[prefix+"/ports"], svc.Status.Conditions)
+			return fmt.Errorf("the channel has %q, and the conditions %v", svc.Annotations[prefix+"/ports"], svc.Status.Conditions)
 		}
 		return programmed(svc)
 	})

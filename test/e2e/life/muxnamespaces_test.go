@@ -7,8 +7,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// testMuxNamespaces takes a mux out of the reconciler's sight, and back into it. Nobody who has a port there loses it, nor is
-// any traffic lost.
+// testMuxNamespaces removes a mux's namespace from those that the reconciler serves, and adds it again. No channel
+// there loses its port, and no request is lost.
 func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 	const away, class = "away", prefix + "/edge.away"
 	w.namespace(t, away)
@@ -30,7 +30,7 @@ func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 		w.gets(t, "local", "http:80->20000")
 	})
 	if got := w.service(t, shop, "meanwhile").Annotations[prefix+"/ports"]; got != "" {
-		t.Errorf("who is told to keep to %s gives %q in %s", main.Namespace, got, away)
+		t.Errorf("a reconciler of the namespace %s gives %q in %s", main.Namespace, got, away)
 	}
 	w.gets(t, "guest", "http:80->30000")
 
@@ -45,8 +45,8 @@ func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 	w.Kubectl(t, "delete", "namespace", away, "--timeout=60s")
 }
 
-// withWideRights is what an upgrade has for a moment, in which a reconciler that keeps to some namespaces has the rights of
-// one that doesn't: roles are written before pods are replaced, and taken away after.
+// withWideRights creates the situation during an upgrade: a reconciler of some namespaces briefly has the rights of one
+// of all namespaces. Helm writes new roles before it replaces pods, and deletes old roles afterwards.
 func (w *world) withWideRights(t *testing.T, namespace string, do func()) {
 	t.Helper()
 	w.Kubectl(t, "create", "clusterrolebinding", "for-a-moment", "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":svc-mux")
@@ -54,7 +54,7 @@ func (w *world) withWideRights(t *testing.T, namespace string, do func()) {
 	w.Kubectl(t, "delete", "clusterrolebinding", "for-a-moment")
 }
 
-// nameOf is what a port of a mux is called.
+// nameOf returns the name of a mux's port.
 func (w *world) nameOf(t *testing.T, namespace, mux string, number int32) string {
 	t.Helper()
 	svc := w.service(t, namespace, mux)

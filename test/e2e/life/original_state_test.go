@@ -24,26 +24,26 @@ const (
 	kopfMemory = "kopf.zalando.org/last-handled-configuration"
 )
 
-// held is a port that a channel of the original's has.
+// held is a port that a channel of the original has.
 type held struct {
 	channel, external string
 	public            int32
 	source            string
 }
 
-// estate is what the original gave: one number that it picked, not the lowest, and one that was asked for.
+// estate returns the original's numbers: one that it picked, which isn't the lowest, and one that was requested.
 func estate() []held {
 	return []held{{"api", "auto", 20007, "auto"}, {"site", "8080", 8080, "static"}}
 }
 
-// muxName is what the original calls the port on the mux.
+// muxName returns the original's name for the port on the mux.
 func (h held) muxName() string {
 	sum := sha256.Sum256([]byte(shop + "/" + h.channel + "/http"))
 	return hex.EncodeToString(sum[:])[:7]
 }
 
-// leave does what the original would have done: ports on the mux with their backends as Endpoints, which Kubernetes mirrors, a
-// state, annotations and finalizers.
+// leave creates what the original would have left: ports on the mux with their backends as Endpoints, which Kubernetes
+// mirrors, a state, annotations and finalizers.
 func (w *world) leave(t *testing.T) {
 	t.Helper()
 	ip := w.address(t, product.Namespace, "mux")
@@ -98,7 +98,7 @@ func (w *world) leaveEndpoints(t *testing.T) {
 	t.Helper()
 	pods, err := w.Client.CoreV1().Pods(shop).List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
 	if err != nil || len(pods.Items) == 0 {
-		t.Fatalf("no pods: %v", err)
+		t.Fatalf("the app has no pods: %v", err)
 	}
 	endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "mux",
 		Labels:      map[string]string{"app.kubernetes.io/managed-by": "svc-lb-mux", "app.kubernetes.io/component": "mux-endpoints"},
@@ -125,7 +125,7 @@ func (w *world) patch(t *testing.T, namespace, service string, patch map[string]
 	}
 }
 
-// tidied waits until nothing of Kopf's is left on Services, nor Endpoints on the mux.
+// tidied waits until Services have nothing of Kopf's, and the mux has no Endpoints.
 func (w *world) tidied(t *testing.T) {
 	t.Helper()
 	cluster.Eventually(t, "what the original left is gone", func(ctx context.Context) error {
@@ -140,7 +140,7 @@ func (w *world) tidied(t *testing.T) {
 		}
 		_, err := w.Client.CoreV1().Endpoints(product.Namespace).Get(ctx, "mux", metav1.GetOptions{})
 		if err == nil {
-			return errors.New("the mux has Endpoints still")
+			return errors.New("the mux still has Endpoints")
 		}
 		return client.IgnoreNotFound(err)
 	})

@@ -14,12 +14,12 @@ import (
 
 const selector = "app.kubernetes.io/name=svc-mux,app.kubernetes.io/instance=" + product.Release
 
-// mainRelease is the one that begins as the original's and lives longest.
+// mainRelease is the release that starts as the original's, and lives longest.
 func mainRelease(t *testing.T) product.Helm {
 	return product.Helm{Release: product.Release, Namespace: product.Namespace, Args: []string{"--values=" + testdata(t, "values.yaml")}}
 }
 
-// ports are what the main mux has in all of this, beside those that come and go.
+// ports returns the permanent ports of the main mux. The load adds others.
 func ports() []string {
 	var list []string
 	for _, h := range estate() {
@@ -28,7 +28,7 @@ func ports() []string {
 	return list
 }
 
-// muxNames are what these ports are called.
+// muxNames returns the names of these ports.
 func muxNames() []string {
 	var list []string
 	for _, h := range estate() {
@@ -37,7 +37,7 @@ func muxNames() []string {
 	return list
 }
 
-// testFromOriginal upgrades a release of the original's chart with the values file that it has.
+// testFromOriginal upgrades a release of the original's chart with the original's values file.
 func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	w.Helm(t, "install", main.Release, testdata(t, "original"), "--namespace="+main.Namespace, "--create-namespace", "--wait",
 		"--values="+testdata(t, "values.yaml"))
@@ -65,22 +65,22 @@ func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	alone.end(t)
 
 	if diff := cmp.Diff([]string{cluster.PodImage, product.Registry + "/svc-lb-mux/reconciler:" + older}, images()); diff != "" {
-		t.Errorf("these ran (-want +got):\n%s", diff)
+		t.Errorf("images that ran (-want +got):\n%s", diff)
 	}
 	after, err := w.Client.AppsV1().Deployments(main.Namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if before.UID != after.UID {
-		t.Error("the Deployment is another one")
+		t.Error("the Deployment was replaced")
 	}
 	if !strings.Contains(notes, "not passed on") || !strings.Contains(notes, "image, command, args, livenessProbe, readinessProbe, service") {
-		t.Errorf("the notes don't say what has no effect:\n%s", notes)
+		t.Errorf("the notes don't name values without effect:\n%s", notes)
 	}
 	left, err := w.TryKubectl(t.Context(), "", "get", "clusterrole/svc-mux-role", "secret/svc-mux-debug-token", "--namespace="+main.Namespace,
 		"--ignore-not-found", "--output=name")
 	if err != nil || left.Stdout != "" {
-		t.Errorf("of the original's there is left: %s %v", left.Stdout, err)
+		t.Errorf("objects of the original remain: %s %v", left.Stdout, err)
 	}
 }
 

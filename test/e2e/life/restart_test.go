@@ -24,11 +24,11 @@ func testRestart(t *testing.T, w *world) {
 	for _, name := range []string{"svc-mux-webhook", "svc-mux"} {
 		w.Kubectl(t, "rollout", "status", "deployment/"+name, "--namespace="+product.Namespace, "--timeout=120s")
 	}
-	// Those that were told to end take reviews for a while longer.
+	// Pods that were told to end serve reviews for a while longer.
 	cluster.Eventually(t, "the old pods are gone", func(ctx context.Context) error {
 		pods, err := w.Client.CoreV1().Pods(product.Namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(pods.Items) != 3 {
-			err = fmt.Errorf("there are %d", len(pods.Items))
+			err = fmt.Errorf("%d pods exist", len(pods.Items))
 		}
 		return err
 	})
@@ -38,7 +38,7 @@ func testRestart(t *testing.T, w *world) {
 	led.end(t)
 }
 
-// testRotation has cert-manager renew the certificate, and waits until the kubelet has told every pod.
+// testRotation lets cert-manager renew the certificate, and waits until the kubelet has updated every pod's volume.
 func testRotation(t *testing.T, w *world) {
 	before := w.serials(t)
 	begin := time.Now()
@@ -49,17 +49,17 @@ func testRotation(t *testing.T, w *world) {
 	cluster.Eventually(t, "each pod serves another certificate", func(context.Context) error {
 		for pod, serial := range w.serials(t) {
 			if serial == before[pod] {
-				return errors.New(pod + " doesn't")
+				return errors.New(pod + " still serves the old certificate")
 			}
 		}
 		return nil
 	})
-	t.Logf("every pod served the new one after %s", time.Since(begin).Round(time.Second))
+	t.Logf("every pod served the new certificate after %s", time.Since(begin).Round(time.Second))
 	l.end(t, w, begin)
 	w.refuses(t, prefix+"/mux")
 }
 
-// serials are of what each of the webhook's pods serves.
+// serials returns the serial number of the certificate that each webhook pod serves.
 func (w *world) serials(t *testing.T) map[string]string {
 	t.Helper()
 	pods, err := w.Client.CoreV1().Pods(product.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=svc-mux-webhook"})
@@ -73,7 +73,7 @@ func (w *world) serials(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // which one it is, is all that counts
+		client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // only the serial number matters
 		if err := client.HandshakeContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// traffic asks through a mux's address, over and over, each time with a new connection, and remembers what wasn't answered.
+// traffic sends requests through a mux's address without pause, each over a new connection, and records wrong and
+// missing answers.
 type traffic struct {
 	cluster *cluster.Cluster
 	passed  *cluster.PassedBy
@@ -24,13 +25,13 @@ type traffic struct {
 	mu    sync.Mutex
 	asked int
 	lost  []loss
-	// allowances are connections that passed kube-proxy's rules.
+	// allowances holds connections that passed kube-proxy's rules.
 	allowances cluster.Allowances
-	// unanswered is what the kernel knew when the first was lost.
+	// unanswered is the kernel's connection tracking at the first loss.
 	unanswered string
 }
 
-// loss is a request without the right answer.
+// loss is a request with a wrong answer or none.
 type loss struct {
 	began time.Time
 	why   error
@@ -41,7 +42,7 @@ func (l loss) String() string { return l.began.Format(time.TimeOnly) + " " + l.w
 // between is the time from one request to the next.
 const between = 40 * time.Millisecond
 
-// ask begins with what is answered already.
+// ask starts once all URLs answer.
 func (w *world) ask(t *testing.T, urls ...string) *traffic {
 	t.Helper()
 	client := w.Outside().HTTP()
@@ -87,16 +88,16 @@ func (r *traffic) note(began time.Time, err error) {
 	}
 }
 
-// check fails the test for each request that was lost so far. A connection that passed kube-proxy's rules at that very time is
-// excused: the objects that kube-proxy reads are watched besides, so the rules had a gap, or the kernel. At most one request in a
-// hundred may have that excuse.
+// check fails the test for each request lost so far. A connection that passed kube-proxy's rules untranslated at that
+// time is excused: a watch shows that the objects had no gap, so the fault is in the rules or in the kernel. At most
+// one request in a hundred may have this excuse.
 func (r *traffic) check(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t.Logf("%d requests, %d lost", r.asked, len(r.lost))
 	if r.asked == 0 {
-		t.Error("nothing was asked")
+		t.Error("no request was sent")
 	}
 	passed, err := r.passed.Take(t.Context())
 	if err != nil {
@@ -106,7 +107,7 @@ func (r *traffic) check(t *testing.T) {
 	var failed []string
 	for i, lost := range r.lost {
 		if i < r.asked/100 && strings.HasSuffix(lost.why.Error(), cluster.NoRoute) && r.allowances.Excuse(lost.began) {
-			t.Logf("it passed kube-proxy's rules: %s\n%s", lost, r.unanswered)
+			t.Logf("a request passed kube-proxy's rules: %s\n%s", lost, r.unanswered)
 			continue
 		}
 		failed = append(failed, lost.String())
@@ -136,7 +137,7 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && !strings.HasPrefix(string(body), "web-") {
-		err = fmt.Errorf("%s is answered by %q", url, body)
+		err = fmt.Errorf("at %s, %q answers", url, body)
 	}
 	return err
 }

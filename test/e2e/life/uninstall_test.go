@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// testChartFirst uninstalls under traffic. Ports and addresses stay, and a reinstall goes on with them.
+// testChartFirst uninstalls the chart under traffic. Ports and addresses stay, and a reinstall keeps them.
 func testChartFirst(t *testing.T, w *world, main product.Helm) {
 	traffic := w.ask(t, w.urls(t)...)
 	held, led := w.holds(t, main.Namespace, "mux", ports()...), w.leads(t, main.Namespace, "mux", muxNames()...)
@@ -39,7 +39,7 @@ func testChartFirst(t *testing.T, w *world, main product.Helm) {
 	w.Kubectl(t, "delete", "service", "between", "--namespace="+shop)
 }
 
-// testChannelsFirst takes the channels away, then the chart. What stays is what the notes say.
+// testChannelsFirst deletes the channels, and then uninstalls the chart. Only what the notes list may stay.
 func testChannelsFirst(t *testing.T, w *world, main product.Helm) {
 	notes := w.Helm(t, "get", "notes", main.Release, "--namespace="+main.Namespace)
 	for _, h := range estate() {
@@ -59,12 +59,12 @@ func testChannelsFirst(t *testing.T, w *world, main product.Helm) {
 	}
 	cluster.Eventually(t, "nothing else is left", func(context.Context) error { return differs(want, w.left(t, main.Namespace)) })
 	if clusterwide := w.clusterwide(t); len(clusterwide) > 0 {
-		t.Errorf("there is left: %v", clusterwide)
+		t.Errorf("cluster-scoped objects remain: %v", clusterwide)
 	}
-	w.Kubectl(t, "delete", "namespace", main.Namespace, "--timeout=60s") // nothing holds it
+	w.Kubectl(t, "delete", "namespace", main.Namespace, "--timeout=60s") // no finalizer delays it
 }
 
-// testNamespaceFirst deletes the namespace with everything in it, helm's memory of the release among it.
+// testNamespaceFirst deletes the namespace with everything in it, including helm's record of the release.
 func testNamespaceFirst(t *testing.T, w *world) {
 	const namespace, class = "gone", prefix + "/mux.gone"
 	w.install(t, product.Helm{Release: product.Release, Namespace: namespace})
@@ -72,7 +72,7 @@ func testNamespaceFirst(t *testing.T, w *world) {
 	w.gets(t, "orphan", "http:80->20000")
 	w.Kubectl(t, "delete", "namespace", namespace, "--timeout=90s")
 	w.unheld(t)
-	cluster.Eventually(t, "nobody stands in the way", func(context.Context) error {
+	cluster.Eventually(t, "no webhook denies channels", func(context.Context) error {
 		_, err := w.tryBad(t, class)
 		return err
 	})
@@ -85,7 +85,7 @@ func testNamespaceFirst(t *testing.T, w *world) {
 	w.gets(t, "again", "http:80->20000")
 }
 
-// unheld finds no finalizer of ours, nor Kopf's, on any Service.
+// unheld checks that no Service has a finalizer of ours or of Kopf's.
 func (w *world) unheld(t *testing.T) {
 	t.Helper()
 	list, err := w.Client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
@@ -99,7 +99,7 @@ func (w *world) unheld(t *testing.T) {
 	}
 }
 
-// left is what there is in a namespace, but for what every namespace has, Events, and what follows from Services.
+// left returns the objects in a namespace, without defaults of every namespace, Events, and dependents of Services.
 func (w *world) left(t *testing.T, namespace string) []string {
 	t.Helper()
 	var names []string
@@ -114,7 +114,7 @@ func (w *world) left(t *testing.T, namespace string) []string {
 	return names
 }
 
-// clusterwide is what there is of releases by that name outside of namespaces.
+// clusterwide returns the cluster-scoped objects of releases with that name.
 func (w *world) clusterwide(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(w.Kubectl(t, "get", "--selector=app.kubernetes.io/instance="+product.Release, "--output=name",

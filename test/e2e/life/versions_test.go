@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// olderChart is this tree's chart under a lower version, as a package.
+// olderChart packages this tree's chart under a lower version.
 func olderChart(t *testing.T, w *world) string {
 	t.Helper()
 	chart, err := product.Chart()
@@ -27,7 +27,8 @@ func olderChart(t *testing.T, w *world) string {
 	return packages[0]
 }
 
-// testVersions goes from the older build to the newer, back, and forth; under each one somebody comes, and another goes.
+// testVersions upgrades from the older build to the newer one, rolls back, and upgrades again. Under each build a
+// channel is created, and another one deleted.
 func testVersions(t *testing.T, w *world, main product.Helm) {
 	traffic := w.ask(t, w.urls(t)...)
 	pods, images := w.images(t, main.Namespace, selector)
@@ -60,14 +61,14 @@ func testVersions(t *testing.T, w *world, main product.Helm) {
 	pods.end(t)
 	name := product.Registry + "/svc-lb-mux/reconciler:"
 	if diff := cmp.Diff([]string{name + older, name + product.Version}, images()); diff != "" {
-		t.Errorf("these ran (-want +got):\n%s", diff)
+		t.Errorf("images that ran (-want +got):\n%s", diff)
 	}
 	if said := w.Helm(t, "history", main.Release, "--namespace="+main.Namespace); strings.Count(said, "svc-lb-mux-0.1.99") != 2 {
-		t.Errorf("its history is\n%s", said)
+		t.Errorf("helm history prints\n%s", said)
 	}
 }
 
-// rollback goes to a revision, and finds admission on guard.
+// rollback rolls back to a revision, and checks that admission is on guard.
 func (w *world) rollback(t *testing.T, release product.Helm, revision int) {
 	t.Helper()
 	w.Helm(t, "rollback", release.Release, fmt.Sprint(revision), "--namespace="+release.Namespace, "--wait", "--timeout=120s")

@@ -12,7 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// twoFamilies: a mux carries the families that it has; a channel of none of them says so.
+// twoFamilies checks that a mux carries only its own families. A channel that has none of them says so in its
+// conditions.
 func (s cases) twoFamilies(t *testing.T) {
 	const four, six = corev1.IPv4Protocol, corev1.IPv6Protocol
 	dual := s.mux(t, "dual", families(four, six))
@@ -22,7 +23,7 @@ func (s cases) twoFamilies(t *testing.T) {
 	s.awaitServed(t, both, "http:80->20000")
 	s.awaitCarried(t, dual, "20000/TCP 8080: 10.0.0.1", "20000/TCP 8080: 2001:db8::1")
 	if shown := address(s.get(t, both)); strings.Count(shown, "Proxy") != 2 {
-		t.Errorf("it shows %q", shown)
+		t.Errorf("the channel shows %q", shown)
 	}
 
 	plain := s.mux(t, "four")
@@ -42,7 +43,8 @@ func (s cases) twoFamilies(t *testing.T) {
 	s.awaitCarried(t, new6, "20000/TCP 8080: 2001:db8::3")
 }
 
-// handWritten: a channel without a selector has the slices that its owner writes; without any, it says so.
+// handWritten uses a channel without a selector. The mux carries the slices that the owner writes. Without slices, the
+// channel's conditions say so.
 func (s cases) handWritten(t *testing.T) {
 	mux := s.mux(t, "hand")
 	web := s.channel(t, "hand", "web", mux, selectorless, port("http", 80, "TCP"), port("dns", 53, "UDP"))
@@ -55,7 +57,8 @@ func (s cases) handWritten(t *testing.T) {
 	s.awaitCarried(t, mux, "53/UDP 5353: 192.0.2.1 192.0.2.2-", "80/TCP 8080: 192.0.2.1 192.0.2.2-", "80/TCP 9090: 192.0.2.3")
 	s.awaitCondition(t, web, "BackendsReady", "True HasBackends")
 
-	// Names of hosts can't be carried, and ports without a name belong to nobody: neither stops the rest.
+	// Host names can't be carried, and a port without a name can't be assigned to a claim. Neither may block the other
+	// endpoints.
 	s.Apply(t, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -77,8 +80,8 @@ endpoints: [{addresses: [192.0.2.4]}]
 	s.awaitCondition(t, web, "BackendsReady", "False NoBackends")
 }
 
-// terminating: a pod on its way out is carried as what it is: it isn't ready, may still serve, and kube-proxy uses it if
-// there is no other.
+// terminating checks that a terminating pod is carried with its conditions: it isn't ready, but may still serve, and
+// kube-proxy uses it if there is no other pod.
 func (s cases) terminating(t *testing.T) {
 	mux := s.mux(t, "terminating")
 	web := s.channel(t, "terminating", "web", mux, selectorless, port("http", 80, "TCP"))
@@ -96,12 +99,12 @@ endpoints: [{addresses: [192.0.2.1], nodeName: node-1, zone: zone-a, conditions:
 	is := s.slicesOn(t, mux)[0].Endpoints[0]
 	if is.Conditions.Serving == nil || !*is.Conditions.Serving || is.Conditions.Terminating == nil || !*is.Conditions.Terminating ||
 		is.NodeName == nil || *is.NodeName != "node-1" || is.Zone == nil || *is.Zone != "zone-a" {
-		t.Errorf("it is carried as %+v", is)
+		t.Errorf("the endpoint is carried as %+v", is)
 	}
 }
 
-// pods are Kubernetes' own word, and carried as they come and go; their readiness costs one write of one slice, and
-// none of a Service.
+// pods lets Kubernetes' own controller write the slices. Pods are carried as they come and go. A change of readiness
+// costs one write of one slice, and no write of a Service.
 func (s cases) pods(t *testing.T) {
 	mux := s.mux(t, "pods")
 	web := s.channel(t, "pods", "web", mux)
@@ -140,7 +143,7 @@ spec: {nodeName: pods, automountServiceAccountToken: false, containers: [{name: 
 	s.backends(t, web, "others", "http:9090", "192.0.2.2")
 	s.awaitCarried(t, mux, "20000/TCP 80: 10.9.0.1", "20000/TCP 9090: 192.0.2.2")
 	if got := s.writes(services) - told; got != 0 {
-		t.Errorf("they cost %d writes of Services", got)
+		t.Errorf("two changes of a pod's readiness cost %d writes of Services", got)
 	}
 }
 
@@ -153,7 +156,7 @@ func (s *scene) podStatus(t *testing.T, pod, ip, ready string) {
 	}
 }
 
-// twelveHundred endpoints are two slices of the channel, and two of the mux.
+// twelveHundred checks that 1,200 endpoints are two slices of the channel, and two of the mux.
 func (s cases) twelveHundred(t *testing.T) {
 	mux := s.mux(t, "many")
 	web := s.channel(t, "many", "web", mux, selectorless)
@@ -169,7 +172,7 @@ func (s cases) twelveHundred(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: "+strings.Join(all[:1000], " "), "20000/TCP 8080: "+strings.Join(all[1001:], " "))
 }
 
-// mirrored: a legacy Endpoints object of a channel is what Kubernetes makes slices of.
+// mirrored uses a legacy Endpoints object of a channel, for which Kubernetes writes slices.
 func (s cases) mirrored(t *testing.T) {
 	mux := s.mux(t, "mirrored")
 	web := s.channel(t, "mirrored", "web", mux, selectorless)
@@ -186,7 +189,7 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{name: http, port: 8080}]}]
 	s.awaitCondition(t, web, "BackendsReady", "False NoBackends")
 }
 
-// refusedByQuota: a quota of no EndpointSlices in the mux's namespace keeps backends off the mux.
+// refusedByQuota sets a quota that allows no more EndpointSlices in the mux's namespace.
 func (s cases) refusedByQuota(t *testing.T) {
 	s.namespace(t, "quota-muxes")
 	s.Apply(t, `
@@ -208,7 +211,7 @@ spec: {hard: {count/endpointslices.discovery.k8s.io: "0"}}
 		s.eventually(t, about.String()+" is told of the quota", func() bool {
 			told := strings.Join(s.events(t, about), "\n")
 			if strings.Contains(told, "backends came") {
-				t.Errorf("%s is told %s", about, told)
+				t.Errorf("events of %s: %s", about, told)
 			}
 			return strings.Contains(told, "BackendsRefused") && strings.Contains(told, "exceeded quota: none")
 		})

@@ -22,8 +22,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// scene is a world with a reconciler at work, and a proxy before the API server that counts what it asks for. Many tests
-// share it, so each has a mux and namespaces of its own.
+// scene is a world with a reconciler at work, and a proxy before the API server that counts requests. Many tests share
+// a scene, so each has its own mux and namespaces.
 type scene struct {
 	*world
 	proxy *faults.Proxy
@@ -44,7 +44,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// again runs a reconciler behind the proxy. It stays the leader however busy the machine is.
+// again runs a reconciler behind the proxy. Its lease is long, so that it stays the leader on a busy machine.
 func (s *scene) again(t *testing.T, edits ...func(*process.Process)) *running {
 	t.Helper()
 	return s.reconcile(t, append([]func(*process.Process){func(p *process.Process) {
@@ -53,13 +53,13 @@ func (s *scene) again(t *testing.T, edits ...func(*process.Process)) *running {
 	}}, edits...)...)
 }
 
-// asks is what a channel wants for its ports.
+// asks sets the numbers that a channel asks for.
 func asks(externalPorts string) edit { return annotated("external-ports", externalPorts) }
 
-// selectorless is a Service whose endpoints its owner writes.
+// selectorless makes a Service whose endpoints its owner writes.
 func selectorless(svc *corev1.Service) { svc.Spec.Selector = nil }
 
-// families asks for addresses of just these.
+// families sets the address families of a Service.
 func families(list ...corev1.IPFamily) edit {
 	return func(svc *corev1.Service) {
 		svc.Spec.IPFamilies = list
@@ -70,7 +70,7 @@ func families(list ...corev1.IPFamily) edit {
 	}
 }
 
-// annotate sets annotations of ours on a Service, as a user does; an empty value takes one away.
+// annotate sets annotations of ours on a Service, as a user does. An empty value removes one.
 func (s *scene) annotate(t *testing.T, service types.NamespacedName, pairs ...string) {
 	t.Helper()
 	annotations := map[string]any{}
@@ -99,24 +99,24 @@ func (s *scene) patch(t *testing.T, service types.NamespacedName, body map[strin
 	}
 }
 
-// muxOf is the mux that a channel names.
+// muxOf returns the mux that a channel names.
 func muxOf(t *testing.T, channel *corev1.Service) types.NamespacedName {
 	t.Helper()
 	if channel.Spec.LoadBalancerClass == nil {
-		t.Fatalf("%s/%s is no channel", channel.Namespace, channel.Name)
+		t.Fatalf("%s/%s isn't a channel", channel.Namespace, channel.Name)
 	}
 	name, namespace, _ := strings.Cut(strings.TrimPrefix(*channel.Spec.LoadBalancerClass, prefix+"/"), ".")
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// awaitServed waits until a channel has just the ports that it should have, such as "http:80->20000", and shows them as
-// users see it: annotation, conditions, and the mux's address.
+// awaitServed waits until a channel has exactly these ports, such as "http:80->20000". It must show them to users: in
+// its annotation, its conditions, and with the mux's address.
 func (s *scene) awaitServed(t *testing.T, channel types.NamespacedName, ports string) {
 	t.Helper()
 	s.awaitShown(t, channel, ports, "True Accepted")
 }
 
-// awaitShown is awaitServed with something to say about it.
+// awaitShown does the same with another Accepted condition.
 func (s *scene) awaitShown(t *testing.T, channel types.NamespacedName, ports, accepted string) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s is served with %s, %s", channel, ports, accepted), func(context.Context) error {
@@ -137,7 +137,7 @@ func (s *scene) awaitShown(t *testing.T, channel types.NamespacedName, ports, ac
 				}
 			}
 			if slot := match[2] + "/" + string(protocol); !slices.Contains(public, slot) {
-				problems = append(problems, fmt.Errorf("the mux has %v, and no %s", public, slot))
+				problems = append(problems, fmt.Errorf("the mux has %v, want %s, too", public, slot))
 			}
 		}
 		return errors.Join(problems...)
@@ -148,10 +148,10 @@ func differs(what, got, want string) error {
 	if got == want && want != "" {
 		return nil
 	}
-	return fmt.Errorf("%s is %q, not %q", what, got, want)
+	return fmt.Errorf("%s is %q, want %q", what, got, want)
 }
 
-// proxied is a mux's address as its channels show it.
+// proxied returns a mux's address in the form that its channels show.
 func proxied(mux *corev1.Service) string {
 	var list []string
 	for _, ingress := range mux.Status.LoadBalancer.Ingress {
@@ -172,14 +172,14 @@ func publicOf(mux *corev1.Service) []string {
 	return ports
 }
 
-// awaitRefused waits until a channel has nothing and says why, in its conditions and in an Event.
+// awaitRefused waits until a channel has no ports, and its conditions and an Event give the reason.
 func (s *scene) awaitRefused(t *testing.T, channel types.NamespacedName, reason string) {
 	t.Helper()
 	s.awaitNothing(t, channel, "False "+reason)
 	s.awaitTold(t, channel, "Warning "+reason+" ")
 }
 
-// awaitNothing waits until a channel has no port and no address, with this to say about it.
+// awaitNothing waits until a channel has no port and no address, and has this Accepted condition.
 func (s *scene) awaitNothing(t *testing.T, channel types.NamespacedName, accepted string) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s has nothing, %s", channel, accepted), func(context.Context) error {
@@ -187,24 +187,24 @@ func (s *scene) awaitNothing(t *testing.T, channel types.NamespacedName, accepte
 		programmed := condition(svc, "Programmed")
 		if condition(svc, "Accepted") != accepted || !strings.HasPrefix(programmed, "False ") ||
 			condition(svc, "BackendsReady") != "" || address(svc) != "" || svc.Annotations[prefix+"/ports"] != "" {
-			return fmt.Errorf("it shows %q %q, %v", address(svc), svc.Annotations[prefix+"/ports"], svc.Status.Conditions)
+			return fmt.Errorf("the channel shows %q %q, %v", address(svc), svc.Annotations[prefix+"/ports"], svc.Status.Conditions)
 		}
 		return nil
 	})
 }
 
-// awaitBare waits until nothing of ours is on a Service.
+// awaitBare waits until a Service has nothing of ours.
 func (s *scene) awaitBare(t *testing.T, service types.NamespacedName) {
 	t.Helper()
 	cluster.Eventually(t, service.String()+" has nothing of ours", func(context.Context) error {
 		svc := s.get(t, service)
 		for _, kind := range []string{"Accepted", "Programmed", "BackendsReady"} {
 			if condition(svc, kind) != "" {
-				return fmt.Errorf("it has conditions %v", svc.Status.Conditions)
+				return fmt.Errorf("conditions %v", svc.Status.Conditions)
 			}
 		}
 		if note, has := svc.Annotations[prefix+"/ports"]; has || address(svc) != "" {
-			return fmt.Errorf("it shows %q and %q", address(svc), note)
+			return fmt.Errorf("the Service shows %q and %q", address(svc), note)
 		}
 		return nil
 	})
@@ -215,20 +215,20 @@ func (s *scene) awaitTold(t *testing.T, about types.NamespacedName, words ...str
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s has an Event with %q", about, words), func(context.Context) error {
 		if all := s.events(t, about); len(having(all, words...)) == 0 {
-			return fmt.Errorf("it has %v", all)
+			return fmt.Errorf("events: %v", all)
 		}
 		return nil
 	})
 }
 
-// having are the texts that have all the words.
+// having returns the texts that have all the words.
 func having(texts []string, words ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 	})
 }
 
-// ledgerFile is the part of a ledger that tests ask about.
+// ledgerFile is the part of a ledger that tests use.
 type ledgerFile struct {
 	SchemaVersion int           `json:"schemaVersion"`
 	Generation    int64         `json:"generation"`
@@ -265,7 +265,7 @@ func (s *scene) configMap(t *testing.T, key types.NamespacedName) *corev1.Config
 	return cm
 }
 
-// writeLedger has somebody change what is in a mux's ledger.
+// writeLedger changes a mux's ledger as another user.
 func (s *scene) writeLedger(t *testing.T, mux types.NamespacedName, data map[string]string) {
 	t.Helper()
 	cm := s.configMap(t, ledgerOf(mux))
@@ -291,7 +291,8 @@ func (s *scene) deleteLedger(t *testing.T, mux types.NamespacedName) {
 	}
 }
 
-// claims is what a mux's ledger says: "20000/TCP app/web http auto", then what is released, with its state.
+// claims returns the claims of a mux's ledger: "20000/TCP app/web http auto", and then claims in release or grace, with
+// their state.
 func (s *scene) claims(t *testing.T, mux types.NamespacedName) []string {
 	t.Helper()
 	cm := s.configMap(t, ledgerOf(mux))
@@ -315,14 +316,14 @@ func (s *scene) awaitClaims(t *testing.T, mux types.NamespacedName, want ...stri
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("the ledger of %s has %q", mux, want), func(context.Context) error {
 		if got := s.claims(t, mux); !slices.Equal(got, want) {
-			return fmt.Errorf("it has %q", got)
+			return fmt.Errorf("the ledger has %q", got)
 		}
 		return nil
 	})
 }
 
-// backends writes a slice of a channel, as its owner may: ports as "http:8080/TCP", endpoints as "10.0.0.1" or, if not
-// ready, "10.0.0.1-".
+// backends writes a slice of a channel, as its owner may. Ports are "http:8080/TCP". Endpoints are "10.0.0.1" or, if
+// not ready, "10.0.0.1-".
 func (s *scene) backends(t *testing.T, channel types.NamespacedName, name, ports string, endpoints ...string) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{
@@ -377,7 +378,7 @@ func (s *scene) writeSlice(t *testing.T, slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// slicesOn are our slices on a mux.
+// slicesOn returns our slices on a mux.
 func (s *scene) slicesOn(t *testing.T, mux types.NamespacedName) []discoveryv1.EndpointSlice {
 	t.Helper()
 	list, err := s.user.DiscoveryV1().EndpointSlices(mux.Namespace).List(t.Context(), metav1.ListOptions{
@@ -389,7 +390,8 @@ func (s *scene) slicesOn(t *testing.T, mux types.NamespacedName) []discoveryv1.E
 	return list.Items
 }
 
-// carried is where a mux leads: "20000/TCP 8080: 10.0.0.1 10.0.0.2-" for each port of each slice with endpoints in it.
+// carried returns a mux's ports with their backends: "20000/TCP 8080: 10.0.0.1 10.0.0.2-" for each port of each slice
+// with endpoints.
 func (s *scene) carried(t *testing.T, mux types.NamespacedName) []string {
 	t.Helper()
 	list, svc := s.slicesOn(t, mux), s.get(t, mux)
@@ -428,13 +430,13 @@ func (s *scene) awaitCarried(t *testing.T, mux types.NamespacedName, want ...str
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("mux %s leads to %q", mux, want), func(context.Context) error {
 		if got := s.carried(t, mux); !slices.Equal(got, want) {
-			return fmt.Errorf("it leads to %q", got)
+			return fmt.Errorf("the mux carries %q", got)
 		}
 		return nil
 	})
 }
 
-// portName is what a number of a mux is called there.
+// portName returns the name of a mux's port.
 func (s *scene) portName(t *testing.T, mux types.NamespacedName, number int32) string {
 	t.Helper()
 	for _, port := range s.get(t, mux).Spec.Ports {
@@ -463,7 +465,7 @@ func writesOf(service types.NamespacedName) func(faults.Request) bool {
 	}
 }
 
-// quiet waits until nothing but leases has been asked for a while.
+// quiet waits until no requests, except for leases, have come for a while.
 func (s *scene) quiet(t *testing.T, for_ time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -473,12 +475,12 @@ func (s *scene) quiet(t *testing.T, for_ time.Duration) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func (s *scene) eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	cluster.Eventually(t, what, func(context.Context) error {
 		if !so() {
-			return errors.New("it isn't")
+			return errors.New("not true")
 		}
 		return nil
 	})

@@ -12,7 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
-// allotted is a mux whose first number is free again: whoever were to give out numbers anew would give others.
+// allotted creates a mux whose first number is free again. If numbers were assigned again from scratch, the channel
+// would get another one.
 func (s *scene) allotted(t *testing.T, name string) (mux, web types.NamespacedName) {
 	t.Helper()
 	mux = s.mux(t, name)
@@ -28,7 +29,7 @@ func (s *scene) allotted(t *testing.T, name string) (mux, web types.NamespacedNa
 	return mux, web
 }
 
-// awaitFlow shows that a frozen mux carries on: backends come and go, and so does the address.
+// awaitFlow checks that a frozen mux still follows changes of backends and of the address.
 func (s *scene) awaitFlow(t *testing.T, mux, web types.NamespacedName) {
 	t.Helper()
 	s.backends(t, web, "web-1", "http:8080", "10.0.0.2", "10.0.0.3")
@@ -36,7 +37,7 @@ func (s *scene) awaitFlow(t *testing.T, mux, web types.NamespacedName) {
 	s.Provider.BehaveTo(mux.String(), provider.Take)
 	s.awaitCondition(t, web, "Programmed", "False AddressPending")
 	if shown := address(s.get(t, web)); shown != "" {
-		t.Errorf("it shows %s, which the provider took back", shown)
+		t.Errorf("the channel shows %s, which the provider took back", shown)
 	}
 	s.Provider.BehaveTo(mux.String(), provider.Give)
 	s.awaitServed(t, web, "http:80->20001")
@@ -44,7 +45,8 @@ func (s *scene) awaitFlow(t *testing.T, mux, web types.NamespacedName) {
 	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
 }
 
-// brokenLedger: what can't be read isn't guessed: the mux freezes, and goes on once it is mended.
+// brokenLedger breaks a ledger. The reconciler must not guess its content: the mux freezes until the ledger is
+// repaired.
 func (s cases) brokenLedger(t *testing.T) {
 	mux, web := s.allotted(t, "broken")
 	good := maps.Clone(s.configMap(t, ledgerOf(mux)).Data)
@@ -64,7 +66,7 @@ func (s cases) brokenLedger(t *testing.T) {
 	s.awaitClaims(t, mux, "20000/TCP broken/late http auto", "20001/TCP broken/web http auto")
 }
 
-// brokenThenDeleted: the other way out.
+// brokenThenDeleted deletes a broken ledger: the other remedy.
 func (s cases) brokenThenDeleted(t *testing.T) {
 	mux, web := s.allotted(t, "rebuilt")
 	s.writeLedger(t, mux, map[string]string{"allocations.json": `broken`})
@@ -76,7 +78,7 @@ func (s cases) brokenThenDeleted(t *testing.T) {
 	s.awaitServed(t, late, "http:80->20000")
 }
 
-// lostLedger: deleted or emptied, it is written again, and no port moves.
+// lostLedger deletes or empties a ledger: it is written again, and no port moves.
 func (s cases) lostLedger(t *testing.T) {
 	mux, web := s.allotted(t, "lost")
 	for _, lose := range []func(){
@@ -95,7 +97,7 @@ func (s cases) lostLedger(t *testing.T) {
 	s.awaitTold(t, mux, "MuxDriftCorrected ", "ledger")
 }
 
-// futureLedger is one of a version that isn't out yet: it says things that we don't know.
+// futureLedger writes a ledger of a future version, whose content is unknown.
 func (s cases) futureLedger(t *testing.T) {
 	mux, web := s.allotted(t, "future")
 	good := maps.Clone(s.configMap(t, ledgerOf(mux)).Data)
@@ -108,7 +110,7 @@ func (s cases) futureLedger(t *testing.T) {
 	s.awaitServed(t, late, "http:80->20000")
 }
 
-// restoredLedger: an older copy knows less than the mux shows, so nothing is decided by it.
+// restoredLedger restores an older copy. The mux has a newer stamp, so the copy must not be used.
 func (s cases) restoredLedger(t *testing.T) {
 	mux, web := s.allotted(t, "restored")
 	older := s.configMap(t, ledgerOf(mux)).DeepCopy()
@@ -131,7 +133,7 @@ func (s cases) restoredLedger(t *testing.T) {
 	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP", "20002/TCP")
 }
 
-// restore puts a ConfigMap back as a backup does.
+// restore restores a ConfigMap as a backup tool does.
 func (s *scene) restore(t *testing.T, backup *corev1.ConfigMap) {
 	t.Helper()
 	cm := backup.DeepCopy()
@@ -141,7 +143,7 @@ func (s *scene) restore(t *testing.T, backup *corev1.ConfigMap) {
 	}
 }
 
-// sharedLedger: two muxes that name one ConfigMap: the one that is named in it runs, the other waits.
+// sharedLedger lets two muxes name one ConfigMap. It serves the mux that its annotation names, and the other mux waits.
 func (s cases) sharedLedger(t *testing.T) {
 	mux, web := s.allotted(t, "shared")
 	other := s.mux(t, "shared-too", annotated("allocation-configmap", "shared-port-allocations"))
@@ -158,7 +160,7 @@ func (s cases) sharedLedger(t *testing.T) {
 	s.awaitClaims(t, other, "20000/TCP shared/late http auto")
 }
 
-// movedLedger: a mux that names another ConfigMap takes its claims along.
+// movedLedger changes the name of a mux's ledger: its claims must move.
 func (s cases) movedLedger(t *testing.T) {
 	mux, web := s.allotted(t, "moved")
 	s.annotate(t, mux, "allocation-configmap", "moved-elsewhere")
@@ -168,11 +170,12 @@ func (s cases) movedLedger(t *testing.T) {
 	})
 	s.awaitServed(t, web, "http:80->20001")
 	if text := s.configMap(t, elsewhere).Data["allocations.json"]; !strings.Contains(text, `"muxPort":20001`) {
-		t.Errorf("it says %s", text)
+		t.Errorf("the annotation is %s", text)
 	}
 }
 
-// strangersConfigMap: one that isn't ours is nobody's ledger, whatever its name; it isn't touched, and the mux waits.
+// strangersConfigMap lets a mux name a foreign ConfigMap. It isn't a ledger, whatever its name. It must not be changed,
+// and the mux waits.
 func (s cases) strangersConfigMap(t *testing.T) {
 	key := types.NamespacedName{Namespace: muxNamespace, Name: "stranger-port-allocations"}
 	made, err := s.user.CoreV1().ConfigMaps(key.Namespace).Create(t.Context(), &corev1.ConfigMap{
@@ -187,11 +190,11 @@ func (s cases) strangersConfigMap(t *testing.T) {
 	s.awaitWaiting(t, web, key.String())
 	s.awaitPublic(t, mux, "101/TCP")
 	if now := s.configMap(t, key); now.ResourceVersion != made.ResourceVersion {
-		t.Errorf("it was touched: %v", now)
+		t.Errorf("the ConfigMap was changed: %v", now)
 	}
 	s.annotate(t, mux, "allocation-configmap", "stranger-ledger")
 	s.awaitServed(t, web, "http:80->20000")
 	if now := s.configMap(t, key); now.ResourceVersion != made.ResourceVersion {
-		t.Errorf("it was touched: %v", now)
+		t.Errorf("the ConfigMap was changed: %v", now)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// attach: what a user sees of two channels that come, each in its own way.
+// attach creates two channels in different ways, and checks what a user sees.
 func (s cases) attach(t *testing.T) {
 	mux := s.mux(t, "attach")
 	web := s.channel(t, "attach", "web", mux)
@@ -37,12 +37,12 @@ func (s cases) attach(t *testing.T) {
 		"topology": "attach/api  dns:53->5353/UDP, https:443->443/TCP\nattach/web  http:80->20000/TCP",
 	} {
 		if got := notes[prefix+"/"+key]; got != want {
-			t.Errorf("%s is %q, not %q", key, got, want)
+			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
 }
 
-// detach: a channel that becomes an ordinary Service is clean, and so is the mux.
+// detach makes a channel an ordinary Service: both it and the mux must be cleaned.
 func (s cases) detach(t *testing.T) {
 	mux := s.mux(t, "detach")
 	web := s.channel(t, "detach", "web", mux)
@@ -62,7 +62,7 @@ func (s cases) detach(t *testing.T) {
 	s.awaitServed(t, api, "https:443->443")
 }
 
-// deletion: the port goes, and with the last one comes the placeholder.
+// deletion deletes channels. Their ports must be removed, and the placeholder restored with the last one.
 func (s cases) deletion(t *testing.T) {
 	mux := s.mux(t, "deletion")
 	web := s.channel(t, "deletion", "web", mux)
@@ -81,7 +81,7 @@ func (s cases) deletion(t *testing.T) {
 	s.awaitClaims(t, mux)
 }
 
-// grace: whoever comes back in time has its number again, and nobody else got it.
+// grace recreates a channel within its grace: it gets its number again, which no other channel got.
 func (s cases) grace(t *testing.T) {
 	mux := s.mux(t, "grace", annotated("release-grace", "1h"), annotated("port-range", "20000-20001"))
 	web := s.channel(t, "grace", "web", mux)
@@ -102,11 +102,11 @@ func (s cases) grace(t *testing.T) {
 	s.awaitServed(t, web, "http:80->20000")
 	s.delete(t, web)
 	s.awaitPublic(t, mux, "20001/TCP")
-	s.annotate(t, mux, "release-grace", "") // ends the grace of those that are in it
+	s.annotate(t, mux, "release-grace", "") // ends all present graces
 	s.awaitServed(t, wants, "http:80->20000")
 }
 
-// rename: a port under another name is the same port to the world, and keeps its name on the mux.
+// rename renames a channel's port: it keeps its number, and its name on the mux.
 func (s cases) rename(t *testing.T) {
 	mux := s.mux(t, "rename")
 	web := s.channel(t, "rename", "web", mux, port("http", 80, "TCP"), port("https", 443, "TCP"), asks("http:auto"))
@@ -121,7 +121,8 @@ func (s cases) rename(t *testing.T) {
 	})
 	s.awaitServed(t, web, "plain:80->20000, tls:443->443")
 	s.awaitClaims(t, mux, "20000/TCP rename/web plain auto", "443/TCP rename/web tls static")
-	// The slice has the new name of one port only. The other one keeps its backends until the slice has that, too.
+	// The slice has the new name of one port only. The other port keeps its backends until the slice has its new name,
+	// too.
 	both := []string{"20000/TCP 8080: 10.0.0.1", "443/TCP 8443: 10.0.0.1"}
 	s.awaitCarried(t, mux, both...)
 	s.backends(t, web, "web-1", "plain:8080 tls:8443", "10.0.0.1")
@@ -129,11 +130,11 @@ func (s cases) rename(t *testing.T) {
 	s.backends(t, web, "web-1", "tls:8443", "10.0.0.1")
 	s.awaitCarried(t, mux, "443/TCP 8443: 10.0.0.1")
 	if got := [...]string{s.portName(t, mux, 20000), s.portName(t, mux, 443)}; got != [...]string{picked, fixed} {
-		t.Errorf("the ports are named %v on the mux, and were %s and %s", got, picked, fixed)
+		t.Errorf("the ports are named %v on the mux, want %s and %s", got, picked, fixed)
 	}
 }
 
-// moves: a channel asks for other numbers, one after the other.
+// moves changes the numbers that a channel asks for, one after the other.
 func (s cases) moves(t *testing.T) {
 	mux := s.mux(t, "moves")
 	web := s.channel(t, "moves", "web", mux, port("http", 80, "TCP"), asks("http:8080"))
@@ -151,7 +152,7 @@ func (s cases) moves(t *testing.T) {
 		s.awaitCarried(t, mux, step.public+" 8888: 10.0.0.1")
 	}
 	s.awaitClaims(t, mux, "8080/TCP moves/web http static")
-	// What can't be had changes nothing but what is said.
+	// A number that isn't available changes only the conditions.
 	other := s.channel(t, "moves", "other", mux, port("http", 9090, "TCP"))
 	s.awaitServed(t, other, "http:9090->9090")
 	s.annotate(t, web, "external-ports", "http:9090")
@@ -161,7 +162,7 @@ func (s cases) moves(t *testing.T) {
 	s.awaitServed(t, web, "http:80->8080")
 }
 
-// otherMux: a class can't be changed, so a channel moves by being made anew.
+// otherMux recreates a channel under another class: a class is immutable.
 func (s cases) otherMux(t *testing.T) {
 	from, to := s.mux(t, "move-from"), s.mux(t, "move-to")
 	web := s.channel(t, "move", "web", from)
@@ -178,7 +179,8 @@ func (s cases) otherMux(t *testing.T) {
 	s.awaitClaims(t, from)
 }
 
-// muxReturns: without its mux a channel shows no address and says why; with it, all is as before.
+// muxReturns deletes and recreates a mux. Meanwhile its channel shows no address and says why. Afterwards everything is
+// as before.
 func (s cases) muxReturns(t *testing.T) {
 	mux := s.mux(t, "returns")
 	gone := s.channel(t, "returns", "gone", mux)
@@ -196,7 +198,7 @@ func (s cases) muxReturns(t *testing.T) {
 	s.delete(t, mux)
 	s.awaitRefused(t, web, "MuxNotFound")
 	s.awaitRefused(t, api, "MuxNotFound")
-	s.awaitClaims(t, mux, claims...) // kept
+	s.awaitClaims(t, mux, claims...) // the ledger is kept
 	late := s.channel(t, "returns", "a-late-one", mux)
 	s.awaitRefused(t, late, "MuxNotFound")
 
@@ -207,11 +209,11 @@ func (s cases) muxReturns(t *testing.T) {
 	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
 	s.awaitEvent(t, web, "Accepted")
 	if told := having(s.events(t, mux), "MuxDriftCorrected"); len(told) > 0 {
-		t.Errorf("a mux that is made anew isn't one that somebody changed: %v", told)
+		t.Errorf("a recreated mux was reported as drift: %v", told)
 	}
 }
 
-// noMuxAnyMore: a Service that stops being a mux keeps what it has, as an ordinary Service; its channels are orphans.
+// noMuxAnyMore makes a mux an ordinary Service: it keeps its ports, and its channels become orphans.
 func (s cases) noMuxAnyMore(t *testing.T) {
 	mux := s.mux(t, "no-more")
 	web := s.channel(t, "no-more", "web", mux)
@@ -222,7 +224,7 @@ func (s cases) noMuxAnyMore(t *testing.T) {
 	s.annotate(t, mux, "multiplexer", "")
 	s.awaitRefused(t, web, "MuxNotFound")
 	if got := s.public(t, mux); !slices.Equal(got, []string{"20000/TCP"}) {
-		t.Errorf("the Service that is no mux has %v now", got)
+		t.Errorf("the former mux has %v now", got)
 	}
 	s.awaitClaims(t, mux, "20000/TCP no-more/web http auto")
 	s.annotate(t, mux, "multiplexer", "true")
@@ -230,7 +232,8 @@ func (s cases) noMuxAnyMore(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 }
 
-// selectorGained: a mux that can't be one freezes: nobody loses anything, nobody gets anything, and it says so.
+// selectorGained adds a selector to a mux. The mux freezes with a message: no channel loses anything, and none gets
+// anything.
 func (s cases) selectorGained(t *testing.T) {
 	mux := s.mux(t, "selector")
 	web := s.channel(t, "selector", "web", mux)
@@ -245,24 +248,24 @@ func (s cases) selectorGained(t *testing.T) {
 	s.awaitWaiting(t, late, "selector")
 	s.delete(t, leaving)
 	s.backends(t, web, "web-1", "http:8080", "10.0.0.1", "10.0.0.2")
-	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1 10.0.0.2") // backends flow
+	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1 10.0.0.2") // backends are still updated
 	s.awaitServed(t, web, "http:80->20000")
 	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP")
 
 	s.update(t, mux, func(svc *corev1.Service) { svc.Spec.Selector = nil })
-	s.awaitServed(t, late, "http:80->20002") // 20001 is let go in the same pass, and is free after it
+	s.awaitServed(t, late, "http:80->20002") // 20001 is released in the same pass, and free after it
 	s.awaitPublic(t, mux, "20000/TCP", "20002/TCP")
 	s.awaitServed(t, web, "http:80->20000")
 }
 
-// awaitWaiting waits until a channel says that nothing is decided for it, and what is to be mended.
+// awaitWaiting waits until a channel's condition says that its mux is frozen, and what to repair.
 func (s *scene) awaitWaiting(t *testing.T, channel types.NamespacedName, words string) {
 	t.Helper()
 	s.awaitRefused(t, channel, "Waiting")
 	s.awaitTold(t, channel, "Warning Waiting ", words)
 }
 
-// unnamedPort: a port without a name can't be told from others, so the mux freezes until it has one.
+// unnamedPort adds a port without a name. It can't be matched, so the mux freezes until the port has a name.
 func (s cases) unnamedPort(t *testing.T) {
 	mux := s.mux(t, "unnamed", func(svc *corev1.Service) { svc.Spec.Ports = []corev1.ServicePort{{Port: 101}} })
 	web := s.channel(t, "unnamed", "web", mux)
@@ -273,7 +276,7 @@ func (s cases) unnamedPort(t *testing.T) {
 	s.awaitServed(t, web, "http:80->20000")
 }
 
-// disabledChannel: withdrawn, it holds its numbers; nobody else gets them.
+// disabledChannel disables a channel: its ports are removed, but its numbers stay reserved.
 func (s cases) disabledChannel(t *testing.T) {
 	mux := s.mux(t, "withdrawn", annotated("port-range", "20000-20000"))
 	web := s.channel(t, "withdrawn", "web", mux)
@@ -286,7 +289,7 @@ func (s cases) disabledChannel(t *testing.T) {
 	s.awaitCarried(t, mux)
 	s.awaitClaims(t, mux, "20000/TCP withdrawn/web http auto")
 	if shown := address(s.get(t, web)); shown != "" {
-		t.Errorf("it still shows %s", shown)
+		t.Errorf("the channel still shows %s", shown)
 	}
 	other := s.channel(t, "withdrawn", "a-second", mux)
 	s.awaitRefused(t, other, "InvalidPortMapping")
@@ -295,7 +298,7 @@ func (s cases) disabledChannel(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 }
 
-// disabledMux: paused, it is as if frozen.
+// disabledMux disables a mux: it behaves as if frozen.
 func (s cases) disabledMux(t *testing.T) {
 	mux := s.mux(t, "paused")
 	web := s.channel(t, "paused", "web", mux)
@@ -312,7 +315,7 @@ func (s cases) disabledMux(t *testing.T) {
 	s.awaitServed(t, late, "http:80->20001")
 }
 
-// shutOut: a namespace that may attach no longer loses its ports; they are held for the grace, should it be a mistake.
+// shutOut disallows a namespace: its channels lose their ports, but the numbers are in grace, in case it was a mistake.
 func (s cases) shutOut(t *testing.T) {
 	mux := s.mux(t, "shut-out", annotated("allowed-namespaces", "shut-a,shut-b"), annotated("release-grace", "1h"))
 	a, b := s.channel(t, "shut-a", "web", mux), s.channel(t, "shut-b", "web", mux)
@@ -335,7 +338,8 @@ func (s cases) shutOut(t *testing.T) {
 	s.awaitCondition(t, never, "Programmed", "True Programmed")
 }
 
-// syncedAgain: a sync deletes a mux with its channels and creates it again, first the mux and then the channels, youngest first.
+// syncedAgain deletes a mux with its channels and creates them again, as a sync does: first the mux, and then the
+// channels, youngest first.
 func (s cases) syncedAgain(t *testing.T) {
 	mux := s.mux(t, "synced")
 	first := s.channel(t, "synced", "first", mux)

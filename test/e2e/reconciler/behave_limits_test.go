@@ -18,8 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// conflict: the second to ask for a number is refused, and has it as soon as the first one leaves, without being
-// touched.
+// conflict lets two channels ask for one number. The second one is refused, and gets it as soon as the first one is
+// deleted, without an edit.
 func (s cases) conflict(t *testing.T) {
 	mux := s.mux(t, "conflict")
 	first := s.channel(t, "conflict-a", "web", mux, port("https", 443, "TCP"))
@@ -27,7 +27,7 @@ func (s cases) conflict(t *testing.T) {
 	second := s.channel(t, "conflict-b", "web", mux, port("https", 443, "TCP"), port("http", 80, "TCP"))
 	s.awaitRefused(t, second, "MuxPortConflict")
 	s.awaitTold(t, second, "443/TCP", "conflict-a/web", "ask for auto")
-	s.awaitPublic(t, mux, "443/TCP") // all or nothing: 80 isn't there either
+	s.awaitPublic(t, mux, "443/TCP") // all or nothing: 80 isn't published, either
 	udp := s.channel(t, "conflict-c", "web", mux, port("https", 443, "UDP"))
 	s.awaitServed(t, udp, "https:443->443") // another protocol is another port
 
@@ -36,7 +36,7 @@ func (s cases) conflict(t *testing.T) {
 	s.awaitTold(t, second, "Normal Accepted ")
 }
 
-// exhausted: a range that is used up refuses, until somebody leaves.
+// exhausted uses up a range: further channels are refused until a channel is deleted.
 func (s cases) exhausted(t *testing.T) {
 	mux := s.mux(t, "exhausted", annotated("port-range", "20000-20001"))
 	first := s.channel(t, "exhausted", "first", mux)
@@ -51,7 +51,7 @@ func (s cases) exhausted(t *testing.T) {
 	s.awaitServed(t, second, "http:80->20001")
 }
 
-// heldByAuto: a number that somebody was given is theirs, however firmly another asks for it.
+// heldByAuto asks for a number that another channel got as auto: the other channel keeps it.
 func (s cases) heldByAuto(t *testing.T) {
 	mux := s.mux(t, "held-by-auto")
 	web := s.channel(t, "held-by-auto", "web", mux)
@@ -63,7 +63,7 @@ func (s cases) heldByAuto(t *testing.T) {
 	s.awaitServed(t, asking, "http:80->20002")
 }
 
-// sortsFirst: at the limit, a name that sorts before another's is worth nothing.
+// sortsFirst adds a channel at the limit whose name sorts before another's: that gives no advantage.
 func (s cases) sortsFirst(t *testing.T) {
 	mux := s.mux(t, "sorts-first", annotated("max-ports", "1"))
 	zoe := s.channel(t, "sorts-first", "zoe", mux)
@@ -72,10 +72,10 @@ func (s cases) sortsFirst(t *testing.T) {
 	s.awaitRefused(t, adam, "MuxPortLimitExceeded")
 	s.awaitServed(t, zoe, "http:80->20000")
 	s.delete(t, zoe)
-	s.awaitServed(t, adam, "http:80->20001") // 20000 is let go in the same pass, and is free after it
+	s.awaitServed(t, adam, "http:80->20001") // 20000 is released in the same pass, and free after it
 }
 
-// lowered: a limit below what is in use takes nothing away, and gives nothing.
+// lowered sets a limit below the ports in use: none is removed, and none is added.
 func (s cases) lowered(t *testing.T) {
 	mux := s.mux(t, "lowered", annotated("max-ports", "3"), annotated("max-ports-per-namespace", "3"))
 	a := s.channel(t, "lowered", "a", mux, port("http", 80, "TCP"))
@@ -93,7 +93,8 @@ func (s cases) lowered(t *testing.T) {
 	s.awaitServed(t, c, "http:82->82")
 }
 
-// rangeMoved: what was given stays, and says that it is out of range; it moves when its channel is made anew.
+// rangeMoved moves the range: a channel keeps its number, and its condition says that it is out of range. The channel
+// moves when it is recreated.
 func (s cases) rangeMoved(t *testing.T) {
 	mux := s.mux(t, "range-moved")
 	web := s.channel(t, "range-moved", "web", mux)
@@ -109,12 +110,12 @@ func (s cases) rangeMoved(t *testing.T) {
 	s.awaitServed(t, web, "http:80->30001")
 }
 
-// burst: a hundred channels at once cost few writes of the mux, each of which would have a provider program its load
-// balancer anew; and on GKE, there is no room for one more.
+// burst creates a hundred channels at once. That must cost few writes of the mux: after each, a provider would program
+// its load balancer again. On GKE there is no room for another channel.
 func (s cases) burst(t *testing.T) {
 	mux := s.mux(t, "burst", annotated("cloud.google.com/l4-rbs", "enabled"))
 	s.awaitTold(t, mux, "Warning GkePortLimitApplied ", "100")
-	held := s.proxy.HoldWatches(faults.Match{Resource: "services"}) // so that they come at once, however busy the machine is
+	held := s.proxy.HoldWatches(faults.Match{Resource: "services"}) // so that all arrive at once, also on a busy machine
 	defer held.Release()
 	channels := make([]types.NamespacedName, 100)
 	for i := range channels {
@@ -147,7 +148,7 @@ func (s cases) burst(t *testing.T) {
 	s.awaitServed(t, late, "http:80->80")
 }
 
-// explicitRange: numbers may be asked for where the mux's owner says, and auto is another matter.
+// explicitRange limits the numbers that channels may ask for. It is separate from the range of auto.
 func (s cases) explicitRange(t *testing.T) {
 	mux := s.mux(t, "explicit", annotated("explicit-range", "443,8000-8999"))
 	web := s.channel(t, "explicit", "web", mux, port("https", 443, "TCP"), port("http", 80, "TCP"), asks("http:8080"))
@@ -161,7 +162,8 @@ func (s cases) explicitRange(t *testing.T) {
 	s.awaitShown(t, web, "https:443->443, http:80->8080", "True OutOfRange")
 }
 
-// mistaken: whoever makes a mistake is told which, harms nobody else, and goes on once it is mended.
+// mistaken makes mistakes in channels. Each channel is told its mistake, affects no others, and works once it is
+// corrected.
 func (s cases) mistaken(t *testing.T) {
 	mux := s.mux(t, "mistaken")
 	for _, mistake := range []struct {
@@ -193,7 +195,7 @@ func (s cases) mistaken(t *testing.T) {
 	s.awaitPublic(t, mux, "81/TCP", "82/TCP", "83/TCP", "84/TCP")
 }
 
-// cannotMix: a UDP channel on a load balancer of TCP ports is refused, until there are none.
+// cannotMix attaches a UDP channel to a load balancer with TCP ports: it is refused until they are gone.
 func (s cases) cannotMix(t *testing.T) {
 	mux := s.mux(t, "cannot-mix", annotated("cloud.google.com/l4-rbs", "enabled"))
 	web := s.channel(t, "cannot-mix", "web", mux)
@@ -208,7 +210,7 @@ func (s cases) cannotMix(t *testing.T) {
 	s.awaitPublic(t, mux, "53/UDP")
 }
 
-// sctp is a protocol like others, where the provider is known for nothing else.
+// sctp uses SCTP on a mux without a provider that limits protocols.
 func (s cases) sctp(t *testing.T) {
 	mux := s.mux(t, "sctp")
 	web := s.channel(t, "sctp", "web", mux, port("diameter", 3868, "SCTP"), port("plain", 3868, "TCP"), asks("diameter:auto,plain:auto"))
@@ -222,7 +224,7 @@ func (s cases) sctp(t *testing.T) {
 	s.awaitServed(t, web, "diameter:3868->20000, plain:3868->20000")
 }
 
-// nodePorts: when a mux takes node ports and they run out, only those channels are refused that don't fit.
+// nodePorts uses up the node ports of a mux that takes some: only the channels that don't fit are refused.
 func (s cases) nodePorts(t *testing.T) {
 	yes := true
 	mux := s.mux(t, "node-ports", func(svc *corev1.Service) { svc.Spec.AllocateLoadBalancerNodePorts = &yes })
@@ -239,20 +241,20 @@ func (s cases) nodePorts(t *testing.T) {
 	s.awaitServed(t, web, "http:80->80")
 	for _, port := range s.get(t, mux).Spec.Ports {
 		if port.Port == 80 && port.NodePort != had {
-			t.Errorf("80 had node port %d, and has %d", had, port.NodePort)
+			t.Errorf("the node port of 80 changed from %d to %d", had, port.NodePort)
 		}
 	}
 	if told := having(s.events(t, mux), "MuxPatchRefused"); len(told) > 0 {
-		t.Errorf("nothing about the mux itself was refused, and it was told %v", told)
+		t.Errorf("the mux was told %v, although only a channel was refused", told)
 	}
 	s.delete(t, filler)
 	s.awaitServed(t, big, "a:81->81, b:82->82, c:83->83, d:84->84")
 }
 
-// fillNodePorts leaves just as many.
+// fillNodePorts uses up all node ports except the given number.
 func (s *scene) fillNodePorts(t *testing.T, leave int) types.NamespacedName {
 	t.Helper()
-	const first, last = 30000, 32767 // the API server's own
+	const first, last = 30000, 32767 // the API server's default range
 	list, err := s.user.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -279,8 +281,8 @@ func (s *scene) fillNodePorts(t *testing.T, leave int) types.NamespacedName {
 	return s.create(t, svc, nil)
 }
 
-// sameShortName: two channels whose ports the original would name alike. Its names have 7 digits, so anybody can find
-// such a pair; endpoints go by claims, not by names.
+// sameShortName uses two channels whose ports have one name in the original. Its names have 7 digits, so an attacker
+// can find such a pair. Endpoints must follow claims, not names.
 func (s cases) sameShortName(t *testing.T) {
 	victim, attacker, name := shortNameTwins()
 	mux := types.NamespacedName{Namespace: muxNamespace, Name: "twins"}
@@ -293,20 +295,20 @@ func (s cases) sameShortName(t *testing.T) {
 	s.awaitServed(t, web, "http:80->20000")
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 	if got := s.portName(t, mux, 20000); got != name {
-		t.Errorf("the original's port is named %s now, and was %s", got, name)
+		t.Errorf("the original's port was renamed to %s, want %s", got, name)
 	}
 
 	twin := s.channel(t, "twins", attacker, mux)
 	s.backends(t, twin, attacker, "http:8080", "10.6.6.6")
 	s.awaitServed(t, twin, "http:80->20001")
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1", "20001/TCP 8080: 10.6.6.6")
-	// Also when all that tells is the mux itself.
+	// The same must hold if the mux is the only source, without a ledger.
 	s.deleteLedger(t, mux)
 	s.awaitClaims(t, mux, "20000/TCP twins/"+victim+" http auto", "20001/TCP twins/"+attacker+" http auto")
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1", "20001/TCP 8080: 10.6.6.6")
 }
 
-// shortNameTwins are two Services whose port http has the same first 7 digits, and those digits.
+// shortNameTwins returns two Services whose port http has the same first 7 digits, and those digits.
 func shortNameTwins() (a, b, name string) {
 	seen := map[string]string{}
 	for i := 0; ; i++ {
@@ -344,7 +346,7 @@ func (s *scene) ledgerOfOriginal(t *testing.T, mux types.NamespacedName, claims 
 	}
 }
 
-// forged: what a channel says of itself is believed by nobody, not even when the ledger is lost.
+// forged writes a `ports` annotation on a channel. It must give the channel no port, not even when the ledger is lost.
 func (s cases) forged(t *testing.T) {
 	mux := s.mux(t, "forged", annotated("port-range", "20000-20003"))
 	web := s.channel(t, "forged", "web", mux)
@@ -352,7 +354,7 @@ func (s cases) forged(t *testing.T) {
 	s.awaitServed(t, web, "http:80->20000")
 	thief := s.channel(t, "forged", "a-thief", mux, annotated("ports", "http:80->20000"), port("http", 80, "TCP"), asks("http:20000"))
 	s.backends(t, thief, "thief-1", "http:8080", "10.6.6.6")
-	s.awaitRefused(t, thief, "MuxPortConflict") // with the note gone
+	s.awaitRefused(t, thief, "MuxPortConflict") // and its forged annotation is removed
 	s.deleteLedger(t, mux)
 	s.annotate(t, thief, "ports", "http:80->20000")
 	s.awaitClaims(t, mux, "20000/TCP forged/web http auto")
@@ -364,7 +366,7 @@ func (s cases) forged(t *testing.T) {
 	s.awaitServed(t, outside, "http:80->20001")
 }
 
-// missingMux: a hundred channels of a mux that isn't there cost a healthy one nothing.
+// missingMux creates a hundred channels of a missing mux: they must cost a healthy mux nothing.
 func (s cases) missingMux(t *testing.T) {
 	nowhere := types.NamespacedName{Namespace: muxNamespace, Name: "missing"}
 	var lost []types.NamespacedName
@@ -386,12 +388,12 @@ func (s cases) missingMux(t *testing.T) {
 	s.awaitServed(t, web, "http:80->8080")
 	after := s.writes(func(r faults.Request) bool { return r.Namespace == "missing" && strings.HasPrefix(r.Name, "lost-") })
 	if before != after || before > 2*len(lost) {
-		t.Errorf("the lost ones took %d writes, then %d more", before, after-before)
+		t.Errorf("the channels of the missing mux took %d writes, then %d more", before, after-before)
 	}
 	s.awaitTold(t, lost[7], "Warning MuxNotFound ", "svc-mux/missing")
 }
 
-// paired: a port under two protocols has one public number, if there is one.
+// paired checks that a port under two protocols gets one public number, if such a number is free.
 func (s cases) paired(t *testing.T) {
 	mux := s.mux(t, "paired")
 	udp := s.channel(t, "paired", "udp", mux, port("dns", 20000, "UDP"))
@@ -401,7 +403,8 @@ func (s cases) paired(t *testing.T) {
 	s.awaitPublic(t, mux, "20000/UDP", "20001/TCP", "20001/UDP")
 }
 
-// foreign: what others put on a mux and a channel stays, and its numbers are taken.
+// foreign adds ports, labels and conditions of others to a mux and a channel: they stay, and the ports' numbers are
+// taken.
 func (s cases) foreign(t *testing.T) {
 	mux := s.mux(t, "foreign", annotated("example.com/note", "theirs"), func(svc *corev1.Service) {
 		svc.Labels = map[string]string{"team": "platform"}
@@ -426,7 +429,7 @@ func (s cases) foreign(t *testing.T) {
 		svc := s.get(t, key)
 		fine := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "example.com/Fine" })
 		if !fine || svc.Annotations["example.com/note"] != "theirs" || svc.Labels["team"] == "" {
-			t.Errorf("%s lost what others put there: %v, %v, %v", key, svc.Labels, svc.Annotations, svc.Status.Conditions)
+			t.Errorf("%s lost fields of others: %v, %v, %v", key, svc.Labels, svc.Annotations, svc.Status.Conditions)
 		}
 	}
 	s.annotate(t, web, "disabled", "true")
@@ -439,10 +442,10 @@ func (s cases) foreign(t *testing.T) {
 	s.update(t, web, func(svc *corev1.Service) { svc.Finalizers = nil })
 }
 
-// condition has somebody else say something about a Service.
+// condition sets a condition on a Service as another controller.
 func (s *scene) condition(t *testing.T, service types.NamespacedName, c metav1.Condition) {
 	t.Helper()
-	cluster.Eventually(t, "a condition of somebody else", func(ctx context.Context) error {
+	cluster.Eventually(t, "another controller sets a condition", func(ctx context.Context) error {
 		svc := s.get(t, service)
 		svc.Status.Conditions = append(svc.Status.Conditions, c)
 		_, err := s.user.CoreV1().Services(service.Namespace).UpdateStatus(ctx, svc, metav1.UpdateOptions{})

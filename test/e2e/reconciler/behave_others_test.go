@@ -34,13 +34,14 @@ func (s *scene) awaitAnnotation(t *testing.T, service types.NamespacedName, key,
 	}
 	cluster.Eventually(t, fmt.Sprintf("%s says %s=%q", service, key, want), func(context.Context) error {
 		if got := s.get(t, service).Annotations[key]; got != want {
-			return fmt.Errorf("it says %q", got)
+			return fmt.Errorf("the annotation is %q", got)
 		}
 		return nil
 	})
 }
 
-// hostnames are gathered on the mux beside its owner's own, and leave with their channels.
+// hostnames checks that the channels' names are added to the mux, beside its owner's own names, and removed with their
+// channels.
 func (s cases) hostnames(t *testing.T) {
 	mux := s.mux(t, "names", annotated(dnsNames, "mux.example.com"))
 	a := s.channel(t, "names-a", "web", mux, annotated("external-dns-hostname", "b.example.com,a.example.com"), annotated(dnsProxied, "true"))
@@ -48,18 +49,19 @@ func (s cases) hostnames(t *testing.T) {
 	s.awaitAnnotation(t, mux, dnsProxied, "true")
 	b := s.channel(t, "names-b", "web", mux, annotated("external-dns-hostname", "c.example.com"), annotated(dnsProxied, "false"))
 	s.awaitAnnotation(t, mux, dnsNames, "a.example.com,b.example.com,c.example.com,mux.example.com")
-	s.awaitAnnotation(t, mux, dnsProxied, "false") // only if all say so
+	s.awaitAnnotation(t, mux, dnsProxied, "false") // true only if all channels say so
 	s.awaitAnnotation(t, mux, "aggregated-external-dns", "a.example.com,b.example.com,c.example.com,cloudflare-proxied=false")
 	s.delete(t, a)
 	s.awaitAnnotation(t, mux, dnsNames, "c.example.com,mux.example.com")
-	s.annotate(t, mux, dnsProxied, "true") // its owner's word now
+	s.annotate(t, mux, dnsProxied, "true") // now the owner's own value
 	s.awaitTold(t, mux, "Warning MuxExternalDnsAnnotationConflict ")
 	s.delete(t, b)
 	s.awaitAnnotation(t, mux, dnsNames, "mux.example.com")
 	s.awaitAnnotation(t, mux, dnsProxied, "true")
 }
 
-// hostnameTaken: a name stays with the namespace that had it first; who asks for it too keeps all else.
+// hostnameTaken checks that a name stays with the namespace that had it first. Another channel with that name keeps
+// everything else.
 func (s cases) hostnameTaken(t *testing.T) {
 	mux := s.mux(t, "taken", annotated("allowed-hostnames", "*.example.com,*.{namespace}.example.org"))
 	first := s.channel(t, "taken-b", "web", mux, annotated("external-dns-hostname", "www.example.com"))
@@ -77,8 +79,8 @@ func (s cases) hostnameTaken(t *testing.T) {
 	s.awaitAnnotation(t, mux, dnsNames, "mine.taken-a.example.org,www.example.com")
 }
 
-// directNames: external-dns reads names from a channel itself. A new channel with a name that isn't allowed gets no address to
-// publish it for. A channel that had the name before keeps its address and is told.
+// directNames sets names that external-dns reads from a channel itself. A new channel with a disallowed name gets no
+// address, so external-dns can't publish the name. A channel that had the name before keeps its address, and is told.
 func (s cases) directNames(t *testing.T) {
 	mux := s.mux(t, "direct")
 	old := s.channel(t, "direct", "old", mux, annotated(dnsNames, "www.bank.example.com"))
@@ -92,7 +94,7 @@ func (s cases) directNames(t *testing.T) {
 	s.awaitServed(t, bank, "http:80->20001")
 }
 
-// hugeAnnotations: an owner whose own annotations leave no room gets ports without our notes, and the notes later.
+// hugeAnnotations fills a mux's annotations. Channels get their ports without our notes, which are written later.
 func (s cases) hugeAnnotations(t *testing.T) {
 	mux := s.mux(t, "huge")
 	svc := s.get(t, mux)
@@ -100,7 +102,7 @@ func (s cases) hugeAnnotations(t *testing.T) {
 	for key, value := range svc.Annotations {
 		used += len(key) + len(value)
 	}
-	const most, left = 262_144, 120 // of room, which a generation takes and notes don't
+	const most, left = 262_144, 120 // bytes of room: enough for a generation, but not for notes
 	s.annotate(t, mux, "example.com/huge", strings.Repeat("x", most-used-len("example.com/huge")-left))
 	web := s.channel(t, "huge", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
@@ -112,18 +114,18 @@ func (s cases) hugeAnnotations(t *testing.T) {
 	s.awaitAnnotation(t, mux, "summary", "")
 	s.awaitTold(t, mux, "Normal MuxPortsChanged ", "added 20000/TCP")
 	s.eventually(t, "it has been tried again", func() bool { return s.refusals(mux) >= 2 })
-	s.quiet(t, 500*time.Millisecond) // and told, if it was
+	s.quiet(t, 500*time.Millisecond) // until a possible Event would be written
 	if told := having(s.events(t, mux), "MuxPatchRefused"); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
-		t.Errorf("it was told as %v", told)
+		t.Errorf("want one Event, got %v", told)
 	}
 	if told := having(s.events(t, mux), "MuxAnnotationsUpdated"); len(told) > 0 {
-		t.Errorf("annotations were told to be up to date: %v", told)
+		t.Errorf("an Event says that annotations are up to date: %v", told)
 	}
 	s.annotate(t, mux, "example.com/huge", "")
 	s.awaitAnnotation(t, mux, "summary", "1 channel(s) | 1 port(s)")
 }
 
-// refusals counts the writes of a Service that the API server found invalid.
+// refusals counts the writes of a Service that the API server refused as invalid.
 func (s *scene) refusals(service types.NamespacedName) int {
 	count := 0
 	for _, entry := range s.proxy.Log() {
@@ -134,7 +136,7 @@ func (s *scene) refusals(service types.NamespacedName) int {
 	return count
 }
 
-// declared: the placeholder stays where whoever applies the mux declares it; so tools that compare see no difference.
+// declared checks that the placeholder stays where a tool declares it, so that tools see no difference.
 func (s cases) declared(t *testing.T) {
 	manifest := func(name, more string) string {
 		return `
@@ -176,9 +178,9 @@ spec:
 		s.kubectl(t, text, diff...)
 		s.kubectl(t, text, apply...)
 		if now := s.get(t, mux); now.ResourceVersion != before {
-			t.Errorf("%s: to apply it again changed the mux: %v", way.name, now.Spec.Ports)
+			t.Errorf("%s: a second apply changed the mux: %v", way.name, now.Spec.Ports)
 		}
-		// Another tool that applies the same has nothing to change either.
+		// Another tool that applies the same must not conflict.
 		s.kubectl(t, text, "apply", "--server-side", "--field-manager=another", "--dry-run=server", "-f", "-")
 		s.awaitServed(t, web, "http:80->20000")
 	}
@@ -197,7 +199,7 @@ func (s *scene) kubectl(t *testing.T, stdin string, args ...string) {
 	}
 }
 
-// drift: whatever somebody changes of what is ours is put right, and said to be, by its name.
+// drift changes each thing that the reconciler manages: it must be corrected, with an Event that names it.
 func (s cases) drift(t *testing.T) {
 	mux := s.mux(t, "drift")
 	web := s.channel(t, "drift", "web", mux)
@@ -217,7 +219,7 @@ func (s cases) drift(t *testing.T) {
 		svc.Spec.Ports[1].Port, svc.Spec.Ports[1].TargetPort.IntVal = 25000, 25000
 	})
 	s.awaitTold(t, mux, "Normal MuxDriftCorrected ", "added 20000/TCP; removed 25000/TCP")
-	s.awaitPublic(t, mux, "101/TCP", "20000/TCP") // theirs stays
+	s.awaitPublic(t, mux, "101/TCP", "20000/TCP") // the foreign port stays
 	s.update(t, mux, func(svc *corev1.Service) {
 		svc.Spec.Ports = slices.DeleteFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "mine" })
 	})
@@ -249,12 +251,12 @@ func (s cases) drift(t *testing.T) {
 	s.eventually(t, "the port has its name again", func() bool { return s.portName(t, mux, 20000) == is.Spec.Ports[0].Name })
 	settled()
 	if told := having(s.events(t, mux), "MuxEndpoints"); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
-		t.Errorf("backends came once, and it was told as %v", told)
+		t.Errorf("a first write of backends was reported as drift: %v", told)
 	}
 }
 
-// quarrel: another writer that undoes whatever we do is answered ever more slowly, and told of once.
-func (s cases) quarrel(t *testing.T) {
+// repeatedDrift lets another writer undo every correction of a mux. The corrections slow down, and cause one Event.
+func (s cases) repeatedDrift(t *testing.T) {
 	mux := s.mux(t, "quarrel")
 	web := s.channel(t, "quarrel", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
@@ -265,38 +267,38 @@ func (s cases) quarrel(t *testing.T) {
 		return slices.Contains(publicOf(svc), "20000/TCP")
 	})
 	s.eventually(t, "it has been put right three times", func() bool { return s.writes(writesOf(mux)) >= before+3 })
-	// Who misses its port says so, and keeps its address.
+	// A channel whose port is missing says so, and keeps its address.
 	s.awaitCondition(t, web, "Programmed", "False Contested")
 	if at := address(s.get(t, web)); at == "" {
-		t.Error("the channel whose port is taken off lost its address, too")
+		t.Error("the channel whose port is removed lost its address, too")
 	}
 	if is := condition(s.get(t, other), "Programmed"); is != "True Programmed" {
-		t.Errorf("the channel whose port is there is %s", is)
+		t.Errorf("the other channel's condition is %s", is)
 	}
-	// What doesn't hang on the ports goes on meanwhile: the mux's new address, for one.
+	// Changes that don't depend on ports continue meanwhile, such as the mux's new address.
 	corrected := s.writes(writesOf(mux))
 	s.Provider.BehaveTo(mux.String(), provider.Name)
 	s.eventually(t, "the channel that has its ports shows the new address", func() bool {
 		return strings.HasSuffix(address(s.get(t, other)), ".lb.example.com")
 	})
 	if now := s.writes(writesOf(mux)); now != corrected {
-		t.Errorf("the address came only with the ports")
+		t.Errorf("the address was shown only together with the ports")
 	}
 	inOrder(t, undone())
 	if told := having(s.events(t, mux), "MuxDriftCorrected"); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
-		t.Errorf("it was told as %v", told)
+		t.Errorf("want one Event, got %v", told)
 	}
 	if told := having(s.events(t, mux), "Contested"); len(told) == 0 {
-		t.Error("nobody was told until when the port is off")
+		t.Error("no Event says until when the port stays missing")
 	}
-	// A change of what is wanted isn't part of the quarrel, and ends it.
+	// A change of the wanted ports isn't a correction: it ends the slow-down.
 	late := s.channel(t, "quarrel", "late", mux)
 	s.awaitServed(t, late, "http:80->20002")
 	s.awaitServed(t, web, "http:80->20000")
 }
 
-// channelQuarrel is the like about a channel: somebody wants a refused one to have an address.
-func (s cases) channelQuarrel(t *testing.T) {
+// repeatedChannelDrift lets another writer give an address to a refused channel, again and again.
+func (s cases) repeatedChannelDrift(t *testing.T) {
 	mux := s.mux(t, "channel-quarrel", annotated("max-ports", "1"))
 	web := s.channel(t, "channel-quarrel", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
@@ -308,26 +310,27 @@ func (s cases) channelQuarrel(t *testing.T) {
 	s.eventually(t, "it has been put right three times", func() bool { return s.writes(writesOf(refused)) >= before+3 })
 	inOrder(t, undone())
 	if told := having(s.events(t, refused), "MuxDriftCorrected"); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
-		t.Errorf("it was told as %v", told)
+		t.Errorf("want one Event, got %v", told)
 	}
 	s.awaitNothing(t, refused, "False MuxPortLimitExceeded")
 }
 
-// inOrder checks that each pause was as long as it should be, twice as long as the one before. It is the user who saw it,
-// sooner or later after the reconciler decided: that may take half of the pause away.
+// inOrder checks that each pause between corrections is twice as long as the one before. The times are those at which
+// the user saw the corrections, so half of each pause is tolerated.
 func inOrder(t *testing.T, times []time.Time) {
 	t.Helper()
 	if len(times) < 3 {
-		t.Errorf("it was put right %d times", len(times))
+		t.Errorf("%d corrections, want 3 or more", len(times))
 	}
 	for i := 2; i < len(times); i++ {
 		if pause, want := times[i].Sub(times[i-1]), fight.Pause<<(i-2); pause < want/2 {
-			t.Errorf("it was put right %s after the last time, and not %s", pause, want)
+			t.Errorf("a correction came %s after the one before, want %s", pause, want)
 		}
 	}
 }
 
-// react patches a Service whenever something is so, until it is called off; it returns when that was.
+// react patches a Service whenever a condition is true, until the returned function is called. That function returns
+// the times of the patches.
 func (s *scene) react(t *testing.T, service types.NamespacedName, patch, subresource string, so func(*corev1.Service) bool) func() []time.Time {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -362,13 +365,14 @@ func (s *scene) react(t *testing.T, service types.NamespacedName, patch, subreso
 	}
 }
 
-// isOlder is true for news of what has been changed since.
+// isOlder returns whether an event is older than a later change.
 func isOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order < 0
 }
 
-// silence: once all is as it should be, also if something was refused before and tried again later, nothing is asked of the API server but the lease, and nothing is decided anew.
+// silence checks that a cluster at rest causes no requests, except for the lease, and no decisions. That includes
+// refused channels that were retried before.
 func (s cases) silence(t *testing.T) {
 	mux := s.mux(t, "silence")
 	var channels []types.NamespacedName
@@ -389,7 +393,7 @@ func (s cases) silence(t *testing.T) {
 	before, decided := s.proxy.Snapshot(), s.decisions(t)
 	s.quiet(t, 5*time.Second)
 	if now := s.decisions(t); now != decided {
-		t.Errorf("muxes were decided about %s times, and %s times before", now, decided)
+		t.Errorf("the number of decisions rose to %s, want %s", now, decided)
 	}
 	for key, count := range s.proxy.Snapshot().Sub(before) {
 		if key.Resource != "leases.coordination.k8s.io" {
@@ -398,12 +402,12 @@ func (s cases) silence(t *testing.T) {
 	}
 }
 
-// decisions is how often the reconciler has decided about a mux.
+// decisions returns how often the reconciler has decided about a mux.
 func (s *scene) decisions(t *testing.T) string {
 	t.Helper()
 	address := regexp.MustCompile(`"probeAddress":"([^"]+)"`).FindStringSubmatch(s.run.log.String())
 	if address == nil {
-		t.Fatal("the log doesn't say where the metrics are")
+		t.Fatal("the log doesn't show the address of the metrics")
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address[1]+"/metrics", nil)
 	if err != nil {
@@ -420,7 +424,7 @@ func (s *scene) decisions(t *testing.T) string {
 	}
 	count := regexp.MustCompile(`svc_lb_mux_plan_duration_seconds_count (\d+)`).FindSubmatch(body)
 	if count == nil {
-		t.Fatalf("no metric tells of decisions:\n%s", body)
+		t.Fatalf("no metric counts decisions:\n%s", body)
 	}
 	return string(count[1])
 }

@@ -19,8 +19,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// refusedLedger: a quota leaves no room for the ledger. Whoever is new is told so in the API server's words, once however
-// often it is tried, and gets its ports when there is room.
+// refusedLedger sets a quota without room for the ledger. New channels get the API server's message, once however often
+// the write is retried, and get their ports when there is room.
 func (s cases) refusedLedger(t *testing.T) {
 	const namespace = "no-ledgers"
 	s.namespace(t, namespace)
@@ -47,7 +47,7 @@ func (s cases) refusedLedger(t *testing.T) {
 	s.toldOnce(t, mux, "MuxUnfrozen ")
 }
 
-// quota has a namespace hold no ConfigMaps but those that are there.
+// quota limits a namespace to its present ConfigMaps.
 func (s *scene) quota(t *testing.T, namespace string) string {
 	t.Helper()
 	all := s.user.CoreV1().ResourceQuotas(namespace)
@@ -61,37 +61,37 @@ func (s *scene) quota(t *testing.T, namespace string) string {
 	cluster.Eventually(t, "the quota counts", func(ctx context.Context) error {
 		now, err := all.Get(ctx, made.Name, metav1.GetOptions{})
 		if err == nil && len(now.Status.Hard) == 0 {
-			err = errors.New("it doesn't yet")
+			err = errors.New("the quota has no status yet")
 		}
 		return err
 	})
 	return made.Name
 }
 
-// refusedMux: a policy lets nobody write the mux. Who has ports keeps them, address and backends flow, and nobody who asks
-// for some is left without a word.
+// refusedMux sets a policy that denies all writes of the mux. Channels keep their ports, address and backends are
+// updated, and new channels are told why they wait.
 func (s cases) refusedMux(t *testing.T) {
 	mux, web := s.allotted(t, "fixed")
 	s.Apply(t, policyAgainst(mux))
 	s.awaitDenied(t, mux, `{"metadata":{"labels":{"a":"b"}}}`)
 	late := s.channel(t, "fixed", "late", mux)
 	s.awaitCondition(t, late, "Programmed", "False Waiting")
-	s.awaitMessage(t, late, "Programmed", "denied request: nobody writes it")
+	s.awaitMessage(t, late, "Programmed", "denied request: this mux is read-only")
 	s.awaitFlow(t, mux, web)
-	s.awaitTriedAgain(t, "services", mux, 7) // whole, without notes and without newcomers, each time
+	s.awaitTriedAgain(t, "services", mux, 7) // each retry writes all, all without notes, and all without newcomers
 	s.awaitPublic(t, mux, "20001/TCP")
-	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "denied request: nobody writes it")
+	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "denied request: this mux is read-only")
 	s.run.awaitSeries(t, mux.Name, "svc_lb_mux_frozen 1", "svc_lb_mux_freezes_total 1")
 
 	s.Kubectl(t, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "fixed")
 	s.awaitServed(t, late, "http:80->20000")
 	s.awaitServed(t, web, "http:80->20001")
-	s.awaitTold(t, mux, "Normal MuxUnfrozen ", "nobody writes it")
+	s.awaitTold(t, mux, "Normal MuxUnfrozen ", "this mux is read-only")
 	s.run.awaitSeries(t, mux.Name, "svc_lb_mux_frozen 0", "svc_lb_mux_freezes_total 1")
 }
 
-// refusedPorts: a policy doesn't let some numbers onto the mux. Who asks for one keeps the port that it has, and however many do,
-// they are in nobody's way. What somebody takes off the mux, and can't be put back, stays its channel's.
+// refusedPorts sets a policy that denies some numbers on the mux. A channel that asks for one keeps its present port,
+// and doesn't block other channels. A port that others remove, and that can't be restored, stays its channel's.
 func (s cases) refusedPorts(t *testing.T) {
 	mux := s.mux(t, "picky")
 	s.awaitServed(t, s.channel(t, "picky", "stays", mux, port("http", 8000, "TCP")), "http:8000->8000")
@@ -114,7 +114,7 @@ func (s cases) refusedPorts(t *testing.T) {
 		s.awaitRefused(t, channel, "MuxPatchRefused")
 	}
 	if bare() {
-		t.Error("the port of who was refused another went")
+		t.Error("the refused channel lost its present port")
 	}
 
 	s.Apply(t, policy(mux, "object.spec.ports.all(p, p.port != 8080 && p.port < 9000)", "not any more"))
@@ -131,8 +131,8 @@ func (s cases) refusedPorts(t *testing.T) {
 	s.awaitServed(t, bad[0], "http:9001->9001")
 }
 
-// refusedNames: a policy doesn't let a DNS name onto the mux. Ports come and go all the same, and names do, once it isn't asked for any
-// more.
+// refusedNames sets a policy that denies a DNS name on the mux. Ports still come and go. Names do, too, once no channel
+// asks for the denied name.
 func (s cases) refusedNames(t *testing.T) {
 	mux := s.mux(t, "named")
 	web := s.channel(t, "named", "web", mux)
@@ -154,12 +154,13 @@ func (s cases) refusedNames(t *testing.T) {
 	s.awaitServed(t, web, "http:80->20000")
 }
 
-// refusedStatus: a policy doesn't let one channel be told anything. Its ports stay while it shows the address, and others go on.
+// refusedStatus sets a policy that denies status writes of one channel. Its ports stay while it shows the address, and
+// other channels are served.
 func (s cases) refusedStatus(t *testing.T) {
 	mux := s.mux(t, "mute")
 	web := s.channel(t, "mute", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
-	s.Apply(t, strings.ReplaceAll(policy(web, "false", "nobody tells it"), "[services]", "[services/status]"))
+	s.Apply(t, strings.ReplaceAll(policy(web, "false", "its status is read-only"), "[services]", "[services/status]"))
 	s.awaitDenied(t, web, `{"status":{"conditions":null}}`, "status")
 	s.annotate(t, web, "disabled", "true")
 	for i := range 3 {
@@ -171,10 +172,12 @@ func (s cases) refusedStatus(t *testing.T) {
 	s.awaitPublic(t, mux, "20001/TCP", "20002/TCP", "20003/TCP")
 }
 
-// policyAgainst denies all writes of a mux; its status is another matter.
-func policyAgainst(mux types.NamespacedName) string { return policy(mux, "false", "nobody writes it") }
+// policyAgainst denies all writes of a mux except of its status.
+func policyAgainst(mux types.NamespacedName) string {
+	return policy(mux, "false", "this mux is read-only")
+}
 
-// policy denies all writes of a Service for which something isn't so.
+// policy denies all writes of a Service unless an expression is true.
 func policy(mux types.NamespacedName, unless, message string) string {
 	return `
 apiVersion: admissionregistration.k8s.io/v1
@@ -195,20 +198,20 @@ spec: {policyName: ` + mux.Name + `, validationActions: [Deny]}
 `
 }
 
-// awaitDenied waits until a policy denies what it would.
+// awaitDenied waits until a policy denies a patch.
 func (s *scene) awaitDenied(t *testing.T, service types.NamespacedName, patch string, subresources ...string) {
 	t.Helper()
 	cluster.Eventually(t, "the policy is in force", func(ctx context.Context) error {
 		_, err := s.user.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, []byte(patch),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 		if err == nil {
-			return errors.New("it isn't")
+			return errors.New("the patch is allowed")
 		}
 		return nil
 	})
 }
 
-// awaitTriedAgain waits until writes of something were refused so often.
+// awaitTriedAgain waits until writes of an object were refused a number of times.
 func (s *scene) awaitTriedAgain(t *testing.T, resource string, key types.NamespacedName, often int) {
 	t.Helper()
 	s.eventually(t, "it has been tried again", func() bool {
@@ -223,17 +226,17 @@ func (s *scene) awaitTriedAgain(t *testing.T, resource string, key types.Namespa
 	})
 }
 
-// of is true for a request about an object; one that is created is named in the body alone.
+// of returns whether a request is about an object. A create has the name only in its body.
 func of(r faults.Request, resource string, key types.NamespacedName) bool {
 	return r.Resource == resource && r.Subresource == "" && r.Namespace == key.Namespace && (r.Name == key.Name || r.Verb == "create")
 }
 
-// toldOnce waits for an Event, of which there must be one.
+// toldOnce waits for an Event, which must be the only one.
 func (s *scene) toldOnce(t *testing.T, about types.NamespacedName, words ...string) {
 	t.Helper()
 	s.awaitTold(t, about, words...)
 	if told := having(s.events(t, about), words[0]); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
-		t.Errorf("it was told as %v", told)
+		t.Errorf("want one Event, got %v", told)
 	}
 }
 
@@ -245,11 +248,11 @@ func (s *scene) awaitMessage(t *testing.T, channel types.NamespacedName, kind, w
 				return nil
 			}
 		}
-		return errors.New("it doesn't")
+		return errors.New("the message is another one")
 	})
 }
 
-// ever watches a Service, and says whether something has been so at any time until it is asked.
+// ever watches a Service. The returned function says whether the condition was true at any time.
 func (s *scene) ever(t *testing.T, service types.NamespacedName, so func(*corev1.Service) bool) func() bool {
 	t.Helper()
 	watch, err := s.user.CoreV1().Services(service.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + service.Name})

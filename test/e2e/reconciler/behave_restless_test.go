@@ -10,14 +10,14 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// restless: a channel that is to lose a port changes each time before it is looked at once more. It keeps what it has, and
-// nobody waits for it to hold still.
+// restless edits a channel that must lose a port each time before the reconciler reads it live. It keeps its ports, and
+// other channels don't wait for it.
 func (s cases) restless(t *testing.T) {
 	const namespace = "restless"
 	mux := s.mux(t, namespace)
 	web := s.channel(t, namespace, "web", mux, port("http", 80, "TCP"), port("more", 81, "TCP"), asks("http:8000,more:8001"))
 	s.awaitServed(t, web, "http:80->8000, more:81->8001")
-	changes := 0 // one look at a time
+	changes := 0 // live reads come one at a time
 	looks := s.proxy.Add(faults.Rule{
 		Name: "it changes again", Match: faults.Match{Verbs: []string{"get"}, Resource: "services", Namespace: namespace, Name: web.Name},
 		Do: faults.Notify(func(step faults.Step) {

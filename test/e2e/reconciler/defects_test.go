@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
 
-// TestNoneOfTheOriginalsDefects names each defect of the original, by its number, and shows that it isn't ours.
+// TestNoneOfTheOriginalsDefects names each defect of the original by its number, and shows that we don't have it.
 func TestNoneOfTheOriginalsDefects(t *testing.T) {
 	t.Parallel()
 	d := defects{cases{newScene(t)}}
@@ -28,19 +28,19 @@ func TestNoneOfTheOriginalsDefects(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"1 endpoints that come before their channel are lost", d.endpointsFirst},
+		{"1 endpoints that are created before their channel are lost", d.endpointsFirst},
 		{"2 one endpoint port without a name stops the whole mux", d.unnamedEndpointPort},
 		{"3 a request by number takes what an auto channel holds", d.heldByAuto},
 		{"4 broken JSON in the ledger withdraws every auto port", d.brokenLedger},
 		{"5 a lost ConfigMap moves a port", d.lostLedger},
 		{"6 at the cap a newcomer that sorts first evicts an incumbent", d.sortsFirst},
-		{"7 annotations grow past what an object may have", d.boundedAnnotations},
-		{"8 what changes is seen only when the next round comes", d.seenAtOnce},
+		{"7 annotations exceed the size limit", d.boundedAnnotations},
+		{"8 changes are seen only in the next polling round", d.seenAtOnce},
 		{"9 deleted Endpoints stay on the mux", d.mirrored},
 		{"10 a deleted mux hangs, and its channels keep the address", d.muxGoesAtOnce},
 		{"11 channels of a missing mux slow healthy ones down", d.missingMux},
-		{"13 a conflict is told again and again", d.conflictToldOnce},
-		{"14 a freed port is given away at once", d.grace},
+		{"13 a conflict causes Events again and again", d.conflictToldOnce},
+		{"14 a released number is assigned to another channel at once", d.grace},
 		{"14 a channel that becomes ClusterIP keeps its annotation", d.detach},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -52,8 +52,7 @@ func TestNoneOfTheOriginalsDefects(t *testing.T) {
 	}
 }
 
-// TestRestartAndUninstall has what remains of them: what is so when the reconciler goes and comes, and when it doesn't
-// come back.
+// TestRestartAndUninstall has the defects that concern a restart, or the end of the reconciler.
 func TestRestartAndUninstall(t *testing.T) {
 	t.Parallel()
 	d := defects{cases{newScene(t)}}
@@ -74,7 +73,7 @@ func TestRestartAndUninstall(t *testing.T) {
 		d.run.stop()
 		since := d.proxy.Snapshot()
 		d.run = d.again(t)
-		// It is at work when it acts on something new.
+		// The new process works once it has handled a new channel.
 		web := d.channel(t, "restart", "fresh", d.mux(t, "restart-fresh"))
 		d.awaitServed(t, web, "http:80->20000")
 		d.quiet(t, time.Second)
@@ -85,7 +84,7 @@ func TestRestartAndUninstall(t *testing.T) {
 			t.Errorf("channels aren't sorted: %s", list)
 		}
 		if now := append(d.events(t, mux), d.events(t, loser)...); strings.Join(now, "\n") != strings.Join(told, "\n") {
-			t.Errorf("it told again: %v\nand not only: %v", now, told)
+			t.Errorf("the restart emitted Events again: %v\nwant only: %v", now, told)
 		}
 		for key, count := range d.proxy.Snapshot().Sub(since).Where(faults.Key.IsWrite) {
 			if key.Resource == "services/status" && count > 2 || key.Resource == "endpointslices.discovery.k8s.io" && count > 1 {
@@ -94,7 +93,7 @@ func TestRestartAndUninstall(t *testing.T) {
 		}
 		d.run.stop()
 	})
-	t.Run("what happens while it is down is put right", func(t *testing.T) {
+	t.Run("changes during the downtime are handled", func(t *testing.T) {
 		of := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "restart", Name: name} }
 		d.delete(t, of("web-0"))
 		d.update(t, of("web-1"), func(svc *corev1.Service) {
@@ -116,14 +115,14 @@ func TestRestartAndUninstall(t *testing.T) {
 		d.awaitCarried(t, mux, carried...)
 		d.run.stop()
 	})
-	t.Run("a burst that takes its time is waited for", func(t *testing.T) {
+	t.Run("a slow burst is handled as one", func(t *testing.T) {
 		const quiet = 2 * time.Second
 		d.run = d.again(t, func(p *process.Process) { p.Options.Quiet, p.Options.Longest = quiet, time.Minute })
 		slow := d.mux(t, "slow")
 		first := d.channel(t, "restart", "slow-first", slow)
 		d.awaitServed(t, first, "http:80->20000")
 		before := d.writes(writesOf(slow))
-		pauses, last := 0, time.Now() // a busy machine may make more bursts of it than one
+		pauses, last := 0, time.Now() // on a busy machine it may become several bursts
 		for i := range 50 {
 			d.channel(t, "restart", fmt.Sprintf("slow-%02d", i), slow)
 			now := time.Now()
@@ -134,7 +133,7 @@ func TestRestartAndUninstall(t *testing.T) {
 		}
 		d.awaitCondition(t, types.NamespacedName{Namespace: "restart", Name: "slow-49"}, "Programmed", "True Programmed")
 		if got := d.writes(writesOf(slow)) - before; got > 3+pauses {
-			t.Errorf("the mux was written %d times, and there were %d pauses", got, pauses)
+			t.Errorf("the mux was written %d times, with %d pauses between channels", got, pauses)
 		}
 		d.run.stop()
 	})
@@ -142,7 +141,7 @@ func TestRestartAndUninstall(t *testing.T) {
 		d.run.stop()
 		d.delete(t, loser)
 		if _, err := d.user.CoreV1().Services(loser.Namespace).Get(t.Context(), loser.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("a channel that was deleted is still there: %v", err)
+			t.Errorf("a deleted channel still exists: %v", err)
 		}
 		for _, namespace := range []string{"restart", muxNamespace} {
 			if err := d.user.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
@@ -155,13 +154,13 @@ func TestRestartAndUninstall(t *testing.T) {
 				if apierrors.IsNotFound(err) {
 					return nil
 				}
-				return errors.Join(err, fmt.Errorf("it is there: %v", is.Status.Conditions))
+				return errors.Join(err, fmt.Errorf("the namespace still exists: %v", is.Status.Conditions))
 			})
 		}
 	})
 }
 
-// defects are cases of their own, beside those that are tried anyway.
+// defects are cases in addition to those of TestBehaviour.
 type defects struct{ cases }
 
 func (d defects) endpointsFirst(t *testing.T) {
@@ -170,7 +169,7 @@ func (d defects) endpointsFirst(t *testing.T) {
 	d.namespace(t, web.Namespace)
 	d.backends(t, web, "web-1", "http:8080", "10.0.0.1")
 	other := d.channel(t, "first", "other", mux, port("http", 81, "TCP"))
-	d.awaitServed(t, other, "http:81->81") // whatever was to be made of those endpoints has been by now
+	d.awaitServed(t, other, "http:81->81") // the endpoints were handled before
 	d.channel(t, "first", "web", mux, port("http", 80, "TCP"))
 	d.awaitServed(t, web, "http:80->80")
 	d.awaitCarried(t, mux, "80/TCP 8080: 10.0.0.1")
@@ -208,7 +207,7 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 8080}]}]
 	d.awaitServed(t, late, "http:80->20000")
 }
 
-// boundedAnnotations: there is more to say of these ports than an object has room for.
+// boundedAnnotations creates ports whose notes exceed an object's size limit.
 func (d defects) boundedAnnotations(t *testing.T) {
 	const most = 262_144
 	mux := d.mux(t, "bounded")
@@ -238,11 +237,11 @@ func (d defects) boundedAnnotations(t *testing.T) {
 		t.Errorf("of %d bytes, %d are on the mux", said, size)
 	}
 	if topology := d.get(t, mux).Annotations[prefix+"/topology"]; !strings.Contains(topology, "more") {
-		t.Errorf("it doesn't say that there is more: %s", topology)
+		t.Errorf("the note doesn't say that it is shortened: %s", topology)
 	}
 }
 
-// seenAtOnce: nothing here waits for a round; there are none.
+// seenAtOnce checks that changes are handled at once: there are no polling rounds.
 func (d defects) seenAtOnce(t *testing.T) {
 	mux := d.mux(t, "at-once")
 	gone, web := d.channel(t, "at-once", "gone", mux, port("http", 80, "TCP")), d.channel(t, "at-once", "web", mux, port("http", 81, "TCP"))
@@ -267,13 +266,13 @@ func (d defects) muxGoesAtOnce(t *testing.T) {
 	d.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 	d.delete(t, mux)
 	if _, err := d.user.CoreV1().Services(mux.Namespace).Get(t.Context(), mux.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the mux still exists: %v", err)
 	}
 	d.awaitRefused(t, web, "MuxNotFound")
 	d.eventually(t, "its slices are gone", func() bool { return len(d.slicesOn(t, mux)) == 0 })
 }
 
-// conflictToldOnce: however often the mux is looked at, and by an Event of a type that Kubernetes knows.
+// conflictToldOnce checks that a conflict causes one Event of a valid type, however often the mux is reconciled.
 func (d defects) conflictToldOnce(t *testing.T) {
 	mux := d.mux(t, "told-once")
 	web := d.channel(t, "told-once", "web", mux)
@@ -287,6 +286,6 @@ func (d defects) conflictToldOnce(t *testing.T) {
 	d.annotate(t, loser, "example.com/note", "touched")
 	d.quiet(t, time.Second)
 	if told := d.events(t, loser); len(told) != 1 || !strings.HasPrefix(told[0], "Warning MuxPortConflict 1: ") {
-		t.Errorf("it was told %q", told)
+		t.Errorf("events: %q", told)
 	}
 }

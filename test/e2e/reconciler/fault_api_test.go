@@ -11,8 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestAnAPIServerThatFails has bursts of changes meet all that can go wrong on the way to what is stored. Each comes to
-// its end, and no promise is broken on the way.
+// TestAnAPIServerThatFails runs bursts of changes while requests and watches fail in every way. Each burst must reach
+// its end without breaking a promise.
 func TestAnAPIServerThatFails(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
@@ -21,7 +21,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	h := s.remember(t)
 	s.reconcile(t, func(p *process.Process) {
 		p.Config = s.proxy.Config()
-		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // which outlast the outages
+		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // longer than the outages
 	})
 	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer, "after": faults.AnswerAfter} {
@@ -31,10 +31,10 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		}
 	}
 	t.Run("every kind of write is made and its answer lost", func(t *testing.T) { s.failWrites(t, "lost", faults.DropAfter()) })
-	t.Run("what may pass by itself is no channel's refusal", func(t *testing.T) { s.passesByItself(t) })
+	t.Run("a temporary error doesn't count as a channel's refusal", func(t *testing.T) { s.passesByItself(t) })
 	for _, resource := range []string{"services", "configmaps", "endpointslices"} {
 		watched := faults.Match{Resource: resource}
-		t.Run("what is heard of "+resource+" is late", func(t *testing.T) {
+		t.Run("watch events of "+resource+" are late", func(t *testing.T) {
 			late := s.proxy.DelayWatches(watched, 700*time.Millisecond)
 			defer late.Remove()
 			s.disturb(t, "late-"+resource, func() {})
@@ -45,7 +45,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 					Match: faults.Match{Verbs: []string{"watch"}, Resource: resource}, Times: 1, Do: faults.Answer(http.StatusGone),
 				})
 				if s.proxy.ExpireWatches(watched) == 0 {
-					t.Error("there was none")
+					t.Error("no watch was open")
 				}
 				if err := again.Wait(t.Context(), 1); err != nil {
 					t.Error(err)
@@ -53,16 +53,16 @@ func TestAnAPIServerThatFails(t *testing.T) {
 			})
 		})
 	}
-	t.Run("nothing is heard of ledgers at all", func(t *testing.T) {
+	t.Run("watch events of ledgers are held back", func(t *testing.T) {
 		hold := s.proxy.HoldWatches(faults.Match{Resource: "configmaps"})
 		defer hold.Release()
 		s.disturb(t, "deaf", func() {})
 	})
-	t.Run("it can't be reached for a while", func(t *testing.T) {
+	t.Run("the API server is unreachable for a while", func(t *testing.T) {
 		s.disturb(t, "away", func() {
 			away := s.proxy.Add(faults.Rule{Do: faults.Drop()})
 			s.proxy.Disconnect()
-			time.Sleep(5 * time.Second) // a fault that lasts, not a wait for something
+			time.Sleep(5 * time.Second) // duration of the outage
 			away.Remove()
 		})
 	})
@@ -71,13 +71,13 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	if testing.Short() {
 		outage = 5 * time.Second
 	}
-	t.Run("it is killed and comes back", func(t *testing.T) {
+	t.Run("the API server is killed and restarted", func(t *testing.T) {
 		s.disturb(t, "killed", func() {
 			server := s.Component("kube-apiserver")
 			if err := server.Kill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(outage) // as above
+			time.Sleep(outage) // duration of the outage
 			if err := server.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	})
 }
 
-// disturb goes through a burst. The mishap happens in the middle of it, between two writes.
+// disturb runs a burst with a mishap in the middle, between two writes.
 func (s *scene) disturb(t *testing.T, id string, mishap func()) {
 	t.Helper()
 	b := s.burst(t, id)
@@ -108,7 +108,7 @@ func (s *scene) disturb(t *testing.T, id string, mishap func()) {
 	b.clean(t)
 }
 
-// failWrites goes through a burst in which some of each kind of writes go wrong.
+// failWrites runs a burst in which some writes of each kind fail.
 func (s *scene) failWrites(t *testing.T, id string, how faults.Action) {
 	t.Helper()
 	rules := map[string]*faults.Handle{}
@@ -130,7 +130,7 @@ func (s *scene) failWrites(t *testing.T, id string, how faults.Action) {
 	s.disturb(t, id, func() {})
 	for kind, rule := range rules {
 		if rule.Hits() == 0 {
-			t.Errorf("nothing did %s", kind)
+			t.Errorf("no request was a %s", kind)
 		}
 		rule.Remove()
 	}

@@ -16,15 +16,14 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// clock is one that somebody sets.
+// clock is a clock that tests can set.
 type clock struct{ off atomic.Int64 }
 
 func (c *clock) now() time.Time         { return time.Now().Add(time.Duration(c.off.Load())) }
 func (c *clock) jump(by time.Duration)  { c.off.Add(int64(by)) }
 func (c *clock) use(p *process.Process) { p.Now = c.now }
 
-// TestClockJumps has the clock of the reconciler's machine set forward and back. What is held for who left goes by the
-// time in the ledger.
+// TestClockJumps sets the reconciler's clock forward and back. The end of a grace is a time in the ledger.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
@@ -45,10 +44,10 @@ func TestClockJumps(t *testing.T) {
 	s.delete(t, one)
 	s.awaitGrace(t, mux)
 	s.awaitServed(t, s.channel(t, "app", "two", mux), "http:80->20002")
-	c.jump(-time.Hour) // what is held until then would be held for an hour more
+	c.jump(-time.Hour) // without correction the grace would last an hour longer
 	s.awaitServed(t, s.channel(t, "app", "three", mux), "http:80->20003")
 	if until, latest := s.awaitGrace(t, mux), c.now().Add(10*time.Minute); until.After(latest) {
-		t.Errorf("it is held until %s, and ten minutes from now is %s", until, latest)
+		t.Errorf("the grace ends at %s, want at most %s", until, latest)
 	}
 	one = s.channel(t, "app", "one", mux)
 	s.awaitServed(t, one, "http:80->20001")
@@ -72,7 +71,7 @@ func TestClockJumps(t *testing.T) {
 	checkPromises(t, h.soFar(t))
 }
 
-// awaitGrace waits until 20001 is held for who left, and returns until when.
+// awaitGrace waits until 20001 is in grace, and returns its end.
 func (s *scene) awaitGrace(t *testing.T, mux types.NamespacedName) time.Time {
 	t.Helper()
 	const number = "20001"

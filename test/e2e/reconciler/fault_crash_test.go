@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestACrashAfterEachWrite has a burst of changes, and a reconciler that is killed after each of the writes that it takes,
-// in turn. Whatever it left, the next one comes to the same end, and no promise is broken on the way.
+// TestACrashAfterEachWrite runs a burst of changes, and kills the reconciler after each of its writes in turn. The next
+// reconciler must reach the same end, without breaking a promise.
 func TestACrashAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
@@ -28,7 +28,7 @@ func TestACrashAfterEachWrite(t *testing.T) {
 	r := &succession{scene: s, whole: t, run: s.alone(t)}
 	count := r.crashAfter(t, "undisturbed", -1)
 	if count < 20 {
-		t.Fatalf("the burst took %d writes: too few to be one", count)
+		t.Fatalf("the burst took only %d writes", count)
 	}
 	for n := range count + 1 {
 		if !t.Run(fmt.Sprintf("after %d of %d", n, count), func(t *testing.T) { r.crashAfter(t, fmt.Sprintf("c%d", n), n) }) {
@@ -38,14 +38,14 @@ func TestACrashAfterEachWrite(t *testing.T) {
 	checkPromises(t, h.soFar(t))
 }
 
-// succession is a reconciler at a time, through all parts of a test.
+// succession runs one reconciler at a time through all parts of a test.
 type succession struct {
 	*scene
 	whole *testing.T
 	run   *running
 }
 
-// alone is a reconciler that goes through the proxy and waits for no lease.
+// alone runs a reconciler through the proxy, without leader election.
 func (s *scene) alone(t *testing.T) *running {
 	t.Helper()
 	return s.reconcile(t, func(p *process.Process) {
@@ -54,17 +54,18 @@ func (s *scene) alone(t *testing.T) *running {
 	})
 }
 
-// counted are the writes that something follows from: not Events, nor leases.
+// counted selects the writes that matter: not Events and leases.
 func counted(r faults.Request) bool {
 	return r.IsWrite() && r.Resource != "events" && !faults.Leases(r)
 }
 
-// crashAfter goes through a burst with a crash after so many writes; none if negative. It returns how many it took.
+// crashAfter runs a burst with a crash after the given number of writes, or without a crash if negative. It returns the
+// number of writes.
 func (s *succession) crashAfter(t *testing.T, id string, writes int) int {
 	t.Helper()
 	b := s.burst(t, id)
 	before := s.writes(counted)
-	// All is heard of at once, so that each run is like the others.
+	// Hold the watches, so that all changes arrive at once, and each run is like the others.
 	hold := s.proxy.HoldWatches(faults.Match{Func: func(r faults.Request) bool {
 		return r.Resource == "services" || r.Resource == "endpointslices"
 	}})
@@ -83,7 +84,7 @@ func (s *succession) crashAfter(t *testing.T, id string, writes int) int {
 		select {
 		case <-crashed:
 		default:
-			t.Logf("this time it took %d writes", crash.Hits())
+			t.Logf("this run took %d writes", crash.Hits())
 		}
 		s.run.stop()
 		crash.Remove()
@@ -96,14 +97,14 @@ func (s *succession) crashAfter(t *testing.T, id string, writes int) int {
 	return count
 }
 
-// burst is a small world of its own: two muxes, and channels that come, go, change and move.
+// burst has two muxes, and channels that are created, deleted, changed and moved.
 type burst struct {
 	*scene
 	id   string
 	a, b types.NamespacedName
 }
 
-// burst makes the world as it is before.
+// burst creates the state before the changes.
 func (s *scene) burst(t *testing.T, id string) *burst {
 	t.Helper()
 	b := &burst{scene: s, id: id, a: s.mux(t, id+"-a"), b: s.mux(t, id+"-b")}
@@ -133,7 +134,7 @@ func (s *scene) burst(t *testing.T, id string) *burst {
 	return b
 }
 
-// begin is the burst itself. It returns how many changes of Services and EndpointSlices it was, at least.
+// begin makes the changes. It returns a lower bound for the number of changed Services and EndpointSlices.
 func (b *burst) begin(t *testing.T) int {
 	t.Helper()
 	b.detach(t, "gone1")
@@ -146,7 +147,7 @@ func (b *burst) begin(t *testing.T) int {
 	b.attach(t, "new1", b.a, "http:80/TCP")
 	b.attach(t, "new2", b.a, "p2p:30303/TCP disc:30303/UDP")
 	b.attach(t, "new3", b.a, "tcp:8500/TCP", "")
-	b.attach(t, "new4", b.a, "tcp:80/TCP", "tcp:8001") // which gone1 had
+	b.attach(t, "new4", b.a, "tcp:80/TCP", "tcp:8001") // gone1's number
 	b.attach(t, "new5", b.a, "udp:53/UDP")
 	return 2*(3+1+5) + 3
 }
@@ -181,7 +182,7 @@ func (b *burst) key(channel string) types.NamespacedName {
 	return types.NamespacedName{Namespace: b.id, Name: channel}
 }
 
-// attach creates a channel with ports such as "http:80/TCP", all auto unless it says otherwise, and a backend.
+// attach creates a channel with a backend. Its ports are as in "http:80/TCP", and all numbers are auto unless given.
 func (b *burst) attach(t *testing.T, name string, mux types.NamespacedName, ports string, external ...string) {
 	t.Helper()
 	edits := []edit{selectorless}
@@ -210,7 +211,7 @@ func (b *burst) detach(t *testing.T, name string) {
 
 func (b *burst) await(t *testing.T, when string, want ...string) {
 	t.Helper()
-	cluster.Eventually(t, b.id+" is as it should be "+when, func(context.Context) error {
+	cluster.Eventually(t, b.id+" has the wanted state "+when, func(context.Context) error {
 		if diff := cmp.Diff(want, b.is(t)); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
@@ -218,8 +219,8 @@ func (b *burst) await(t *testing.T, when string, want ...string) {
 	})
 }
 
-// is the world as people see it: a line for each port of the muxes with whose it is and where it leads, and a line for
-// each channel.
+// is returns the state as users see it: a line for each port of the muxes with its owner and its backends, and a line
+// for each channel.
 func (b *burst) is(t *testing.T) []string {
 	t.Helper()
 	lines := append(b.ofMux(t, "a", b.a), b.ofMux(t, "b", b.b)...)
@@ -239,7 +240,7 @@ func (b *burst) is(t *testing.T) []string {
 	return lines
 }
 
-// ofMux has mux, ledger and slices agree, or says how they don't.
+// ofMux checks that mux, ledger and slices agree, or returns how they differ.
 func (b *burst) ofMux(t *testing.T, short string, mux types.NamespacedName) []string {
 	t.Helper()
 	claims := map[string]string{}
@@ -268,7 +269,7 @@ func (b *burst) ofMux(t *testing.T, short string, mux types.NamespacedName) []st
 	return lines
 }
 
-// clean takes the world away.
+// clean deletes all objects of the burst.
 func (b *burst) clean(t *testing.T) {
 	t.Helper()
 	channels, err := b.user.CoreV1().Services(b.id).List(t.Context(), metav1.ListOptions{})

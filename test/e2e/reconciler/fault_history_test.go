@@ -24,8 +24,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// history is every state that Services, ConfigMaps and EndpointSlices have been in since it began, in the order in which
-// the API server stored them.
+// history holds every state of Services, ConfigMaps and EndpointSlices since it began, in the order in which the API
+// server stored them.
 type history struct {
 	w       *world
 	streams []watch.Interface
@@ -33,17 +33,17 @@ type history struct {
 
 	mu     sync.Mutex
 	states []state
-	seen   map[types.NamespacedName]bool // the marks
+	seen   map[types.NamespacedName]bool // the marks seen so far
 }
 
-// state is an object as it was stored, or was when it went.
+// state is an object as it was stored, or its last state if it was deleted.
 type state struct {
 	object client.Object
 	gone   bool
 }
 
-// remember begins a history. What is there already stands in it as it is by now, so promises are best checked from the
-// beginning.
+// remember begins a history. Objects that exist already enter it in their present state, so promises are best checked
+// from the beginning.
 func (w *world) remember(t *testing.T) *history {
 	t.Helper()
 	h := &history{w: w, seen: map[types.NamespacedName]bool{}}
@@ -79,7 +79,7 @@ func follow[L runtime.Object](t *testing.T, h *history,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// It resumes where it was when the API server has been away.
+	// The watch resumes after an outage of the API server.
 	stream, err := toolswatch.NewRetryWatcherWithContext(t.Context(), at.GetResourceVersion(), &toolscache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return open(ctx, options)
@@ -119,15 +119,15 @@ func (h *history) add(s state) {
 	h.states = append(h.states, s)
 }
 
-// markLabel is on objects that a test makes to learn how far a history has come.
+// markLabel is on objects that a test creates in order to learn how far a history is.
 const markLabel = "svc-lb-mux.test/mark"
 
-// markOf tells a mark from those of other kinds.
+// markOf distinguishes marks of different kinds.
 func markOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: fmt.Sprintf("%T", object), Name: object.GetName()}
 }
 
-// soFar returns all that was stored up to now.
+// soFar returns all states up to now.
 func (h *history) soFar(t *testing.T) []state {
 	t.Helper()
 	mark := metav1.ObjectMeta{GenerateName: "mark-", Namespace: "default", Labels: map[string]string{markLabel: "true"}}
@@ -156,7 +156,7 @@ func (h *history) soFar(t *testing.T) []state {
 		defer h.mu.Unlock()
 		for _, mark := range marks {
 			if !h.seen[markOf(mark)] {
-				return errors.New("not yet")
+				return errors.New("the mark isn't in the history yet")
 			}
 		}
 		return nil

@@ -17,10 +17,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestTwoWhoBothBelieveToLead has two reconcilers at the same muxes, one of which hears of everything late, while users
-// come and go. What each puts on and takes off itself follows its order; an address is the one thing that the other may
-// not have heard of yet.
-func TestTwoWhoBothBelieveToLead(t *testing.T) {
+// TestTwoReconcilersLeadAtOnce runs two reconcilers on the same muxes while users create and delete channels. One of
+// them gets all events late. Each adds and removes ports in the right order. Only an address may be outdated, because
+// the other reconciler may not have seen it yet.
+func TestTwoReconcilersLeadAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
@@ -33,7 +33,7 @@ func TestTwoWhoBothBelieveToLead(t *testing.T) {
 	s.churn(t, mux, 10*time.Second)
 	late.Remove()
 
-	cluster.Eventually(t, "it settles", func(context.Context) error { return s.settled(t, mux) })
+	cluster.Eventually(t, "the mux settles", func(context.Context) error { return s.settled(t, mux) })
 	first.quiet(t, 2*time.Second)
 	second.quiet(t, 2*time.Second)
 	if err := s.settled(t, mux); err != nil {
@@ -42,12 +42,12 @@ func TestTwoWhoBothBelieveToLead(t *testing.T) {
 	checkPromises(t, h.soFar(t), "addresses")
 	for name, one := range map[string]*scene{"first": first, "second": second} {
 		if n := one.writes(counted); n < 20 {
-			t.Errorf("the %s has made %d writes: it took no part", name, n)
+			t.Errorf("the %s reconciler made %d writes: it did nothing", name, n)
 		}
 	}
 }
 
-// churn has users create, change and delete channels that want some numbers and any.
+// churn creates, changes and deletes channels with fixed and auto numbers.
 func (s *scene) churn(t *testing.T, mux types.NamespacedName, howLong time.Duration) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -69,7 +69,7 @@ func (s *scene) churn(t *testing.T, mux types.NamespacedName, howLong time.Durat
 	}
 }
 
-// settled is true if mux, ledger, slices and channels say the same, and who can have a number has it.
+// settled returns nil if mux, ledger, slices and channels agree, and each channel has the numbers it can have.
 func (s *scene) settled(t *testing.T, mux types.NamespacedName) error {
 	t.Helper()
 	b := &burst{scene: s, id: "churn"}
@@ -77,7 +77,7 @@ func (s *scene) settled(t *testing.T, mux types.NamespacedName) error {
 	for _, line := range b.ofMux(t, "mux", mux) {
 		words := strings.Fields(line)
 		if len(words) != 6 || words[5] != "10.0.0.1" {
-			return fmt.Errorf("%q isn't all that belongs to a port", line)
+			return fmt.Errorf("%q is an incomplete port", line)
 		}
 		owned[words[2]] = true
 	}
@@ -92,10 +92,10 @@ func (s *scene) settled(t *testing.T, mux types.NamespacedName) error {
 		if accepted := condition(channel, "Accepted"); owned[channel.Name] != shown || accepted == "" {
 			return fmt.Errorf("%s: owns %t, shows %q, is %q", channel.Name, owned[channel.Name], address(channel), accepted)
 		}
-		// Who is refused is so because somebody has the number.
+		// A channel is refused only because another one has the number.
 		if number, fixed := strings.CutPrefix(channel.Annotations[prefix+"/external-ports"], "tcp:"); fixed && number != "auto" &&
 			!slices.Contains(public, number+"/TCP") {
-			return fmt.Errorf("nobody has %s, which %s asks for", number, channel.Name)
+			return fmt.Errorf("%s is free, but %s, which asks for it, is refused", number, channel.Name)
 		}
 	}
 	return nil

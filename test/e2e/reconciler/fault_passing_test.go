@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// passesByItself has the patch of a mux meet what may pass: it is tried again as it was. Nobody is told that their ports
-// were refused, and nothing is tried by halves.
+// passesByItself lets the patch of a mux fail with temporary errors. The same patch is retried. No channel is told that
+// its ports were refused, and the mux isn't written in parts.
 func (s *scene) passesByItself(t *testing.T) {
 	for name, how := range map[string]faults.Action{
 		"busy":    faults.Answer(http.StatusTooManyRequests, faults.RetryAfter(0)),
@@ -36,11 +36,12 @@ func (s *scene) passesByItself(t *testing.T) {
 		hold.Release()
 		s.awaitServed(t, one, "http:80->20000")
 		s.awaitServed(t, two, "http:80->20001")
-		// client-go tries some of them again by itself; by halves, two channels would take two more that end well.
+		// client-go retries some of them itself. A write in parts would need two more successful writes for two
+		// channels.
 		if made := s.writes(onMux) - before; fails.Hits() != 3 || made > 3+2 {
-			t.Errorf("%s: %d of %d patches of the mux failed, and two channels are no more than two that don't", name, fails.Hits(), made)
+			t.Errorf("%s: %d of %d patches of the mux failed, want at most two that succeed for two channels", name, fails.Hits(), made)
 		}
-		cluster.Eventually(t, "it is told what came", func(context.Context) error {
+		cluster.Eventually(t, "an Event on the mux reports the new ports", func(context.Context) error {
 			told := strings.Join(s.events(t, mux), "\n")
 			if !strings.Contains(told, "MuxPortsChanged") {
 				return errors.New(told)

@@ -13,19 +13,20 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// checkPromises goes through a history, state by state, and fails for each that breaks a promise.
+// checkPromises checks each state of a history against the promises, and fails the test for each break.
 //
-//	one owner   a slot of a mux is one channel's, in ledger and mux; on the mux it is gone before it is another's
-//	it stays    a port that is held doesn't go, and its number doesn't change, while its channel asks for the same
-//	claims      a port comes to the mux after its claim, with a generation that the ledger has; it goes after the
-//	            ledger says so
-//	addresses   come after the ports, and go before the last of them
-//	backends    are their own channel's
+//	one owner   a slot of a mux has one channel, in ledger and mux; on the mux it is removed before another gets it
+//	it stays    a held port stays, and its number doesn't change, while its channel asks for the same
+//	claims      a port is added to the mux after its claim, with a generation that the ledger has; it is removed
+//	            after the ledger says so
+//	addresses   are shown after the ports are added, and hidden before the last one is removed
+//	backends    are those of the port's own channel
 //
-// Those that are named as left out aren't checked.
+// Promises in leftOut aren't checked.
 func checkPromises(t *testing.T, states []state, leftOut ...string) {
 	t.Helper()
 	language, err := validation.New(prefix, muxNamespace)
@@ -54,7 +55,7 @@ func checkPromises(t *testing.T, states []state, leftOut ...string) {
 		}
 	}
 	if c.claimed == 0 || c.shown == 0 {
-		t.Errorf("in %d states there were %d claims, and %d addresses", len(states), c.claimed, c.shown)
+		t.Errorf("%d states have only %d claims and %d addresses", len(states), c.claimed, c.shown)
 	}
 }
 
@@ -65,10 +66,10 @@ type checker struct {
 	broken   []string
 
 	services map[types.NamespacedName]*corev1.Service
-	ledgers  map[types.NamespacedName]plan.Ledger // by mux
-	owners   map[string]types.NamespacedName      // of names on muxes
+	ledgers  map[types.NamespacedName]plan.Ledger // ledgers by mux
+	owners   map[string]types.NamespacedName      // channels by port name on muxes
 	had      map[plan.PortID]holding
-	asks     map[types.UID]map[string]bool // what each channel has asked for in its life
+	asks     map[types.UID]map[string]bool // all that each channel ever asked for
 
 	claimed, shown int
 }
@@ -137,7 +138,7 @@ func (c *checker) mux(key types.NamespacedName, before, now *corev1.Service) {
 	}
 }
 
-// goes is for a port that leaves a mux.
+// goes checks a port that is removed from a mux.
 func (c *checker) goes(mux types.NamespacedName, slot plan.Slot, name string, claim plan.Claim, has map[plan.Slot]string) {
 	owner := c.owners[name]
 	channel := c.services[owner]
@@ -164,7 +165,7 @@ func (c *checker) muxOf(channel *corev1.Service) types.NamespacedName {
 	return mux
 }
 
-// channel has all of its ports live whenever it shows an address.
+// channel checks that a channel has all of its ports on the mux while it shows an address.
 func (c *checker) channel(key types.NamespacedName, now *corev1.Service) {
 	if c.asks[now.UID] == nil {
 		c.asks[now.UID] = map[string]bool{}
@@ -239,7 +240,7 @@ func (c *checker) claims(mux types.NamespacedName, claims []plan.Claim, live map
 	c.stay(mux, held)
 }
 
-// stay compares what is held with what was, of channels that have never asked for anything else.
+// stay compares held claims with earlier ones, for channels whose request never changed.
 func (c *checker) stay(mux types.NamespacedName, held map[plan.PortID]plan.Claim) {
 	for id, was := range c.had {
 		if was.mux != mux {
@@ -259,8 +260,9 @@ func (c *checker) stay(mux types.NamespacedName, held map[plan.PortID]plan.Claim
 	}
 }
 
-// asksIndeed is true if a number is what a channel asks for: one that it has kept from before is its own to give up. So is
-// one that another Service of its name had asked for: if it asks for any itself, it gets one of the range.
+// asksIndeed returns whether a channel asks for a number. A channel may give up a number that it only kept from before.
+// The same holds for a number that an earlier Service of its name asked for: if the new one asks for auto, it gets one
+// of the range.
 func (c *checker) asksIndeed(svc *corev1.Service, claim plan.Claim) bool {
 	channel, _ := c.language.ParseChannel(svc)
 	return slices.ContainsFunc(channel.Ports, func(p validation.ChannelPort) bool {
@@ -269,7 +271,7 @@ func (c *checker) asksIndeed(svc *corev1.Service, claim plan.Claim) bool {
 	})
 }
 
-// asksFor is all that a channel's numbers depend on.
+// asksFor returns everything on which a channel's numbers depend.
 func asksFor(channel *corev1.Service) string {
 	text := channel.Annotations[prefix+"/external-ports"]
 	for _, port := range channel.Spec.Ports {
@@ -278,12 +280,12 @@ func asksFor(channel *corev1.Service) string {
 	return text
 }
 
-// slice carries its channel's backends under its channel's names.
+// slice checks that a slice carries its channel's backends under its channel's names.
 func (c *checker) slice(slice *discoveryv1.EndpointSlice, gone bool) {
-	if gone || !plan.IsOurSlice(c.keys, slice) {
+	if gone || !muxslices.IsOurSlice(c.keys, slice) {
 		return
 	}
-	channel, _ := plan.ChannelOfSlice(c.keys, slice)
+	channel, _ := muxslices.ChannelOfSlice(c.keys, slice)
 	for _, port := range slice.Ports {
 		if owner, known := c.owners[*port.Name]; !known || owner != channel {
 			c.breaks("backends", "%s is %v's, and carries %v's", *port.Name, owner, channel)

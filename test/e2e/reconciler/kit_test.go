@@ -1,5 +1,5 @@
-// Package reconciler holds the whole reconciler to its word in a real API server: the lines run as a process of their
-// own would, and tests are users, providers, GitOps tools and mishaps.
+// Package reconciler tests the whole reconciler with a real API server. The controllers run as in a process of their
+// own, and the tests act as users, providers, GitOps tools and mishaps.
 package reconciler
 
 import (
@@ -60,11 +60,11 @@ func (w *world) namespace(t *testing.T, name string) {
 type running struct {
 	stop func()
 	log  *buffer
-	// kill ends it without waiting for that.
+	// kill ends the reconciler without waiting for its end.
 	kill context.CancelFunc
-	// mayFail is set where it is expected to end with an error.
+	// mayFail is set if the reconciler is expected to end with an error.
 	mayFail atomic.Bool
-	// ended has what it ended with: whoever takes it must put it back.
+	// ended has the reconciler's result. A reader must put it back.
 	ended chan error
 }
 
@@ -73,7 +73,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
-	// On a busy machine the leader stays it.
+	// Long times keep it the leader on a busy machine.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
@@ -101,7 +101,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	return r
 }
 
-// buffer is a log that may be read while it is written.
+// buffer is a log that can be read while a process writes to it.
 type buffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -136,7 +136,7 @@ func annotated(key, value string) edit {
 	}
 }
 
-// port adds a port; a number of 0 is not allowed.
+// port adds a port. Its number must not be 0.
 func port(name string, number int32, protocol corev1.Protocol) edit {
 	return func(svc *corev1.Service) {
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: name, Port: number, Protocol: protocol})
@@ -160,7 +160,7 @@ func (w *world) mux(t *testing.T, name string, edits ...edit) types.NamespacedNa
 	return w.create(t, svc, edits)
 }
 
-// channel creates a channel of a mux; without a port among the edits, it has http on 80, as auto.
+// channel creates a channel of a mux. Unless an edit adds a port, it has http on 80, as auto.
 func (w *world) channel(t *testing.T, namespace, name string, mux types.NamespacedName, edits ...edit) types.NamespacedName {
 	t.Helper()
 	w.namespace(t, namespace)
@@ -201,7 +201,7 @@ func (w *world) get(t *testing.T, key types.NamespacedName) *corev1.Service {
 	return svc
 }
 
-// update changes a Service as a user does, again if somebody was faster.
+// update changes a Service as a user does, and retries after write conflicts.
 func (w *world) update(t *testing.T, key types.NamespacedName, change func(*corev1.Service)) {
 	t.Helper()
 	for {
@@ -224,7 +224,7 @@ func (w *world) delete(t *testing.T, key types.NamespacedName) {
 	}
 }
 
-// public are a mux's ports, as "20000/TCP".
+// public returns a mux's ports, as "20000/TCP".
 func (w *world) public(t *testing.T, mux types.NamespacedName) []string {
 	t.Helper()
 	var ports []string
@@ -239,13 +239,13 @@ func (w *world) awaitPublic(t *testing.T, mux types.NamespacedName, want ...stri
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("mux %s has %v", mux, want), func(context.Context) error {
 		if got := w.public(t, mux); !slices.Equal(got, want) {
-			return fmt.Errorf("it has %v", got)
+			return fmt.Errorf("the mux has %v", got)
 		}
 		return nil
 	})
 }
 
-// condition is one of ours, as "True Accepted"; empty if it isn't there.
+// condition returns a condition of ours, as "True Accepted", or an empty string.
 func condition(svc *corev1.Service, kind string) string {
 	for _, c := range svc.Status.Conditions {
 		if c.Type == prefix+"/"+kind {
@@ -259,13 +259,13 @@ func (w *world) awaitCondition(t *testing.T, channel types.NamespacedName, kind,
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s is %s %s", channel, kind, want), func(context.Context) error {
 		if got := condition(w.get(t, channel), kind); got != want {
-			return fmt.Errorf("it is %q: %v", got, w.get(t, channel).Status.Conditions)
+			return fmt.Errorf("the condition is %q: %v", got, w.get(t, channel).Status.Conditions)
 		}
 		return nil
 	})
 }
 
-// address is what a Service shows.
+// address returns the address in a Service's status.
 func address(svc *corev1.Service) string {
 	var list []string
 	for _, ingress := range svc.Status.LoadBalancer.Ingress {
@@ -278,7 +278,8 @@ func address(svc *corev1.Service) string {
 	return strings.Join(list, ", ")
 }
 
-// events are the reasons of those about an object, with their kinds.
+// events returns the Events about an object as text: types, reasons, counts and messages. Those of the API server itself
+// are left out: its repair loops may call a cluster IP "not allocated" if they look just as the Service is created.
 func (w *world) events(t *testing.T, about types.NamespacedName) []string {
 	t.Helper()
 	list, err := w.user.CoreV1().Events(about.Namespace).List(t.Context(), metav1.ListOptions{
@@ -289,6 +290,9 @@ func (w *world) events(t *testing.T, about types.NamespacedName) []string {
 	}
 	var reasons []string
 	for _, event := range list.Items {
+		if strings.HasSuffix(event.ReportingController, "allocator-repair-controller") {
+			continue
+		}
 		reasons = append(reasons, fmt.Sprintf("%s %s %d: %s", event.Type, event.Reason, max(event.Count, 1), event.Message))
 	}
 	slices.Sort(reasons)
@@ -300,7 +304,7 @@ func (w *world) awaitEvent(t *testing.T, about types.NamespacedName, reason stri
 	cluster.Eventually(t, fmt.Sprintf("%s has an Event %s", about, reason), func(context.Context) error {
 		got := w.events(t, about)
 		if !slices.ContainsFunc(got, func(e string) bool { return strings.Contains(e, " "+reason+" ") }) {
-			return fmt.Errorf("it has %v", got)
+			return fmt.Errorf("events: %v", got)
 		}
 		return nil
 	})

@@ -23,8 +23,8 @@ const (
 	mutatingPolicy = "adds-marks"
 )
 
-// TestMutatingAdmission has a MutatingAdmissionPolicy add a label and an annotation to every ConfigMap, Service and
-// EndpointSlice. To the restraint policies these are the reconciler's own changes.
+// TestMutatingAdmission adds a label and an annotation to every ConfigMap, Service and EndpointSlice by a
+// MutatingAdmissionPolicy. For the restraint policies, these look like the reconciler's own changes.
 func TestMutatingAdmission(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
@@ -39,14 +39,14 @@ func TestMutatingAdmission(t *testing.T) {
 	s.awaitCarried(t, before, "20000/TCP 8080: 10.1.0.1")
 	s.mutate(t, addedNote)
 
-	t.Run("a mux from before is written on", func(t *testing.T) {
+	t.Run("an older mux can still be written", func(t *testing.T) {
 		late := s.channel(t, "before", "late", before)
 		s.awaitServed(t, late, "http:80->20001")
 		s.backends(t, web, "web-1", "http:8080", "10.1.0.1", "10.1.0.2")
 		s.awaitCarried(t, before, "20000/TCP 8080: 10.1.0.1 10.1.0.2")
 		s.awaitMarked(t, before, late)
 	})
-	t.Run("a new mux gives ports", func(t *testing.T) {
+	t.Run("a new mux gets ports", func(t *testing.T) {
 		after := s.mux(t, "after")
 		api := s.channel(t, "after", "api", after, selectorless)
 		s.backends(t, api, "api-1", "http:8080", "10.1.0.3")
@@ -56,21 +56,21 @@ func TestMutatingAdmission(t *testing.T) {
 		s.delete(t, api)
 		s.awaitClaims(t, after)
 	})
-	t.Run("the marks are no drift and no freeze", func(t *testing.T) {
+	t.Run("the added keys cause no drift and no freeze", func(t *testing.T) {
 		s.staysQuiet(t)
 		for _, reason := range []string{"MuxDriftCorrected", "MuxPatchRefused", "PortAllocationStoreInvalid", "Contested"} {
 			if told := having(s.events(t, before), reason); len(told) > 0 {
-				t.Errorf("it was told %v", told)
+				t.Errorf("events: %v", told)
 			}
 		}
 	})
-	t.Run("a key that isn't tolerated is told with the setting", func(t *testing.T) {
+	t.Run("a key that isn't tolerated is reported with the chart's setting", func(t *testing.T) {
 		s.mutate(t, notTolerated)
 		s.channel(t, "before", "last", before)
 		s.awaitTold(t, before, "Warning MuxPatchRefused ", "the annotation "+notTolerated, "restraint.tolerate")
 		s.awaitServed(t, web, "http:80->20000")
 	})
-	t.Run("so is one on a channel's status alone", func(t *testing.T) {
+	t.Run("a key that is added only to a channel's status is reported, too", func(t *testing.T) {
 		const onStatus = notTolerated + "-either"
 		s.Kubectl(t, "delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", mutatingPolicy)
 		mux := s.mux(t, "spoken")
@@ -95,7 +95,7 @@ func (s *scene) skipWithoutMutation(t *testing.T) {
 	}
 }
 
-// mutate has every object that the reconciler writes get a label and an annotation.
+// mutate adds a label and an annotation to every object that the reconciler writes.
 func (s *scene) mutate(t *testing.T, note string) {
 	t.Helper()
 	s.Apply(t, mutation(note, `{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: [configmaps, services, services/status]},
@@ -126,14 +126,14 @@ spec: {policyName: ` + mutatingPolicy + `}
 `
 }
 
-// awaitMutation waits until the API server adds the annotation to what it is sent.
+// awaitMutation waits until the API server adds the annotation to requests.
 func (s *scene) awaitMutation(t *testing.T, note string, subresources ...string) {
 	t.Helper()
 	cluster.Eventually(t, "objects get the annotation "+note, func(ctx context.Context) error {
 		svc, err := s.user.CoreV1().Services("default").Patch(ctx, "kubernetes", types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"tried":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 		if err == nil && svc.Annotations[note] == "" {
-			err = errors.New("they don't")
+			err = errors.New("the annotation isn't added yet")
 		}
 		return err
 	})
@@ -151,7 +151,7 @@ func (s *scene) awaitMarked(t *testing.T, mux, channel types.NamespacedName) {
 		slicesOfMux, err := s.user.DiscoveryV1().EndpointSlices(mux.Namespace).List(ctx,
 			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux.Name + "," + discoveryv1.LabelManagedBy + "=" + prefix})
 		if err != nil || len(slicesOfMux.Items) == 0 {
-			return errors.Join(err, fmt.Errorf("it has %d slices", len(slicesOfMux.Items)))
+			return errors.Join(err, fmt.Errorf("the mux has %d slices", len(slicesOfMux.Items)))
 		}
 		for i := range slicesOfMux.Items {
 			objects["slice "+slicesOfMux.Items[i].Name] = &slicesOfMux.Items[i]
@@ -165,8 +165,8 @@ func (s *scene) awaitMarked(t *testing.T, mux, channel types.NamespacedName) {
 	})
 }
 
-// staysQuiet fails if the reconciler writes anything but its lease once it has come to rest. The time span says nothing about
-// speed: a rewrite loop writes many times within it.
+// staysQuiet fails if the reconciler at rest writes anything but its lease. The time span isn't a measure of speed: a
+// write loop writes many times within it.
 func (s *scene) staysQuiet(t *testing.T) {
 	t.Helper()
 	writes := func() (n int) {

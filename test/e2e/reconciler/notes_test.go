@@ -10,7 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestNotesNameTheNamespacesOfMuxes reads the notes of a server-side dry run, in which helm looks the cluster up as an install does.
+// TestNotesNameTheNamespacesOfMuxes reads the notes of a server-side dry run, in which helm looks up objects of the
+// cluster, as in an install.
 func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 	t.Parallel()
 	w := start(t, cluster.Helm())
@@ -33,11 +34,11 @@ func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 		values        []string
 		want, without string
 	}{
-		"all namespaces":                      {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't look after"},
-		"no default mux":                      {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'", "doesn't look after"},
-		"too few":                             {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "hasn't their namespaces: edge\n", "--set 'rbac.muxNamespaces"},
-		"those that there are":                {[]string{"rbac.muxNamespaces={" + muxNamespace + ",edge}"}, "", "muxNamespaces"},
-		"who grants rights is somebody else":  {[]string{"rbac.create=false"}, "", "muxNamespaces"},
+		"all namespaces":                      {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't serve"},
+		"no default mux":                      {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'", "doesn't serve"},
+		"a missing namespace":                 {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "doesn't list them: edge\n", "--set 'rbac.muxNamespaces"},
+		"all namespaces with muxes":           {[]string{"rbac.muxNamespaces={" + muxNamespace + ",edge}"}, "", "muxNamespaces"},
+		"rights that the chart doesn't grant": {[]string{"rbac.create=false"}, "", "muxNamespaces"},
 		"muxes of another prefix don't count": {[]string{"api.prefix=other.example.com"}, "--set 'rbac.muxNamespaces={" + muxNamespace + "}'", "edge,"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,24 +17,24 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestOnce is about what a process does once, and ends.
-func TestOnce(t *testing.T) {
+// TestTrialAndDrainProcessesEnd runs the processes that do one thing and end: a trial and a drain.
+func TestTrialAndDrainProcessesEnd(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)
-	t.Run("a trial has a channel come and go", func(t *testing.T) { s.tries(t) })
-	t.Run("a trial says what is wrong", func(t *testing.T) { s.triesInVain(t) })
-	t.Run("a goodbye leaves ledgers, and whoever comes back gives the same numbers", func(t *testing.T) { s.drains(t) })
-	t.Run("a goodbye that is cut off goes on where it was", func(t *testing.T) { s.drainsInPieces(t) })
-	t.Run("a goodbye waits for who leads, and says who that is", func(t *testing.T) { s.waitsForTheLease(t) })
-	t.Run("a goodbye inherits from a pod that is gone", func(t *testing.T) { s.inheritsTheLease(t) })
-	t.Run("a goodbye leaves a frozen mux as it is", func(t *testing.T) { s.drainsWhatItMay(t) })
-	t.Run("a goodbye goes around whoever can't be made bare, and says so", func(t *testing.T) { s.drainsAround(t) })
-	t.Run("a goodbye can be told without being said", func(t *testing.T) { s.drainsDry(t) })
+	t.Run("a trial creates and deletes a channel", func(t *testing.T) { s.tries(t) })
+	t.Run("a trial reports a fault", func(t *testing.T) { s.triesInVain(t) })
+	t.Run("a drain leaves ledgers, and the next reconciler gives the same numbers", func(t *testing.T) { s.drains(t) })
+	t.Run("an interrupted drain can be continued", func(t *testing.T) { s.drainsInPieces(t) })
+	t.Run("a drain waits for the lease, and names its holder", func(t *testing.T) { s.waitsForTheLease(t) })
+	t.Run("a drain takes the lease of a deleted pod", func(t *testing.T) { s.inheritsTheLease(t) })
+	t.Run("a drain leaves a frozen mux as it is", func(t *testing.T) { s.drainsWhatItMay(t) })
+	t.Run("a drain skips channels that it can't clean, and names them", func(t *testing.T) { s.drainsAround(t) })
+	t.Run("a drain has a dry run", func(t *testing.T) { s.drainsDry(t) })
 }
 
-// once runs a process that ends by itself, and returns what it said, and how it ended.
+// once runs a process that ends by itself, and returns its output and its error.
 func (s *scene) once(t *testing.T, edits ...func(*process.Process)) (string, error) {
 	t.Helper()
 	r := s.reconcile(t, append([]func(*process.Process){func(p *process.Process) {
@@ -47,14 +47,14 @@ func (s *scene) once(t *testing.T, edits ...func(*process.Process)) (string, err
 		r.ended <- err
 		return r.log.String(), err
 	case <-time.After(3 * time.Minute):
-		t.Fatal("it doesn't end")
+		t.Fatal("the process doesn't end")
 		return "", nil
 	}
 }
 
 func drained(p *process.Process) { p.Options.Drain = true }
 
-// trying is somebody else's trial: the reconciler itself may make no Services.
+// trying sets up a trial with another user's rights: the reconciler itself may not create Services.
 func (s *scene) trying(mux string) func(*process.Process) {
 	return func(p *process.Process) {
 		p.Config = rest.CopyConfig(s.Config)
@@ -63,15 +63,15 @@ func (s *scene) trying(mux string) func(*process.Process) {
 	}
 }
 
-// expect has a process that ran once have ended well, and said all that is listed.
+// expect checks that a process ended without an error, and printed all of the words.
 func expect(t *testing.T, said string, err error, words ...string) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("it ended with %v, and said:\n%s", err, said)
+		t.Fatalf("the process ended with %v, and printed:\n%s", err, said)
 	}
 	for _, word := range words {
 		if !strings.Contains(said, word) {
-			t.Errorf("it didn't say %q, but:\n%s", word, said)
+			t.Errorf("the output lacks %q:\n%s", word, said)
 		}
 	}
 }
@@ -79,16 +79,16 @@ func expect(t *testing.T, said string, err error, words ...string) {
 func expectFailure(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatal("it ended well")
+		t.Fatal("the process ended without an error")
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("it ended with %q, which lacks %q", err, word)
+			t.Errorf("the error %q lacks %q", err, word)
 		}
 	}
 }
 
-// drains says goodbye to two muxes and all that there is about them, twice, and comes back.
+// drains drains two muxes with everything that belongs to them, drains again, and starts a reconciler.
 func (s *scene) drains(t *testing.T) {
 	mux, other := s.mux(t, "mux", annotated("port-range", "20000-20099")), s.mux(t, "other")
 	first := s.again(t)
@@ -111,43 +111,43 @@ func (s *scene) drains(t *testing.T) {
 	was := s.claims(t, mux)
 
 	said, err := s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/mux: 3 channel(s) bare, 3 port(s) off, 1 slice(s) gone; its ledger keeps 3 number(s)\n",
-		"mux svc-mux/other: 1 channel(s) bare, 1 port(s) off, 0 slice(s) gone; its ledger keeps 1 number(s)\n",
-		"mux svc-mux/nowhere: 1 channel(s) bare")
+	expect(t, said, err, "mux svc-mux/mux: cleaned 3 channel(s), removed 3 port(s) and 1 slice(s); its ledger keeps 3 number(s)\n",
+		"mux svc-mux/other: cleaned 1 channel(s), removed 1 port(s) and 0 slice(s); its ledger keeps 1 number(s)\n",
+		"mux svc-mux/nowhere: cleaned 1 channel(s)")
 	for _, channel := range []types.NamespacedName{web, api, bye, far, lost} {
 		s.checkBare(t, channel)
 	}
 	s.checkDrained(t, mux, "9000/TCP")
 	s.checkDrained(t, other, "101/TCP")
 	if now := s.claims(t, mux); !slices.Equal(now, was) {
-		t.Errorf("the ledger had %q, and has %q", was, now)
+		t.Errorf("the ledger changed from %q to %q", was, now)
 	}
 
 	before := s.writes(anything)
 	said, err = s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/mux: 0 channel(s) bare, 0 port(s) off")
+	expect(t, said, err, "mux svc-mux/mux: cleaned 0 channel(s), removed 0 port(s)")
 	if after := s.writes(anything); after != before {
-		t.Errorf("the second goodbye wrote %d times", after-before)
+		t.Errorf("the second drain wrote %d times", after-before)
 	}
 
 	s.delete(t, bye)
-	late := s.channel(t, "app", "aaa", mux) // which would come first by its name
+	late := s.channel(t, "app", "aaa", mux) // its name sorts before the others
 	second := s.again(t)
 	s.awaitServed(t, web, "http:80->20000")
 	s.awaitServed(t, api, "https:443->443")
 	s.awaitServed(t, far, "http:80->20000")
-	s.awaitServed(t, late, "http:80->20002") // one that goes is not given to another at once
+	s.awaitServed(t, late, "http:80->20002") // a released number isn't reassigned at once
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.1.0.1")
 	second.stop()
 	s.clear(t, web, api, far, lost, late, mux, other)
 }
 
-// checkBare needs no patience: whoever said goodbye has ended.
+// checkBare doesn't wait: the drain has ended.
 func (s *scene) checkBare(t *testing.T, channel types.NamespacedName) {
 	t.Helper()
 	svc := s.get(t, channel)
 	if note := svc.Annotations[prefix+"/ports"]; len(svc.Status.Conditions) > 0 || address(svc) != "" || note != "" {
-		t.Errorf("%s has %v, %q and %q still", channel, svc.Status.Conditions, address(svc), note)
+		t.Errorf("%s still has %v, %q and %q", channel, svc.Status.Conditions, address(svc), note)
 	}
 }
 
@@ -159,15 +159,15 @@ func (s *scene) checkDrained(t *testing.T, mux types.NamespacedName, ports ...st
 	}
 	for key, value := range svc.Annotations {
 		if key != prefix+"/multiplexer" && key != prefix+"/port-range" {
-			t.Errorf("%s has %s: %q still", mux, key, value)
+			t.Errorf("%s still has %s: %q", mux, key, value)
 		}
 	}
 	if left := s.slicesOn(t, mux); len(left) > 0 {
-		t.Errorf("%s has %d slices still", mux, len(left))
+		t.Errorf("%s still has %d slices", mux, len(left))
 	}
 }
 
-// clear deletes all Services of a scene, so that the next part starts anew.
+// clear deletes all Services of a scene before the next part.
 func (s *scene) clear(t *testing.T, services ...types.NamespacedName) {
 	t.Helper()
 	for _, service := range services {
@@ -175,7 +175,7 @@ func (s *scene) clear(t *testing.T, services ...types.NamespacedName) {
 	}
 }
 
-// tries a mux that gets an address, and one that doesn't.
+// tries runs trials on a mux with an address, and on one without.
 func (s *scene) tries(t *testing.T) {
 	mux := s.mux(t, "tried")
 	poor := s.mux(t, "poor", func(svc *corev1.Service) { class := "example.com/none"; svc.Spec.LoadBalancerClass = &class })
@@ -195,7 +195,7 @@ func (s *scene) tries(t *testing.T) {
 	s.clear(t, mux, poor)
 }
 
-// guard refuses what the webhook refuses, in its words.
+// guard denies what the webhook denies, with its message.
 func (s *scene) guard(t *testing.T) {
 	t.Helper()
 	s.Apply(t, `
@@ -217,13 +217,13 @@ spec: {policyName: names, validationActions: [Deny]}
 		}
 		_, err := s.user.CoreV1().Services(muxNamespace).Create(ctx, svc, metav1.CreateOptions{DryRun: []string{"All"}})
 		if err == nil {
-			return errors.New("it isn't")
+			return errors.New("the policy isn't in force yet")
 		}
 		return nil
 	})
 }
 
-// noneLeft sees to it that no trial left its channel behind.
+// noneLeft checks that trials deleted their channels.
 func (s *scene) noneLeft(t *testing.T) {
 	t.Helper()
 	list, err := s.user.CoreV1().Services(muxNamespace).List(t.Context(), metav1.ListOptions{})
@@ -232,7 +232,7 @@ func (s *scene) noneLeft(t *testing.T) {
 	}
 	for i := range list.Items {
 		if strings.HasPrefix(list.Items[i].Name, "svc-lb-mux-try-") {
-			t.Errorf("%s is left behind", list.Items[i].Name)
+			t.Errorf("a trial left %s", list.Items[i].Name)
 		}
 	}
 }

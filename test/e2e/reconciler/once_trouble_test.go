@@ -18,7 +18,7 @@ import (
 
 func anything(r faults.Request) bool { return r.Resource != "events" }
 
-// triesInVain is for all that may be wrong. The last of it is that nobody is there.
+// triesInVain runs trials with each possible fault. The last one is that no reconciler runs.
 func (s *scene) triesInVain(t *testing.T) {
 	s.guard(t)
 	unranged := s.mux(t, "unranged", annotated("port-range", ""), func(svc *corev1.Service) { delete(svc.Annotations, prefix+"/port-range") })
@@ -46,11 +46,11 @@ func (s *scene) triesInVain(t *testing.T) {
 	s.clear(t, unranged, closed, broken, lonely, plain)
 }
 
-// drainsInPieces ends a goodbye after each of its writes, until one has nothing left to do.
+// drainsInPieces interrupts a drain after each of its writes, until a drain has nothing left to do.
 func (s *scene) drainsInPieces(t *testing.T) {
 	mux := s.mux(t, "pieces", annotated("port-range", "21000-21099"))
 	run := s.again(t)
-	gap := s.channel(t, "pieces", "gap", mux) // so that the lowest numbers aren't what they have
+	gap := s.channel(t, "pieces", "gap", mux) // so that the other channels don't have the lowest numbers
 	s.awaitServed(t, gap, "http:80->21000")
 	one := s.channel(t, "pieces", "one", mux, selectorless)
 	s.awaitServed(t, one, "http:80->21001")
@@ -61,21 +61,21 @@ func (s *scene) drainsInPieces(t *testing.T) {
 	s.backends(t, one, "one", "http:8080", "10.1.0.1")
 	s.awaitCarried(t, mux, "21001/TCP 8080: 10.1.0.1")
 	run.stop()
-	s.deleteLedger(t, mux) // who doesn't write it before ports go loses all numbers
+	s.deleteLedger(t, mux) // the drain must write the ledger before it removes ports, or the numbers are lost
 	pieces := 0
 	for ; ; pieces++ {
 		if pieces > 20 {
-			t.Fatal("it never gets to its end")
+			t.Fatal("the drain never ends")
 		}
 		if !s.drainsOnePiece(t) {
 			break
 		}
 		if svc := s.get(t, mux); !slices.Contains(publicOf(svc), "21001/TCP") && address(s.get(t, one)) != "" {
-			t.Errorf("%s shows %s, and its port is gone", one, address(s.get(t, one)))
+			t.Errorf("%s shows %s, but its port is removed", one, address(s.get(t, one)))
 		}
 	}
-	if pieces < 4 { // ledger, two channels, mux, slice: the last write is the end
-		t.Errorf("it was cut off %d times, and there is more to write than that", pieces)
+	if pieces < 4 { // ledger, two channels, mux, slice: the last write isn't interrupted
+		t.Errorf("the drain was interrupted only %d times, although it has more writes", pieces)
 	}
 	s.checkBare(t, one)
 	s.checkBare(t, two)
@@ -87,7 +87,8 @@ func (s *scene) drainsInPieces(t *testing.T) {
 	s.clear(t, one, two, mux)
 }
 
-// drainsOnePiece is true if a goodbye was cut off after its first write.
+// drainsOnePiece runs a drain that is interrupted after its first write. It returns false if the drain needed no second
+// write.
 func (s *scene) drainsOnePiece(t *testing.T) bool {
 	t.Helper()
 	written := func(r faults.Request) bool { return r.IsWrite() && !faults.Leases(r) && anything(r) }
@@ -98,7 +99,7 @@ func (s *scene) drainsOnePiece(t *testing.T) bool {
 	cut := rest.Hits() > 0
 	rest.Remove()
 	if cut != (err != nil) {
-		t.Errorf("cut off: %v, and it ended with %v", cut, err)
+		t.Errorf("interrupted: %v, but the error is %v", cut, err)
 	}
 	return cut
 }
@@ -112,18 +113,18 @@ func (s *scene) waitsForTheLease(t *testing.T) {
 	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 2 * time.Second })
 	expectFailure(t, err, "given up after 2s", "the lease svc-mux/svc-lb-mux-reconciler, which", "holds", "scale --replicas=0")
 	if !strings.Contains(said, "waiting for the lease") {
-		t.Errorf("it said %q", said)
+		t.Errorf("the output is %q", said)
 	}
 	if after := s.writes(anything); after != before {
-		t.Errorf("it wrote %d times while somebody else led", after-before)
+		t.Errorf("the drain wrote %d times while another process led", after-before)
 	}
 	time.AfterFunc(2*time.Second, run.stop)
 	said, err = s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/led: 1 channel(s) bare, 1 port(s) off")
+	expect(t, said, err, "mux svc-mux/led: cleaned 1 channel(s), removed 1 port(s)")
 	s.clear(t, one, mux)
 }
 
-// inheritsTheLease has a holder that nobody heard of for a moment: a lease that lasts for an hour is free once its pod is gone.
+// inheritsTheLease uses a lease that lasts for an hour. It is free once its holder's pod is gone.
 func (s *scene) inheritsTheLease(t *testing.T) {
 	const lease = "svc-mux-inherited"
 	mux := s.mux(t, "inherited", annotated("port-range", "22500-22599"))
@@ -138,10 +139,10 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 		holder string
 		free   bool
 	}{
-		"a pod that is gone":                      {lease + "-5d4-x7k_1", true},
-		"a pod that is there":                     {lease + "-5d4-there_1", false},
-		"one whose name is too long for a host's": {lease + "-5d4-the_1", false},
-		"a process outside of the cluster":        {"laptop_1", false},
+		"a deleted pod":                      {lease + "-5d4-x7k_1", true},
+		"an existing pod":                    {lease + "-5d4-there_1", false},
+		"a prefix of an existing pod's name": {lease + "-5d4-the_1", false},
+		"a process outside of the cluster":   {"laptop_1", false},
 	} {
 		holder := tc.holder
 		_, err := set.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease}, Spec: coordinationv1.LeaseSpec{
@@ -150,7 +151,7 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.once(t, drained, func(p *process.Process) {
-			p.Config = s.unrestrained() // the reconciler itself may not list pods
+			p.Config = s.unrestrained() // the reconciler's own account may not list pods
 			p.Options.LeaseName, p.Options.LeaseDuration = lease, time.Hour
 			if !tc.free {
 				p.Options.Patience = 2 * time.Second
@@ -169,7 +170,7 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 	s.clear(t, mux)
 }
 
-// drainsWhatItMay has two muxes, one of which nobody may decide about.
+// drainsWhatItMay drains two muxes, one of which is frozen.
 func (s *scene) drainsWhatItMay(t *testing.T) {
 	frozen, fine := s.mux(t, "frozen", annotated("port-range", "23000-23099")), s.mux(t, "fine", annotated("port-range", "24000-24099"))
 	run := s.again(t)
@@ -182,20 +183,20 @@ func (s *scene) drainsWhatItMay(t *testing.T) {
 	s.writeLedger(t, frozen, map[string]string{"allocations.json": "{"})
 	said, err := s.once(t, drained)
 	expectFailure(t, err, "mux svc-mux/frozen is frozen, and keeps its ports", "drain again")
-	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid", "mux svc-mux/fine: 1 channel(s) bare, 1 port(s) off")
+	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid", "mux svc-mux/fine: cleaned 1 channel(s), removed 1 port(s)")
 	s.checkBare(t, goes)
 	s.awaitServed(t, stays, "http:80->23000")
 	s.awaitCarried(t, frozen, "23000/TCP 8080: 10.1.0.1")
 
 	s.deleteLedger(t, frozen)
 	said, err = s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/frozen: 1 channel(s) bare, 1 port(s) off, 1 slice(s) gone; its ledger keeps 1 number(s)")
+	expect(t, said, err, "mux svc-mux/frozen: cleaned 1 channel(s), removed 1 port(s) and 1 slice(s); its ledger keeps 1 number(s)")
 	s.awaitClaims(t, frozen, "23000/TCP may/stays http auto")
 	s.clear(t, stays, goes, frozen, fine)
 }
 
-// drainsAround has a channel that somebody changes each time before it is looked at, and one of another mux whose status
-// can't be written: all else goes, and it is said who is left.
+// drainsAround uses a channel that is edited each time before the drain writes it, and a channel of another mux whose
+// status can't be written. Everything else must be drained, and the output must name both.
 func (s *scene) drainsAround(t *testing.T) {
 	const namespace = "around"
 	mux, other := s.mux(t, "around", annotated("port-range", "26000-26099")), s.mux(t, "around-2", annotated("port-range", "26500-26599"))
@@ -228,7 +229,7 @@ func (s *scene) drainsAround(t *testing.T) {
 	s.checkBare(t, fine)
 	for _, channel := range []types.NamespacedName{restless, mute} {
 		if address(s.get(t, channel)) == "" {
-			t.Errorf("%s is bare, and it was said:\n%s", channel, said)
+			t.Errorf("%s is clean, but the output is:\n%s", channel, said)
 		}
 	}
 	for of, want := range map[types.NamespacedName]int{mux: 1, other: 1} {
@@ -254,10 +255,10 @@ func (s *scene) drainsDry(t *testing.T) {
 	s.awaitCarried(t, mux, "25000/TCP 8080: 10.1.0.1")
 	s.quiet(t, time.Second)
 	before := s.writes(anything)
-	said, err := s.once(t, drained, func(p *process.Process) { p.Options.DryRun = "true" }) // whoever leads
+	said, err := s.once(t, drained, func(p *process.Process) { p.Options.DryRun = "true" }) // a dry run doesn't need the lease
 	expect(t, said, err, "hide dry/one: the address goes", "publish on svc-mux/dry", "delete EndpointSlice svc-mux/")
 	if after := s.writes(anything); after != before {
-		t.Errorf("it wrote %d times", after-before)
+		t.Errorf("the dry run wrote %d times", after-before)
 	}
 	run.stop()
 	s.clear(t, one, mux)

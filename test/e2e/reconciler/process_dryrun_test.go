@@ -19,8 +19,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestDryRun has everything to do: a mux without its ledger, a channel that came, one that went, one that asks for what
-// somebody is about to leave, backends that are carried nowhere, and what the original left.
+// TestDryRun has every kind of work: a mux without a ledger, a new channel, a deleted channel, a channel that asks for
+// a number that another one is giving up, backends that aren't carried yet, and leftovers of the original.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Audit())}
@@ -53,7 +53,7 @@ func TestDryRun(t *testing.T) {
 		p.Config.UserAgent = "dry"
 		p.Options.DryRun = "yes"
 	})
-	cluster.Eventually(t, "all is printed", func(context.Context) error {
+	cluster.Eventually(t, "every planned write is printed", func(context.Context) error {
 		var missing []error
 		for _, want := range []string{
 			"mux svc-mux/mux\n", "settle in ledger of svc-mux/mux", "publish on svc-mux/mux: ", "hide app/hides: ",
@@ -67,7 +67,7 @@ func TestDryRun(t *testing.T) {
 		}
 		return errors.Join(missing...)
 	})
-	// What wakes it, and changes nothing, is nothing to print.
+	// A wake-up without changes must print nothing.
 	for i := range 3 {
 		s.annotate(t, mux, "note", fmt.Sprint(i))
 		s.annotate(t, other, "note", fmt.Sprint(i))
@@ -83,16 +83,17 @@ func TestDryRun(t *testing.T) {
 	}
 	for line := range strings.Lines(dry.log.String()) {
 		if regexp.MustCompile(`^(reserve|settle|publish|hide|show|create|update|delete) [^:]*:\s*$`).MatchString(line) {
-			t.Errorf("it doesn't say why: %s", line)
+			t.Errorf("a line without a reason: %s", line)
 		}
 	}
 	if diff := cmp.Diff(before, s.everythingStored(t)); diff != "" {
-		t.Errorf("something was written (-before +after):\n%s", diff)
+		t.Errorf("the dry run wrote objects (-before +after):\n%s", diff)
 	}
 	s.wroteNothing(t, "dry")
 }
 
-// everythingStored lists what could have been written, each with its version. Whoever the notes are from takes no part.
+// everythingStored lists everything that could have been written, with its version. Managed fields and leases don't
+// count.
 func (s *scene) everythingStored(t *testing.T) []string {
 	t.Helper()
 	out := s.Kubectl(t, "get", "configmaps,endpointslices,endpoints,leases", "-n", muxNamespace,
@@ -107,7 +108,7 @@ func (s *scene) everythingStored(t *testing.T) []string {
 	return strings.Split(out, "\n")
 }
 
-// wroteNothing asks the audit log about a user agent.
+// wroteNothing checks the audit log for writes of a user agent.
 func (w *world) wroteNothing(t *testing.T, agent string) {
 	t.Helper()
 	events, err := w.Audited()
@@ -120,7 +121,7 @@ func (w *world) wroteNothing(t *testing.T, agent string) {
 			continue
 		}
 		if slices.Contains(faults.Writes(), event.Verb) {
-			t.Errorf("a dry run did %s %+v", event.Verb, event.ObjectRef)
+			t.Errorf("a dry run sent %s %+v", event.Verb, event.ObjectRef)
 		}
 		read++
 	}

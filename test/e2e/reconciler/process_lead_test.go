@@ -20,14 +20,14 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestLeaders has two reconcilers, one of which waits.
+// TestLeaders runs two reconcilers, one of them on standby.
 func TestLeaders(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t)}
 	h := s.remember(t)
 	mux := s.mux(t, "mux")
-	t.Run("who is told to end hands over at once", func(t *testing.T) {
-		// The lease lasts for longer than the test: only by being released it can change hands.
+	t.Run("a leader that is stopped hands over at once", func(t *testing.T) {
+		// The lease lasts longer than the test, so it can change hands only if it is released.
 		long := func(p *process.Process) {
 			p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute
 		}
@@ -43,13 +43,13 @@ func TestLeaders(t *testing.T) {
 		s.awaitServed(t, s.channel(t, "told", "two", mux), "http:80->20001")
 		second.stop()
 		if holder := s.leaseHolder(t); holder != "" {
-			t.Errorf("the lease is %s's still", holder)
+			t.Errorf("the lease is still held by %s", holder)
 		}
 	})
 	short := func(p *process.Process) {
 		p.Options.LeaseDuration, p.Options.RenewDeadline = 4*time.Second, 3*time.Second
 	}
-	t.Run("who is killed is followed within its lease", func(t *testing.T) {
+	t.Run("a killed leader is replaced within its lease duration", func(t *testing.T) {
 		first, dead := s.candidate(t, short)
 		first.awaitLeads(t, true)
 		second, proxy := s.candidate(t, short)
@@ -57,7 +57,7 @@ func TestLeaders(t *testing.T) {
 		s.awaitServed(t, s.channel(t, "killed", "one", mux), "http:80->20002")
 		s.wroteNothingYet(t, proxy)
 
-		// What is killed says nothing any more, and hears nothing.
+		// A killed process neither sends nor receives anything.
 		first.mayFail.Store(true)
 		dead.Add(faults.Rule{Do: faults.Drop()})
 		dead.Disconnect()
@@ -65,7 +65,7 @@ func TestLeaders(t *testing.T) {
 		s.awaitServed(t, s.channel(t, "killed", "two", mux), "http:80->20003")
 		first.stop()
 	})
-	t.Run("a process that lost its lease stands by, writes nothing, and leads again", func(t *testing.T) {
+	t.Run("a process that lost its lease is on standby, writes nothing, and leads again", func(t *testing.T) {
 		first, proxy := s.candidate(t, short)
 		first.awaitLeads(t, true)
 		second, _ := s.candidate(t, short)
@@ -85,7 +85,7 @@ func TestLeaders(t *testing.T) {
 		s.awaitServed(t, s.channel(t, "lost", "two", mux), "http:80->20005")
 		first.stop()
 	})
-	t.Run("the program itself hands over at SIGTERM, and is followed after SIGKILL", func(t *testing.T) {
+	t.Run("the program hands over at SIGTERM, and is replaced after SIGKILL", func(t *testing.T) {
 		program := s.build(t)
 		told := s.program(t, program, "told", "--lease-duration=1h", "--renew-deadline=59m")
 		s.awaitServed(t, s.channel(t, "program", "one", mux), "http:80->20006")
@@ -96,7 +96,7 @@ func TestLeaders(t *testing.T) {
 		}
 		second.awaitLeads(t, true)
 		if log := told.Log(50); !strings.Contains(log, "ended in order") {
-			t.Errorf("it ended otherwise:\n%s", log)
+			t.Errorf("the program ended without a handover:\n%s", log)
 		}
 		second.stop()
 
@@ -112,14 +112,14 @@ func TestLeaders(t *testing.T) {
 	checkPromises(t, h.soFar(t))
 }
 
-// candidate is a reconciler that waits to lead, and the proxy that it goes through.
+// candidate returns a reconciler that waits for the lease, and its proxy.
 func (s *scene) candidate(t *testing.T, edits ...func(*process.Process)) (*running, *faults.Proxy) {
 	t.Helper()
 	proxy := s.through(t)
 	return s.reconcile(t, append(edits, func(p *process.Process) { p.Config = proxy.Config() })...), proxy
 }
 
-// build makes the program as it ships.
+// build builds the program as it is shipped.
 func (w *world) build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "reconciler")
@@ -130,7 +130,7 @@ func (w *world) build(t *testing.T) string {
 	return program
 }
 
-// program runs beside the control plane, under a name.
+// program runs the program beside the control plane, under a name.
 func (w *world) program(t *testing.T, program, name string, flags ...string) *cluster.Component {
 	t.Helper()
 	component, err := w.Add(name, program, append(flags, "--retry-period=100ms", "--namespace="+muxNamespace,
@@ -141,17 +141,17 @@ func (w *world) program(t *testing.T, program, name string, flags ...string) *cl
 	return component
 }
 
-// writesOfWork leaves out the lease, and Events, which are sent some time after what they are about.
+// writesOfWork leaves out the lease, and Events, which are sent some time later.
 func writesOfWork(key faults.Key) bool {
 	return key.IsWrite() && key.Resource != "leases.coordination.k8s.io" && key.Resource != "events"
 }
 
-// wroteNothingYet is about who waits, but for its tries to get the lease.
+// wroteNothingYet checks that a standby wrote nothing, except for its tries to get the lease.
 func (s *scene) wroteNothingYet(t *testing.T, proxy *faults.Proxy) {
 	t.Helper()
 	for _, entry := range proxy.Log() {
 		if entry.IsWrite() && !faults.Leases(entry.Request) {
-			t.Errorf("who waits has made %s", entry)
+			t.Errorf("the standby sent %s", entry)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (s *scene) leaseHolder(t *testing.T) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// awaitLeads asks /leaderz. Who waits is healthy and ready all the same.
+// awaitLeads reads /leaderz. A standby must be healthy and ready, too.
 func (r *running) awaitLeads(t *testing.T, leads bool) {
 	t.Helper()
 	want := map[bool]string{true: "200 leads\n", false: "503 waits to lead\n"}[leads]
@@ -182,13 +182,13 @@ func (r *running) awaitAnswer(t *testing.T, path, want string) {
 	cluster.Eventually(t, path+" says "+want, func(ctx context.Context) error {
 		got, err := r.ask(ctx, path)
 		if err == nil && got != want {
-			err = fmt.Errorf("it says %q", got)
+			err = fmt.Errorf("%q", got)
 		}
 		return err
 	})
 }
 
-// ask returns what a path of the probe server answers, after its status.
+// ask returns the status and body of a path of the probe server.
 func (r *running) ask(ctx context.Context, path string) (string, error) {
 	address, err := r.probeAddress()
 	if err != nil {
@@ -207,7 +207,7 @@ func (r *running) ask(ctx context.Context, path string) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, body), err
 }
 
-// probeAddress is where the log says that it is.
+// probeAddress returns the address that the log shows.
 func (r *running) probeAddress() (string, error) {
 	for line := range strings.Lines(r.log.String()) {
 		var entry struct{ ProbeAddress string }
@@ -215,5 +215,5 @@ func (r *running) probeAddress() (string, error) {
 			return entry.ProbeAddress, nil
 		}
 	}
-	return "", errors.New("it hasn't said yet where it answers")
+	return "", errors.New("the log doesn't show the probe address yet")
 }

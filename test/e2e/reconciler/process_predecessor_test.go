@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestNoneLeadsWhileAPredecessorRuns is about pods of the Python original, which knows no lease.
+// TestNoneLeadsWhileAPredecessorRuns uses pods of the Python original, which uses no lease.
 func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t)}
@@ -28,7 +28,7 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 	first := s.channel(t, "shop", "one", mux)
 
 	run.awaitLog(t, "waits to lead")
-	run.awaitLeads(t, false) // and it is ready, so a rollout ends the predecessor
+	run.awaitLeads(t, false) // the process is ready, so that a rollout ends the predecessor
 	s.wroteNothingYet(t, proxy)
 	s.endPod(t, "before")
 	run.awaitLeads(t, true)
@@ -41,16 +41,16 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 		second := s.channel(t, "shop", "two", mux)
 		awaitLists(t, proxy)
 		if writes := proxy.Snapshot().Sub(stopped).Where(writesOfWork); writes.Total() > 0 {
-			t.Errorf("beside a predecessor the process wrote:\n%s", writes)
+			t.Errorf("the process wrote while a predecessor ran:\n%s", writes)
 		}
 		if holder := s.leaseHolder(t); holder != "" {
-			t.Errorf("the lease is %s's still", holder)
+			t.Errorf("the lease is still held by %s", holder)
 		}
 		s.endPod(t, "again")
 		run.awaitLeads(t, true)
 		s.awaitServed(t, second, "http:80->20001")
 	})
-	t.Run("a leader goes on while pods can't be listed", func(t *testing.T) {
+	t.Run("a leader continues while pods can't be listed", func(t *testing.T) {
 		down := proxy.Add(faults.Rule{Match: faults.Match{Resource: "pods"}, Do: faults.Answer(500)})
 		awaitLists(t, proxy)
 		run.awaitLeads(t, true)
@@ -73,7 +73,7 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 	checkPromises(t, h.soFar(t))
 }
 
-// original is a pod of the original: it is never scheduled, and counts from its creation.
+// original creates a pod of the original. It is never scheduled, and counts from its creation.
 func (s *scene) original(t *testing.T, name string) {
 	t.Helper()
 	s.pod(t, name, map[string]string{"app": "svc-mux"})
@@ -101,13 +101,13 @@ func (s *scene) endPod(t *testing.T, name string) {
 	}
 }
 
-// awaitNotReady waits until /readyz says why the process isn't ready.
+// awaitNotReady waits until /readyz gives a reason.
 func (r *running) awaitNotReady(t *testing.T, why string) {
 	t.Helper()
 	cluster.Eventually(t, "/readyz says "+why, func(ctx context.Context) error {
 		got, err := r.ask(ctx, "/readyz")
 		if err == nil && (!strings.HasPrefix(got, "503 ") || !strings.Contains(got, why)) {
-			err = fmt.Errorf("it says %q", got)
+			err = fmt.Errorf("%q", got)
 		}
 		return err
 	})
@@ -117,13 +117,13 @@ func (r *running) awaitLog(t *testing.T, want string) {
 	t.Helper()
 	cluster.Eventually(t, "the log says "+want, func(context.Context) error {
 		if !strings.Contains(r.log.String(), want) {
-			return errors.New("not yet")
+			return errors.New("not in the log yet")
 		}
 		return nil
 	})
 }
 
-// awaitLists waits until the process has asked for predecessors twice more: the first list may have begun before.
+// awaitLists waits for two further lists of predecessors, because the first one may have begun before the call.
 func awaitLists(t *testing.T, proxy *faults.Proxy) {
 	t.Helper()
 	lists := func() int {
@@ -132,7 +132,7 @@ func awaitLists(t *testing.T, proxy *faults.Proxy) {
 	before := lists()
 	cluster.Eventually(t, "pods are listed twice more", func(context.Context) error {
 		if more := lists() - before; more < 2 {
-			return fmt.Errorf("%d times so far", more)
+			return fmt.Errorf("%d lists so far", more)
 		}
 		return nil
 	})

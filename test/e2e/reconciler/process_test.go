@@ -22,13 +22,13 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestProcess is about what a process shows of itself, and is told from outside.
+// TestProcess tests a process's metrics, probes, log and settings.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t)}
-	t.Run("metrics come and go with their mux", func(t *testing.T) { s.metricsOfAMux(t) })
-	t.Run("who starts while the API server is away waits for it", func(t *testing.T) { s.startsEarly(t) })
-	t.Run("prefix and namespaces are told by the environment", func(t *testing.T) { s.environment(t) })
+	t.Run("metrics of a mux appear and disappear with the mux", func(t *testing.T) { s.metricsOfAMux(t) })
+	t.Run("a process that starts during an outage waits for the API server", func(t *testing.T) { s.startsEarly(t) })
+	t.Run("prefix and namespaces can be set by the environment", func(t *testing.T) { s.environment(t) })
 }
 
 func (s *scene) metricsOfAMux(t *testing.T) {
@@ -63,7 +63,7 @@ func (s *scene) metricsOfAMux(t *testing.T) {
 	}
 	cluster.Eventually(t, "the mux's series are gone", func(ctx context.Context) error {
 		if series, err := run.series(ctx, "measured"); err != nil || len(series) > 0 {
-			return fmt.Errorf("there are %q, %w", series, err)
+			return fmt.Errorf("series %q, %w", series, err)
 		}
 		return nil
 	})
@@ -72,12 +72,12 @@ func (s *scene) metricsOfAMux(t *testing.T) {
 	for line := range strings.Lines(run.log.String()) {
 		var entry struct{ Level, Msg, Time string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level == "" || entry.Msg == "" || entry.Time == "" {
-			t.Errorf("no line of a JSON log: %s", line)
+			t.Errorf("not a line of a JSON log: %s", line)
 		}
 	}
 }
 
-// families are what /metrics serves.
+// families returns the metric families of /metrics.
 func (r *running) families(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	answer, err := r.ask(ctx, "/metrics")
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *running) families(ctx context.Context) (map[string]*dto.MetricFamily, e
 	return parser.TextToMetricFamilies(bytes.NewBufferString(text))
 }
 
-// series are those of a mux: "name label-values value", without the mux's own labels.
+// series returns the series of a mux as "name label-values value", without the mux's own labels.
 func (r *running) series(ctx context.Context, mux string) ([]string, error) {
 	families, err := r.families(ctx)
 	var series []string
@@ -133,7 +133,7 @@ func (r *running) awaitSeries(t *testing.T, mux string, want ...string) {
 	})
 }
 
-// checkOwnSeries finds what isn't a mux's, and no label that there are thousands of.
+// checkOwnSeries checks the series that aren't a mux's. None may have a label with thousands of values.
 func (r *running) checkOwnSeries(t *testing.T) {
 	t.Helper()
 	families, err := r.families(t.Context())
@@ -144,7 +144,7 @@ func (r *running) checkOwnSeries(t *testing.T) {
 		"svc_lb_mux_plan_duration_seconds", "svc_lb_mux_apply_duration_seconds", "svc_lb_mux_channel_programmed_seconds",
 	} {
 		if family := families[name]; family == nil || family.Metric[0].GetHistogram().GetSampleCount() == 0 {
-			t.Errorf("%s counts nothing", name)
+			t.Errorf("%s is zero", name)
 		}
 	}
 	kinds := map[string]bool{}
@@ -162,11 +162,11 @@ func (r *running) checkOwnSeries(t *testing.T) {
 	}
 	for _, kind := range []string{"ledger", "mux", "channel"} {
 		if !kinds[kind] {
-			t.Errorf("no write of a %s is counted: %v", kind, kinds)
+			t.Errorf("writes of a %s aren't counted: %v", kind, kinds)
 		}
 	}
 	if families["svc_lb_mux_build_info"] == nil || families["workqueue_depth"] == nil || families["go_goroutines"] == nil {
-		t.Error("what is known of the process itself is missing")
+		t.Error("metrics of the process itself are missing")
 	}
 }
 
@@ -179,7 +179,7 @@ func (s *scene) startsEarly(t *testing.T) {
 		"EndpointSlices and ConfigMaps?\n")
 	ends := s.reconcile(t, func(p *process.Process) { p.Config = proxy.Config() })
 	ends.awaitAnswer(t, "/healthz", "200 ok\n")
-	ends.stop() // though it waits for what doesn't come
+	ends.stop() // although its cache can't sync
 	away.Remove()
 	run.awaitAnswer(t, "/readyz", "200 ok\n")
 	run.awaitAnswer(t, "/leaderz", "200 leads\n")
@@ -211,16 +211,16 @@ func (s *scene) environment(t *testing.T) {
 	cluster.Eventually(t, "the channel is told under the other prefix", func(context.Context) error {
 		svc := s.get(t, channel)
 		if got := svc.Annotations["mux.example.com/ports"]; got != "http:80->20000" || len(svc.Status.Conditions) != 3 {
-			return fmt.Errorf("it has %q, %v", got, svc.Status.Conditions)
+			return fmt.Errorf("the channel has %q, %v", got, svc.Status.Conditions)
 		}
 		for _, c := range svc.Status.Conditions {
 			if !strings.HasPrefix(c.Type, "mux.example.com/") {
-				return fmt.Errorf("it has %v", c)
+				return fmt.Errorf("conditions: %v", c)
 			}
 		}
 		return nil
 	})
 	if _, err := s.user.CoordinationV1().Leases("own").Get(t.Context(), leaseName, metav1.GetOptions{}); err != nil {
-		t.Errorf("its lease isn't in its own namespace: %v", err)
+		t.Errorf("the lease isn't in the process's own namespace: %v", err)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// restrain has every reconciler be the chart's ServiceAccount, which may do anything by its roles, and nothing but what
-// is a reconciler's by the chart's policies: so what the suite has it do, they must let through. The cluster needs Helm.
+// restrain lets every reconciler run as the chart's ServiceAccount. Its roles grant everything, and the chart's
+// policies restrict it. So the policies must allow everything that the tests make the reconciler do. The cluster needs
+// Helm.
 func (w *world) restrain(t *testing.T, values ...string) {
 	t.Helper()
 	const release = "svc-mux"
@@ -38,14 +39,14 @@ func (w *world) impersonating(account string) *rest.Config {
 	return config
 }
 
-// unrestrained is nobody of the chart's: it may do anything, and no policy speaks of it.
+// unrestrained returns a configuration of another account: it may do anything, and no policy applies to it.
 func (w *world) unrestrained() *rest.Config {
 	config := rest.CopyConfig(w.Config)
 	config.Impersonate = rest.ImpersonationConfig{}
 	return config
 }
 
-// render returns the chart's templates as Helm fills them in.
+// render returns rendered templates of the chart.
 func (w *world) render(t *testing.T, release string, set []string, templates ...string) string {
 	t.Helper()
 	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
@@ -62,8 +63,8 @@ func (w *world) render(t *testing.T, release string, set []string, templates ...
 	return w.Helm(t, args...)
 }
 
-// awaitPolicies waits until a ServiceAccount is refused what isn't a reconciler's: the API server learns of policies a
-// moment after they are made. Its own roles must let it write statuses.
+// awaitPolicies waits until the policies deny the ServiceAccount a foreign write: the API server learns of policies a
+// moment after their creation. Its roles must allow it to write statuses.
 func (w *world) awaitPolicies(t *testing.T, config *rest.Config) {
 	t.Helper()
 	as, err := kubernetes.NewForConfig(config)
@@ -74,7 +75,7 @@ func (w *world) awaitPolicies(t *testing.T, config *rest.Config) {
 		_, err := as.CoreV1().Services("default").Patch(ctx, "kubernetes", types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
 		if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
-			return fmt.Errorf("what isn't ours can be written: %w", err)
+			return fmt.Errorf("a foreign object can be written: %w", err)
 		}
 		return nil
 	})

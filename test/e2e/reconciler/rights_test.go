@@ -22,8 +22,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
-// TestRights runs a broad scenario as the chart's ServiceAccount. What the API server refuses is a right too few; a right
-// that no request depended on is one too many. So to take away any single one would have had something refused.
+// TestRights runs a broad scenario as the chart's ServiceAccount. A refused request means that a right is missing. A
+// right on which no request depends is superfluous. So without any single right, something would have been refused.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Audit(), cluster.Helm())}
@@ -58,7 +58,7 @@ func TestRights(t *testing.T) {
 			defer s.dropLease(t, tc.release)
 			defer func() {
 				if t.Failed() {
-					s.requests(t, account) // names those that were refused
+					s.requests(t, account) // fails the test for refused requests
 				}
 			}()
 			s.elsewhere(t, tc.release)
@@ -69,7 +69,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// right is what a role grants, one by one, and what a request asks for. A namespace of "" is all of them.
+// right is a single right of a role, or the right that a request needs. The namespace "" means all.
 type right struct {
 	Namespace, Group, Resource, Verb, Name string
 }
@@ -82,20 +82,20 @@ func (r right) String() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s.%s %s %s", r.Verb, r.Resource, r.Group, r.Name, where)), " ")
 }
 
-// allows is true if the right is enough for a request.
+// allows returns whether the right is enough for a request.
 func (r right) allows(request right) bool {
 	return (r.Namespace == "" || r.Namespace == request.Namespace) && (r.Name == "" || r.Name == request.Name) &&
 		r.Group == request.Group && r.Resource == request.Resource && r.Verb == request.Verb
 }
 
-// grant applies the chart's roles and policies, and returns what the roles grant.
+// grant applies the chart's roles and policies, and returns the rights that the roles grant.
 func (w *world) grant(t *testing.T, release string, set []string) []right {
 	t.Helper()
 	manifests := w.render(t, release, set, "reconciler-roles.yaml", "reconciler-policy.yaml")
 	w.Apply(t, manifests)
 	var granted []right
 	for text := range strings.SplitSeq(manifests, "\n---") {
-		var role rbacv1.Role // a ClusterRole's rules are written alike
+		var role rbacv1.Role // a ClusterRole's rules have the same form
 		if err := yaml.Unmarshal([]byte(text), &role); err != nil {
 			t.Fatal(err)
 		}
@@ -126,8 +126,7 @@ func rightsOf(role *rbacv1.Role) []right {
 	return rights
 }
 
-// compareRights fails for each request of an account that was refused, and for each right without which all of them
-// would have been granted just as well.
+// compareRights fails the test for each refused request of an account, and for each right on which no request depended.
 func (w *world) compareRights(t *testing.T, account string, granted []right) {
 	t.Helper()
 	needed := map[right]bool{}
@@ -147,12 +146,12 @@ func (w *world) compareRights(t *testing.T, account string, granted []right) {
 	}
 	for _, right := range granted {
 		if !needed[right] {
-			t.Errorf("the chart grants what nothing depends on: %s", right)
+			t.Errorf("the chart grants a superfluous right: %s", right)
 		}
 	}
 }
 
-// requests are the different ones that an account has made of the API server, by its audit log.
+// requests returns the different requests of an account, from the API server's audit log.
 func (w *world) requests(t *testing.T, account string) []right {
 	t.Helper()
 	events, err := w.Audited()
@@ -171,7 +170,7 @@ func (w *world) requests(t *testing.T, account string) []right {
 			request.Resource += "/" + object.Subresource
 		}
 		if event.Verb == "create" {
-			request.Name = "" // a role can't tell
+			request.Name = "" // a role doesn't depend on the name here
 		}
 		if event.ResponseStatus.Code == 403 {
 			t.Errorf("refused: %s", request)
@@ -182,12 +181,12 @@ func (w *world) requests(t *testing.T, account string) []right {
 		}
 	}
 	if len(requests) == 0 {
-		t.Errorf("nobody asked for anything as %s", account)
+		t.Errorf("no requests of %s", account)
 	}
 	return requests
 }
 
-// groupOf is the API group in a path: /apis/GROUP/VERSION/…, or the one without a name in /api/VERSION/….
+// groupOf returns the API group of a path: /apis/GROUP/VERSION/…, or the core group for /api/VERSION/….
 func groupOf(path string) string {
 	parts := strings.Split(path, "/")
 	if len(parts) > 2 && parts[1] == "apis" {
@@ -196,7 +195,8 @@ func groupOf(path string) string {
 	return ""
 }
 
-// withoutStreamedLists is the way to an API server that knows none, as older ones do: else nobody would list.
+// withoutStreamedLists returns a proxy to an API server without streamed lists, as older ones are: otherwise no client
+// would list.
 func (w *world) withoutStreamedLists(t *testing.T) *faults.Proxy {
 	t.Helper()
 	proxy := w.through(t)
@@ -209,7 +209,7 @@ func (w *world) withoutStreamedLists(t *testing.T) *faults.Proxy {
 	return proxy
 }
 
-// token creates a ServiceAccount, and returns what proves to be it.
+// token creates a ServiceAccount, and returns a token for it.
 func (w *world) token(t *testing.T, account string) string {
 	t.Helper()
 	accounts := w.user.CoreV1().ServiceAccounts(muxNamespace)
@@ -234,10 +234,10 @@ func (w *world) dropLease(t *testing.T, name string) {
 
 const leaseName = "svc-lb-mux-reconciler"
 
-// everything has a mux go through all that makes the reconciler ask for something.
+// everything changes a mux in all ways that make the reconciler send requests.
 func (s *scene) everything(t *testing.T, name string, stays bool) {
 	t.Helper()
-	// Whoever comes after the original finds both; a mux that came first might have been looked at already.
+	// After the original both exist. A mux that is created first might be reconciled before its Endpoints exist.
 	left := types.NamespacedName{Namespace: muxNamespace, Name: name + "-left"}
 	s.leaveEndpoints(t, left, nil)
 	s.mux(t, left.Name)
@@ -247,7 +247,7 @@ func (s *scene) everything(t *testing.T, name string, stays bool) {
 	s.awaitServed(t, web, "http:80->20000")
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.1.0.1")
 
-	for range 2 { // the second time its Event is counted, not written anew
+	for range 2 { // the second time the Event's count is patched
 		api := s.channel(t, name, "api", mux, port("https", 443, "TCP"))
 		s.awaitServed(t, api, "https:443->443")
 		s.delete(t, api)
@@ -268,7 +268,7 @@ func (s *scene) everything(t *testing.T, name string, stays bool) {
 	s.awaitNothing(t, web, "False MuxNotFound")
 }
 
-// elsewhere makes a mux that a reconciler which looks after some namespaces alone has no right to ask about.
+// elsewhere creates a mux in a namespace that a reconciler of some namespaces may not read.
 func (s *scene) elsewhere(t *testing.T, namespace string) {
 	t.Helper()
 	s.namespace(t, namespace)
@@ -276,7 +276,7 @@ func (s *scene) elsewhere(t *testing.T, namespace string) {
 	s.channel(t, namespace, "web", mux)
 }
 
-// drifts has somebody undo what was written on a mux, on a channel and on a slice.
+// drifts undoes writes on a mux, on a channel and on a slice.
 func (s *scene) drifts(t *testing.T, mux, web types.NamespacedName) {
 	t.Helper()
 	s.update(t, mux, func(svc *corev1.Service) {
@@ -293,7 +293,7 @@ func (s *scene) drifts(t *testing.T, mux, web types.NamespacedName) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.1.0.1")
 }
 
-// loses has a mux lose its ledger, and then want it elsewhere.
+// loses deletes a mux's ledger, and then changes the ledger's name.
 func (s *scene) loses(t *testing.T, mux, web types.NamespacedName) {
 	t.Helper()
 	s.deleteLedger(t, mux)
@@ -304,13 +304,13 @@ func (s *scene) loses(t *testing.T, mux, web types.NamespacedName) {
 		_, before := all.Get(ctx, ledgerOf(mux).Name, metav1.GetOptions{})
 		_, now := all.Get(ctx, mux.Name+"-elsewhere", metav1.GetOptions{})
 		if !apierrors.IsNotFound(before) {
-			return errors.New("it is where it was")
+			return errors.New("the ledger hasn't moved yet")
 		}
 		return now
 	})
 }
 
-// leaveEndpoints has the original's Endpoints stand on a mux.
+// leaveEndpoints creates the original's Endpoints on a mux.
 func (w *world) leaveEndpoints(t *testing.T, mux types.NamespacedName, subsets []corev1.EndpointSubset) { //nolint:staticcheck // deprecated, and what the original writes
 	t.Helper()
 	_, err := w.user.CoreV1().Endpoints(mux.Namespace).Create(t.Context(), &corev1.Endpoints{ //nolint:staticcheck // as above
@@ -326,7 +326,7 @@ func (w *world) leaveEndpoints(t *testing.T, mux types.NamespacedName, subsets [
 	}
 }
 
-// awaitLetGo waits until the original's Endpoints are gone, or labelled as ours if an object of that name stays.
+// awaitLetGo waits until the original's Endpoints are deleted or, if an object of that name stays, labelled as ours.
 func (w *world) awaitLetGo(t *testing.T, mux types.NamespacedName, stays bool) {
 	t.Helper()
 	cluster.Eventually(t, "the original's Endpoints are let go", func(ctx context.Context) error {

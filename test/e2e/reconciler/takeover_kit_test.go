@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -33,24 +33,24 @@ type estate struct {
 	ports    []estatePort
 }
 
-// estatePort is a port of a channel of the original's.
+// estatePort is a port of an original's channel.
 type estatePort struct {
 	channel  types.NamespacedName
 	name     string
 	protocol corev1.Protocol
-	number   int32 // the channel's own
+	number   int32 // the channel's port number
 	public   int32
 	source   string
 	backend  string
 }
 
-// muxName is what the original calls the port on the mux.
+// muxName returns the original's name for the port on the mux.
 func (p *estatePort) muxName() string {
 	sum := sha256.Sum256([]byte(p.channel.String() + "/" + p.name))
 	return hex.EncodeToString(sum[:])[:7]
 }
 
-// leave makes a cluster as the original leaves it, with a state of the caller's.
+// leave creates the objects that the original leaves, with a state of the caller's.
 func (s *scene) leave(t *testing.T, name string, state func(*estate) map[string]any) *estate {
 	t.Helper()
 	e := &estate{scene: s, mux: types.NamespacedName{Namespace: muxNamespace, Name: name}}
@@ -120,14 +120,14 @@ func (e *estate) leaveChannel(t *testing.T, channel types.NamespacedName) {
 	e.scene.channel(t, channel.Namespace, channel.Name, e.mux, edits...)
 	cluster.Eventually(t, "the mux has an address", func(context.Context) error {
 		if address(e.get(t, e.mux)) == "" {
-			return errors.New("not yet")
+			return errors.New("no address yet")
 		}
 		return nil
 	})
 	e.patch(t, channel, map[string]any{"status": map[string]any{"loadBalancer": e.get(t, e.mux).Status.LoadBalancer}}, "status")
 }
 
-// claimsOf is how the original's later versions write claims, and its view of those that were picked.
+// claimsOf returns the state as the original's later versions write it: claims, and a list of picked numbers.
 func claimsOf(e *estate) map[string]any {
 	claims, allocations := []any{}, []any{}
 	for _, p := range e.ports {
@@ -143,7 +143,7 @@ func claimsOf(e *estate) map[string]any {
 	return map[string]any{"portClaims": claims, "allocations": allocations}
 }
 
-// allocationsOf is how its first versions did.
+// allocationsOf returns the state as the original's first versions write it.
 func allocationsOf(e *estate) map[string]any {
 	allocations := []any{}
 	for _, p := range e.ports {
@@ -156,7 +156,7 @@ func allocationsOf(e *estate) map[string]any {
 	return map[string]any{"allocations": allocations}
 }
 
-// broken is no state at all.
+// broken returns an invalid state.
 func broken(*estate) map[string]any { return nil }
 
 func (e *estate) leaveState(t *testing.T, state map[string]any) {
@@ -184,8 +184,8 @@ func (e *estate) leaveState(t *testing.T, state map[string]any) {
 	}
 }
 
-// leaveBackends has each channel have a backend a port, in Endpoints as the original reads them, and the mux all of them.
-// Kubernetes mirrors both.
+// leaveBackends gives each port of a channel a backend, in Endpoints as the original reads them, and gives all of them
+// to the mux. Kubernetes mirrors both.
 func (e *estate) leaveBackends(t *testing.T) {
 	t.Helper()
 	var all []corev1.EndpointSubset //nolint:staticcheck // deprecated, and what the original reads and writes
@@ -204,7 +204,7 @@ func (e *estate) leaveBackends(t *testing.T) {
 	e.leaveEndpoints(t, e.mux, all)
 	cluster.Eventually(t, "the original's backends are mirrored", func(context.Context) error {
 		list, err := e.user.DiscoveryV1().EndpointSlices("").List(t.Context(), metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelManagedBy + "=" + plan.MirroringController,
+			LabelSelector: discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController,
 		})
 		if err != nil {
 			return err
@@ -213,7 +213,7 @@ func (e *estate) leaveBackends(t *testing.T) {
 		for _, channel := range e.channels {
 			for _, p := range e.of(channel) {
 				if !reaches(have, channel, p.name, p.backend) || !reaches(have, e.mux, p.muxName(), p.backend) {
-					return fmt.Errorf("%s of %s isn't", p.name, channel)
+					return fmt.Errorf("port %s of %s isn't mirrored", p.name, channel)
 				}
 			}
 		}
@@ -237,7 +237,7 @@ func slicesByName(list []discoveryv1.EndpointSlice) map[types.NamespacedName]*di
 	return all
 }
 
-// reaches is true if some slice of a Service leads from a port to a ready backend.
+// reaches returns whether a slice of a Service leads from a port to a ready backend.
 func reaches(all map[types.NamespacedName]*discoveryv1.EndpointSlice, service types.NamespacedName, port, backend string) bool {
 	for key, slice := range all {
 		if key.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name ||

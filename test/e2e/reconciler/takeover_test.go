@@ -19,19 +19,20 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/process"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestTakeover starts the reconciler in clusters that the Python original has left.
+// TestTakeover starts the reconciler in clusters that the Python original left.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)
-	t.Run("with its claims", func(t *testing.T) { takeOver(t, s.leave(t, "claims", claimsOf)) })
-	t.Run("with its first versions' allocations", func(t *testing.T) { takeOver(t, s.leave(t, "allocations", allocationsOf)) })
-	t.Run("with a state that can't be read", func(t *testing.T) { takeOverBroken(t, s.leave(t, "broken", broken)) })
-	t.Run("with Services that wait for it to let them go", func(t *testing.T) { s.letGo(t) })
+	t.Run("with claims", func(t *testing.T) { takeOver(t, s.leave(t, "claims", claimsOf)) })
+	t.Run("with allocations of the first versions", func(t *testing.T) { takeOver(t, s.leave(t, "allocations", allocationsOf)) })
+	t.Run("with a broken state", func(t *testing.T) { takeOverBroken(t, s.leave(t, "broken", broken)) })
+	t.Run("with Services that wait for the original's finalizer", func(t *testing.T) { s.letGo(t) })
 }
 
 func takeOver(t *testing.T, e *estate) {
@@ -41,7 +42,8 @@ func takeOver(t *testing.T, e *estate) {
 	e.awaitOurs(t)
 	run.stop()
 
-	// First it is mirrored no longer, then it goes: else it would be mirrored anew while it does.
+	// The Endpoints are first excluded from mirroring, and then deleted: otherwise Kubernetes would mirror them again
+	// during the deletion.
 	var writes []string
 	for _, entry := range e.proxy.Log() {
 		if entry.Resource == "endpoints" && entry.Name == e.mux.Name && entry.IsWrite() {
@@ -60,7 +62,7 @@ func takeOver(t *testing.T, e *estate) {
 	e.checkWayBack(t)
 }
 
-// takeOverBroken has backends flow and nothing else happen, until somebody mends what is broken.
+// takeOverBroken checks that only backends are updated until the broken state is repaired.
 func takeOverBroken(t *testing.T, e *estate) {
 	h := e.remember(t)
 	before, state := e.get(t, e.mux).Spec, e.configMap(t, ledgerOf(e.mux))
@@ -72,7 +74,7 @@ func takeOverBroken(t *testing.T, e *estate) {
 			return differs("address", address(e.get(t, channel)), proxied(e.get(t, e.mux)))
 		})
 	}
-	// A backend comes, as pods do.
+	// Add a backend, as a new pod does.
 	e.ports[0].backend = "10.0.8.1"
 	if err := e.user.CoreV1().Endpoints(e.channels[0].Namespace).Delete(t.Context(), e.channels[0].Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -88,12 +90,12 @@ func takeOverBroken(t *testing.T, e *estate) {
 
 	e.deleteLedger(t, e.mux)
 	e.awaitOurs(t)
-	e.ports[0].backend = "" // which went, and came as another
+	e.ports[0].backend = "" // the old backend was replaced by the new one
 	e.checkTraffic(t, h.soFar(t))
 	e.checkClean(t)
 }
 
-// portsOf are the mux's ports but for what a name of ours would change.
+// portsOf returns the mux's ports without the names, which we may change.
 func (e *estate) portsOf(t *testing.T) []string {
 	t.Helper()
 	var ports []string
@@ -104,7 +106,7 @@ func (e *estate) portsOf(t *testing.T) []string {
 	return ports
 }
 
-// awaitSlices waits until ours lead to every backend.
+// awaitSlices waits until our slices lead to every backend.
 func (e *estate) awaitSlices(t *testing.T) {
 	t.Helper()
 	cluster.Eventually(t, "our slices lead to every backend", func(context.Context) error {
@@ -112,7 +114,7 @@ func (e *estate) awaitSlices(t *testing.T) {
 		all := slicesByName(e.slicesOn(t, e.mux))
 		for i := range e.ports {
 			if p := &e.ports[i]; !reaches(all, e.mux, p.muxName(), p.backend) {
-				missing = append(missing, fmt.Errorf("not %s from %s", p.backend, p.muxName()))
+				missing = append(missing, fmt.Errorf("no slice leads to %s from %s", p.backend, p.muxName()))
 			}
 		}
 		return errors.Join(missing...)
@@ -133,17 +135,17 @@ func (e *estate) awaitOurs(t *testing.T) {
 	cluster.Eventually(t, "the original's Endpoints are gone", func(ctx context.Context) error {
 		_, err := e.user.CoreV1().Endpoints(e.mux.Namespace).Get(ctx, e.mux.Name, metav1.GetOptions{})
 		list, listErr := e.user.DiscoveryV1().EndpointSlices(e.mux.Namespace).List(ctx, metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" + plan.MirroringController,
+			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController,
 		})
 		if !apierrors.IsNotFound(err) || listErr != nil || len(list.Items) > 0 {
-			return fmt.Errorf("they are there: %w, %w, %v", err, listErr, list.Items)
+			return fmt.Errorf("the original's objects still exist: %w, %w, %v", err, listErr, list.Items)
 		}
 		return nil
 	})
 }
 
-// checkTraffic goes through a history: at no instant is a port without its ready backend, whoever's slices lead to it,
-// nor gone from the mux.
+// checkTraffic checks a history: at no moment may a port be missing from the mux, or have no ready backend, in our
+// slices or others.
 func (e *estate) checkTraffic(t *testing.T, states []state) {
 	t.Helper()
 	all := map[types.NamespacedName]*discoveryv1.EndpointSlice{}
@@ -161,7 +163,7 @@ func (e *estate) checkTraffic(t *testing.T, states []state) {
 				delete(all, client.ObjectKeyFromObject(object))
 			}
 			missing := e.unreached(all)
-			begun = begun || len(missing) == 0 // all that there was is known
+			begun = begun || len(missing) == 0 // the history has all initial objects
 			if checked++; begun && len(missing) > 0 {
 				t.Errorf("after %s nothing leads to %v", at, missing)
 			}
@@ -172,7 +174,7 @@ func (e *estate) checkTraffic(t *testing.T, states []state) {
 	}
 }
 
-// unreached are the backends that no slice leads to.
+// unreached returns the backends to which no slice leads.
 func (e *estate) unreached(all map[types.NamespacedName]*discoveryv1.EndpointSlice) []string {
 	var missing []string
 	for i := range e.ports {
@@ -188,20 +190,20 @@ func (e *estate) checkPorts(t *testing.T, at string, mux *corev1.Service) {
 	slots := slotsOf(mux)
 	for i := range e.ports {
 		if p := &e.ports[i]; slots[plan.Slot{Number: p.public, Protocol: p.protocol}] != p.muxName() {
-			t.Errorf("after %s port %d/%s of the mux is called %q, not %q", at, p.public, p.protocol,
+			t.Errorf("after %s port %d/%s of the mux is named %q, want %q", at, p.public, p.protocol,
 				slots[plan.Slot{Number: p.public, Protocol: p.protocol}], p.muxName())
 		}
 	}
 }
 
-// checkClean finds nothing of Kopf's, and all that is others'.
+// checkClean checks that Services have nothing of Kopf's, and that fields of others stay.
 func (e *estate) checkClean(t *testing.T) {
 	t.Helper()
 	for _, key := range append([]types.NamespacedName{e.mux}, e.channels...) {
 		cluster.Eventually(t, fmt.Sprintf("nothing of Kopf's is left on %s", key), func(context.Context) error {
 			svc := e.get(t, key)
 			if slices.Contains(svc.Finalizers, finalizer) || svc.Annotations[kopfMemory] != "" {
-				return fmt.Errorf("it has finalizers %v and annotations %v", svc.Finalizers, svc.Annotations)
+				return fmt.Errorf("finalizers %v, annotations %v", svc.Finalizers, svc.Annotations)
 			}
 			return nil
 		})
@@ -211,7 +213,7 @@ func (e *estate) checkClean(t *testing.T) {
 	}
 }
 
-// checkWayBack reads the ledger as the original does: its own fields, with the numbers that it gave.
+// checkWayBack reads the ledger as the original does: its own fields must have the numbers it gave.
 func (e *estate) checkWayBack(t *testing.T) {
 	t.Helper()
 	cm := e.configMap(t, ledgerOf(e.mux))
@@ -231,7 +233,7 @@ func (e *estate) checkWayBack(t *testing.T) {
 	want := original{SchemaVersion: 1, PortClaims: e.asWritten(t, "portClaims"), Allocations: e.asWritten(t, "allocations")}
 	want.Mux.Namespace, want.Mux.Name = e.mux.Namespace, e.mux.Name
 	for _, claim := range got.PortClaims {
-		delete(claim, "name") // ours, which the original passes over
+		delete(claim, "name") // our field, which the original ignores
 		delete(claim, "since")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -239,7 +241,7 @@ func (e *estate) checkWayBack(t *testing.T) {
 	}
 }
 
-// asWritten is what the original wrote under a key, or would have, in the order of the numbers.
+// asWritten returns what the original wrote under a key, or would have written, sorted by number.
 func (e *estate) asWritten(t *testing.T, key string) []map[string]any {
 	t.Helper()
 	text, err := json.Marshal(claimsOf(e)[key])
@@ -254,7 +256,7 @@ func (e *estate) asWritten(t *testing.T, key string) []map[string]any {
 	return list
 }
 
-// letGo has Services that are being deleted, or that are something else by now, wait for the original's finalizer.
+// letGo uses Services with the original's finalizer that are being deleted, or are no longer channels.
 func (s *scene) letGo(t *testing.T) {
 	held := func(svc *corev1.Service) {
 		svc.Finalizers = []string{finalizer}
@@ -277,7 +279,7 @@ func (s *scene) letGo(t *testing.T) {
 		cluster.Eventually(t, key.String()+" is gone", func(ctx context.Context) error {
 			svc, err := s.user.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 			if !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it has %v: %w", svc.Finalizers, err)
+				return fmt.Errorf("finalizers %v: %w", svc.Finalizers, err)
 			}
 			return nil
 		})

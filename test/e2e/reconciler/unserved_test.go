@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestMuxesOfOtherNamespaces has reconcilers that look after some namespaces each. Who names a mux that none of them looks
-// after is told by the one there is; who is looked after hears nothing of it.
+// TestMuxesOfOtherNamespaces runs reconcilers that serve muxes of some namespaces each. A channel that names an
+// unserved mux is told so by the present reconciler. A channel of a served mux is told nothing.
 func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s := newSceneOf(t, "svc-mux")
 	s.namespace(t, "edge")
@@ -24,7 +24,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.awaitServed(t, ours, "http:80->20000")
 	odd := s.channel(t, "app", "odd", mux, annotated("multiplexer", "false"))
 	s.awaitServed(t, odd, "http:80->20001")
-	s.annotate(t, odd, "disabled", "true") // for that it is looked at live
+	s.annotate(t, odd, "disabled", "true") // the reconciler reads a channel live before it disables it
 	s.awaitCondition(t, odd, "Programmed", "False Disabled")
 	s.awaitCondition(t, theirs, "Accepted", "False MuxNotServed")
 	s.awaitCondition(t, theirs, "Programmed", "False NotAccepted")
@@ -37,7 +37,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.run = s.again(t, narrow("svc-mux,infra"))
 	s.awaitTold(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone")
 
-	other := s.again(t, narrow("edge"), func(p *process.Process) { // another release's
+	other := s.again(t, narrow("edge"), func(p *process.Process) { // the reconciler of another release
 		p.Config, p.Options.LeaseName = s.unrestrained(), "the-other"
 	})
 	s.awaitServed(t, theirs, "http:80->20000")
@@ -47,7 +47,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.quiet(t, 500*time.Millisecond)
 	s.awaitServed(t, theirs, "http:80->20000")
 	if told := having(s.events(t, late), "MuxNotServed"); len(told) > 0 {
-		t.Errorf("it is looked after, and was told %v", told)
+		t.Errorf("a channel of a served mux was told %v", told)
 	}
 	other.stop()
 
@@ -64,11 +64,11 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitBare(t, lost)
-	s.awaitServed(t, theirs, "http:80->20000") // another's
+	s.awaitServed(t, theirs, "http:80->20000") // the other release's channel
 	nothingRuns(t)
 }
 
-// nothingRuns waits until no goroutine is left of the reconcilers that ran in this process.
+// nothingRuns waits until all goroutines of reconcilers in this process have ended.
 func nothingRuns(t *testing.T) {
 	t.Helper()
 	cluster.Eventually(t, "all goroutines have ended", func(context.Context) error {
@@ -76,7 +76,7 @@ func nothingRuns(t *testing.T) {
 		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 			for _, of := range []string{"nowake.ai/svc-lb-mux/reconciler/process", "sigs.k8s.io/controller-runtime"} {
 				if strings.Contains(stack, of) {
-					return errors.New("one hasn't:\n" + stack)
+					return errors.New("a goroutine still runs:\n" + stack)
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func nothingRuns(t *testing.T) {
 	})
 }
 
-// newSceneOf is a scene whose reconciler looks after the muxes of one namespace.
+// newSceneOf returns a scene whose reconciler serves the muxes of one namespace.
 func newSceneOf(t *testing.T, namespace string) *scene {
 	t.Helper()
 	s := newScene(t)

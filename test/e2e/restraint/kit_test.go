@@ -22,39 +22,39 @@ import (
 // world is the cluster that all tests of the package share.
 type world struct {
 	*cluster.Cluster
-	clients sync.Map // by release: a kubernetes.Interface
+	clients sync.Map // release to kubernetes.Interface
 
 	mu      sync.Mutex
-	refused map[string]bool // what denials said
+	refused map[string]bool // messages of denials
 }
 
-// attempt is a request, as a dry run: nothing is left of it, so none depends on another.
+// attempt is a dry-run request, so attempts don't depend on each other.
 type attempt struct {
 	as   string // a release; usual if there is none
 	do   string // method and path
 	body string // YAML; a patch is a JSON merge patch
-	// want is what the refusal must say; nothing where the request is to be let through.
+	// want is a part of the denial's message. It is empty for requests that must be allowed.
 	want string
 }
 
-// try has the abuses refused and the uses let through.
+// try sends abuses, which must be denied, and uses, which must be allowed.
 func (w *world) try(t *testing.T, abuses, uses map[string]attempt) {
 	for name, tried := range abuses {
 		t.Run("refused: "+name, func(t *testing.T) {
 			err := w.send(t.Context(), tried)
 			if err == nil {
-				t.Fatal("it was let through")
+				t.Fatal("the request was allowed")
 			}
 			w.mu.Lock()
 			w.refused[err.Error()] = true
 			w.mu.Unlock()
 			if !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") || tried.want == "" || !strings.Contains(err.Error(), tried.want) {
-				t.Errorf("it was refused with %q, want a policy to say %q", err, tried.want)
+				t.Errorf("denied with %q, want a policy's message %q", err, tried.want)
 			}
 		})
 	}
 	for name, tried := range uses {
-		t.Run("let through: "+name, func(t *testing.T) {
+		t.Run("allowed: "+name, func(t *testing.T) {
 			if err := w.send(t.Context(), tried); err != nil {
 				t.Error(err)
 			}
@@ -82,7 +82,7 @@ func (w *world) send(ctx context.Context, a attempt) error {
 	return request.Do(ctx).Error()
 }
 
-// install applies the roles and policies of a release, and has a token of its ServiceAccount.
+// install applies the roles and policies of a release, and creates a client with its ServiceAccount's token.
 func (w *world) install(t *testing.T, release string, set []string) {
 	t.Helper()
 	w.Apply(t, w.render(t, release, set, "reconciler-roles.yaml", "reconciler-policy.yaml"))
@@ -104,7 +104,7 @@ func (w *world) install(t *testing.T, release string, set []string) {
 	w.clients.Store(release, client)
 }
 
-// render returns the chart's templates as Helm fills them in.
+// render returns rendered templates of the chart.
 func (w *world) render(t *testing.T, release string, set []string, templates ...string) string {
 	t.Helper()
 	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
@@ -121,7 +121,7 @@ func (w *world) render(t *testing.T, release string, set []string, templates ...
 	return w.Helm(t, args...)
 }
 
-// othersAreLeftAlone has the administrator do what the reconciler may not.
+// othersAreLeftAlone sends, as the administrator, requests that the reconciler may not send.
 func othersAreLeftAlone(t *testing.T, w *world) {
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
@@ -140,14 +140,14 @@ func othersAreLeftAlone(t *testing.T, w *world) {
 	}
 }
 
-// neverFailed reads the API server's own count of expressions that cost too much or weren't understood.
+// neverFailed reads the API server's metrics of expressions that were too expensive or couldn't be compiled.
 func neverFailed(t *testing.T, w *world) {
 	all, err := w.Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(all), "apiserver_validating_admission_policy_check_total{") {
-		t.Fatal("the API server counts nothing")
+		t.Fatal("the API server has no such metrics")
 	}
 	failed := regexp.MustCompile(`(?m)^apiserver_validating_admission_policy_check_total\{.*error_type="(out_of_budget|compile_error)".*$`)
 	for _, line := range failed.FindAllString(string(all), -1) {
@@ -155,7 +155,7 @@ func neverFailed(t *testing.T, w *world) {
 	}
 	for said := range w.refused {
 		if strings.Contains(said, "expression '") {
-			t.Errorf("an expression failed, or said nothing: %s", said)
+			t.Errorf("an expression failed, or has an empty message: %s", said)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package restraint tries what somebody with the reconciler's token might, in a real API server, and holds the chart's
-// policies to their word: what the reconciler does is let through, all else is refused, whatever its roles grant.
+// Package restraint tests the chart's policies against a stolen token of the reconciler, with a real API server. The
+// policies must allow everything the reconciler does, and deny everything else, whatever its roles grant.
 package restraint
 
 import (
@@ -17,22 +17,22 @@ const (
 	namespace = "svc-mux"
 )
 
-// Releases of the chart that live side by side, each with a ServiceAccount and policies of its own.
+// Releases of the chart that run side by side, each with its own ServiceAccount and policies.
 const (
 	usual = "svc-mux"
-	// wide has a role that grants everything, as a slip in rbac.rules might.
+	// wide has a role that grants everything, as a mistake in rbac.rules could.
 	wide = "svc-mux-wide"
 	// legacy writes Endpoints too.
 	legacy = "svc-mux-legacy"
-	// narrow looks after the muxes of one namespace, though it could write elsewhere.
+	// narrow serves the muxes of one namespace, although its roles would allow others.
 	narrow = "svc-mux-narrow"
-	// keeper keeps the webhook's certificate itself.
+	// keeper manages the webhook's certificate itself.
 	keeper = "svc-mux-keeper"
 	// tolerant lets others change keys of labels and annotations.
 	tolerant = "svc-mux-tolerant"
 )
 
-// releases are the values of each.
+// releases returns the values of each release.
 func releases() map[string][]string {
 	return map[string][]string{
 		usual:    nil,
@@ -52,16 +52,16 @@ func TestRestraint(t *testing.T) {
 	t.Run("EndpointSlices", func(t *testing.T) { w.try(t, sliceAbuses(), sliceUses()) })
 	t.Run("ConfigMaps", func(t *testing.T) { w.try(t, ledgerAbuses(), ledgerUses()) })
 	t.Run("Endpoints", func(t *testing.T) { w.try(t, endpointsAbuses(), endpointsUses()) })
-	t.Run("what the certificate needs", func(t *testing.T) { w.try(t, certificateAbuses(), certificateUses(t, w)) })
+	t.Run("objects of the certificate", func(t *testing.T) { w.try(t, certificateAbuses(), certificateUses(t, w)) })
 	t.Run("Events", func(t *testing.T) { w.try(t, eventAbuses(), eventUses()) })
 	t.Run("Leases", func(t *testing.T) { w.try(t, leaseAbuses(), leaseUses()) })
 	t.Run("the largest objects", func(t *testing.T) { w.try(t, nil, hugeUses(t, w)) })
-	t.Run("everybody else is left alone", func(t *testing.T) { othersAreLeftAlone(t, w) })
-	t.Run("the configuration goes with its namespace", func(t *testing.T) { farewell(t, w) })
+	t.Run("other users aren't restricted", func(t *testing.T) { othersAreLeftAlone(t, w) })
+	t.Run("the configuration can be deleted with its namespace", func(t *testing.T) { farewell(t, w) })
 	t.Run("no expression cost too much", func(t *testing.T) { neverFailed(t, w) })
 }
 
-// start brings up the releases, and waits until the API server knows their policies.
+// start installs the releases, and waits until the API server has their policies.
 func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{Cluster: cluster.Start(t, cluster.APIServerOnly(), cluster.Helm()), refused: map[string]bool{}}
@@ -74,7 +74,7 @@ func start(t *testing.T) *world {
 			for _, probe := range probes() {
 				probe.as = release
 				if err := w.send(ctx, probe); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
-					return fmt.Errorf("%s: %w", probe.do, errors.Join(errors.New("it isn't refused"), err))
+					return fmt.Errorf("%s: %w", probe.do, errors.Join(errors.New("the request is allowed"), err))
 				}
 			}
 			return nil
@@ -83,7 +83,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// probes are refused by one policy each.
+// probes returns requests that are each denied by one policy.
 func probes() []attempt {
 	return []attempt{
 		{do: "PATCH /api/v1/namespaces/" + namespace + "/services/mux", body: `{spec: {type: ClusterIP}}`},

@@ -1,6 +1,6 @@
 package restraint
 
-// things are what there is in the cluster: a mux and a channel with what belongs to them, and what is others'.
+// things are the objects in the cluster: a mux and a channel with everything that belongs to them, and foreign objects.
 const things = `
 apiVersion: v1
 kind: Namespace

@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// certificateUses are the two writes of whoever keeps the certificate itself. Of a list, a merge patch takes the whole.
+// certificateUses are the two writes of a reconciler that manages the certificate itself. A merge patch replaces whole
+// lists.
 func certificateUses(t *testing.T, w *world) map[string]attempt {
 	name := keeper + "." + namespace
 	made, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name, metav1.GetOptions{})
@@ -24,13 +25,13 @@ func certificateUses(t *testing.T, w *world) map[string]attempt {
 		t.Fatal(err)
 	}
 	return map[string]attempt{
-		"the Secret is written": {as: keeper, do: "PATCH " + secrets + "/" + keeper + "-webhook-tls", body: `{data: {tls.crt: aGk=, tls.key: aGk=}}`},
-		"the bundle is written": {as: keeper, do: "PATCH " + webhooks + "/" + name, body: `{webhooks: ` + string(list) + `}`},
+		"writing the Secret":    {as: keeper, do: "PATCH " + secrets + "/" + keeper + "-webhook-tls", body: `{data: {tls.crt: aGk=, tls.key: aGk=}}`},
+		"writing the CA bundle": {as: keeper, do: "PATCH " + webhooks + "/" + name, body: `{webhooks: ` + string(list) + `}`},
 	}
 }
 
-// hugeUses are writes of the largest objects that there may be: an API server gives an expression a budget, and one that
-// costs more is a refusal.
+// hugeUses are writes of the largest possible objects. An API server limits the cost of an expression, and denies
+// requests that exceed it.
 func hugeUses(*testing.T, *world) map[string]attempt {
 	const manyPorts = 9000
 	var ports, names, addresses strings.Builder
@@ -43,7 +44,7 @@ func hugeUses(*testing.T, *world) map[string]attempt {
 	}
 	return map[string]attempt{
 		"a mux of thousands of ports": {do: mux, body: `{spec: {ports: [` + ports.String() + `]}}`},
-		"a slice as large as a slice may be": {do: "PATCH " + slices + namespace + "/endpointslices/ours",
+		"a slice of the largest size": {do: "PATCH " + slices + namespace + "/endpointslices/ours",
 			body: `{endpoints: [` + addresses.String() + `]}`},
 		"a ledger of nearly a mebibyte": {do: "PATCH " + configMaps + "/mux-port-allocations",
 			body: `{data: {allocations.json: "` + strings.Repeat("x", 900<<10) + `"}}`},

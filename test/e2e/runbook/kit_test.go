@@ -1,4 +1,4 @@
-// Package runbook does what docs/runbook.md says, command by command, and sees that it comes to what the page promises.
+// Package runbook runs the commands of docs/runbook.md, and checks that they have the promised effects.
 package runbook
 
 import (
@@ -22,14 +22,14 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// book is the page, and a cluster in which its commands are run.
+// book is the page, and a cluster in which its commands run.
 type book struct {
 	*cluster.Cluster
-	blocks map[string]string // by heading
+	blocks map[string]string // commands by heading
 	done   map[string]bool
 }
 
-// open reads the page's commands. Those before the first heading name things, and go before all others.
+// open reads the page's commands. Those before the first heading set variables, and run before all others.
 func open(t *testing.T) *book {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "runbook.md"))
@@ -53,7 +53,7 @@ func open(t *testing.T) *book {
 	return b
 }
 
-// follow runs the commands under a heading as a person would paste them, and returns what they print.
+// follow runs the commands under a heading, and returns their output.
 func (b *book) follow(t *testing.T, heading string, env ...string) string {
 	t.Helper()
 	commands := b.blocks[heading]
@@ -71,7 +71,7 @@ func (b *book) follow(t *testing.T, heading string, env ...string) string {
 	return printed
 }
 
-// unread are headings whose commands nobody ran.
+// unread returns the headings whose commands didn't run.
 func (b *book) unread() []string {
 	var left []string
 	for heading := range b.blocks {
@@ -84,7 +84,7 @@ func (b *book) unread() []string {
 	return left
 }
 
-// reconcile runs a reconciler until it is told to stop.
+// reconcile runs a reconciler until stop is called.
 func (b *book) reconcile(t *testing.T) (stop func()) {
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
@@ -128,7 +128,7 @@ spec:
   ports: [{name: placeholder, port: 101}]
 `
 
-// channel makes one that asks for any number.
+// channel creates a channel that asks for auto.
 func (b *book) channel(t *testing.T, name string) {
 	t.Helper()
 	b.Apply(t, fmt.Sprintf(`apiVersion: v1
@@ -143,13 +143,13 @@ spec:
 `, name))
 }
 
-// await waits until kubectl prints what is wanted.
+// await waits until kubectl prints the wanted text.
 func (b *book) await(t *testing.T, want string, args ...string) {
 	t.Helper()
-	var last string // the end of the minute may come in the middle of a kubectl
+	var last string // the last complete output, because the timeout may end a kubectl
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%v: last it was %q", args, last)
+			t.Logf("%v: the last output was %q", args, last)
 		}
 	})
 	cluster.Eventually(t, fmt.Sprintf("%v is %q", args, want), func(ctx context.Context) error {
@@ -158,7 +158,7 @@ func (b *book) await(t *testing.T, want string, args ...string) {
 			return err
 		}
 		if last = out.Stdout; !strings.Contains(last, want) {
-			return fmt.Errorf("it is %q", last)
+			return fmt.Errorf("the output is %q", last)
 		}
 		return nil
 	})
@@ -171,7 +171,7 @@ func (b *book) awaitPort(t *testing.T, channel, number string) {
 		"-o", `jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports}`)
 }
 
-// awaitWaiting waits until a channel is told that its mux is frozen.
+// awaitWaiting waits until a channel's condition says that its mux is frozen.
 func (b *book) awaitWaiting(t *testing.T, channel string) {
 	t.Helper()
 	b.await(t, "Waiting", "get", "service", "-n", "shop", channel,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// allotted has a channel on 20001, and 20000 is held for one that left, which the ledger alone knows.
+// allotted creates a channel on 20001. 20000 is in grace for a deleted channel, which only the ledger knows.
 func (b *book) allotted(t *testing.T) {
 	t.Helper()
 	b.channel(t, "gone")
@@ -16,13 +16,13 @@ func (b *book) allotted(t *testing.T) {
 	b.awaitMux(t, "20001")
 }
 
-// awaitMux waits for just these ports, and for the placeholder, which stays since kubectl applied it.
+// awaitMux waits for exactly these ports, and for the placeholder, which stays because kubectl applied it.
 func (b *book) awaitMux(t *testing.T, want string) {
 	t.Helper()
 	b.await(t, "ports: 101 "+want+".", "get", "service", "-n", "infra", "mux", "-o", "jsonpath=ports: {.spec.ports[*].port}.")
 }
 
-// breakIt puts a text into the ledger that nobody can read, and waits until somebody is told.
+// breakIt writes an invalid text into the ledger, and waits until a newcomer is told.
 func (b *book) breakIt(t *testing.T, newcomer string) {
 	t.Helper()
 	b.Kubectl(t, "patch", "configmap", "-n", "infra", "mux-port-allocations", "--type=merge",
@@ -31,7 +31,7 @@ func (b *book) breakIt(t *testing.T, newcomer string) {
 	b.awaitWaiting(t, newcomer)
 }
 
-// TestRunbook is one story, since each part of it leaves what the next one needs.
+// TestRunbook is one story: each part leaves what the next one needs.
 func TestRunbook(t *testing.T) {
 	b := open(t)
 	b.Apply(t, shop)
@@ -54,9 +54,9 @@ func TestRunbook(t *testing.T) {
 	b.breakIt(t, "mended")
 	if said := b.follow(t, "A frozen ledger"); !strings.Contains(said, "infra       mux   ConfigMap infra/mux-port-allocations: ") ||
 		!strings.HasSuffix(said, `"portClaims": [`) {
-		t.Errorf("whoever looks sees\n%s", said)
+		t.Errorf("the commands print\n%s", said)
 	}
-	// The editor is a person who knows what was there.
+	// The command that plays the editor knows the former content.
 	b.follow(t, "Mend it", `KUBE_EDITOR=sed -i 's/"portClaims": \[/"portClaims": []}/; s/portClaims\\": \[/portClaims\\": []}/'`)
 	b.awaitPort(t, "mended", "20003")
 	b.awaitMux(t, "20000 20001 20002 20003")
@@ -68,7 +68,7 @@ func TestRunbook(t *testing.T) {
 	}
 	b.awaitPort(t, "web", "20001")
 
-	b.follow(t, "A frozen ledger") // leaves a good copy, which knows nothing of the next channel
+	b.follow(t, "A frozen ledger") // leaves a good copy without the next channel
 	b.channel(t, "later")
 	b.awaitPort(t, "later", "20005")
 	b.follow(t, "Put a copy back")
@@ -85,6 +85,6 @@ func TestRunbook(t *testing.T) {
 	b.follow(t, "Let it go on")
 	b.awaitPort(t, "patient", "20007")
 	if left := b.unread(); len(left) > 0 {
-		t.Errorf("nobody ran the commands under %q", left)
+		t.Errorf("commands that didn't run: %q", left)
 	}
 }

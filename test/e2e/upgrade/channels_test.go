@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// A channel is a Service that has its numbers before the first upgrade, and must keep them.
+// channel is a Service that has its numbers before the first upgrade, and must keep them.
 type channel struct {
 	namespace, name string
 	muxNamespace    string

@@ -50,7 +50,7 @@ func (w *world) limits(t *testing.T, version string) (limits map[string]int) {
 	return limits
 }
 
-// readLimits adds the limits that one reconciler's metrics tell. One that doesn't lead tells of none.
+// readLimits adds the limits in the metrics of one reconciler. A standby has none.
 func (w *world) readLimits(ctx context.Context, pod *corev1.Pod, limits map[string]int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(pod.Status.PodIP, "8081")+"/metrics", nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func refused(name string) []latecomer {
 // latecomers makes channels that are refused before the first upgrade, and must be refused ever after.
 func (w *world) latecomers(t *testing.T) { w.refuse(t, refused("late")) }
 
-// refusesNewcomers looks at the latecomers, and at fresh newcomers, which this phase's reconciler has to judge.
+// refusesNewcomers checks the latecomers, and new channels, which this phase's reconciler must judge.
 func (w *world) refusesNewcomers(t *testing.T) {
 	t.Helper()
 	fresh := refused("fresh")
@@ -110,7 +110,7 @@ func (w *world) refusesNewcomers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if says(svc, "Accepted", "True") || svc.Annotations[prefix+"/ports"] != "" || addressOf(svc) != "" {
-			t.Errorf("%s: channel %s/%s has %q and %v, and had to be refused: %s", w.phase(), l.namespace, l.name,
+			t.Errorf("%s: channel %s/%s has %q and %v, but must be refused: %s", w.phase(), l.namespace, l.name,
 				svc.Annotations[prefix+"/ports"], svc.Status, l.why)
 		}
 	}
@@ -119,7 +119,7 @@ func (w *world) refusesNewcomers(t *testing.T) {
 	}
 }
 
-// refuse makes newcomers, and waits until each is judged: accepted or not.
+// refuse creates newcomers, and waits until each is accepted or refused.
 func (w *world) refuse(t *testing.T, newcomers []latecomer) {
 	t.Helper()
 	for _, l := range newcomers {
@@ -129,14 +129,15 @@ func (w *world) refuse(t *testing.T, newcomers []latecomer) {
 		cluster.Eventually(t, fmt.Sprintf("%s: channel %s/%s is judged", w.phase(), l.namespace, l.name), func(ctx context.Context) error {
 			svc, err := w.service(ctx, l.namespace, l.name)
 			if err == nil && !says(svc, "Accepted", "False") && !says(svc, "Accepted", "True") {
-				err = fmt.Errorf("its status is %v", svc.Status)
+				err = fmt.Errorf("status: %v", svc.Status)
 			}
 			return err
 		})
 	}
 }
 
-// servesGuest has a channel come to a mux with room, be answered, and go: this phase's reconciler works.
+// servesGuest checks that this phase's reconciler works: it attaches a channel to a mux with room, waits for an answer,
+// and deletes the channel.
 func (w *world) servesGuest(t *testing.T) {
 	t.Helper()
 	guest := &channel{namespace: team(2), name: "guest", muxNamespace: edge, mux: "gke"}
@@ -145,7 +146,7 @@ func (w *world) servesGuest(t *testing.T) {
 	cluster.Eventually(t, w.phase()+": the guest is answered", func(ctx context.Context) error {
 		pod, err := packets.HTTP(ctx, w.Outside(), at(guest.address, guest.ports[0].number))
 		if err == nil && !podsOf(guest.namespace)(pod) {
-			err = fmt.Errorf("%s answers", pod)
+			err = fmt.Errorf("pod %s answers", pod)
 		}
 		return err
 	})

@@ -61,7 +61,7 @@ func (n *numbers) note(event watch.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	svc, isService := event.Object.(*corev1.Service)
-	if !isService { // the watch tells why it ends
+	if !isService { // the last event is the reason for the watch's end
 		return
 	}
 	n.seen++
@@ -128,6 +128,6 @@ func (n *numbers) end(t *testing.T) {
 		t.Error(trouble)
 	}
 	if more := len(n.troubles) - 10; more > 0 {
-		t.Errorf("and %d more of the kind", more)
+		t.Errorf("and %d more findings", more)
 	}
 }

@@ -55,8 +55,8 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// TestMissingCommitNamesTheWayOut asks a clone without the pinned commit, as CI has after a shallow fetch.
-func TestMissingCommitNamesTheWayOut(t *testing.T) {
+// TestMissingCommitSuggestsARemedy uses a clone without the pinned commit, as CI has after a shallow fetch.
+func TestMissingCommitSuggestsARemedy(t *testing.T) {
 	clone := t.TempDir()
 	if err := run(t.Context(), "git", "init", "--quiet", clone); err != nil {
 		t.Fatal(err)

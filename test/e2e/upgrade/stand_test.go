@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// learn waits until a channel is programmed, and keeps its address and numbers.
+// learn waits until a channel is programmed, and stores its address and numbers.
 func (w *world) learn(t *testing.T, c *channel) {
 	t.Helper()
 	cluster.Eventually(t, c.id()+" is programmed", func(ctx context.Context) error {
@@ -21,7 +21,7 @@ func (w *world) learn(t *testing.T, c *channel) {
 			return err
 		}
 		if !says(svc, "Programmed", "True") || addressOf(svc) == "" {
-			return fmt.Errorf("its status is %v", svc.Status)
+			return fmt.Errorf("status: %v", svc.Status)
 		}
 		c.address, c.note = addressOf(svc), svc.Annotations[prefix+"/ports"]
 		c.ports, err = numbersOf(svc)
@@ -47,12 +47,12 @@ func numbersOf(svc *corev1.Service) (ports []port, err error) {
 		delete(protocols, name)
 	}
 	if len(protocols) > 0 {
-		return nil, fmt.Errorf("%s/%s has the numbers %q, and no number for %v", svc.Namespace, svc.Name, note, protocols)
+		return nil, fmt.Errorf("%s/%s has the numbers %q, but none for %v", svc.Namespace, svc.Name, note, protocols)
 	}
 	return ports, nil
 }
 
-// stand fails the test for each channel that has other numbers or another address than before, or isn't programmed.
+// stand fails the test for each channel whose numbers or address changed, or that isn't programmed.
 func (w *world) stand(t *testing.T, all []*channel) {
 	t.Helper()
 	for _, c := range all {
@@ -61,10 +61,10 @@ func (w *world) stand(t *testing.T, all []*channel) {
 			t.Fatal(err)
 		}
 		if got := svc.Annotations[prefix+"/ports"]; got != c.note {
-			t.Errorf("%s: channel %s of mux %s had %q, and has %q", w.phase(), c.id(), c.muxID(), c.note, got)
+			t.Errorf("%s: the numbers of channel %s of mux %s changed from %q to %q", w.phase(), c.id(), c.muxID(), c.note, got)
 		}
 		if !says(svc, "Programmed", "True") || addressOf(svc) != c.address {
-			t.Errorf("%s: channel %s of mux %s had address %s, and its status is %v", w.phase(), c.id(), c.muxID(), c.address, svc.Status)
+			t.Errorf("%s: channel %s of mux %s had address %s, but its status is %v", w.phase(), c.id(), c.muxID(), c.address, svc.Status)
 		}
 	}
 	mux, err := w.service(t.Context(), edge, "open")
@@ -72,6 +72,6 @@ func (w *world) stand(t *testing.T, all []*channel) {
 		t.Fatal(err)
 	}
 	if names := mux.Annotations["external-dns.alpha.kubernetes.io/hostname"]; names != allowedName {
-		t.Errorf("%s: mux %s/open publishes the names %q, and may publish %q alone", w.phase(), edge, names, allowedName)
+		t.Errorf("%s: mux %s/open publishes the names %q, but may publish only %q", w.phase(), edge, names, allowedName)
 	}
 }

@@ -14,24 +14,25 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// perStream is the pause that each stream adds for all others: so many channels ask as few questions a second as few do.
+// perStream is the pause that each stream adds to all others: the rate of requests doesn't depend on the number of
+// channels.
 const perStream = 10 * time.Millisecond
 
 func at(ip string, number int) string { return net.JoinHostPort(ip, strconv.Itoa(number)) }
 
-// podsOf tells whether a pod is of a team's Deployment.
+// podsOf returns a function that says whether a pod belongs to a team's Deployment.
 func podsOf(namespace string) func(string) bool {
 	return func(pod string) bool { return strings.HasPrefix(pod, namespace+"-") }
 }
 
-// traffic asks every channel, all the time.
+// traffic sends requests to every channel without pause.
 type traffic struct {
 	load       *packets.Load
 	passed     *cluster.PassedBy
 	allowances cluster.Allowances // connections that passed kube-proxy's rules
 }
 
-// ask begins once every channel is answered: the first TCP port over new connections, and UDP ports with datagrams.
+// ask starts once every channel answers: the first TCP port over new connections, and UDP ports with datagrams.
 func (w *world) ask(t *testing.T, all []*channel) *traffic {
 	t.Helper()
 	var streams []packets.Stream
@@ -83,15 +84,15 @@ func (w *world) answers(t *testing.T, s packets.Stream) {
 		}
 		pod, err := question(ctx, w.Outside(), s.Address)
 		if err == nil && !s.Right(pod) {
-			t.Errorf("%s at %s is answered by %q", s.Name, s.Address, pod)
+			t.Errorf("for %s at %s, %q answers", s.Name, s.Address, pod)
 		}
 		return err
 	})
 }
 
-// check fails the test for each request that was lost. It excuses connections that kube-proxy's rules let pass while every
-// number was on its mux: the kernel counts those, and they end with "no route to host". Where a number was missing, the same
-// error is ours.
+// check fails the test for each lost request. It excuses connections that passed kube-proxy's rules while every number
+// was on its mux: the kernel counts those, and they end with "no route to host". If a number was missing, the same
+// error is our fault.
 func (r *traffic) check(t *testing.T, w *world, n *numbers) {
 	t.Helper()
 	passed, err := r.passed.Take(t.Context())
@@ -105,14 +106,14 @@ func (r *traffic) check(t *testing.T, w *world, n *numbers) {
 		for _, loss := range count.Lost {
 			noRoute := n.calm() && strings.HasSuffix(loss.Why.Error(), cluster.NoRoute)
 			if noRoute && r.allowances.Excuse(loss.Asked) {
-				t.Logf("%s: channel %s: kube-proxy's rules let a request pass: %s", w.phase(), count.Stream.Name, loss)
+				t.Logf("%s: channel %s: a request passed kube-proxy's rules: %s", w.phase(), count.Stream.Name, loss)
 				continue
 			}
 			lost++
 			t.Errorf("%s: channel %s lost a request to %s (%s): %s", w.phase(), count.Stream.Name, count.Stream.Address, count.Stream.Kind, loss)
 		}
 		if count.Asked == 0 {
-			t.Errorf("%s: nobody asked channel %s at %s", w.phase(), count.Stream.Name, count.Stream.Address)
+			t.Errorf("%s: no request was sent to channel %s at %s", w.phase(), count.Stream.Name, count.Stream.Address)
 		}
 	}
 	t.Logf("%s: %d requests, %d lost", w.phase(), asked, lost)

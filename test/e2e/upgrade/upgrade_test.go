@@ -1,7 +1,7 @@
-// Package upgrade installs a pinned older commit with its own chart, upgrades it to this tree, and rolls back. Traffic
-// flows all the time. No number may move, no request may be lost, and no limit may loosen.
+// Package upgrade installs a pinned older commit with its own chart, upgrades it to this tree, and rolls back, all
+// under traffic. No number may change, no request may be lost, and no limit may become looser.
 //
-// CI plays it short. `make long` plays it with 100 channels and five cycles:
+// CI runs it with few channels. `make long` runs it with 100 channels and five cycles:
 //
 //	go test -count=1 ./test/e2e/upgrade -args -channels=100 -cycles=5
 package upgrade

@@ -17,11 +17,11 @@ import (
 
 const (
 	prefix = "svc-mux.nowake.ai"
-	// edge has the muxes that aren't the chart's own.
+	// edge is the namespace of the muxes that aren't the chart's own.
 	edge = "edge"
 	// outsider is a namespace that no mux in edge allows.
 	outsider = "outsider"
-	// teams is how many namespaces have channels.
+	// teams is the number of namespaces with channels.
 	teams = 5
 	// reconcilers selects the reconciler's pods.
 	reconcilers = "app.kubernetes.io/name=svc-mux"
@@ -67,7 +67,7 @@ func (w *world) settled(t *testing.T, version string) {
 	cluster.Eventually(t, w.phase()+": only reconcilers of version "+version+" run", func(ctx context.Context) error {
 		pods, err := w.reconcilers(ctx)
 		if err == nil && len(pods) == 0 {
-			err = fmt.Errorf("there is no reconciler")
+			err = fmt.Errorf("no reconciler runs")
 		}
 		for i := range pods {
 			if image := pods[i].Spec.Containers[0].Image; !strings.HasSuffix(image, ":"+version) {

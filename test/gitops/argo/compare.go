@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fieldManager is Argo CD's where it applies on the server's side, and where it asks the server for a difference.
+// fieldManager is the field manager that Argo CD uses for server-side apply and for server-side diff.
 const fieldManager = "argocd-controller"
 
-// comparison is what a round starts from.
+// comparison is the result of comparing manifests with live objects.
 type comparison struct {
 	sync.ReconciliationResult
 	diffs *diff.DiffResultList
 }
 
-// options are how Argo CD compares: with what was applied last, unless told otherwise.
+// options returns Argo CD's options for a comparison. The default compares with the last applied configuration.
 func (e *engine) options() []diff.Option {
 	return []diff.Option{
 		diff.WithNormalizer(e.normalizer),
@@ -42,7 +42,7 @@ func (e *engine) compare(targets []*unstructured.Unstructured) (comparison, erro
 	return c, err
 }
 
-// drift names what is out of sync: what differs, what isn't there, and what would be pruned.
+// drift lists the objects that are out of sync, missing or to be pruned, with their differences.
 func (c comparison) drift() []string {
 	list := []string{}
 	for i, result := range c.diffs.Diffs {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// engine is what Argo CD has for one cluster.
+// engine holds Argo CD's state for one cluster.
 type engine struct {
 	settings
 	config     *rest.Config
@@ -35,7 +35,7 @@ func start(s settings) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // the API server's own fairness is enough
+	config.QPS = -1 // no client-side limit: the API server's priority and fairness suffices
 	e := &engine{settings: s, config: config, kubectl: &kube.KubectlCmd{Log: logr.Discard(), Tracer: tracing.NopTracer{}}}
 	if e.normalizer, err = newNormalizer(s.ignore); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (e *engine) reconcile(ctx context.Context, targets []*unstructured.Unstruct
 	return round
 }
 
-// sync runs to its end. The client-side dry run that comes first, and the order of things, are the engine's.
+// sync runs a sync to its end. The engine itself orders objects, and makes a client-side dry run first.
 func (e *engine) sync(ctx context.Context, c comparison) ([]common.ResourceSyncResult, error) {
 	s, cleanup, err := sync.NewSyncContext("1", c.ReconciliationResult, e.config, e.config, e.kubectl, "default",
 		sync.WithLogr(logr.Discard()),
@@ -106,8 +106,8 @@ func (e *engine) sync(ctx context.Context, c comparison) ([]common.ResourceSyncR
 	}
 }
 
-// catchUp waits until the cache shows what is there. Argo CD looks again at each change; here, it would be taken for
-// drift that the change isn't known yet.
+// catchUp waits until the cache shows the current objects. Argo CD compares again after each change, but this command
+// compares only once: a stale cache would look like drift.
 func (e *engine) catchUp(ctx context.Context, targets []*unstructured.Unstructured) error {
 	for _, target := range targets {
 		for {

@@ -1,11 +1,11 @@
-// Command argo reconciles manifests as Argo CD's application controller does, with the engine that it does it with, and
-// prints what came of it.
+// Command argo reconciles manifests as Argo CD's application controller does, with the same engine, and prints the
+// result.
 //
 //	argo [-times N] [-server-side-apply] [-server-side-diff] [-always] [-ignore RULES] <manifests.yaml
 //
-// The controller's own part, from a Git repository to a list of objects and from a result to an Application's status,
-// isn't here. What is: how it finds what is its own, the options that it gives the engine, and that it syncs by itself
-// what is out of sync (automated, with prune and selfHeal).
+// The controller's own parts are missing: from a Git repository to a list of objects, and from a result to an
+// Application's status. The command implements how the controller finds the objects it owns, and its options for the
+// engine. It also syncs automatically what is out of sync, with prune and selfHeal.
 package main
 
 import (
@@ -23,20 +23,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A Round is one comparison, and the sync that followed if anything differed.
+// Round is a comparison, and the sync that followed if anything differed.
 type Round struct {
-	Drift   []string          `json:"drift"`   // what is out of sync, and how
-	Applied []string          `json:"applied"` // what a sync said of each object, if there was one
-	Health  map[string]string `json:"health"`  // of each object before the sync, by its kind and name
+	Drift   []string          `json:"drift"`   // objects that are out of sync, with their differences
+	Applied []string          `json:"applied"` // the sync's result for each object, if there was a sync
+	Health  map[string]string `json:"health"`  // health of each object before the sync, by kind and name
 	Error   string            `json:"error"`
 }
 
-// settings are those of an Application, and of the controller.
+// settings are the options of an Application and of the controller.
 type settings struct {
 	times           int
 	serverSideApply bool // syncPolicy.syncOptions: ServerSideApply=true
 	serverSideDiff  bool // the annotation compare-options: ServerSideDiff=true, or the controller's flag
-	always          bool // somebody presses Sync each time
+	always          bool // sync each time, as if a user pressed Sync
 	ignore          string
 }
 

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// normalizer takes out of both sides what isn't compared: the status, which Argo CD leaves out by default, and what an
-// Application's ignoreDifferences name.
+// normalizer removes from both sides what isn't compared: the status, as Argo CD does by default, and the fields of an
+// Application's ignoreDifferences.
 type normalizer struct {
 	rules []struct {
 		Group        string   `json:"group"`
@@ -42,7 +42,7 @@ func (n *normalizer) Normalize(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// path is a JSON pointer, word by word.
+// path splits a JSON pointer into its keys.
 func path(pointer string) []string {
 	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i := range words {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Argo CD notes on each object which application it is of, and which object it is: a copy of the note on another object,
-// as controllers make that copy annotations, is no sign of ownership.
+// Argo CD annotates each object with its application and with the object's own name. If a controller copies the
+// annotation to another object, the name doesn't match, so the copy isn't a sign of ownership.
 const (
 	application = "apps"
 	tracking    = "argocd.argoproj.io/tracking-id"
@@ -32,13 +32,13 @@ func trackingID(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s:%s/%s:%s/%s", application, kind.Group, kind.Kind, object.GetNamespace(), object.GetName())
 }
 
-// populate keeps in the cache what comparisons need: an object whole, if it is the application's.
+// populate caches what comparisons need: the whole object, if it belongs to the application.
 func populate(object *unstructured.Unstructured, _ bool) (info any, keepWhole bool) {
 	id := object.GetAnnotations()[tracking]
 	return id, strings.HasPrefix(id, application+":")
 }
 
-// managed is true for what an application has in the cluster, and would prune if no manifest named it any more.
+// managed returns whether an object belongs to the application. Argo CD prunes it once no manifest names it.
 func managed(r *cache.Resource) bool {
 	key := r.ResourceKey()
 	return len(r.OwnerRefs) == 0 &&

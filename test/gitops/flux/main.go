@@ -1,10 +1,9 @@
-// Command flux reconciles manifests as Flux's kustomize-controller does, with the engine that it does it with, and prints
-// what came of it.
+// Command flux reconciles manifests as Flux's kustomize-controller does, with the same engine, and prints the result.
 //
 //	flux [-times N] [-ignore RULES] <manifests.yaml
 //
-// The controller's own part, from a Git repository to a list of objects and from a result to conditions and Events, isn't
-// here. What is: the options that it gives the engine unless its user says otherwise.
+// The controller's own parts are missing: from a Git repository to a list of objects, and from a result to conditions
+// and Events. The command sets the controller's default options for the engine.
 package main
 
 import (
@@ -27,10 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// A Round is one reconciliation.
+// Round is a reconciliation.
 type Round struct {
-	Drift   []string `json:"drift"`   // what differs from the manifests before it, and how
-	Applied []string `json:"applied"` // what it wrote
+	Drift   []string `json:"drift"`   // differences from the manifests before the reconciliation
+	Applied []string `json:"applied"` // objects that the reconciliation wrote
 	Error   string   `json:"error"`
 }
 
@@ -71,24 +70,24 @@ func run(ctx context.Context, times int, ignore string) error {
 	return json.NewEncoder(os.Stdout).Encode(rounds)
 }
 
-// newManager reads and writes the API server itself, without a cache, as the controller does for what it applies.
+// newManager reads from the API server without a cache, as the controller does for objects that it applies.
 func newManager() (*ssa.ResourceManager, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // the API server's own fairness is enough
+	config.QPS = -1 // no client-side limit: the API server's priority and fairness suffices
 	kube, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		return nil, err
 	}
-	// No poller: that is for definitions, which must be established before what is made of them.
+	// There is no poller: only definitions need one, which must be established before their objects are created.
 	manager := ssa.NewResourceManager(kube, nil, ssa.Owner{Field: controller, Group: group})
 	manager.SetConcurrency(4)
 	return manager, nil
 }
 
-// reconcile looks first and then applies, so that a write can be told from what it was for.
+// reconcile compares first and applies then, so the result has both the drift and the writes.
 func reconcile(ctx context.Context, manager *ssa.ResourceManager, objects []*unstructured.Unstructured, rules ignored) Round {
 	round := Round{Drift: []string{}, Applied: []string{}}
 	for _, object := range objects {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What the controller calls itself, and what its labels and annotations begin with.
+// The controller's field manager, and the prefix of its labels and annotations.
 const (
 	controller = "kustomize-controller"
 	group      = "kustomize.toolkit.fluxcd.io"
@@ -24,7 +24,7 @@ const (
 
 type ignored = []jsondiff.IgnoreRule
 
-// ignoreRules reads what a Kustomization has under spec.ignore: paths, and which objects they are of.
+// ignoreRules parses spec.ignore of a Kustomization: paths, and the objects to which they apply.
 func ignoreRules(text string) (ignored, error) {
 	var list []struct {
 		Paths  []string           `json:"paths"`
@@ -40,7 +40,7 @@ func ignoreRules(text string) (ignored, error) {
 	return rules, nil
 }
 
-// read makes objects of manifests, with the labels by which the controller knows its own.
+// read parses manifests, and adds the labels that mark the controller's objects.
 func read(manager *ssa.ResourceManager, manifests []byte) ([]*unstructured.Unstructured, error) {
 	objects, err := utils.ReadObjects(bytes.NewReader(manifests))
 	if err != nil {
@@ -50,7 +50,8 @@ func read(manager *ssa.ResourceManager, manifests []byte) ([]*unstructured.Unstr
 	return objects, normalize.UnstructuredList(objects)
 }
 
-// applyOptions are the controller's: it takes over what kubectl applied before, and leaves alone what asks for it.
+// applyOptions returns the controller's options. It takes over fields that kubectl applied, and skips objects that opt
+// out.
 func applyOptions(rules ignored) ssa.ApplyOptions {
 	options := ssa.DefaultApplyOptions()
 	options.ExclusionSelector = map[string]string{group + "/reconcile": "disabled", group + "/ssa": "Ignore"}
@@ -70,7 +71,7 @@ func applyOptions(rules ignored) ssa.ApplyOptions {
 	return options
 }
 
-// drift says how an object would change; empty if it wouldn't.
+// drift returns how an apply would change an object, or an empty string.
 func drift(ctx context.Context, manager *ssa.ResourceManager, object *unstructured.Unstructured, rules ignored) (string, error) {
 	apply := applyOptions(rules)
 	entry, live, merged, err := manager.Diff(ctx, object.DeepCopy(), ssa.DiffOptions{

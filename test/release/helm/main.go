@@ -1,4 +1,4 @@
-// Command helm runs the Helm that the tests run, which is built if need be: a release wants one, and everyone the same.
+// Command helm builds and runs the same Helm as the tests: a release needs one, the same on every machine.
 package main
 
 import (
@@ -16,7 +16,7 @@ func main() {
 	os.Exit(1)
 }
 
-// run returns only if helm can't be started: else this process becomes it.
+// run replaces this process with helm. It returns only if helm can't be started.
 func run(ctx context.Context) error {
 	cache, err := binaries.Open()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// bom is the part of CycloneDX 1.6 that is used here.
+// bom is the part of CycloneDX 1.6 that a bill uses.
 type bom struct {
 	Format       string       `json:"bomFormat"`
 	SpecVersion  string       `json:"specVersion"`
@@ -61,7 +61,7 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// program is what is described.
+// program is the described program.
 type program struct {
 	data    []byte
 	info    *debug.BuildInfo
@@ -69,8 +69,8 @@ type program struct {
 	commit  time.Time
 }
 
-// describe says the same of the same program, whenever it is asked: its time is the commit's, and its serial number is
-// made of the program. Which module wants which isn't in the program, so all hang on it directly.
+// describe returns the same bill for the same program each time: its time is the commit's, and its serial number is a
+// hash of the program. The program doesn't record which module needs which, so all modules are direct dependencies.
 func describe(p program) bom {
 	sum := sha256.Sum256(p.data)
 	main := component{
@@ -80,7 +80,7 @@ func describe(p program) bom {
 		Licenses: []licensed{{license{"Apache-2.0"}}}, Properties: settings(p.info.Settings),
 	}
 	main.Ref = main.PURL
-	// Scanners know of mistakes in the standard library, too, by this name.
+	// Scanners look up vulnerabilities of the standard library by this name, too.
 	list := []component{library("std", strings.TrimPrefix(p.info.GoVersion, "go"), "")}
 	for _, module := range p.info.Deps {
 		if module.Replace != nil {
@@ -106,19 +106,20 @@ func describe(p program) bom {
 func library(name, version, sum string) component {
 	c := component{Type: "library", Name: name, Version: version, PURL: packageURL(name, version)}
 	c.Ref = c.PURL
-	if sum != "" { // of go.sum; no hash that another tool would find again in a file
+	if sum != "" { // a hash of go.sum, which other tools can't compare with a file's hash
 		c.Properties = []property{{"go:sum", sum}}
 	}
 
 	return c
 }
 
-// packageURL is how scanners name a module. A version such as v2.0.0+incompatible has a + in it, which means a blank there.
+// packageURL returns the name that scanners use for a module. It escapes the + of v2.0.0+incompatible, which would mean
+// a blank.
 func packageURL(name, version string) string {
 	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// settings are those that tell which of several builds this is.
+// settings returns the build settings that distinguish several builds of a program.
 func settings(all []debug.BuildSetting) []property {
 	var told []property
 	for _, s := range all {
@@ -130,7 +131,7 @@ func settings(all []debug.BuildSetting) []property {
 	return told
 }
 
-// uuid is one of version 8, which anybody may fill in a way of their own.
+// uuid returns a UUID of version 8, whose bits applications may choose.
 func uuid(sum [sha256.Size]byte) string {
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

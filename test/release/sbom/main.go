@@ -1,5 +1,5 @@
-// Command sbom tells what a Go program was built of, as CycloneDX JSON on its standard output. It reads the list that the
-// linker left in the program, so it tells of what is really in there, and not of what go.mod would allow.
+// Command sbom prints the modules of a Go program as CycloneDX JSON. It reads the list that the linker stored in the
+// program, so it names the modules that are really in it, and not all those of go.mod.
 package main
 
 import (

@@ -19,15 +19,16 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// What admission refuses, by annotation. None of it is for ever: a sequence would stall.
+// Annotation values that make admission refuse a request. Each can be removed by some request: otherwise a sequence
+// would stall.
 const (
-	refused = "refused" // x: it isn't to be as it would be
-	frozen  = "frozen"  // x: what is so may not be changed while it stays so, not even into what it is
-	kept    = "kept"    // y: it isn't to be deleted
-	mute    = "mute"    // y: its status isn't to be written
+	refused = "refused" // x: no write may set this value
+	frozen  = "frozen"  // x: no update may keep this value, even if it changes nothing
+	kept    = "kept"    // y: the object may not be deleted
+	mute    = "mute"    // y: no request may write the status
 )
 
-// policy says the same as admit.
+// policy is the real server's admission policy. It has the same rules as admit.
 const policy = `
 request.operation == "DELETE" ? variables.kept != "` + kept + `" :
   variables.to != "` + refused + `" &&
@@ -78,7 +79,7 @@ func admission() []client.Object {
 	}
 }
 
-// police has the real one ask the policy, and waits until it does.
+// police installs the policy on the real server, and waits until it is in force.
 func police(t *testing.T, real client.Client) {
 	t.Helper()
 	for _, obj := range admission() {
@@ -96,7 +97,7 @@ func police(t *testing.T, real client.Client) {
 	})
 }
 
-// unchanged asks for what changes nothing of an object that may not be changed: random requests seldom do.
+// unchanged sends requests that change nothing to an object that may not be changed. Random requests rarely do that.
 func unchanged(t *testing.T, real client.WithWatch) {
 	const place = "conformance-unchanged"
 	namespace(t, real, place)
@@ -117,7 +118,7 @@ func unchanged(t *testing.T, real client.WithWatch) {
 	} {
 		want, got := theirs.ask(q.request), ours.ask(q.request)
 		if want != got || want.reason != string(q.reason) {
-			t.Errorf("%s: the real one says %+v, ours %+v", q.verb, want, got)
+			t.Errorf("%s: the real server answers %+v, ours %+v", q.verb, want, got)
 		}
 	}
 }

@@ -13,9 +13,10 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// TestAWatchGoesOnFromABookmark reads watches now and then, with bookmarks and without. Whatever their version says has come
-// has come, and a watch that begins there sees what the first one saw after it.
-func TestAWatchGoesOnFromABookmark(t *testing.T) {
+// TestWatchResumesFromABookmark reads watches at random times, with and without bookmarks. A bookmark's version must
+// mean that all events up to it were sent. A watch from that version must send the same later events as the first
+// watch.
+func TestWatchResumesFromABookmark(t *testing.T) {
 	for seed := range uint64(200) {
 		server := api.NewServer(time.Now)
 		server.Admit = admit
@@ -40,7 +41,7 @@ func TestAWatchGoesOnFromABookmark(t *testing.T) {
 	}
 }
 
-// reader reads one watch, and begins another at each bookmark.
+// reader reads a watch, and starts another watch at each bookmark.
 type reader struct {
 	server   *api.Server
 	kind     api.Kind
@@ -53,7 +54,7 @@ type reader struct {
 
 type mark struct {
 	version int64
-	told    int // how many events came before
+	told    int // number of events before the bookmark
 	resumed *api.Stream
 }
 

@@ -14,22 +14,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client speaks to a Server. Every call goes through Do, which may do it later, or not at all, and says what came of it.
-// What isn't implemented panics: the lines use none of it.
+// Client is a client of a Server. Every call goes through Do, which may delay or drop it, and returns the result.
+// Methods that the reconciler doesn't use aren't implemented and panic.
 type Client struct {
 	client.Client
 	Server *Server
 	Do     func(call *Call) error
 }
 
-// Call is one request.
+// Call is a request.
 type Call struct {
 	Verb string // get, list, create, update, patch or delete; with "/status" for the subresource
 	Kind Kind
-	// Object is what the client gave; its name is all that is sure to be in it.
+	// Object is the client's object. Only its name is always set.
 	Object client.Object
-	Body   []byte // of a patch
-	// Run asks the server.
+	Body   []byte // body of a patch
+	// Run sends the request to the server.
 	Run func() error
 }
 
@@ -40,7 +40,7 @@ func (c *Client) do(call *Call) error {
 	return c.Do(call)
 }
 
-// into has the caller's object be what the server answered.
+// into copies the server's answer into the caller's object.
 func into(obj, answer client.Object) {
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(answer).Elem())
 }
@@ -95,7 +95,7 @@ func (c *Client) List(_ context.Context, list client.ObjectList, options ...clie
 	}})
 }
 
-// exact is the version that is asked for as it was then, 0 for the present.
+// exact returns the version of a list of the past, or 0 for the present.
 func exact(raw *metav1.ListOptions) (int64, error) {
 	if raw == nil || raw.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		return 0, nil
@@ -178,7 +178,7 @@ type statusClient struct {
 	*Client
 }
 
-var errNoBody = errors.New("a status is written with a body of its own: that isn't known here")
+var errNoBody = errors.New("writing a status with a separate body isn't implemented")
 
 func (s statusClient) Create(context.Context, client.Object, client.Object, ...client.SubResourceCreateOption) error {
 	return errNoBody

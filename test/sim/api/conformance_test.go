@@ -28,7 +28,7 @@ var (
 	first     = flag.Uint64("first", 0, "the seed of the first")
 )
 
-// length is how many requests a sequence has.
+// length is the number of requests in a sequence.
 const length = 60
 
 func TestMain(m *testing.M) {
@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	cluster.Main(m)
 }
 
-// TestItAnswersAsTheRealOneDoes puts the same random requests to both, and compares every answer, every object, every list,
-// and in the end all that watches have seen.
-func TestItAnswersAsTheRealOneDoes(t *testing.T) {
+// TestServerAnswersLikeTheRealOne sends the same random requests to both servers. It compares every answer, every
+// object, every list, and in the end all events of the watches.
+func TestServerAnswersLikeTheRealOne(t *testing.T) {
 	t.Parallel()
 	real := clientOf(t, cluster.Start(t, cluster.APIServerOnly()))
 	police(t, real)
@@ -53,7 +53,7 @@ func TestItAnswersAsTheRealOneDoes(t *testing.T) {
 	t.Logf("answers: %v", told)
 	for _, answer := range []string{"", "Conflict", "NotFound", "AlreadyExists", "Invalid", "Forbidden"} {
 		if told[answer] == 0 && len(seeds()) >= 10 {
-			t.Errorf("nothing was ever answered with %q", answer)
+			t.Errorf("no request got the answer %q", answer)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func seeds() []uint64 {
 	return list
 }
 
-// clientOf asks as often as it likes.
+// clientOf returns a client without a rate limit.
 func clientOf(t *testing.T, c *cluster.Cluster) client.WithWatch {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -113,17 +113,17 @@ func replay(t *testing.T, real client.WithWatch, seed uint64, told map[string]in
 		want, got := theirs.ask(request), ours.ask(request)
 		told[want.reason]++
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
-			t.Fatalf("%s\nthe real one (-) and ours (+) differ:\n%s\nwords: %s\n       %s", strings.Join(story, "\n"), diff, theirs.words, ours.words)
+			t.Fatalf("%s\nthe real server (-) and ours (+) differ:\n%s\nerrors: %s\n       %s", strings.Join(story, "\n"), diff, theirs.words, ours.words)
 		}
 	}
 	for _, seen := range []*watches{all, since} {
 		if diff := seen.compare(t); diff != "" {
-			t.Errorf("%s\nthe real one (-) and ours (+) sent other events after %v:\n%s", strings.Join(story, "\n"), seen.after, diff)
+			t.Errorf("%s\nthe real server (-) and ours (+) sent different events after %v:\n%s", strings.Join(story, "\n"), seen.after, diff)
 		}
 	}
 }
 
-// giveBack deletes the Services in some namespaces, so that the next sequence finds the node ports that it asks for free.
+// giveBack deletes the Services in some namespaces, in order to free node ports for the next sequence.
 func giveBack(t *testing.T, real client.WithWatch, namespaces ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -135,7 +135,7 @@ func giveBack(t *testing.T, real client.WithWatch, namespaces ...string) {
 		for i := range list.Items {
 			svc := &list.Items[i]
 			svc.Finalizers = nil
-			// Who is being deleted already goes with the last finalizer.
+			// Objects that are being deleted already disappear with their last finalizer.
 			if err := real.Patch(ctx, svc, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null,"annotations":null}}`))); err == nil {
 				err = real.Delete(ctx, svc)
 				if client.IgnoreNotFound(err) != nil {

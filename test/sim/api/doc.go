@@ -1,12 +1,13 @@
-// Package api is an API server in memory, for simulations: of Services, ConfigMaps, EndpointSlices and Endpoints, as far
-// as svc-lb-mux can tell it from a real one. A test holds it to that.
+// Package api is an API server in memory for simulations. It serves Services, ConfigMaps, EndpointSlices and Endpoints,
+// and behaves like a real server in all that svc-lb-mux can observe. A test compares the two.
 //
-//	Server    keeps objects and all that has become of them; one call at a time
-//	Stream    is a watch of it that is read when its reader likes, up to the point where it was compacted
-//	Client    speaks to it as a controller-runtime client does
+//	Server    stores objects and their history; handles one call at a time
+//	Stream    is a watch, read whenever its reader likes, until compaction expires it
+//	Client    is a controller-runtime client of the server
 //
-// It knows resource versions, optimistic concurrency, the status subresource, what is defaulted, allocated and refused
-// of a Service, merge and strategic merge patches, preconditions, finalizers, admission, bookmarks, what is forgotten, and
-// what the garbage collector would do. It doesn't know server-side apply, field selectors, any page of a list but the first, quotas, namespaces
-// that come and go, foreground deletion, or owners of other kinds: nothing here uses them.
+// The server implements resource versions, optimistic concurrency, the status subresource, and defaulting, allocation
+// and validation of Services. It implements merge and strategic merge patches, preconditions, finalizers, admission,
+// bookmarks, compaction, and the decisions of the garbage collector. It lacks what the simulation doesn't use:
+// server-side apply, field selectors, pages of lists, quotas, the life of namespaces, foreground deletion, and owners
+// of other kinds.
 package api

@@ -20,7 +20,7 @@ func completeEndpoints(ep *corev1.Endpoints) {
 	}
 }
 
-// validateEndpoints lets what was wrong before be: rules got stricter over time.
+// validateEndpoints accepts faults that the object had before: rules became stricter over time.
 //
 //nolint:staticcheck // deprecated, and read still
 func validateEndpoints(now, was *corev1.Endpoints) field.ErrorList {
@@ -85,7 +85,7 @@ func validateSubsetPort(port *corev1.EndpointPort, named bool, path *field.Path)
 	return problems
 }
 
-// validateEndpointIP refuses what nobody else could send to.
+// validateEndpointIP refuses addresses that other nodes can't reach.
 func validateEndpointIP(text string, path *field.Path) field.ErrorList {
 	ip, err := netip.ParseAddr(text)
 	switch {

@@ -20,9 +20,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// TestWhatIsForgottenIsExpired has the real one forget in both of its ways: etcd is compacted, so that the past can't be
-// listed, and the API server starts anew, so that it can't be watched from. Ours has one past for both.
-func TestWhatIsForgottenIsExpired(t *testing.T) {
+// TestForgottenVersionsAreExpired makes the real server forget in both ways. A compaction of etcd expires lists of the
+// past, and a restart of the API server expires watches. Our server has one history for both.
+func TestForgottenVersionsAreExpired(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerOnly())
 	m := &memory{real: clientOf(t, c), server: api.NewServer(time.Now)}
@@ -31,9 +31,9 @@ func TestWhatIsForgottenIsExpired(t *testing.T) {
 		m.create(t, name)
 	}
 	if diff := m.compare(t); diff != "" {
-		t.Fatalf("before anything is forgotten, the real one (-) and ours (+) differ:\n%s", diff)
+		t.Fatalf("before any compaction, the real server (-) and ours (+) differ:\n%s", diff)
 	}
-	// Something else is the last that happened. From then on the real one knows what comes, once it is started anew.
+	// The last change before the restart must be to another object. The restarted server then knows all later changes.
 	create(t, m.real, "default", "other")
 	create(t, &api.Client{Server: m.server}, "default", "other")
 	restart(t, c)
@@ -42,28 +42,29 @@ func TestWhatIsForgottenIsExpired(t *testing.T) {
 	m.server.Compact(now.ours)
 	m.create(t, "four")
 	if diff := m.compare(t); diff != "" {
-		t.Errorf("the real one (-) and ours (+) differ:\n%s", diff)
+		t.Errorf("the real server (-) and ours (+) differ:\n%s", diff)
 	}
 	for kind := range lists() {
 		expectExpired(t, m.server.Watch(kind, labels.Everything(), now.ours-1))
 	}
 }
 
-// expectExpired looks closer at a stream of ours: whoever waits for it must learn that it is worth reading.
+// expectExpired checks a stream of our server: Waits must return true, so that the reader learns of the error.
 func expectExpired(t *testing.T, stream *api.Stream) {
 	t.Helper()
 	if !stream.Waits() {
-		t.Error("an expired watch doesn't say that there is anything to be had")
+		t.Error("an expired watch has nothing to read, want an error")
 	}
 	for range 2 {
 		if _, err := stream.Next(true); !apierrors.IsResourceExpired(err) {
-			t.Errorf("an expired watch is answered with %v", err)
+			t.Errorf("an expired watch returns %v", err)
 		}
 	}
 }
 
-// TestAWatchThatIsOnlyBehindIsExpiredByWhatItMissed and not before: a real one's events wait in a buffer.
-func TestAWatchThatIsOnlyBehindIsExpiredByWhatItMissed(t *testing.T) {
+// TestWatchExpiresOnlyIfItMissedEvents checks that compaction expires only watches with unread events. On a real
+// server, events wait in a buffer.
+func TestWatchExpiresOnlyIfItMissedEvents(t *testing.T) {
 	server := api.NewServer(time.Now)
 	ours := &api.Client{Server: server}
 	idle := server.Watch(api.Services, labels.Everything(), server.Version())
@@ -72,23 +73,23 @@ func TestAWatchThatIsOnlyBehindIsExpiredByWhatItMissed(t *testing.T) {
 		create(t, ours, "a", name)
 	}
 	if event, err := behind.Next(false); err != nil || event == nil {
-		t.Fatalf("nothing is forgotten, and it says %v, %v", event, err)
+		t.Fatalf("before compaction the watch returns %v, %v", event, err)
 	}
 	server.Compact(server.Version())
 	expectExpired(t, behind)
 	if event, err := idle.Next(true); err != nil || event == nil || event.Type != kwatch.Bookmark || event.Version != server.Version() {
-		t.Errorf("it missed nothing, and it says %v, %v", event, err)
+		t.Errorf("a watch that missed nothing returns %v, %v", event, err)
 	}
 }
 
-// memory is what both servers know of what was.
+// memory holds both servers, and the moments whose state is compared.
 type memory struct {
 	real    client.WithWatch
 	server  *api.Server
 	moments []moment
 }
 
-// moment is when something had just happened.
+// moment is the version on both servers right after a change.
 type moment struct {
 	name string
 	since
@@ -109,7 +110,7 @@ func create(t *testing.T, c client.Client, namespace, name string) string {
 	return obj.ResourceVersion
 }
 
-// now is a moment, too.
+// now returns the present as a moment.
 func (m *memory) now(t *testing.T) since {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
@@ -121,7 +122,7 @@ func (m *memory) now(t *testing.T) since {
 	return now
 }
 
-// compare asks both for what was so at each moment, and for what came after it.
+// compare lists both servers at each moment, and watches them from each moment on.
 func (m *memory) compare(t *testing.T) string {
 	t.Helper()
 	theirs, ours := map[string][]string{}, map[string][]string{}
@@ -173,7 +174,7 @@ func versionOf(t *testing.T, text string) int64 {
 	return version
 }
 
-// compact is etcd's own call: an API server makes it every five minutes.
+// compact calls etcd directly. An API server compacts every five minutes.
 func compact(t *testing.T, c *cluster.Cluster, revision string) {
 	t.Helper()
 	body := strings.NewReader(fmt.Sprintf(`{"revision": %q, "physical": true}`, revision))
@@ -190,7 +191,7 @@ func compact(t *testing.T, c *cluster.Cluster, revision string) {
 func restart(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	server := c.Component("kube-apiserver")
-	if err := server.Kill(t.Context()); err != nil { // asked to stop, it would wait for its watches to end
+	if err := server.Kill(t.Context()); err != nil { // a graceful stop would wait for the end of watches
 		t.Fatal(err)
 	}
 	if err := server.Start(); err != nil {

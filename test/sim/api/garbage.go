@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Orphans are what the garbage collector finds to do now. An object all of whose owners have gone is to be deleted: there
-// is no After. One that has another owner yet is to lose the references to those that have gone: it is After without them.
+// Orphans returns what the garbage collector would do now. An object whose owners are all gone must be deleted: its
+// After is nil. An object with another remaining owner must lose the references to missing owners: its After is without
+// them.
 func (s *Server) Orphans() []Change {
 	var orphans []Change
 	for _, kind := range [...]Kind{ConfigMaps, EndpointSlices, Endpoints, Services} {
@@ -28,7 +29,7 @@ func (s *Server) Orphans() []Change {
 	return orphans
 }
 
-// Collect does what was found to do, if the object is as it was found.
+// Collect carries out a change that Orphans returned, if the object is unchanged since.
 func (s *Server) Collect(c *Change) error {
 	if c.After == nil {
 		uid, version := c.Before.GetUID(), c.Before.GetResourceVersion()
@@ -38,8 +39,8 @@ func (s *Server) Collect(c *Change) error {
 	return err
 }
 
-// disown says whether there is something to do about an object, and what it is to be. What is being deleted is let be;
-// so is what has an owner of a kind that isn't served: whether that is there, nobody knows.
+// disown returns whether the garbage collector must change an object, and the changed object. It leaves alone objects
+// that are being deleted, and objects with an owner of an unserved kind, whose existence is unknown.
 func (s *Server) disown(obj client.Object) (client.Object, bool) {
 	gone := map[types.UID]bool{}
 	owners := obj.GetOwnerReferences()
@@ -65,7 +66,7 @@ func (s *Server) disown(obj client.Object) (client.Object, bool) {
 	return after, true
 }
 
-// kindOfOwner is the kind that a reference names; empty for one that isn't served.
+// kindOfOwner returns the kind that a reference names, or an empty kind if it isn't served.
 func kindOfOwner(o *metav1.OwnerReference) Kind {
 	switch {
 	case o.APIVersion == discoveryv1.SchemeGroupVersion.String() && o.Kind == "EndpointSlice":

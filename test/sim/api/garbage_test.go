@@ -21,14 +21,14 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// TestWhatIsCollected makes the same random graphs of owners on both, deletes some of them, and compares what the garbage
-// collector leaves: which objects, which of them wait for finalizers, and which references they have.
-func TestWhatIsCollected(t *testing.T) {
+// TestSameObjectsAreGarbageCollected makes the same random graphs of owners on both servers, and deletes some of the
+// objects. It compares the remaining objects, their finalizers and their references.
+func TestSameObjectsAreGarbageCollected(t *testing.T) {
 	t.Parallel()
 	real := clientOf(t, cluster.Start(t))
 	ours := map[string]map[string]string{}
 	all := seeds()
-	for _, seed := range all[:(len(all)+1)/2] { // a graph is as much work as two sequences
+	for _, seed := range all[:(len(all)+1)/2] { // a graph takes the time of two sequences
 		place := fmt.Sprintf("garbage-%d", seed)
 		namespace(t, real, place)
 		namespace(t, real, place+"-b")
@@ -42,7 +42,7 @@ func TestWhatIsCollected(t *testing.T) {
 	same := func(ctx context.Context) error {
 		for place, ours := range ours {
 			if diff := cmp.Diff(left(t, real, place), ours); diff != "" {
-				return fmt.Errorf("%s: the real one (-) and ours (+) leave different things:\n%s\nagain: go test ./test/sim/api -run Collected -args -first=%s -sequences=1",
+				return fmt.Errorf("%s: the real server (-) and ours (+) leave different objects:\n%s\nagain: go test ./test/sim/api -run Collected -args -first=%s -sequences=1",
 					place, diff, strings.TrimPrefix(place, "garbage-"))
 			}
 		}
@@ -51,11 +51,11 @@ func TestWhatIsCollected(t *testing.T) {
 	cluster.Eventually(t, "the real garbage collector leaves what ours does", same)
 	sentinel(t, real)
 	if err := same(t.Context()); err != nil {
-		t.Errorf("and then: %v", err)
+		t.Errorf("after the graph: %v", err)
 	}
 }
 
-// sentinel is an orphan that is made last: once it is collected, so is all that was to be.
+// sentinel creates an orphan last. Once it is collected, all others are, too.
 func sentinel(t *testing.T, real client.Client) {
 	t.Helper()
 	orphan := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "orphan",
@@ -66,13 +66,13 @@ func sentinel(t *testing.T, real client.Client) {
 	cluster.Eventually(t, "the last orphan is collected", func(ctx context.Context) error {
 		err := real.Get(ctx, client.ObjectKeyFromObject(orphan), orphan)
 		if err == nil {
-			return fmt.Errorf("it is there")
+			return fmt.Errorf("the sentinel still exists")
 		}
 		return client.IgnoreNotFound(err)
 	})
 }
 
-// collect does what is found to do, in any order, until nothing is.
+// collect carries out the garbage collector's changes in random order until none is left.
 func collect(t *testing.T, server *api.Server, rng *rand.Rand) {
 	t.Helper()
 	for range 1000 {
@@ -84,10 +84,11 @@ func collect(t *testing.T, server *api.Server, rng *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	t.Fatalf("there is no end to it: %v", server.Orphans())
+	t.Fatalf("garbage collection doesn't end: %v", server.Orphans())
 }
 
-// left is what there is of a graph. Which references an object lost before its own deletion depends on who came first.
+// left returns the remaining objects of a graph. It leaves out the references that an object lost before its own
+// deletion, because they depend on the order.
 func left(t *testing.T, c client.Client, place string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -115,7 +116,7 @@ func left(t *testing.T, c client.Client, place string) map[string]string {
 	return all
 }
 
-// graph is what is to be done: the same on either side. Nodes go by number.
+// graph is a series of deeds, the same on both servers. Nodes are named by number.
 type graph struct {
 	*rand.Rand
 	nodes []node
@@ -129,7 +130,7 @@ type node struct {
 	finalizer bool
 }
 
-// reference names another node, rightly or not.
+// reference is a reference to another node, correct or wrong.
 type reference struct {
 	to    int
 	wrong string // "uid", "name", "kind", "unknown" or nothing
@@ -153,14 +154,14 @@ func newGraph(rng *rand.Rand) *graph {
 	for range g.IntN(len(g.nodes)) {
 		d := deed{what: pick(r, "delete", "delete", "release", "replace"), node: g.IntN(len(g.nodes))}
 		if n := &g.nodes[d.node]; d.what == "replace" && (len(n.owners) > 0 || n.finalizer) {
-			d.what = "delete" // whether the old one has gone by then depends on who came first
+			d.what = "delete" // replacing would depend on the order: the old object may still exist
 		}
 		g.deeds = append(g.deeds, d)
 	}
 	return g
 }
 
-// estate is where a graph is made.
+// estate is the place on a server in which a graph is made.
 type estate struct {
 	client.Client
 	place string

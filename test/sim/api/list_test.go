@@ -22,13 +22,13 @@ func lists() map[api.Kind]client.ObjectList {
 	}
 }
 
-// listing is what a list asks for.
+// listing holds the options of a list.
 type listing struct {
 	kind     api.Kind
 	place    string // a namespace of the sequence, or "all"
 	selector string
 	limit    int64
-	past     int // which of the lists before it is to be had again, as it was then: 0 is none
+	past     int // which earlier list to repeat at its version; 0 is none
 }
 
 func (r *requests) lists() request {
@@ -41,7 +41,7 @@ func (r *requests) lists() request {
 	return request{verb: "list", list: l, what: fmt.Sprintf("list %+v", l)}
 }
 
-// askList is answered with the objects, in their order.
+// askList returns the listed objects in their order.
 func (s *side) askList(l listing) answer {
 	list := lists()[l.kind]
 	options := client.ListOptions{Namespace: s.namespace + l.place, Limit: l.limit}
@@ -63,7 +63,7 @@ func (s *side) askList(l listing) answer {
 		return answer{reason: reason(err)}
 	}
 	if options.Raw != nil && options.Raw.ResourceVersion != list.GetResourceVersion() {
-		s.t.Errorf("asked for the past at %s, it has %s", options.Raw.ResourceVersion, list.GetResourceVersion())
+		s.t.Errorf("a list of version %s has version %s", options.Raw.ResourceVersion, list.GetResourceVersion())
 	}
 	s.listed = append(s.listed, list.GetResourceVersion())
 	return answer{object: strings.Join(plainList(s.t, list), "\n")}

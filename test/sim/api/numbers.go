@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The range of node ports, and the first of it that is given to who doesn't ask for one of his own, as long as there are any.
+// The range of node ports. A port that asks for no number gets one from firstUnaskedFor on, as long as one is free.
 const (
 	firstNodePort   = 30000
 	firstUnaskedFor = 30086
 	lastNodePort    = 32767
 )
 
-// numbers are what Services get from a common stock.
+// numbers allocates what Services share: node ports and cluster IPs.
 type numbers struct {
-	nodePorts map[int32]int // how many uses: TCP and UDP of one Service may share one
+	nodePorts map[int32]int // number of uses: TCP and UDP of a Service may share a node port
 	next      int32
 	addresses map[string]bool
 	address   int
@@ -30,7 +30,7 @@ func newNumbers() numbers {
 	return numbers{nodePorts: map[int32]int{}, next: firstUnaskedFor, addresses: map[string]bool{}}
 }
 
-// allocate gives a Service what it needs, and takes back what it needs no more.
+// allocate gives a Service the numbers it needs, and frees those it needs no more.
 func (n *numbers) allocate(before, after client.Object) error {
 	now, is := after.(*corev1.Service)
 	if !is {
@@ -63,15 +63,15 @@ func (n *numbers) allocate(before, after client.Object) error {
 	return nil
 }
 
-// askedFor is nil if the node ports that a Service asks for are free. Who creates one is told of that before of another one that has its
-// name.
+// askedFor returns an error if a node port that a Service asks for is taken. On a create, this error comes before the
+// error that the Service's name is taken.
 func (n *numbers) askedFor(before, after client.Object) error {
 	now, is := after.(*corev1.Service)
 	if !is {
 		return nil
 	}
 	had := nodePortsOf(before)
-	asked := map[int32]int32{} // by which port
+	asked := map[int32]int32{} // node port to the port that asks for it
 	for i := range now.Spec.Ports {
 		number, path := now.Spec.Ports[i].NodePort, field.NewPath("spec", "ports").Index(i).Child("nodePort")
 		switch {
@@ -87,7 +87,7 @@ func (n *numbers) askedFor(before, after client.Object) error {
 	return nil
 }
 
-// fill gives node ports to the ports that want one. One number serves TCP and UDP of a port, if both were there from the beginning.
+// fill allocates node ports. TCP and UDP of a port share one number if a created Service has both.
 func (n *numbers) fill(svc *corev1.Service, fresh bool) error {
 	if !takesNodePorts(svc) {
 		return nil
@@ -116,7 +116,8 @@ func (n *numbers) fill(svc *corev1.Service, fresh bool) error {
 	return nil
 }
 
-// twice is the fault of a node port that one protocol has twice. An update meets it before all else that may be wrong.
+// twice returns an error if a Service uses a node port twice for one protocol. An update reports this before any other
+// error.
 func twice(obj client.Object) error {
 	svc, is := obj.(*corev1.Service)
 	if !is || svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -153,7 +154,7 @@ func (n *numbers) release(obj client.Object) {
 	}
 }
 
-// nodePortsOf is empty for what is no Service.
+// nodePortsOf returns no ports for objects other than Services.
 func nodePortsOf(obj client.Object) map[int32]bool {
 	numbers := map[int32]bool{}
 	svc, is := obj.(*corev1.Service)
@@ -168,7 +169,8 @@ func nodePortsOf(obj client.Object) map[int32]bool {
 	return numbers
 }
 
-// needsNodePorts is true for the types that may have node ports, takesNodePorts for Services that are given some.
+// needsNodePorts returns whether a Service's type may have node ports. takesNodePorts returns whether the Service gets
+// some.
 func needsNodePorts(svc *corev1.Service) bool {
 	return svc.Spec.Type == corev1.ServiceTypeNodePort || takesNodePorts(svc)
 }

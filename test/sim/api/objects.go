@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// complete fills in what a client left out.
+// complete sets the defaults of unset fields.
 func complete(obj client.Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:
@@ -33,7 +33,7 @@ func complete(obj client.Object) {
 	}
 }
 
-// prepareCreate has a new object begin where it must.
+// prepareCreate resets the fields that a new object can't have.
 func prepareCreate(obj client.Object) {
 	obj.SetManagedFields(nil)
 	switch o := obj.(type) {
@@ -44,7 +44,8 @@ func prepareCreate(obj client.Object) {
 	}
 }
 
-// prepareUpdate has what isn't asked for stay as it was: status by the main resource, spec by the status.
+// prepareUpdate restores the fields that a request can't change: the main resource can't change the status, and the
+// status subresource can't change the spec.
 func prepareUpdate(before, after client.Object, status bool) {
 	switch now := after.(type) {
 	case *corev1.Service:
@@ -66,7 +67,7 @@ func prepareUpdate(before, after client.Object, status bool) {
 	}
 }
 
-// validate says what is wrong with an object: before is nil for a new one.
+// validate returns the faults of an object. before is nil for a new object.
 func validate(after, before client.Object) error {
 	path := field.NewPath("metadata")
 	name := apivalidation.NameIsDNSSubdomain
@@ -140,7 +141,7 @@ func labelProblems(name string) []string {
 	return validation.IsDNS1123Label(name)
 }
 
-// maxConfigMap is how large what is in one may be.
+// maxConfigMap is the largest size of a ConfigMap's data.
 const maxConfigMap = 1 << 20
 
 func validateConfigMap(now, was *corev1.ConfigMap) field.ErrorList {

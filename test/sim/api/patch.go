@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patch changes an object, or its status.
+// Patch patches an object or its status.
 func (s *Server) Patch(kind Kind, key types.NamespacedName, how types.PatchType, patch []byte, status bool) (client.Object, error) {
 	before := s.objects[kind][key]
 	if before == nil {
@@ -50,7 +50,7 @@ func patched(before client.Object, how types.PatchType, patch []byte) (client.Ob
 	return after, nil
 }
 
-// mergeJSON is RFC 7386.
+// mergeJSON applies a JSON merge patch (RFC 7386).
 func mergeJSON(document, patch []byte) ([]byte, error) {
 	var is, change any
 	if err := json.Unmarshal(document, &is); err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// requests makes random ones.
+// requests makes random requests.
 type requests struct{ *rand.Rand }
 
 func pick[T any](r *requests, from ...T) T { return from[r.IntN(len(from))] }
@@ -67,7 +67,7 @@ func (r *requests) meta() metav1.ObjectMeta {
 	return meta
 }
 
-// mark is what admission goes by, at times.
+// mark returns a random value of the annotations that admission checks.
 func (r *requests) mark() string {
 	return pick(r, "1", "1", "1", "2", "2", "2", refused, frozen, frozen, kept, mute)
 }
@@ -110,7 +110,7 @@ func (r *requests) ports() []corev1.ServicePort {
 	return ports
 }
 
-// nodePorts asks for some by their numbers.
+// nodePorts asks for particular node ports at random.
 func (r *requests) nodePorts(ports []corev1.ServicePort) {
 	for i := range ports {
 		if r.IntN(6) == 0 {
@@ -137,7 +137,7 @@ func (r *requests) slice() *discoveryv1.EndpointSlice {
 	return slice
 }
 
-// patch is of the sort that we send: whole lists in a merge patch, conditions by type in a strategic one.
+// patch returns a patch of the kinds that we send: whole lists in a merge patch, conditions by type in a strategic one.
 func (r *requests) patch(of client.Object, status bool, how types.PatchType) map[string]any {
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		"example.com/" + pick(r, "x", "y"): pick[any](r, r.mark(), r.mark(), nil),

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kind is one of those that the server has.
+// Kind is a kind that the server serves.
 type Kind string
 
 // The kinds, by the name of their resource.
@@ -26,7 +26,7 @@ const (
 	Endpoints      Kind = "endpoints"
 )
 
-// KindOf is an object's; empty for one that isn't served.
+// KindOf returns an object's kind, or an empty kind if it isn't served.
 func KindOf(obj any) Kind {
 	switch o := obj.(type) {
 	case *corev1.Service, *corev1.ServiceList:
@@ -45,7 +45,7 @@ func KindOf(obj any) Kind {
 	return ""
 }
 
-// kindNamed is that of objects of which no more is asked for than what they are called.
+// kindNamed returns the kind of objects of which only the metadata is requested.
 func kindNamed(kind string) Kind {
 	if strings.TrimSuffix(kind, "List") == "ConfigMap" {
 		return ConfigMaps
@@ -53,7 +53,7 @@ func kindNamed(kind string) Kind {
 	return ""
 }
 
-// Resource is the kind in the words of an error.
+// Resource returns the kind as error messages name it.
 func (k Kind) Resource() schema.GroupResource {
 	if k == EndpointSlices {
 		return discoveryv1.Resource(string(k))
@@ -61,18 +61,18 @@ func (k Kind) Resource() schema.GroupResource {
 	return corev1.Resource(string(k))
 }
 
-// Change is something that became of an object.
+// Change is a creation, update or deletion of an object.
 type Change struct {
 	Version int64
 	Kind    Kind
 	Key     types.NamespacedName
-	// Before is nil for an object that came, After for one that went. Nobody may change them.
+	// Before is nil for a created object, After for a deleted one. Callers must not change them.
 	Before, After client.Object
-	// By says who did it: Server.By at that time.
+	// By is the author: the value of Server.By at the time.
 	By string
 }
 
-// Object is the object as it is, or as it was when it went.
+// Object returns the object after the change, or its last state if it was deleted.
 func (c *Change) Object() client.Object {
 	if c.After != nil {
 		return c.After
@@ -80,21 +80,21 @@ func (c *Change) Object() client.Object {
 	return c.Before
 }
 
-// Review is a request that admission is asked about: a valid one, of an object that is as expected.
+// Review is a request for admission. The request is valid, and its preconditions are met.
 type Review struct {
-	Verb   string // create, update or delete: a patch is an update
-	Status bool   // it is about the subresource
+	Verb   string // create, update or delete; a patch is an update
+	Status bool   // the request is for the status subresource
 	Kind   Kind
 	Key    types.NamespacedName
-	// Before is nil for an object that comes, After for one that goes. Nobody may change them.
+	// Before is nil for a created object, After for a deleted one. Callers must not change them.
 	Before, After client.Object
 }
 
-// Server is an API server. It is for one caller at a time.
+// Server is an API server. It isn't safe for concurrent use.
 type Server struct {
-	// By is noted as the author of all changes.
+	// By is recorded as the author of changes.
 	By string
-	// Admit, if set, may refuse what is about to be done.
+	// Admit, if set, may refuse requests.
 	Admit func(*Review) error
 
 	now       func() time.Time
@@ -106,7 +106,7 @@ type Server struct {
 	numbers   numbers
 }
 
-// NewServer is empty, and goes by a clock.
+// NewServer returns an empty server that uses the given clock.
 func NewServer(now func() time.Time) *Server {
 	s := &Server{now: now, version: 1, objects: map[Kind]map[types.NamespacedName]client.Object{}, numbers: newNumbers()}
 	for _, kind := range [...]Kind{Services, ConfigMaps, EndpointSlices, Endpoints} {
@@ -115,26 +115,26 @@ func NewServer(now func() time.Time) *Server {
 	return s
 }
 
-// Version is that of the last change.
+// Version returns the version of the last change.
 func (s *Server) Version() int64 { return s.version }
 
-// Changes are all since the server began that came after the first n.
+// Changes returns all changes after the first n.
 func (s *Server) Changes(n int) []Change { return s.log[n:] }
 
-// Peek returns an object, nil if there is none. It is the server's own: nobody may change it.
+// Peek returns the stored object, or nil. Callers must not change it.
 func (s *Server) Peek(kind Kind, key types.NamespacedName) client.Object { return s.objects[kind][key] }
 
-// Keys are those of all objects of a kind, sorted.
+// Keys returns the keys of all objects of a kind, sorted.
 func (s *Server) Keys(kind Kind) []types.NamespacedName { return sortedKeys(s.objects[kind]) }
 
-// sortedKeys are in the order in which they are kept in etcd: by their paths, so that namespace a-b is before a.
+// sortedKeys sorts keys as etcd does: by their paths, so that namespace a-b is before a.
 func sortedKeys(objects map[types.NamespacedName]client.Object) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 }
 
-// Get returns an object for the caller to keep.
+// Get returns a copy of an object.
 func (s *Server) Get(kind Kind, key types.NamespacedName) (client.Object, error) {
 	obj := s.objects[kind][key]
 	if obj == nil {

@@ -66,7 +66,8 @@ func isReached(svc *corev1.Service) bool {
 		svc.Spec.Type == corev1.ServiceTypeClusterIP && len(svc.Spec.ExternalIPs) > 0
 }
 
-// keepAllocated gives back what a client that doesn't know it left out. Node ports go by name.
+// keepAllocated restores allocated fields that a client left out because it doesn't know them. It matches node ports by
+// the port's name.
 func keepAllocated(was, now *corev1.Service) {
 	if now.Spec.Type != corev1.ServiceTypeExternalName && was.Spec.Type != corev1.ServiceTypeExternalName {
 		if now.Spec.ClusterIP == "" {
@@ -94,7 +95,7 @@ func keepAllocated(was, now *corev1.Service) {
 	}
 }
 
-// dropForType drops what a Service of another type can't have, if the client left it as it was.
+// dropForType removes fields that a Service of the new type can't have, if the client didn't change them.
 func dropForType(was, now *corev1.Service) {
 	if needsNodePorts(was) && now.Spec.Type == corev1.ServiceTypeClusterIP && fmt.Sprint(nodePortsOf(was)) == fmt.Sprint(nodePortsOf(now)) {
 		for i := range now.Spec.Ports {

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// request is one that can be put to either server: a resource version is said in words, and looked up on each side.
+// request can be sent to either server. Its resource version is a word, which each side looks up.
 type request struct {
 	what    string
 	verb    string
-	place   string // which namespace: what is put behind the first one's name
+	place   string // suffix of the namespace's name
 	object  client.Object
 	patch   map[string]any
 	how     types.PatchType
@@ -30,14 +30,14 @@ type request struct {
 	list    listing
 }
 
-// answer is what both must agree on.
+// answer is the part of a result that must be equal on both servers.
 type answer struct {
 	reason  string
 	object  string
 	changed bool
 }
 
-// side is one server, and what was seen there.
+// side is a server, and what the test has seen of it.
 type side struct {
 	client.Client
 	t         *testing.T
@@ -92,7 +92,8 @@ func (s *side) put(r request, obj client.Object, name string) error {
 		if uid != "" {
 			obj.SetUID(uid)
 		}
-		// Whoever puts the status of a Service that isn't there makes one without an address. Nobody here puts a status.
+		// A PUT to the status of a missing Service would create a Service without an address. The product never sends
+		// one.
 		if r.verb == "update" || is == nil {
 			return s.Update(ctx, obj)
 		}
@@ -123,7 +124,8 @@ func (s *side) change(ctx context.Context, r request, obj client.Object, version
 		metadata["uid"] = uid
 	}
 	body["metadata"] = metadata
-	// To put [] where there is no endpoint is a write to the real one, though nothing changes by it. We patch what differs.
+	// Writing [] to a slice without endpoints is a write on a real server, although it changes nothing. We send only
+	// differences.
 	if slice, is := s.get(obj).(*discoveryv1.EndpointSlice); is && len(slice.Endpoints) == 0 && fmt.Sprint(body["endpoints"]) == "[]" {
 		delete(body, "endpoints")
 	}
@@ -137,7 +139,7 @@ func (s *side) change(ctx context.Context, r request, obj client.Object, version
 	return s.Patch(ctx, obj, client.RawPatch(r.how, data))
 }
 
-// labelled has lists of all namespaces tell a sequence's objects from those of others.
+// labelled adds a label that distinguishes a sequence's objects in lists of all namespaces.
 func (s *side) labelled(with map[string]string) map[string]string {
 	with = maps.Clone(with)
 	with["sequence"] = s.namespace
@@ -173,8 +175,9 @@ func (s *side) get(obj client.Object) client.Object {
 	return is
 }
 
-// wait makes sure that the real one's own cache has an object as it is. It tries a write on what is cached, and gives node ports to that;
-// if that was behind, it tries again, and finds them taken: by nobody.
+// wait ensures that the real server's cache has the current object. The server tries a write on the cached object
+// first, and allocates node ports. If the cached object is stale, it tries again, and then finds those node ports
+// taken.
 func (s *side) wait(is client.Object) {
 	if is == nil {
 		return
@@ -186,7 +189,7 @@ func (s *side) wait(is client.Object) {
 	}
 }
 
-// edited is an object as it is, with what an edit sets.
+// edited returns the current object with the fields that an edit sets.
 func edited(is, edit client.Object) client.Object {
 	is.SetLabels(edit.GetLabels())
 	is.SetAnnotations(edit.GetAnnotations())
@@ -218,8 +221,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// plain is an object without what no two servers have in common. Node ports and addresses are told apart by when they
-// first come up.
+// plain formats an object without the values that differ between servers. It replaces node ports by their order of
+// appearance, and addresses by a constant.
 func plain(obj client.Object) string {
 	obj = obj.DeepCopyObject().(client.Object)
 	deleting := obj.GetDeletionTimestamp() != nil
@@ -236,7 +239,7 @@ func plain(obj client.Object) string {
 		plainService(o)
 	case *discoveryv1.EndpointSlice:
 		if len(o.Endpoints) == 0 {
-			o.Endpoints = nil // none, or none
+			o.Endpoints = nil // nil and empty are equal
 		}
 	}
 	text, err := json.Marshal(obj)

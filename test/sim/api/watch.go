@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Event is what a watch sends. A bookmark has no object.
+// Event is an event of a watch. A bookmark has no object.
 type Event struct {
 	Type    watch.EventType
 	Object  client.Object
 	Version int64
 }
 
-// List returns all objects of a kind that a selector lets through as they were at a version, and that version: 0 is the
-// present. They are the server's own. An API server whose watch cache is behind answers with the past.
+// List returns the selected objects of a kind at a version, and that version. Version 0 is the present. Callers must
+// not change the objects. A list of the past is the answer of an API server whose watch cache is stale.
 func (s *Server) List(kind Kind, selector labels.Selector, at int64) ([]client.Object, int64, error) {
 	if at != 0 && at < s.compacted {
 		return nil, 0, expired(at)
@@ -58,20 +58,20 @@ func expired(at int64) error {
 	return apierrors.NewResourceExpired("too old resource version: " + strconv.FormatInt(at, 10))
 }
 
-// Compact forgets what was before a version: whoever watches from there must list anew.
+// Compact forgets all versions before the given one: watches from there expire.
 func (s *Server) Compact(before int64) { s.compacted = max(s.compacted, min(before, s.version)) }
 
-// Stream is a watch. It is read, not pushed: how far behind it is, is its reader's choice.
+// Stream is a watch. Its reader pulls events, so the reader decides how far behind it is.
 type Stream struct {
 	server   *Server
 	kind     Kind
 	selector labels.Selector
-	next     int   // in the server's log
-	at       int64 // the last version that was sent
-	late     bool  // it began where all is forgotten
+	next     int   // index in the server's log
+	at       int64 // version of the last event
+	late     bool  // its start version was already forgotten
 }
 
-// Watch begins after a version. From one that is forgotten it is expired, though nothing of its kind may have come since.
+// Watch starts a watch after a version. A forgotten version is expired, even if no object of the kind changed since.
 func (s *Server) Watch(kind Kind, selector labels.Selector, after int64) *Stream {
 	w := &Stream{server: s, kind: kind, selector: selector, at: after, late: after < s.compacted}
 	for w.next < len(s.log) && s.log[w.next].Version <= after {
@@ -80,8 +80,8 @@ func (s *Server) Watch(kind Kind, selector labels.Selector, after int64) *Stream
 	return w
 }
 
-// Next is the next event, if there is one. With none left it can be a bookmark, which says how far things have come.
-// After an error, that what comes next is forgotten, the stream is of no more use.
+// Next returns the next event, or nil. At the end it can return a bookmark with the current version. It returns an
+// error if the next event is forgotten: the stream is then unusable.
 func (w *Stream) Next(bookmark bool) (*Event, error) {
 	if w.late {
 		return nil, expired(w.at)
@@ -105,7 +105,7 @@ func (w *Stream) Next(bookmark bool) (*Event, error) {
 	return nil, nil
 }
 
-// event is what a change looks like through the selector: an object whose label goes, goes.
+// event converts a change to an event for the selector: an object that loses its label is deleted.
 func (w *Stream) event(change *Change) *Event {
 	if change.Kind != w.kind {
 		return nil
@@ -120,7 +120,7 @@ func (w *Stream) event(change *Change) *Event {
 		event.Type = watch.Added
 	case was:
 		event.Type = watch.Deleted
-		if change.After != nil { // it looks as it did when it last was to be seen, at the version of now
+		if change.After != nil { // the deleted object is the last selected state, at the present version
 			event.Object = deepCopy(change.Before)
 			event.Object.SetResourceVersion(strconv.FormatInt(change.Version, 10))
 		}
@@ -130,7 +130,7 @@ func (w *Stream) event(change *Change) *Event {
 	return event
 }
 
-// Waits is true if there is an event to be had, or an error.
+// Waits returns whether Next has an event or an error.
 func (w *Stream) Waits() bool {
 	if w.late {
 		return true

@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// watches are of every kind, on both sides.
+// watches holds watches of every kind on both servers.
 type watches struct {
 	real     client.WithWatch
 	server   *api.Server
@@ -25,16 +25,17 @@ type watches struct {
 	after    map[api.Kind]since
 	theirs   map[api.Kind]<-chan string
 	ours     map[api.Kind]*api.Stream
-	told     map[api.Kind][]string // by ours
+	told     map[api.Kind][]string // events of our server
 }
 
-// since is a version on either side.
+// since is a version on both servers.
 type since struct {
 	theirs string
 	ours   int64
 }
 
-// watch begins after versions, or with what comes now. It sees a sequence's objects, as long as they have the label that is watched.
+// watch starts watches after the given versions, or at the present. They see a sequence's objects with the watched
+// label.
 func watch(t *testing.T, real client.WithWatch, server *api.Server, sequence string, after map[api.Kind]since) *watches {
 	t.Helper()
 	w := &watches{real: real, server: server, selector: labels.SelectorFromSet(labels.Set{"watched": "yes", "sequence": sequence}), after: after,
@@ -72,7 +73,7 @@ func (w *watches) follow(t *testing.T, kind api.Kind, after string) <-chan strin
 	return told
 }
 
-// compare waits until the real one has sent as many events as ours, and says where they differ.
+// compare waits until the real server has sent as many events as ours, and returns the differences.
 func (w *watches) compare(t *testing.T) string {
 	t.Helper()
 	theirs := map[api.Kind][]string{}
@@ -83,7 +84,7 @@ func (w *watches) compare(t *testing.T) string {
 	return cmp.Diff(theirs, w.told)
 }
 
-// drain reads ours to its end, and returns the version of the bookmark there, if one is asked for and sent.
+// drain reads all events of our server. If asked for a bookmark, it returns the bookmark's version.
 func (w *watches) drain(t *testing.T, kind api.Kind, bookmark bool) int64 {
 	t.Helper()
 	highest := int64(0)
@@ -105,21 +106,21 @@ func (w *watches) drain(t *testing.T, kind api.Kind, bookmark bool) int64 {
 	}
 }
 
-// bookmarks are what either side sends now.
+// bookmarks returns the present bookmarks of both servers.
 func (w *watches) bookmarks(t *testing.T) map[api.Kind]since {
 	t.Helper()
 	all := map[api.Kind]since{}
 	for kind := range w.ours {
 		ours := w.drain(t, kind, true)
 		if ours == 0 {
-			ours = w.server.Version() // nothing has happened yet: it would say what is known
+			ours = w.server.Version() // without any change there is no bookmark: use the server's version
 		}
 		all[kind] = since{theirs: w.theirBookmark(t, kind), ours: ours}
 	}
 	return all
 }
 
-// theirBookmark is the one at the end of the initial events of a watch: others come once a minute.
+// theirBookmark returns the bookmark after a watch's initial events: other bookmarks come only once a minute.
 func (w *watches) theirBookmark(t *testing.T, kind api.Kind) string {
 	t.Helper()
 	initial := true
@@ -145,19 +146,19 @@ func (w *watches) theirBookmark(t *testing.T, kind api.Kind) string {
 				highest = max(highest, version)
 				continue
 			case version < highest:
-				t.Errorf("the real one sends a bookmark of %d after %d", version, highest)
+				t.Errorf("the real server sends a bookmark of %d after an event of %d", version, highest)
 			}
 			return obj.GetResourceVersion()
 		case <-enough:
-			t.Fatal("the real one sends no bookmark")
+			t.Fatal("the real server sends no bookmark")
 		}
 	}
 }
 
-// patience is for what takes milliseconds.
+// patience is a generous timeout for steps that take milliseconds.
 const patience = 10 * time.Second
 
-// atLeast takes n events, and those that are there beyond.
+// atLeast waits for n events, and returns them with all others that have arrived.
 func atLeast(ctx context.Context, told <-chan string, n int) []string {
 	events := []string{}
 	enough := time.After(patience)

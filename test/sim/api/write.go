@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Create stores an object that isn't there yet, and returns it as it is stored.
+// Create stores a new object, and returns the stored object.
 func (s *Server) Create(obj client.Object) (client.Object, error) {
 	kind, obj := KindOf(obj), deepCopy(obj)
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
@@ -49,7 +49,7 @@ func (s *Server) Create(obj client.Object) (client.Object, error) {
 	return deepCopy(obj), nil
 }
 
-// Update replaces an object, or its status.
+// Update replaces an object or its status.
 func (s *Server) Update(obj client.Object, status bool) (client.Object, error) {
 	kind, obj := KindOf(obj), deepCopy(obj)
 	key := client.ObjectKeyFromObject(obj)
@@ -58,14 +58,15 @@ func (s *Server) Update(obj client.Object, status bool) (client.Object, error) {
 	case before != nil:
 		if uid := obj.GetUID(); uid != "" {
 			if err := met(kind, before, &metav1.Preconditions{UID: &uid}); err != nil {
-				return nil, err // to put another object is a conflict, to patch one into another is invalid
+				return nil, err // for an update, another UID is a conflict; for a patch, it is invalid
 			}
 		}
 		return s.replace(kind, key, before, obj, status)
 	case status || kind != Services && kind != Endpoints:
 		return nil, apierrors.NewNotFound(kind.Resource(), key.Name)
 	}
-	// Who puts one of these that isn't there makes one, of whatever version it was, but not if it is to be a certain one.
+	// A PUT of a missing object of these kinds creates it and ignores its version. But a UID in the object is a
+	// precondition, which fails.
 	if uid := obj.GetUID(); uid != "" {
 		return nil, unmet(kind, key.Name, "UID in precondition: %s, UID in object meta: ", uid)
 	}
@@ -106,7 +107,7 @@ func (s *Server) replace(kind Kind, key types.NamespacedName, before, after clie
 	return deepCopy(after), nil
 }
 
-// keepMeta has what only the API server sets be as it was.
+// keepMeta restores the metadata that only the API server sets.
 func keepMeta(before, after client.Object) {
 	after.SetUID(before.GetUID())
 	after.SetResourceVersion(before.GetResourceVersion())
@@ -128,7 +129,7 @@ func (s *Server) store(kind Kind, key types.NamespacedName, before, after client
 	return nil
 }
 
-// remove lets an object go. Those who watch are shown it as it last was, at the version of its end.
+// remove deletes an object. Watches get its last state at the version of the deletion.
 func (s *Server) remove(kind Kind, key types.NamespacedName) {
 	last := deepCopy(s.objects[kind][key])
 	s.version++
@@ -138,7 +139,7 @@ func (s *Server) remove(kind Kind, key types.NamespacedName) {
 	s.log = append(s.log, Change{s.version, kind, key, last, nil, s.By})
 }
 
-// Delete lets an object go, at once or when its finalizers have.
+// Delete deletes an object, at once or after its last finalizer is removed.
 func (s *Server) Delete(kind Kind, key types.NamespacedName, only *metav1.Preconditions) error {
 	obj := s.objects[kind][key]
 	if obj == nil {

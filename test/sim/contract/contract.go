@@ -1,7 +1,7 @@
 // Package contract checks a cluster at rest against the contract: which ports, addresses, statuses and slices must exist.
 //
-// It derives them from the objects alone, with rules of its own. It imports nothing of the reconciler: a fault there can't
-// excuse itself here. A test checks the imports. Annotations are read with package validation, the language of users.
+// It derives them from the objects alone, with its own rules. It imports no package of the reconciler, so a fault there
+// can't hide itself here. A test checks the imports. Package validation, the language of users, reads the annotations.
 package contract
 
 import (
@@ -24,9 +24,10 @@ type World struct {
 	Services   map[types.NamespacedName]*corev1.Service
 	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
 	Slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
-	// Now is the time by the reconciler's clock.
+	// Now is the time of the reconciler's clock.
 	Now time.Time
-	// Unexplained is true for a port named by us whose claim people destroyed. The contract keeps such a port.
+	// Unexplained returns whether others destroyed the claim of a port that carries one of our names. The contract
+	// keeps such a port.
 	Unexplained func(mux types.NamespacedName, port *corev1.ServicePort) bool
 }
 
@@ -44,10 +45,10 @@ type channel struct {
 	validation.Channel
 	service *corev1.Service
 	valid   bool
-	claims  []claim // in force
+	claims  []claim // claims in force
 }
 
-// AtRest returns the first difference between the cluster and the contract, or an empty text.
+// AtRest returns the first difference between the cluster and the contract, or an empty string.
 func (w *World) AtRest() string {
 	served := map[types.NamespacedName]*mux{}
 	for _, key := range keysOf(w.Services) {
@@ -76,13 +77,13 @@ func (m *mux) check() string {
 	return cmp.Or(m.checkLedger(), m.checkPorts(), m.checkRequests())
 }
 
-// isMux is true for a load balancer with the mux annotation that isn't about to be deleted.
+// isMux returns whether a Service is a load balancer with the mux annotation that isn't being deleted.
 func (w *World) isMux(svc *corev1.Service) bool {
 	kind := w.Language.Classify(svc)
 	return kind.Mux() && !kind.Channel() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.DeletionTimestamp == nil
 }
 
-// muxOf returns the mux that a Service names; false if the Service isn't a channel.
+// muxOf returns the mux that a Service names, or false if the Service isn't a channel.
 func (w *World) muxOf(svc *corev1.Service) (types.NamespacedName, bool) {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !w.Language.Classify(svc).Channel() {
 		return types.NamespacedName{}, false
@@ -115,7 +116,7 @@ func (w *World) read(key types.NamespacedName, svc *corev1.Service) (*mux, strin
 	return m, ""
 }
 
-// publishes is true if the claim's port belongs on the mux.
+// publishes returns whether the claim's port belongs on the mux.
 func (m *mux) publishes(c *claim) bool {
 	owner := m.channels[c.channel]
 	return c.state == held && owner != nil && !owner.Disabled

@@ -23,7 +23,7 @@ func key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// world returns a mux with an address and one channel, all as the contract says.
+// world returns a mux with an address and a channel that fulfil the contract.
 func world(t *testing.T) *World {
 	t.Helper()
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
@@ -62,10 +62,10 @@ func world(t *testing.T) *World {
 	}
 }
 
-// TestEachBreachOfTheContractIsTold changes one thing of a world that is as the contract says.
-func TestEachBreachOfTheContractIsTold(t *testing.T) {
+// TestEachBreachIsReported changes one thing in a world that fulfils the contract.
+func TestEachBreachIsReported(t *testing.T) {
 	if wrong := world(t).AtRest(); wrong != "" {
-		t.Fatalf("of a world as the contract says: %s", wrong)
+		t.Fatalf("the unchanged world breaks the contract: %s", wrong)
 	}
 	mux := func(w *World) *corev1.Service { return w.Services[key("svc-mux", "mux")] }
 	web := func(w *World) *corev1.Service { return w.Services[key("app", "web")] }
@@ -79,22 +79,22 @@ func TestEachBreachOfTheContractIsTold(t *testing.T) {
 		make func(*World)
 	}{
 		"the mux lacks a claimed port": {"ports:", func(w *World) { mux(w).Spec.Ports[0].Port = 204 }},
-		"the mux has a port of ours without claim": {"ports:", func(w *World) {
+		"the mux has a port of ours without a claim": {"ports:", func(w *World) {
 			mux(w).Spec.Ports = append(mux(w).Spec.Ports, corev1.ServicePort{Name: "f5513f9643d258388bc2", Port: 204})
 		}},
 		"the placeholder stays beside a port": {"placeholder:", func(w *World) {
 			mux(w).Spec.Ports = append(mux(w).Spec.Ports, corev1.ServicePort{Name: "placeholder", Port: 101})
 		}},
-		"the stamp is behind the ledger":      {"stamp:", func(w *World) { ledger(w, `"generation":2`, `"generation":3`) }},
-		"a claim is of a port that is gone":   {"ledger:", func(w *World) { ledger(w, `"portName":"http"`, `"portName":"old"`) }},
-		"a claim is being released":           {"ledger:", func(w *World) { ledger(w, `"name":`, `"state":"releasing","name":`) }},
-		"a channel lacks a free number":       {"requests:", func(w *World) { web(w).Annotations[prefix+"external-ports"] = "http:300" }},
-		"an address is missing":               {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress = web(w).Status.LoadBalancer.Ingress[:1] }},
-		"an address is in another mode":       {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress[1].IPMode = nil }},
-		"an address has ports":                {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress[1].Ports = []corev1.PortStatus{{Port: 80}} }},
-		"the annotation tells another number": {"note:", func(w *World) { web(w).Annotations[prefix+"ports"] = "http:80->204" }},
-		"a condition is wrong":                {"conditions: Accepted", func(w *World) { web(w).Status.Conditions[0].Status = metav1.ConditionFalse }},
-		"a condition is missing":              {"conditions: Programmed", func(w *World) { web(w).Status.Conditions = web(w).Status.Conditions[:1] }},
+		"the stamp is behind the ledger":    {"stamp:", func(w *World) { ledger(w, `"generation":2`, `"generation":3`) }},
+		"a claim's port is gone":            {"ledger:", func(w *World) { ledger(w, `"portName":"http"`, `"portName":"old"`) }},
+		"a claim is being released":         {"ledger:", func(w *World) { ledger(w, `"name":`, `"state":"releasing","name":`) }},
+		"a channel lacks a free number":     {"requests:", func(w *World) { web(w).Annotations[prefix+"external-ports"] = "http:300" }},
+		"an address is missing":             {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress = web(w).Status.LoadBalancer.Ingress[:1] }},
+		"an address is in another mode":     {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress[1].IPMode = nil }},
+		"an address has ports":              {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress[1].Ports = []corev1.PortStatus{{Port: 80}} }},
+		"the annotation has another number": {"note:", func(w *World) { web(w).Annotations[prefix+"ports"] = "http:80->204" }},
+		"a condition is wrong":              {"conditions: Accepted", func(w *World) { web(w).Status.Conditions[0].Status = metav1.ConditionFalse }},
+		"a condition is missing":            {"conditions: Programmed", func(w *World) { web(w).Status.Conditions = web(w).Status.Conditions[:1] }},
 		"BackendsReady without an endpoint": {"conditions: BackendsReady", func(w *World) {
 			w.Slices[key("app", "web-1")].Endpoints, carried(w).Endpoints = nil, nil
 		}},
@@ -107,10 +107,10 @@ func TestEachBreachOfTheContractIsTold(t *testing.T) {
 			delete(w.Slices, key("svc-mux", "mux-1"))
 			web(w).Status.Conditions[2].Status = metav1.ConditionFalse
 		}},
-		"a slice has other endpoints":   {"slices:", func(w *World) { carried(w).Endpoints[0].Addresses = []string{"10.1.0.9"} }},
-		"a slice leads to another port": {"slices:", func(w *World) { carried(w).Ports[0].Port = ptr.To(int32(9)) }},
-		"a slice has another owner":     {"slices:", func(w *World) { carried(w).OwnerReferences[0].UID = "another" }},
-		"a slice carries a stranger": {"slices:", func(w *World) {
+		"a slice has other endpoints": {"slices:", func(w *World) { carried(w).Endpoints[0].Addresses = []string{"10.1.0.9"} }},
+		"a slice has another port":    {"slices:", func(w *World) { carried(w).Ports[0].Port = ptr.To(int32(9)) }},
+		"a slice has another owner":   {"slices:", func(w *World) { carried(w).OwnerReferences[0].UID = "another" }},
+		"a slice carries another Service": {"slices:", func(w *World) {
 			carried(w).Labels[prefix+"channel-name"] = "other"
 			web(w).Status.Conditions[2].Status = metav1.ConditionFalse
 		}},
@@ -119,27 +119,27 @@ func TestEachBreachOfTheContractIsTold(t *testing.T) {
 			w := world(t)
 			breach.make(w)
 			if wrong := w.AtRest(); !strings.HasPrefix(wrong, breach.told) {
-				t.Errorf("it says %q, and not %q", wrong, breach.told)
+				t.Errorf("the difference is %q, want %q", wrong, breach.told)
 			}
 		})
 	}
 }
 
-// TestRenameKeepsBackends has the claim follow a rename that the channel's EndpointSlices don't know yet.
+// TestRenameKeepsBackends lets the claim follow a rename that the channel's EndpointSlices don't have yet.
 func TestRenameKeepsBackends(t *testing.T) {
 	w := world(t)
 	source := w.Slices[key("app", "web-1")]
 	source.Ports[0].Name = ptr.To("old")
 	if wrong := w.AtRest(); wrong != "" {
-		t.Errorf("the old name's backends: %s", wrong)
+		t.Errorf("backends under the old name: %s", wrong)
 	}
 	source.Ports[0].Port = ptr.To(int32(8081))
 	if wrong := w.AtRest(); !strings.HasPrefix(wrong, "slices:") {
-		t.Errorf("the source doesn't list these backends any more, and it says %q", wrong)
+		t.Errorf("the source no longer lists these backends, but the difference is %q", wrong)
 	}
 }
 
-// TestNothingOfTheReconcilerIsImported keeps the check independent of the reconciler.
+// TestNothingOfTheReconcilerIsImported checks that package contract is independent of the reconciler.
 func TestNothingOfTheReconcilerIsImported(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

@@ -44,7 +44,7 @@ func (w *World) Frozen(before *World) string {
 	return after.checkSlices(served)
 }
 
-// checkUnchanged drops the channels that were changed, and compares address and annotation of the others.
+// checkUnchanged compares address and annotation of the channels that their owners didn't change.
 func (m *mux) checkUnchanged(before *World) string {
 	maps.DeleteFunc(m.channels, func(key types.NamespacedName, _ *channel) bool { return !m.isUnchanged(before, key) })
 	for _, key := range keysOf(m.channels) {
@@ -65,7 +65,7 @@ func (m *mux) checkUnchanged(before *World) string {
 	return ""
 }
 
-// isUnchanged is true for a Service that asks for the same as before.
+// isUnchanged returns whether a Service asks for the same as before.
 func (w *World) isUnchanged(before *World, key types.NamespacedName) bool {
 	was, is := before.Services[key], w.Services[key]
 	if was == nil || is == nil || was.UID != is.UID || was.DeletionTimestamp != nil || is.DeletionTimestamp != nil {
@@ -76,7 +76,7 @@ func (w *World) isUnchanged(before *World, key types.NamespacedName) bool {
 		was.Annotations[keys.Disabled] == is.Annotations[keys.Disabled]
 }
 
-// carriedChannel returns the channel that a slice on a mux carries; false if it carries none.
+// carriedChannel returns the channel that a slice on a mux carries, or false if it carries none.
 func (w *World) carriedChannel(slice *discoveryv1.EndpointSlice) (types.NamespacedName, bool) {
 	keys := w.Language.Keys()
 	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace], Name: slice.Labels[keys.ChannelName]}

@@ -15,13 +15,13 @@ func TestFrozenMuxKeepsItsNumbers(t *testing.T) {
 		told   string
 		happen func(*World)
 	}{
-		"nothing happens":      {"", func(*World) {}},
-		"a port is taken off":  {"frozen: ports", func(w *World) { w.Services[mux].Spec.Ports = nil }},
+		"nothing changes":      {"", func(*World) {}},
+		"a port is removed":    {"frozen: ports", func(w *World) { w.Services[mux].Spec.Ports = nil }},
 		"the ledger is edited": {"frozen: ledger", func(w *World) { w.ConfigMaps[ledger].Data["allocations.json"] = "{}" }},
 		"the address changes, and the channel doesn't follow": {"frozen: address", func(w *World) {
 			w.Services[mux].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.20"}}
 		}},
-		"a backend goes, and the slice on the mux doesn't follow": {"slices:", func(w *World) { w.Slices[key("app", "web-1")].Endpoints = nil }},
+		"a backend is removed, and the slice on the mux doesn't follow": {"slices:", func(w *World) { w.Slices[key("app", "web-1")].Endpoints = nil }},
 		"the channel asks for another number": {"", func(w *World) {
 			w.Services[web].Annotations[prefix+"external-ports"] = "http:300"
 			w.Slices[key("app", "web-1")].Ports[0].Port = ptr.To(int32(8081))
@@ -32,7 +32,7 @@ func TestFrozenMuxKeepsItsNumbers(t *testing.T) {
 			before, now := world(t), world(t)
 			after.happen(now)
 			if wrong := now.Frozen(before); !strings.HasPrefix(wrong, after.told) || after.told == "" && wrong != "" {
-				t.Errorf("it says %q, and not %q", wrong, after.told)
+				t.Errorf("the difference is %q, want %q", wrong, after.told)
 			}
 		})
 	}

@@ -27,11 +27,11 @@ const (
 // claim is an entry of the ledger.
 type claim struct {
 	channel types.NamespacedName
-	port    string // its name in the channel
-	own     int32  // its number there
+	port    string // the port's name in the channel
+	own     int32  // the port's number in the channel
 	slot    slot
 	auto    bool
-	name    string // on the mux
+	name    string // the port's name on the mux
 	state   string
 	until   time.Time
 }
@@ -41,7 +41,7 @@ type ledger struct {
 	claims     []claim
 }
 
-// readLedger reads the documented fields of a ledger. A mux that never had a channel has none.
+// readLedger parses the documented fields of a ledger. A mux that never had a channel has no ledger.
 func readLedger(cm *corev1.ConfigMap) (ledger, error) {
 	if cm == nil {
 		return ledger{}, nil
@@ -72,7 +72,7 @@ func readLedger(cm *corev1.ConfigMap) (ledger, error) {
 	return l, nil
 }
 
-// checkLedger finds claims that contradict each other or that nobody may hold any more.
+// checkLedger finds contradicting claims, and claims that should have been released.
 func (m *mux) checkLedger() string {
 	if m.ledger.generation > 0 && m.Generation != m.ledger.generation {
 		return fmt.Sprintf("stamp: the mux has generation %d, and its ledger %d", m.Generation, m.ledger.generation)
@@ -102,7 +102,7 @@ func (m *mux) checkLedger() string {
 	return ""
 }
 
-// mayNotHold says why a claim should have been released; empty if it may stay.
+// mayNotHold returns why a claim should have been released, or an empty string.
 func (m *mux) mayNotHold(c *claim) string {
 	owner := m.channels[c.channel]
 	switch {

@@ -9,9 +9,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// checkPorts compares the mux's ports with the claims that belong there.
+// checkPorts compares the mux's ports with the claims that belong on it.
 func (m *mux) checkPorts() string {
-	ours := regexp.MustCompile(`^([0-9a-f]{7}|[0-9a-f]{20})$`) // as we name ports
+	ours := regexp.MustCompile(`^([0-9a-f]{7}|[0-9a-f]{20})$`) // the pattern of our port names
 	live, explained := m.live(), map[slot]bool{}
 	for i := range m.ledger.claims {
 		c := &m.ledger.claims[i]
@@ -31,7 +31,8 @@ func (m *mux) checkPorts() string {
 	return m.checkPlaceholder()
 }
 
-// checkPlaceholder wants the placeholder where the mux has no other port, and elsewhere only if the owner keeps it.
+// checkPlaceholder requires the placeholder on a mux without other ports. Elsewhere it allows the placeholder only if
+// the owner keeps it.
 func (m *mux) checkPlaceholder() string {
 	port := m.live()[slot{101, corev1.ProtocolTCP}]
 	there := port != nil && isPlaceholder(port)
@@ -63,7 +64,7 @@ func slotOf(port *corev1.ServicePort) slot {
 	return slot{port.Port, port.Protocol}
 }
 
-// portOf returns the channel's port of a claim; nil if the channel has no such port any more.
+// portOf returns the channel's port of a claim, or nil if the port is gone.
 func (c *channel) portOf(of *claim) *validation.ChannelPort {
 	for i := range c.Ports {
 		if port := &c.Ports[i]; port.Name == of.port && port.Protocol == of.slot.protocol {
@@ -73,7 +74,7 @@ func (c *channel) portOf(of *claim) *validation.ChannelPort {
 	return nil
 }
 
-// claimOf returns the claim of a channel's port; nil if the port has none.
+// claimOf returns the claim of a channel's port, or nil.
 func (c *channel) claimOf(port *validation.ChannelPort) *claim {
 	for i := range c.claims {
 		if of := &c.claims[i]; of.port == port.Name && of.slot.protocol == port.Protocol {

@@ -6,7 +6,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// checkRequests wants every channel to have all that it asks for, or a reason why it can't.
+// checkRequests requires that every channel has everything it asks for, unless something prevents it.
 func (m *mux) checkRequests() string {
 	for _, key := range keysOf(m.channels) {
 		c := m.channels[key]
@@ -21,7 +21,7 @@ func (m *mux) checkRequests() string {
 	return ""
 }
 
-// lacking returns the ports of a channel that don't have the number asked for.
+// lacking returns the ports of a channel that lack the requested number.
 func (m *mux) lacking(c *channel) []*validation.ChannelPort {
 	var lacks []*validation.ChannelPort
 	for i := range c.Ports {
@@ -33,7 +33,8 @@ func (m *mux) lacking(c *channel) []*validation.ChannelPort {
 	return lacks
 }
 
-// satisfies is true if the claim is what the port asks for. A picked number stays when the range moves.
+// satisfies returns whether the claim has the number that the port asks for. A picked number stays when the range
+// moves.
 func (m *mux) satisfies(c *claim, port *validation.ChannelPort) bool {
 	if port.Request.Kind == validation.Auto {
 		return c.auto || m.Auto.Contains(c.slot.number)
@@ -41,7 +42,7 @@ func (m *mux) satisfies(c *claim, port *validation.ChannelPort) bool {
 	return c.slot.number == port.Request.Number
 }
 
-// whyNot says why a channel can't get the ports that it lacks; empty if nothing is in the way.
+// whyNot returns what prevents a channel from getting the ports it lacks, or an empty string.
 func (m *mux) whyNot(c *channel, lacks []*validation.ChannelPort) string {
 	switch {
 	case !c.valid:
@@ -70,7 +71,7 @@ func (m *mux) whyNot(c *channel, lacks []*validation.ChannelPort) string {
 	return m.noNumbers(c, lacks)
 }
 
-// used counts the ports that the caps count: claims in force, and ports that aren't ours.
+// used counts the ports that count against the caps: claims in force, and foreign ports.
 func (m *mux) used(namespace string) (all, own int) {
 	claimed := map[slot]bool{}
 	for i := range m.ledger.claims {
@@ -90,13 +91,13 @@ func (m *mux) used(namespace string) (all, own int) {
 	return all, own
 }
 
-// blocks is false for the placeholder that goes as soon as another port comes.
+// blocks returns false for a placeholder that is removed as soon as another port comes.
 func (m *mux) blocks(i int) bool {
 	return !isPlaceholder(&m.Ports[i]) || m.Placeholder == validation.PlaceholderKeep
 }
 
-// noNumbers says which number is taken, or that too few are free to pick from. A number that another port of the channel
-// gives up can be asked for, but isn't picked.
+// noNumbers returns which number is taken, or that too few numbers are free. A number that another port of the channel
+// gives up can be requested, but it isn't picked.
 func (m *mux) noNumbers(c *channel, lacks []*validation.ChannelPort) string {
 	taken, moves := m.taken(c), map[slot]bool{}
 	for _, port := range lacks {
@@ -132,7 +133,7 @@ func (m *mux) pick(taken map[slot]bool, port *validation.ChannelPort) bool {
 	return false
 }
 
-// taken returns the numbers that are on the mux or in the ledger. Numbers in grace for this channel aren't taken.
+// taken returns the numbers on the mux and in the ledger. Numbers in grace for this channel are free for it.
 func (m *mux) taken(c *channel) map[slot]bool {
 	taken := map[slot]bool{}
 	for i := range m.ledger.claims {

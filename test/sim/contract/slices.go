@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// carrying is what one source slice must have on a mux.
+// carrying is what a source slice must have on a mux.
 type carrying struct {
 	mux, channel types.NamespacedName
 	source       string
 }
 
-// checkSlices compares the slices that data planes follow for a mux with the sources of its channels.
+// checkSlices compares the slices of a mux, which data planes follow, with the sources of its channels.
 func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
 	found := map[carrying]types.NamespacedName{}
 	for _, key := range keysOf(w.Slices) {
@@ -24,7 +24,7 @@ func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
 		of := types.NamespacedName{Namespace: key.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		m := served[of]
 		if svc := w.Services[of]; m == nil && (svc == nil || !w.Language.Classify(svc).Mux()) {
-			continue // a channel's own
+			continue // a channel's own slice
 		}
 		at, wrong := w.checkSlice(m, of, slice)
 		if wrong != "" {
@@ -49,7 +49,7 @@ func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
 	return ""
 }
 
-// checkSlice compares one slice on a mux with its source.
+// checkSlice compares a slice on a mux with its source.
 func (w *World) checkSlice(m *mux, of types.NamespacedName, slice *discoveryv1.EndpointSlice) (carrying, string) {
 	name, _ := w.carriedChannel(slice)
 	at := carrying{of, name, slice.Labels[w.Language.Keys().Source]}
@@ -89,7 +89,7 @@ func (w *World) sources(channel types.NamespacedName) []*discoveryv1.EndpointSli
 	return list
 }
 
-// carried returns the source's ports that have a claim on the mux, under the names that they have there.
+// carried returns the source's ports that have a claim on the mux, by their names on the mux.
 func (m *mux) carried(c *channel, source *discoveryv1.EndpointSlice) map[string]slot {
 	ports := map[string]slot{}
 	for i := range c.claims {
@@ -103,7 +103,7 @@ func (m *mux) carried(c *channel, source *discoveryv1.EndpointSlice) map[string]
 	return ports
 }
 
-// kept returns the ports of our slice that a rename leaves: its source doesn't have the claim's new name yet, and still has the
+// kept returns the ports that our slice keeps during a rename: the source lacks the claim's new name, and still has the
 // backends' number under a name without a claim.
 func (m *mux) kept(c *channel, source *discoveryv1.EndpointSlice, ours map[string]slot) map[string]slot {
 	kept := map[string]slot{}
@@ -122,22 +122,22 @@ func (m *mux) kept(c *channel, source *discoveryv1.EndpointSlice, ours map[strin
 	return kept
 }
 
-// lists is true if a source has the claim's port by name.
+// lists returns whether a source has a port with the claim's name.
 func lists(source *discoveryv1.EndpointSlice, claim *claim) bool {
 	return slices.ContainsFunc(source.Ports, func(port discoveryv1.EndpointPort) bool { return isOf(claim, port) })
 }
 
-// isOf is true for the claim's own port in a source.
+// isOf returns whether a source's port is the claim's port.
 func isOf(claim *claim, port discoveryv1.EndpointPort) bool {
 	return claim.port == *port.Name && claim.slot.protocol == *port.Protocol
 }
 
-// hasClaim is true if the source's port has a claim under its own name.
+// hasClaim returns whether the source's port has a claim under its own name.
 func (c *channel) hasClaim(port discoveryv1.EndpointPort) bool {
 	return slices.ContainsFunc(c.claims, func(of claim) bool { return isOf(&of, port) })
 }
 
-// hasReady is true if a slice on the mux carries a ready endpoint of the channel.
+// hasReady returns whether a slice on the mux carries a ready endpoint of the channel.
 func (w *World) hasReady(mux, channel types.NamespacedName) bool {
 	for _, slice := range w.Slices {
 		of, _ := w.carriedChannel(slice)

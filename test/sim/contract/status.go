@@ -70,7 +70,7 @@ func (w *World) conditions(svc *corev1.Service) map[string]metav1.ConditionStatu
 	return conditions
 }
 
-// checkAddress wants the mux's addresses on the channel: every IP in mode Proxy, and none with ports.
+// checkAddress requires the mux's addresses on the channel: every IP in mode Proxy, and no ports.
 func checkAddress(svc *corev1.Service, address []corev1.LoadBalancerIngress) string {
 	want, shows := map[string]bool{}, map[string]bool{}
 	for _, ingress := range address {

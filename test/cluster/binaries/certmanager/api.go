@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiPatience covers an API server that is started at the same time.
+// apiPatience is long enough for an API server that starts at the same time.
 const apiPatience = 20 * time.Second
 
-// connect reads the kubeconfig (without one: the pod's account) and returns when the API server answers. Without
-// this, a wrong address shows only as informers that retry for ever, and the process looks healthy.
+// connect reads the kubeconfig, or the pod's account, and waits until the API server answers. Otherwise informers would
+// retry a wrong address for ever, and the process would look healthy.
 //
 // The user agent matters: cainjector takes its field manager from it, and server-side apply is refused without one.
 func connect(ctx context.Context, server, kubeconfig, component string) (*rest.Config, error) {
@@ -26,7 +26,7 @@ func connect(ctx context.Context, server, kubeconfig, component string) (*rest.C
 	}
 	config = util.RestConfigWithUserAgent(config, component)
 	probe := rest.CopyConfig(config)
-	probe.QPS = -1 // or the last error is the client's own rate limit, not why the server doesn't answer
+	probe.QPS = -1 // without it, the last error could be the client's own rate limit
 	client, err := discovery.NewDiscoveryClientForConfig(probe)
 	if err != nil {
 		return nil, fmt.Errorf("reading the client configuration: %w", err)
@@ -40,8 +40,8 @@ func connect(ctx context.Context, server, kubeconfig, component string) (*rest.C
 	return config, nil
 }
 
-// retry tries until it works or patience is out. It returns the last error of a try that had the time to fail by
-// itself: "context deadline exceeded" would hide why.
+// retry retries until success or the end of patience. It returns the last error of a try that failed by itself:
+// "context deadline exceeded" would hide the reason.
 func retry(ctx context.Context, every, patience time.Duration, try func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, every, patience, true, func(ctx context.Context) (bool, error) {

@@ -114,9 +114,10 @@ func (c *caInjector) managerOptions() (ctrl.Options, error) {
 	options := ctrl.Options{
 		Scheme:  all,
 		Metrics: server.Options{BindAddress: c.config.MetricsListenAddress},
-		// A read that starts an informer by the way would watch what its flag has turned off.
+		// Reads through the cache would start informers that a flag has disabled.
 		Cache: cache.Options{ReaderFailOnMissingInformer: true},
-		// The library watches the metadata of Secrets; a read through the cache would hold them all in memory.
+		// The library watches only the metadata of Secrets. A read through the cache would keep whole Secrets in
+		// memory.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	if c.config.Namespace != "" {
@@ -133,8 +134,8 @@ func (c *caInjector) managerOptions() (ctrl.Options, error) {
 	return options, nil
 }
 
-// awaitCertificates waits for the definition of Certificate: a chart may start cainjector before it applies that, and
-// a watch of an unknown kind ends the manager.
+// awaitCertificates waits for the definition of Certificate. A chart may start cainjector before it applies that, and a
+// watch of an unknown kind would end the manager.
 func (c *caInjector) awaitCertificates(ctx context.Context, manager ctrl.Manager) error {
 	if !*c.config.EnableDataSourceConfig.Certificates {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// choose applies --controllers to the known names: "*" stands for all of them, "name" for one, "-name" takes one
-// away. A list that only takes away starts from all, as the chart's disableAutoApproval expects. To take away what
-// isn't linked is fine (it doesn't run), to ask for it is an error.
+// choose applies --controllers to the known names: "*" selects all, "name" adds a name, "-name" removes it. A list with
+// only removals starts from all, as the chart's disableAutoApproval expects. A removal of a name that isn't linked is
+// ignored; a request for one is an error.
 func choose(wanted, known []string) ([]string, error) {
 	var without []string
 	chosen := map[string]bool{}

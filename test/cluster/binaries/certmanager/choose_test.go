@@ -11,13 +11,13 @@ func TestChoose(t *testing.T) {
 		wanted, chosen []string
 		refused        bool
 	}{
-		"a star is everything":                      {wanted: []string{"*"}, chosen: known},
-		"a name is just that":                       {wanted: []string{"ca"}, chosen: []string{"ca"}},
-		"a minus takes from the star, in any order": {wanted: []string{"-ca", "*"}, chosen: []string{"approver", "issuers"}},
-		"only minuses take from everything":         {wanted: []string{"-approver"}, chosen: []string{"ca", "issuers"}},
-		"what isn't linked can be taken away":       {wanted: []string{"-orders"}, chosen: known},
-		"what isn't linked can't be asked for":      {wanted: []string{"*", "orders"}, refused: true},
-		"the answer is sorted":                      {wanted: []string{"issuers", "ca"}, chosen: []string{"ca", "issuers"}},
+		"a star selects all":                     {wanted: []string{"*"}, chosen: known},
+		"a name selects only itself":             {wanted: []string{"ca"}, chosen: []string{"ca"}},
+		"a minus removes from all, in any order": {wanted: []string{"-ca", "*"}, chosen: []string{"approver", "issuers"}},
+		"only minuses remove from all":           {wanted: []string{"-approver"}, chosen: []string{"ca", "issuers"}},
+		"an unlinked name can be removed":        {wanted: []string{"-orders"}, chosen: known},
+		"an unlinked name can't be requested":    {wanted: []string{"*", "orders"}, refused: true},
+		"the answer is sorted":                   {wanted: []string{"issuers", "ca"}, chosen: []string{"ca", "issuers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chosen, err := choose(test.wanted, known)

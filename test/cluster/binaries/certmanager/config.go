@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// readConfig lays a file over a versioned configuration. Strict: a misspelt field would silently test the default.
+// readConfig applies a file to a versioned configuration. It is strict: a misspelt field would silently test the
+// default.
 func readConfig(path string, want schema.GroupVersionKind, config any, written *metav1.TypeMeta) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -27,7 +28,7 @@ func readConfig(path string, want schema.GroupVersionKind, config any, written *
 	return nil
 }
 
-// onlyPlainMetrics refuses what would otherwise be served in plain HTTP unnoticed.
+// onlyPlainMetrics refuses a setting for TLS: metrics would silently be served in plain HTTP.
 func onlyPlainMetrics(tls shared.TLSConfig) error {
 	if tls.Filesystem.CertFile != "" || tls.Dynamic.SecretName != "" {
 		return fmt.Errorf("metricsTLSConfig: metrics are served in plain HTTP only; leave it out")
@@ -35,8 +36,8 @@ func onlyPlainMetrics(tls shared.TLSConfig) error {
 	return nil
 }
 
-// defaultLeaderElection has upstream's durations. A candidate that was killed, not stopped, is replaced after the
-// lease duration, so tests that start a component twice want --leader-elect=false.
+// defaultLeaderElection returns upstream's durations. If a candidate is killed, another one takes over only after the
+// lease duration. So tests that restart a component use --leader-elect=false.
 func defaultLeaderElection() shared.LeaderElectionConfig {
 	return shared.LeaderElectionConfig{
 		Enabled:       new(true),

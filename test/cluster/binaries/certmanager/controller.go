@@ -12,7 +12,7 @@ import (
 	"github.com/cert-manager/cert-manager/pkg/healthz"
 	"golang.org/x/sync/errgroup"
 
-	// Every control loop and kind of issuer registers itself with the library.
+	// Control loops and kinds of issuers register themselves with the library.
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/approver"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/selfsigned"
@@ -28,7 +28,8 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 )
 
-// certController issues certificates: all loops for Issuers, ClusterIssuers, Certificates and CertificateRequests.
+// certController issues certificates. It runs all loops for Issuers, ClusterIssuers, Certificates and
+// CertificateRequests.
 type certController struct {
 	config config.ControllerConfiguration
 }
@@ -64,7 +65,7 @@ func (c *certController) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// startLoops returns when all loops run; the group waits for their end.
+// startLoops returns when all loops run. The group waits for their end.
 func (c *certController) startLoops(
 	ctx context.Context, group *errgroup.Group,
 	factory *controller.ContextFactory, base *controller.Context, names []string,
@@ -82,13 +83,13 @@ func (c *certController) startLoops(
 			return nil
 		})
 	}
-	// Only now, when every loop has asked for the informers it needs.
+	// Start the informers only now: every loop has requested its informers.
 	base.SharedInformerFactory.Start(ctx.Done())
 	base.KubeSharedInformerFactory.Start(ctx.Done())
 	return nil
 }
 
-// loops are the names of the control loops to run, sorted.
+// loops returns the names of the control loops to run, sorted.
 func (c *certController) loops() ([]string, error) {
 	known := slices.Sorted(maps.Keys(controller.Known()))
 	if c.config.Namespace != "" {

@@ -10,8 +10,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// ignoredFlags are what the chart may pass for ACME and for Ingresses, neither of which runs here. The same settings
-// in a configuration file are read and ignored too.
+// ignoredFlags are the chart's flags for ACME and Ingresses, neither of which runs here. The same settings in a
+// configuration file are ignored, too.
 var ignoredFlags = []string{
 	"acme-http01-solver-image",
 	"acme-http01-solver-extra-labels",
@@ -24,8 +24,8 @@ var ignoredFlags = []string{
 	"max-concurrent-challenges",
 }
 
-// newController has upstream's defaults. They are repeated because upstream's package of them imports every control
-// loop, those of ACME and Venafi included.
+// newController sets upstream's defaults. They are repeated here because upstream's package of defaults imports every
+// control loop, including ACME and Venafi.
 func newController() (*certController, error) {
 	c := &certController{config: config.ControllerConfiguration{
 		KubernetesAPIQPS:          new(float32(20)),

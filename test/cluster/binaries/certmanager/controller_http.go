@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// serveHTTP opens both ports before it returns, so that a port in use is an error at the start. "0" closes one:
-// components that run as plain processes share a machine's ports.
+// serveHTTP opens both ports before it returns, so that a port in use is an error at the start. "0" disables a port:
+// components that run as processes share a machine's ports.
 func (c *certController) serveHTTP(
 	ctx context.Context, group *errgroup.Group, base *controller.Context, health *healthz.Server,
 ) error {
@@ -37,7 +37,7 @@ func (c *certController) serveHTTP(
 	return nil
 }
 
-// collect makes the metrics show the objects; the listers share the informers of the control loops.
+// collect registers metrics of the objects. Their listers share the informers of the control loops.
 func collect(base *controller.Context) {
 	informers := base.SharedInformerFactory.Certmanager().V1()
 	base.Metrics.SetupCertificateCollector(informers.Certificates().Lister())

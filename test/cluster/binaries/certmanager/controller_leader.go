@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// leaseName is the one that the chart's Role allows to update.
+// leaseName is the lease that the chart's Role allows to update.
 const leaseName = "cert-manager-controller"
 
-// lead works from the moment that it holds the lease, and returns when it has lost it or ctx ends.
+// lead runs the work while it holds the lease. It returns when it loses the lease, or when ctx ends.
 func lead(
 	ctx context.Context, c shared.LeaderElectionConfig, base *controller.Context,
 	watchdog *leaderelection.HealthzAdaptor, work func() error,
@@ -34,7 +34,8 @@ func lead(
 			LeaseMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: leaseName},
 			Client:    base.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{
-				// Unique per process: two of them on one host would both believe that they lead.
+				// The identity is unique per process: otherwise two processes on one host would both believe that they
+				// lead.
 				Identity:      host + "_" + string(uuid.NewUUID()),
 				EventRecorder: base.Recorder,
 			},
@@ -43,8 +44,8 @@ func lead(
 		RenewDeadline: c.RenewDeadline.Duration.Duration,
 		RetryPeriod:   c.RetryPeriod.Duration.Duration,
 		WatchDog:      watchdog,
-		// The loops may still finish an object while the next leader starts: harmless with one replica, and the
-		// next start doesn't have to wait for the lease to age.
+		// Release the lease early, although a loop may still finish an object while the next leader starts. That is
+		// harmless with one replica, and the next start needn't wait until the lease expires.
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {

@@ -1,12 +1,12 @@
-// Command certmanager is cert-manager's controller, cainjector, webhook and startup check, linked once.
+// Command certmanager contains cert-manager's controller, cainjector, webhook and startup check in one program.
 //
-// It answers to the name it is called by (a symbolic link for each component), or to its first argument. Upstream's
-// own mains are modules of their own which can't be required, so this one starts the components from cert-manager's
-// library. It takes the flags that cert-manager's Helm chart passes, and upstream's names and defaults for them, so
-// that the chart runs unchanged on an image of this binary.
+// The name it is called by selects the component (there is a symbolic link for each), or else the first argument.
+// Upstream's mains are separate modules that can't be required, so this program starts the components from
+// cert-manager's library. It takes the flags of cert-manager's Helm chart, with upstream's names and defaults, so that
+// the chart runs unchanged on an image of this program.
 //
-// Issuers of the kinds SelfSigned and CA work. ACME, Vault and Venafi aren't linked: they would bring the SDKs of every
-// cloud, and no test can reach such a server. Their Issuers never get a status.
+// Issuers of the kinds SelfSigned and CA work. ACME, Vault and Venafi aren't linked: they need the SDKs of every cloud,
+// and no test can reach such a server. Their Issuers never get a status.
 package main
 
 import (
@@ -52,7 +52,7 @@ func main() {
 	os.Exit(exitCode(ctx, name, start(ctx, args)))
 }
 
-// exitCode prints what went wrong, if anything did. A stop by a signal isn't an error, whatever it interrupted.
+// exitCode prints an error, if there is one. A stop by a signal isn't an error.
 func exitCode(ctx context.Context, name string, err error) int {
 	if err == nil || errors.Is(err, pflag.ErrHelp) || (ctx.Err() != nil && errors.Is(err, context.Canceled)) {
 		return 0
@@ -61,7 +61,8 @@ func exitCode(ctx context.Context, name string, err error) int {
 	return 1
 }
 
-// libraryVersion is what go.mod requires. Without it, cert-manager's user agent says "canary".
+// libraryVersion returns the version of cert-manager in go.mod. Without it, cert-manager's user agent would be
+// "canary".
 func libraryVersion() string {
 	info, _ := debug.ReadBuildInfo()
 	for _, module := range info.Deps {

@@ -14,17 +14,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// A component is one of cert-manager's long-running programs, with its settings in a configuration object.
+// component is a long-running program of cert-manager, with its settings in a configuration object.
 type component interface {
-	// addFlags binds all flags but --config to the configuration; the values it holds are their defaults.
+	// addFlags binds all flags except --config to the configuration. Present values become the flags' defaults.
 	addFlags(flags *pflag.FlagSet)
-	// readFile lays a configuration file over the configuration.
+	// readFile applies a configuration file to the configuration.
 	readFile(path string) error
 	common() common
 	run(ctx context.Context) error
 }
 
-// common are the settings that are applied to the process, not to the component.
+// common holds settings of the process, not of a component.
 type common struct {
 	logging *logsapi.LoggingConfiguration
 	gates   *map[string]bool
@@ -53,8 +53,8 @@ func serve[C component](name string, create func() (C, error)) func(context.Cont
 	}
 }
 
-// configure fills the configuration: defaults, then the file that --config names, then flags. Flags come first too,
-// since only they know the file; a fresh set for the second time, or values would be appended to those of the first.
+// configure fills the configuration in order: defaults, the file that --config names, and flags. Flags are parsed a
+// first time to find the file. The second parse uses a new flag set: otherwise lists would get each value twice.
 func configure(name string, c component, args []string) error {
 	path, err := parse(name, c, args)
 	if err != nil || path == "" {
@@ -83,7 +83,7 @@ func parse(name string, c component, args []string) (configFile string, err erro
 		return "", err
 	}
 	if flags.NArg() > 0 {
-		return "", fmt.Errorf("unexpected argument %q: everything is said with flags, see --help", flags.Arg(0))
+		return "", fmt.Errorf("unexpected argument %q: use flags only, see --help", flags.Arg(0))
 	}
 	return configFile, nil
 }

@@ -23,7 +23,7 @@ func configured(t *testing.T, file string, args ...string) (*certController, err
 	return c, configure("controller", c, append(args, "--config="+path))
 }
 
-func TestAFlagWinsOverTheFileAndTheFileOverTheDefault(t *testing.T) {
+func TestFlagsOverrideTheFileAndTheFileOverridesDefaults(t *testing.T) {
 	c, err := configured(t, header+`
 namespace: file
 healthzListenAddress: file:1
@@ -48,7 +48,7 @@ leaderElectionConfig: {enabled: false, retryPeriod: 3s}
 func TestFilesAreReadStrictly(t *testing.T) {
 	for name, test := range map[string]struct{ file, complaint string }{
 		"a misspelt field":       {header + "nameSpaces: a", "nameSpaces"},
-		"another component's":    {strings.Replace(header, "Controller", "Webhook", 1), "WebhookConfiguration"},
+		"another kind":           {strings.Replace(header, "Controller", "Webhook", 1), "WebhookConfiguration"},
 		"metrics that need TLS":  {header + "metricsTLSConfig: {filesystem: {certFile: a}}", "plain HTTP"},
 		"no kind, no apiVersion": {"namespace: a", "expected"},
 	} {
@@ -61,7 +61,7 @@ func TestFilesAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestTheChartsFlagsForWhatIsLeftOutAreAccepted(t *testing.T) {
+func TestChartFlagsOfUnlinkedFeaturesAreAccepted(t *testing.T) {
 	var args []string
 	for _, name := range ignoredFlags {
 		args = append(args, "--"+name+"=a=b,c=d")

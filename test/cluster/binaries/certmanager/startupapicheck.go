@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// checkAPI is the chart's hook "check api --wait=1m -v": it returns when a dry-run create of a CertificateRequest
-// goes through both of cert-manager's webhooks.
+// checkAPI implements the chart's hook "check api --wait=1m -v". It waits until a dry-run create of a
+// CertificateRequest passes both of cert-manager's webhooks.
 func checkAPI(ctx context.Context, args []string) error {
 	flags := pflag.NewFlagSet("startupapicheck check api", pflag.ContinueOnError)
 	flags.SetOutput(os.Stdout)
 	kubeconfig := flags.String("kubeconfig", "", "default: the pod's account")
-	// The chart's Role allows it in cert-manager's namespace only.
+	// The chart's Role allows the create only in cert-manager's namespace.
 	namespace := flags.String("namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "default"), "where to try")
 	patience := flags.Duration("wait", 0, "how long to try again; 0 to try once")
 	verbose := flags.BoolP("verbose", "v", false, "print every new reason")

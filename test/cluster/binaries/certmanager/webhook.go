@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// admission is cert-manager's validating and mutating webhook. The library has its flags and its server, health
-// endpoints included.
+// admission is cert-manager's validating and mutating webhook. The library provides its flags, its server and its
+// health endpoints.
 type admission struct {
 	config *config.WebhookConfiguration
 }

@@ -1,7 +1,7 @@
-// Command kubernetes is etcd and every Kubernetes component that test/cluster starts, linked once.
+// Command kubernetes contains etcd and every Kubernetes component that test/cluster starts, in one program.
 //
-// It answers to the name it is called by (a symbolic link for each component), or to its first argument. One
-// binary costs a quarter of the disk and the link time of eight.
+// The name it is called by selects the component (there is a symbolic link for each), or else the first argument. One
+// program needs a quarter of the disk and link time of eight.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run(command func() *cobra.Command) func() {
 	return func() { os.Exit(cli.Run(command())) }
 }
 
-// runKubectl leaves the printing of errors to kubectl, which knows how a Status with causes should look.
+// runKubectl lets kubectl print errors itself, because it formats a Status with causes.
 func runKubectl() {
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err)

@@ -1,8 +1,8 @@
-// Command cilium gives load balancers their addresses as Cilium's operator does, with the operator's own LB IPAM: addresses
-// come from the CiliumLoadBalancerIPPools of the cluster that KUBECONFIG names.
+// Command cilium gives load balancers their addresses with the LB IPAM of Cilium's operator. Addresses come from the
+// CiliumLoadBalancerIPPools of the cluster that KUBECONFIG names.
 //
-// The rest of the operator isn't here: its other controllers, its leader election, and the agents that would bring an
-// address to the network.
+// The operator's other controllers and its leader election don't run, nor do the agents that would announce an address
+// on the network.
 package main
 
 import (
@@ -33,10 +33,10 @@ func main() {
 	}
 }
 
-// settings are Cilium's own defaults, and L2 announcements: with them, Services of class io.cilium/l2-announcer are its
-// too, and not only those of no class.
+// settings returns Cilium's defaults, plus L2 announcements: with them, LB IPAM also serves Services of class
+// io.cilium/l2-announcer, and not only those without a class.
 func settings() *option.DaemonConfig {
-	option.Config.EnableIPv4, option.Config.EnableIPv6 = true, true // LB IPAM reads these where they are
+	option.Config.EnableIPv4, option.Config.EnableIPv6 = true, true // LB IPAM reads the global config
 	option.Config.EnableL2Announcements = true
 	return option.Config
 }

@@ -1,0 +1,90 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne, and not before. A delete that fails is an Event.
+func TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
+	mux := types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
+	for name, test := range map[string]struct {
+		named   string // by the mux, after the pass has written it
+		refuse  bool
+		deleted bool
+		told    string
+	}{
+		"the mux names the old one":       {"old", false, false, ""},
+		"the mux names the new one":       {"new", false, true, ""},
+		"the mux was drained":             {"", false, true, ""},
+		"the API server refuses a delete": {"new", true, false, "Delete it by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line, events := lineOf(t, answering{}), record.NewFakeRecorder(1)
+			keys := line.Language.Keys()
+			old, err := ledger.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: "old", UID: "uid", Labels: old.Labels, Annotations: old.Annotations},
+				Data:       map[string]string{ledger.PlainKey: old.Plain},
+			}).Build()
+			writer := interceptor.NewClient(server, interceptor.Funcs{
+				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+					if test.refuse {
+						return errors.New("no")
+					}
+					return c.Delete(ctx, obj, opts...)
+				},
+			})
+			line.Ledgers, line.Events = ledger.NewStore(keys, nothing{}, server, writer), events
+			o := &observed{memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: mux}}
+			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := line.writeLedger(t.Context(), o, &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 2}}); err != nil {
+				t.Fatal(err)
+			}
+			o.service.Annotations[keys.Ledger] = test.named
+			line.dropOld(t.Context(), o)
+			err = server.Get(t.Context(), client.ObjectKey{Namespace: mux.Namespace, Name: "old"}, &corev1.ConfigMap{})
+			if gone := client.IgnoreNotFound(err) == nil && err != nil; gone != test.deleted {
+				t.Errorf("the old one is gone: %t, %v", gone, err)
+			}
+			told := ""
+			select {
+			case told = <-events.Events:
+			default:
+			}
+			if !strings.Contains(told, test.told) || (told == "") != (test.told == "") {
+				t.Errorf("it tells %q", told)
+			}
+		})
+	}
+}
+
+func TestRebuildFrom(t *testing.T) {
+	line, from := lineOf(t, answering{}), time.Now()
+	if !line.rebuildFrom().IsZero() {
+		t.Error("a process that no other one led before waits")
+	}
+	line.RebuildFrom = func() time.Time { return from }
+	if !line.rebuildFrom().Equal(from) {
+		t.Errorf("it waits until %s", line.rebuildFrom())
+	}
+}

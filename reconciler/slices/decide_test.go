@@ -1,0 +1,155 @@
+package slices_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// carriedOut returns a view after its first decision was carried out.
+func carriedOut(t *testing.T) muxslices.View {
+	t.Helper()
+	st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
+	st.carryOut(t, muxslices.Decide(podView(t, map[string][]int{"web": {1}}, st)))
+	return podView(t, map[string][]int{"web": {1}}, st)
+}
+
+func TestASliceOfAnotherAddressTypeIsReplacedInTwoPasses(t *testing.T) {
+	v := carriedOut(t)
+	v.Carried[0].AddressType = "IPv6"
+	decided := muxslices.Decide(v)
+	if len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete || decided.Carried != 0 {
+		t.Fatalf("the first pass: %s", decided.String())
+	}
+	v.Carried = nil
+	if decided = muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Create || decided.Carried != 1 {
+		t.Errorf("the second pass: %s", decided.String())
+	}
+}
+
+func TestASliceThatIsBeingDeletedIsNotDeletedAgain(t *testing.T) {
+	v := carriedOut(t)
+	v.Claims = nil
+	if decided := muxslices.Decide(v); len(decided.Steps) != 1 {
+		t.Fatalf("a slice without claims: %s", decided.String())
+	}
+	v.Carried[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	if decided := muxslices.Decide(v); !decided.Empty() {
+		t.Errorf("it is on its way: %s", decided.String())
+	}
+}
+
+func TestAServiceThatIsNoMuxKeepsNoSlice(t *testing.T) {
+	v := carriedOut(t)
+	v.Mux.IsMux = false
+	for _, v.ClaimsKnown = range []bool{true, false} {
+		if decided := muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete || decided.Carried != 0 {
+			t.Errorf("claims known: %t: %s", v.ClaimsKnown, decided.String())
+		}
+	}
+}
+
+func TestAnOwnerBesideTheMuxIsNoDifference(t *testing.T) {
+	v := carriedOut(t)
+	other := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "mux", UID: "2"}
+	v.Carried[0].OwnerReferences = append(v.Carried[0].OwnerReferences, other)
+	if decided := muxslices.Decide(v); !decided.Empty() {
+		t.Errorf("another owner beside the mux: %s", decided.String())
+	}
+	v.Mux.UID = "the mux was recreated"
+	decided := muxslices.Decide(v)
+	if owners := decided.Steps[0].Slice.OwnerReferences; len(owners) != 1 || owners[0].UID != v.Mux.UID {
+		t.Errorf("owners: %v", owners)
+	}
+}
+
+func TestANameThatDoesNotFitTheLabels(t *testing.T) {
+	keys := keys(t)
+	for name, test := range map[string]struct {
+		change func(*discoveryv1.EndpointSlice)
+		want   bool
+	}{
+		"a slice as it was written":        {func(*discoveryv1.EndpointSlice) {}, true},
+		"a copy":                           {func(s *discoveryv1.EndpointSlice) { s.Name = "copy" }, false},
+		"another channel's name":           {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.ChannelName] = "other" }, false},
+		"another source's name":            {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = "other" }, false},
+		"another mux's name":               {func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "other" }, false},
+		"no channel":                       {func(s *discoveryv1.EndpointSlice) { delete(s.Labels, keys.ChannelName) }, false},
+		"a source's name that was cut off": {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = string(make([]byte, 63)) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slice := carriedOut(t).Carried[0]
+			test.change(slice)
+			if got := muxslices.HasOwnName(keys, slice); got != test.want {
+				t.Errorf("has its own name: %t", got)
+			}
+		})
+	}
+}
+
+func TestOwnersOfSliceAreServices(t *testing.T) {
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "Pod", UID: "pod"}, {APIVersion: "serving.knative.dev/v1", Kind: "Service", UID: "knative"},
+		{APIVersion: "v1", Kind: "Service", UID: "mux"},
+	}}}
+	if owners := muxslices.OwnersOfSlice(slice); len(owners) != 1 || owners[0] != "mux" {
+		t.Errorf("owners: %v", owners)
+	}
+}
+
+func TestMuxOfASliceWithoutItsLabel(t *testing.T) {
+	slice := carriedOut(t).Carried[0]
+	slice.Labels = nil
+	if mux := muxslices.MuxOfSlice(keys(t), slice); mux.String() != "svc-mux/mux" {
+		t.Errorf("mux: %s", mux)
+	}
+}
+
+func TestCarriedBacking(t *testing.T) {
+	source := func(family discoveryv1.AddressType, ready bool) *discoveryv1.EndpointSlice {
+		v := podView(t, map[string][]int{"web": {1}}, &stage{})
+		v.Sources[0].AddressType, v.Sources[0].Endpoints[0].Conditions.Ready = family, &ready
+		return v.Sources[0]
+	}
+	http, dns := []validation.ChannelPort{{Name: "http", Protocol: "TCP"}}, []validation.ChannelPort{{Name: "http", Protocol: "UDP"}}
+	for name, test := range map[string]struct {
+		carried, sources []*discoveryv1.EndpointSlice
+		ports            []validation.ChannelPort
+		want             string
+	}{
+		"nothing ready":           {nil, []*discoveryv1.EndpointSlice{source("IPv4", false)}, http, "unbacked"},
+		"no port that counts":     {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, dns, "unbacked"},
+		"another family":          {nil, []*discoveryv1.EndpointSlice{source("IPv6", true)}, http, "backed by another family"},
+		"another family, then ok": {nil, []*discoveryv1.EndpointSlice{source("IPv6", true), source("IPv4", true)}, http, "not carried"},
+		"host names":              {nil, []*discoveryv1.EndpointSlice{source("FQDN", true)}, http, "unbacked"},
+		"carried":                 {[]*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, http, "backed"},
+		"carried, not ready":      {[]*discoveryv1.EndpointSlice{source("IPv4", false)}, nil, http, "unbacked"},
+		"carried without ports":   {[]*discoveryv1.EndpointSlice{{Endpoints: source("IPv4", true).Endpoints}}, nil, http, "unbacked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := muxslices.CarriedBacking(test.carried, test.sources, test.ports, []corev1.IPFamily{"IPv4"})
+			if got.String() != test.want {
+				t.Errorf("backing: %s", got)
+			}
+		})
+	}
+}
+
+// TestALongSourceName has the longest name that fits into a label, and one that is longer by one.
+func TestALongSourceName(t *testing.T) {
+	for length, want := range map[int]int{62: 62, 63: 63, 64: 63} {
+		source := strings.Repeat("a", length)
+		decided := muxslices.Decide(podView(t, map[string][]int{source: {1}}, &stage{}))
+		label := decided.Steps[0].Slice.Labels[keys(t).Source]
+		if len(label) != want || (label == source) != (length <= 63) {
+			t.Errorf("a name of %d: label %q", length, label)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package slices
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// slice returns the slice that carries a source on the mux. It shares endpoints with the source.
+func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: v.Mux.Key.Namespace,
+			Name:      name,
+			Labels: map[string]string{
+				discoveryv1.LabelServiceName: v.Mux.Key.Name,
+				discoveryv1.LabelManagedBy:   ManagedBy(v.Keys),
+				v.Keys.ChannelNamespace:      v.Channel.Namespace,
+				v.Keys.ChannelName:           v.Channel.Name,
+				v.Keys.Source:                shortened(source.Name),
+			},
+			Annotations: map[string]string{v.Keys.Managed: "true", v.Keys.Mux: v.Mux.Key.String()},
+			// No controller, because the mux doesn't manage the slice. No blockOwnerDeletion, because it needs rights on
+			// finalizers and delays the deletion of the mux.
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: v.Mux.Key.Name, UID: v.Mux.UID}},
+		},
+		AddressType: source.AddressType,
+		Ports:       ports,
+		Endpoints:   carriedEndpoints(source.Endpoints),
+	}
+}
+
+func keyOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Name}
+}
+
+func sortedByName(list []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	return slices.SortedFunc(slices.Values(list), func(a, b *discoveryv1.EndpointSlice) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+}
+
+// portKey identifies a port of a channel in a claim and in a slice.
+type portKey struct {
+	name     string
+	protocol corev1.Protocol
+}
+
+// keyOfPort returns the key of a slice's port. No claim is for a port without a name, because it can't be told from others,
+// nor for a port without a number, which stands for all ports of an endpoint.
+func keyOfPort(port discoveryv1.EndpointPort) (portKey, bool) {
+	key := portKey{protocol: corev1.ProtocolTCP}
+	if port.Protocol != nil {
+		key.protocol = *port.Protocol
+	}
+	if port.Name != nil {
+		key.name = *port.Name
+	}
+	return key, key.name != "" && port.Port != nil
+}
+
+// carriedPorts returns the claimed ports of a source slice under their names on the mux. Each name is used once: the API
+// server would refuse the whole slice.
+func carriedPorts(ports []discoveryv1.EndpointPort, names muxNames) []discoveryv1.EndpointPort {
+	var carried []discoveryv1.EndpointPort
+	used := map[string]bool{}
+	for _, port := range ports {
+		key, usable := keyOfPort(port)
+		if !usable {
+			continue
+		}
+		for _, name := range names[key] {
+			if !used[name] {
+				used[name] = true
+				carried = append(carried, discoveryv1.EndpointPort{Name: &name, Protocol: &key.protocol, Port: port.Port,
+					AppProtocol: port.AppProtocol})
+			}
+		}
+	}
+	return carried
+}
+
+// carriedEndpoints returns the endpoints of a source without their deprecated topology, which the API server refuses.
+func carriedEndpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+	if !slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool { return e.DeprecatedTopology != nil }) {
+		return endpoints
+	}
+	endpoints = slices.Clone(endpoints)
+	for i := range endpoints {
+		endpoints[i].DeprecatedTopology = nil
+	}
+	return endpoints
+}

@@ -1,0 +1,82 @@
+package slices
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// View is everything that a decision about one channel is made from. Decide changes nothing of it, and a Decision may
+// share objects with it.
+type View struct {
+	Keys    validation.Keys
+	Channel types.NamespacedName
+	// Mux is the mux that the channel names.
+	Mux Mux
+	// Claims are the channel's claims in force on the mux. ClaimsKnown is false until the mux was decided for the first
+	// time: until then, slices stay as they are.
+	Claims      []plan.Claim
+	ClaimsKnown bool
+	// Ports are the ports of the channel's Service.
+	Ports []corev1.ServicePort
+	// Sources are the EndpointSlices of the channel's Service.
+	Sources []*discoveryv1.EndpointSlice
+	// Carried are the slices that the mux has for the channel. All of them are in its namespace.
+	Carried []*discoveryv1.EndpointSlice
+	// Taken are the names of foreign slices in the mux's namespace that a carried slice needs.
+	Taken map[string]bool
+}
+
+// Mux is what carried slices need of a mux.
+type Mux struct {
+	Key types.NamespacedName
+	UID types.UID
+	// IsMux is false if there is no such Service, or it isn't a mux.
+	IsMux bool
+	// Deleting is true while the mux is being deleted: no slice is created any more.
+	Deleting bool
+	// Families are the families of the mux's addresses. Without any they aren't known, and every family is carried.
+	Families []corev1.IPFamily
+}
+
+// Decision is what to write for one channel.
+type Decision struct {
+	Channel, Mux types.NamespacedName
+	// Steps add endpoints before they remove any: a pod in two slices does no harm, a missing pod does.
+	Steps []Step
+	// Taken are the slices that can't be written because a foreign slice has their name, with the message for people.
+	Taken map[types.NamespacedName]string
+	// Carried counts the endpoints that the mux has for the channel after the steps, ready or not.
+	Carried int
+}
+
+// Empty is true if there is nothing to write.
+func (d *Decision) Empty() bool { return len(d.Steps) == 0 }
+
+// Op is the kind of a step.
+type Op uint8
+
+// The kinds of steps.
+const (
+	Create Op = iota
+	Update
+	Delete
+)
+
+func (o Op) String() string { return [...]string{"create", "update", "delete"}[o] }
+
+// Step is one write of a slice.
+type Step struct {
+	Op Op
+	// Slice is the slice as it must be; for a deletion, as it is.
+	Slice *discoveryv1.EndpointSlice
+	// ResourceVersion and UID are those of the slice that an update or a deletion was decided from.
+	ResourceVersion string
+	UID             types.UID
+	Why             []string
+	// Loses is true if the slice loses an endpoint or a port.
+	Loses bool
+}

@@ -1,0 +1,171 @@
+package webhook
+
+import (
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// A cached outlook stays in use for a while although its mux has changed: for holdFactor times its cost, minus
+// freeCost. An outlook for 500 channels is mostly current, and one for 10,000 is a second or two old. Otherwise, a
+// burst of reviewed changes would compute it again for each change. The counted cost is at most maxItemCost for each
+// channel and port: more means that the machine was busy. So an outlook for 200 channels is always current.
+const (
+	holdFactor  = 10
+	freeCost    = 10 * time.Millisecond
+	maxItemCost = 50 * time.Microsecond
+)
+
+// index holds the parsed muxes and channels, by mux. A reflector writes it. Services are parsed when they arrive; those
+// that are neither mux nor channel aren't kept. The outlook of a mux is cached until the mux or its channels change.
+type index struct {
+	lang validation.Language
+	now  func() time.Time
+	// read is called once all Services have arrived.
+	read       func()
+	holdFactor int
+
+	mu      sync.Mutex
+	entries map[types.NamespacedName]entry
+	muxes   map[types.NamespacedName]*indexedMux
+}
+
+// entry is a parsed Service: a mux, a channel, by mistake both, or neither.
+type entry struct {
+	mux     *plan.ObservedMux
+	channel *plan.ObservedChannel
+}
+
+func (e *entry) empty() bool { return e.mux == nil && e.channel == nil }
+
+// indexedMux is a mux, which may be missing, and the channels that name it.
+type indexedMux struct {
+	mux      *plan.ObservedMux
+	channels map[types.NamespacedName]*plan.ObservedChannel
+	version  int // counts changes
+	cached   *cachedOutlook
+}
+
+// cachedOutlook is the outlook computed from an indexedMux. A reader that finds it unfinished waits for it.
+type cachedOutlook struct {
+	version int
+	done    chan struct{}
+	outlook *plan.Outlook // nil if Survey panicked
+	until   time.Time     // when it must be computed again if the mux has changed
+}
+
+func newIndex(lang validation.Language, now func() time.Time, read func()) *index {
+	return &index{
+		lang: lang, now: now, read: read, holdFactor: holdFactor,
+		entries: map[types.NamespacedName]entry{}, muxes: map[types.NamespacedName]*indexedMux{},
+	}
+}
+
+// outlook returns the outlook of a mux, or of a missing mux as if it existed. The first request after a change computes
+// it. Concurrent requests wait for it and share the result, which may be one change old.
+func (x *index) outlook(mux types.NamespacedName) *plan.Outlook {
+	x.mu.Lock()
+	m := x.muxes[mux]
+	if m == nil {
+		x.mu.Unlock()
+		return plan.Survey(x.world(mux, &indexedMux{}))
+	}
+	start := x.now()
+	if cached := m.cached; cached != nil && (cached.version == m.version || !cached.finished() || start.Before(cached.until)) {
+		x.mu.Unlock()
+		<-cached.done
+		return cached.outlook
+	}
+	cached := &cachedOutlook{version: m.version, done: make(chan struct{})}
+	m.cached = cached
+	world := x.world(mux, m)
+	x.mu.Unlock()
+	defer close(cached.done)
+	cached.outlook = plan.Survey(world)
+	now := x.now()
+	cost := min(now.Sub(start), time.Duration(itemCount(&world))*maxItemCost)
+	cached.until = now.Add((cost - freeCost) * time.Duration(x.holdFactor))
+	return cached.outlook
+}
+
+// itemCount returns the number of channels and ports.
+func itemCount(w *plan.World) int {
+	n := len(w.Channels)
+	if w.Mux != nil {
+		n += len(w.Mux.Ports)
+	}
+	for i := range w.Channels {
+		n += len(w.Channels[i].Ports)
+	}
+	return n
+}
+
+func (m *cachedOutlook) finished() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (x *index) world(mux types.NamespacedName, m *indexedMux) plan.World {
+	w := plan.World{
+		Now: x.now(), Keys: x.lang.Keys(), Key: mux, Mux: m.mux,
+		Channels: make([]plan.ObservedChannel, 0, len(m.channels)),
+	}
+	for _, channel := range m.channels {
+		w.Channels = append(w.Channels, *channel)
+	}
+	return w
+}
+
+// set stores a Service. A change that no decision depends on, such as of the status, keeps the cached outlook.
+func (x *index) set(key types.NamespacedName, is entry) {
+	was := x.entries[key]
+	if reflect.DeepEqual(was, is) {
+		return
+	}
+	if is.empty() {
+		delete(x.entries, key)
+	} else {
+		x.entries[key] = is
+	}
+	if was.mux != nil || is.mux != nil {
+		m := x.entryOf(key)
+		m.mux = is.mux
+		x.changed(key, m)
+	}
+	if c := was.channel; c != nil {
+		m := x.entryOf(c.Mux)
+		delete(m.channels, key)
+		x.changed(c.Mux, m)
+	}
+	if c := is.channel; c != nil {
+		m := x.entryOf(c.Mux)
+		m.channels[key] = c
+		x.changed(c.Mux, m)
+	}
+}
+
+func (x *index) entryOf(mux types.NamespacedName) *indexedMux {
+	page := x.muxes[mux]
+	if page == nil {
+		page = &indexedMux{channels: map[types.NamespacedName]*plan.ObservedChannel{}}
+		x.muxes[mux] = page
+	}
+	return page
+}
+
+// changed counts a change of a mux, and drops a mux without channels that doesn't exist.
+func (x *index) changed(mux types.NamespacedName, m *indexedMux) {
+	m.version++
+	if m.mux == nil && len(m.channels) == 0 {
+		delete(x.muxes, mux)
+	}
+}
