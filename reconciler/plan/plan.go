@@ -81,7 +81,7 @@ func (p *pass) finish() *Plan {
 	return p.plan
 }
 
-// confirm asks for a live read of each channel that would lose a number, or its port on the mux. A cache may be behind: the number
+// confirm asks for a live read of each channel one of whose ports would lose its number, or its place on the mux. A cache may be behind: the number
 // could be another channel's by the time that the cache shows that its owner still wants it.
 func (p *pass) confirm() {
 	if p.before.renew && !p.w.Confirmed[p.w.Key] {
@@ -91,13 +91,13 @@ func (p *pass) confirm() {
 		return
 	}
 	type number struct {
-		owner types.NamespacedName
+		owner PortID
 		slot  Slot
 	}
 	stays := map[number]bool{}
 	for _, claim := range p.claims {
 		if claim.State == Held {
-			stays[number{claim.Owner.Channel, claim.Slot()}] = true
+			stays[number{claim.Owner, claim.Slot()}] = true
 		}
 	}
 	ask := func(channel types.NamespacedName) {
@@ -107,7 +107,7 @@ func (p *pass) confirm() {
 	}
 	for i := range p.before.ledger.Claims {
 		claim := &p.before.ledger.Claims[i]
-		if claim.State == Held && !stays[number{claim.Owner.Channel, claim.Slot()}] {
+		if claim.State == Held && !stays[number{claim.Owner, claim.Slot()}] {
 			ask(claim.Owner.Channel)
 		}
 	}

@@ -27,6 +27,9 @@ func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 		ports = append(ports, *live)
 	case len(ports) == 0:
 		ports = append(ports, *placeholderPort())
+		if p.holders.at(slotOf(placeholderPort())) != nil { // a disabled channel holds the number, and yields it if the placeholder is declared
+			p.lookAgain(p.now)
+		}
 	}
 	return ports
 }

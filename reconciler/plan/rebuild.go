@@ -47,6 +47,7 @@ type rebuilding struct {
 	*pass
 	edited  map[string]Claim                // claims in force, by their name on the mux
 	derived map[string][]portOf             // channels' ports, by both derived names
+	second  map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
 	noted   map[Slot][]portOf               // channels' ports, by the number in their ports annotation, if they may ask for it
 	dropped map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
 
@@ -68,7 +69,7 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
-		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, noted: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
+		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, noted: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
 		slots: map[Slot]bool{}, owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
@@ -76,6 +77,8 @@ func newRebuilding(p *pass) *rebuilding {
 		for _, port := range r.portsOf(c.Key) {
 			r.derived[derivedName(port.id())] = append(r.derived[derivedName(port.id())], port)
 			r.derived[legacyName(port.id())] = append(r.derived[legacyName(port.id())], port)
+			second := freeName(port.id(), func(name string) bool { return name == derivedName(port.id()) })
+			r.second[second] = append(r.second[second], port)
 			if slot, may := r.note(port); may {
 				r.noted[slot] = append(r.noted[slot], port)
 			}
@@ -131,9 +134,11 @@ func (r *rebuilding) take(claim Claim) {
 	r.byNamespace[claim.Owner.Channel.Namespace]++
 }
 
-// explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those of notes.
+// explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those of notes. A port that has
+// its second name isn't the one that has its first: that one was renamed.
 func (r *rebuilding) explain() {
-	for _, candidates := range [...]func(*corev1.ServicePort) []portOf{r.named, r.recorded, r.notedAt} {
+	second := func(live *corev1.ServicePort) []portOf { return r.second[live.Name] }
+	for _, candidates := range [...]func(*corev1.ServicePort) []portOf{second, r.named, r.recorded, r.notedAt} {
 		for i := range r.w.Mux.Ports {
 			port := &r.w.Mux.Ports[i]
 			slot := slotOf(port)
@@ -190,11 +195,6 @@ func (r *rebuilding) named(live *corev1.ServicePort) []portOf {
 	if channel, recorded := r.w.Records[live.Name]; recorded {
 		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
 	}
-	if len(of) == 1 { // the port may have been renamed, and another one have its old name now
-		if slot, told := r.note(of[0]); told && slot.Number != live.Port && r.live.bySlot.at(slot) != nil {
-			of = r.portsOf(of[0].channel.Key)
-		}
-	}
 	return of
 }
 
@@ -209,7 +209,8 @@ func (r *rebuilding) recorded(live *corev1.ServicePort) []portOf {
 // notedAt are the ports whose channel says that they have the number, where no name tells.
 func (r *rebuilding) notedAt(live *corev1.ServicePort) []portOf {
 	_, recorded := r.w.Records[live.Name]
-	if recorded || !looksOurs(live.Name) || len(r.derived[live.Name]) > 0 {
+	named := slices.ContainsFunc(r.derived[live.Name], func(o portOf) bool { return !r.owners[o.id()] })
+	if recorded || named || !looksOurs(live.Name) {
 		return nil
 	}
 	of := r.noted[slotOf(live)]
