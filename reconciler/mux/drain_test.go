@@ -29,7 +29,7 @@ type goodbye struct {
 	language validation.Language
 	services map[string]*corev1.Service
 	ledger   *corev1.ConfigMap
-	mute map[string]bool // services whose status can't be written
+	mute     map[string]bool // services whose status can't be written
 }
 
 // List finds no ledger under another name.

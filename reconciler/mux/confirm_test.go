@@ -1,0 +1,143 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// asLive answers reads with the Services that it has, or with an error.
+type asLive struct {
+	client.Client
+	services map[string]*corev1.Service
+	err      error
+	read     []string
+}
+
+func (a *asLive) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	a.read = append(a.read, key.Name)
+	if a.err != nil {
+		return a.err
+	}
+	if a.services[key.Name] == nil {
+		return apierrors.NewNotFound(corev1.Resource("services"), key.Name)
+	}
+	a.services[key.Name].DeepCopyInto(obj.(*corev1.Service))
+	return nil
+}
+
+// TestLiveReadsReplaceWhatTheCacheShows before a plan that takes a number from a channel is carried out.
+func TestLiveReadsReplaceWhatTheCacheShows(t *testing.T) {
+	const ours, another = validation.DefaultPrefix + "/mux", validation.DefaultPrefix + "/another"
+	channel := func(class string, port int32) *corev1.Service {
+		svc := service("12")
+		svc.Name, svc.Annotations = "web", nil
+		svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(class)
+		svc.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: port}}
+		return svc
+	}
+	nodePort := channel(ours, 81)
+	nodePort.Spec.Type = corev1.ServiceTypeNodePort
+	const unknown = int32(0)
+	for name, test := range map[string]struct {
+		cached, live *corev1.Service
+		err          error
+		port         int32 // that the channel is known with
+		is           plan.Liveness
+		fails        bool
+	}{
+		"edited since":               {cached: channel(ours, 80), live: channel(ours, 81), port: 81},
+		"gone since":                 {cached: channel(ours, 80), is: plan.Gone},
+		"another mux's since":        {cached: channel(ours, 80), live: channel(another, 81), is: plan.Gone},
+		"of another type since":      {cached: channel(ours, 80), live: nodePort, is: plan.Gone},
+		"not in the cache":           {live: channel(ours, 81), port: 81},
+		"nowhere":                    {is: plan.Gone},
+		"cached, and not readable":   {cached: channel(ours, 80), err: errors.New("no"), fails: true},
+		"uncached, and not readable": {err: errors.New("no"), is: plan.Present},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := lineOf(t, answering{})
+			line.Sources, line.Carried = noSlices, noneCarried
+			line.Live = &asLive{services: map[string]*corev1.Service{"web": test.live}, err: test.err}
+			o := &observed{memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}}
+			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}}
+			web := client.ObjectKeyFromObject(channel(ours, 0))
+			if test.cached != nil {
+				o.channels[web] = test.cached
+				o.world.Channels = []plan.ObservedChannel{plan.ReadChannel(line.Language, test.cached)}
+			}
+			err := line.confirm(t.Context(), o, []types.NamespacedName{web})
+			if (err != nil) != test.fails {
+				t.Fatal(err)
+			}
+			if test.fails {
+				return
+			}
+			port := unknown
+			for _, known := range o.world.Channels {
+				port = known.Ports[0].Port
+			}
+			isGone := o.world.Live[web] == plan.Gone
+			if port != test.port || !o.world.Confirmed[web] || port == unknown && (o.world.Live[web] != test.is || isGone != (test.is == plan.Gone)) {
+				t.Errorf("it is known with port %d, want %d; confirmed %t, live %d, want %d", port, test.port, o.world.Confirmed[web], o.world.Live[web], test.is)
+			}
+			if o.unread != (test.is == plan.Present) {
+				t.Errorf("it is looked for again: %t", o.unread)
+			}
+		})
+	}
+}
+
+// TestAPassConfirmsUntilItsPlanAsksForNothing, and gives up if the channels keep changing.
+func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
+	for asked, fails := range map[int]bool{0: false, 1: false, mostConfirmations - 1: false, mostConfirmations: true} {
+		line, live := lineOf(t, answering{}), &asLive{}
+		line.Live = live
+		o := &observed{memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
+		decisions := 0
+		p, err := line.decide(t.Context(), o, func(plan.World, plan.Memory) *plan.Plan {
+			decisions++
+			if decisions <= asked {
+				return &plan.Plan{Confirm: []types.NamespacedName{{Namespace: "app", Name: string(rune('a' + decisions))}}}
+			}
+			return &plan.Plan{}
+		})
+		if (err != nil) != fails || fails != errors.Is(err, errBehind) || !fails && len(p.Confirm) > 0 {
+			t.Errorf("asked %d times: %v, %v", asked, p, err)
+		}
+		if len(live.read) != asked {
+			t.Errorf("asked %d times: it read %q", asked, live.read)
+		}
+	}
+}
+
+// TestALiveMuxThatIsNoMuxEndsThePass: its ledger would be rebuilt for nothing.
+func TestALiveMuxThatIsNoMuxEndsThePass(t *testing.T) {
+	mux := service("2")
+	mux.Spec.Type = corev1.ServiceTypeLoadBalancer
+	plain := mux.DeepCopy()
+	plain.Annotations = nil
+	for name, test := range map[string]struct {
+		live  *corev1.Service
+		fails bool
+	}{"a mux": {mux, false}, "gone": {nil, true}, "a plain Service": {plain, true}} {
+		line := lineOf(t, answering{})
+		line.Live = &asLive{services: map[string]*corev1.Service{"mux": test.live}}
+		key := client.ObjectKeyFromObject(mux)
+		o := &observed{memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
+		err := line.confirm(t.Context(), o, []types.NamespacedName{key})
+		if (err != nil) != test.fails || !test.fails && o.service.ResourceVersion != "2" {
+			t.Errorf("%s: %v, known at version %s", name, err, o.service.ResourceVersion)
+		}
+	}
+}
