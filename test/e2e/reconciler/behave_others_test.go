@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"nowake.ai/svc-lb-mux/reconciler/fight"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
@@ -323,7 +323,7 @@ func inOrder(t *testing.T, times []time.Time) {
 		t.Errorf("%d corrections, want 3 or more", len(times))
 	}
 	for i := 2; i < len(times); i++ {
-		if pause, want := times[i].Sub(times[i-1]), fight.Pause<<(i-2); pause < want/2 {
+		if pause, want := times[i].Sub(times[i-1]), pace.FirstPause<<(i-2); pause < want/2 {
 			t.Errorf("a correction came %s after the one before, want %s", pause, want)
 		}
 	}
