@@ -20,9 +20,7 @@ func Drain(w World, m Memory) *Plan {
 	p.bareAll()
 	p.bareMux()
 	p.measure()
-	if p.before.renew && !p.w.Confirmed[p.w.Key] {
-		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
-	}
+	p.confirmMux()
 	return p.plan
 }
 

@@ -84,9 +84,7 @@ func (p *pass) finish() *Plan {
 // confirm asks for a live read of each channel one of whose ports would lose its number, or its place on the mux. A cache may be behind: the number
 // could be another channel's by the time that the cache shows that its owner still wants it.
 func (p *pass) confirm() {
-	if p.before.renew && !p.w.Confirmed[p.w.Key] {
-		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
-	}
+	p.confirmMux()
 	if p.plan.Reserve == nil && p.plan.Publish == nil && p.plan.Settle == nil {
 		return
 	}
@@ -115,6 +113,14 @@ func (p *pass) confirm() {
 		if claim.State != InGrace && p.live.has(claim) && !p.isPublished(claim) {
 			ask(claim.Owner.Channel)
 		}
+	}
+}
+
+// confirmMux asks for a live read of a mux whose ledger is written for the first time, or rebuilt: another process may have given ports.
+func (p *pass) confirmMux() {
+	first := p.w.Ledger.Condition == Missing && p.plan.Reserve != nil
+	if (first || p.before.renew) && !p.w.Confirmed[p.w.Key] {
+		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}
 }
 
