@@ -37,7 +37,7 @@ func (l *Line) plan(o *observed, decide func(plan.World, plan.Memory) *plan.Plan
 	return decide(o.world, o.known)
 }
 
-// confirm reads Services live and puts the answers into the world. A channel that the cache doesn't show and that can't be read
+// confirm reads Services live and puts the answers into the world. A mux that isn't as the cache shows it ends the pass. A channel that the cache doesn't show and that can't be read
 // counts as there, so it keeps what it has. If a channel can't be read that the cache shows, the pass ends: its ports can't be judged.
 func (l *Line) confirm(ctx context.Context, o *observed, keys []types.NamespacedName) error {
 	if o.world.Confirmed == nil {
@@ -53,11 +53,9 @@ func (l *Line) confirm(ctx context.Context, o *observed, keys []types.Namespaced
 		case failed[i] != nil:
 			o.world.Live[key], o.unread = plan.Present, true
 		case key == o.world.Key:
-			if live[i] == nil || !l.isMux(live[i]) {
+			if live[i] == nil || live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}
-			o.service = live[i]
-			o.world.Mux = plan.ReadMux(l.Language, live[i], declaresPlaceholder(live[i]))
 		default:
 			l.confirmChannel(ctx, o, key, live[i])
 		}

@@ -85,7 +85,7 @@ func (p *pass) brokenLedger() string {
 		}
 	case Missing:
 	}
-	if p.now.Before(p.w.RebuildFrom) && p.isLost() { // the process that led before may have a write under way
+	if p.w.Now.Before(p.w.RebuildFrom) && p.isLost() { // the process that led before may have a write under way
 		p.lookAgain(p.w.RebuildFrom)
 		return textRebuildsLater(read.Name, p.w.RebuildFrom)
 	}
