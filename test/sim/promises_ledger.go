@@ -189,7 +189,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
-	if moves && named.Generation >= before.Generation {
+	if moves && !continues(&before, &named) {
 		before = named // it moves, perhaps over an older one, or over one that can't be read
 	}
 	had := map[plan.Slot]*plan.Claim{}
@@ -219,6 +219,17 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	return ""
+}
+
+// continues returns whether a ledger that is about to become the one in force is newer than that one, and has all its claims.
+func continues(next, inForce *plan.Ledger) bool {
+	owners := map[plan.Slot]types.NamespacedName{}
+	for i := range next.Claims {
+		owners[next.Claims[i].Slot()] = next.Claims[i].Owner.Channel
+	}
+	return next.Generation > inForce.Generation && !slices.ContainsFunc(inForce.Claims, func(c plan.Claim) bool {
+		return c.State == plan.Held && owners[c.Slot()] != c.Owner.Channel
+	})
 }
 
 // believed returns the valid part of a ledger. Of an edited ledger, only the claims that the mux's ports confirm are
