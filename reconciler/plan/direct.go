@@ -17,7 +17,7 @@ func (p *pass) judgeDirect(c *member) {
 func (p *pass) refusesDirect(c *member) bool {
 	forbidden, unread := p.allowed.forbidden(c)
 	if unread {
-		c.reason, c.message = HostnameNotAllowed, textTooManyDirect(c.Direct[0].Key)
+		c.reason, c.message = HostnameNotAllowed, textTooManyDirect(c.Direct[0].Key, p.allowed.most)
 		return true
 	}
 	if len(forbidden) == 0 {

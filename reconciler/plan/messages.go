@@ -189,14 +189,14 @@ func textDirect(key, name string, mux *ObservedMux) string {
 		name, mux.Key, mux.Hostnames.Brief())
 }
 
-func textTooManyDirect(key string) string {
+func textTooManyDirect(key string, most int) string {
 	return fmt.Sprintf("%s: the channels of its namespace give external-dns more than %d names, which is as many as are judged: give "+
-		"fewer, or use external-dns-hostname", key, maxHostnamesAsked)
+		"fewer, or use external-dns-hostname", key, most)
 }
 
-func textTooManyHostnames(name string) string {
-	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d names on the mux: ask for fewer, or use another mux",
-		name, maxHostnamesAsked)
+func textTooManyHostnames(name string, most int) string {
+	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d new names on the mux: ask for fewer, or use another mux",
+		name, most)
 }
 
 func textHostnamesFull(name string) string {

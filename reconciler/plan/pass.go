@@ -69,7 +69,7 @@ func begin(w *World) *pass {
 	p := &pass{
 		w:         w,
 		now:       w.Now.UTC().Truncate(time.Second),
-		allowed:   allowedBy(w.Mux),
+		allowed:   allowedBy(w.Mux, w.Channels),
 		byKey:     make(map[types.NamespacedName]*member, n),
 		absent:    map[types.NamespacedName][]*Claim{},
 		table:     newTable(len(w.Ledger.Ledger.Claims)),
