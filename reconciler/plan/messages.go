@@ -36,6 +36,12 @@ func textUnservedMux(mux types.NamespacedName, by Server) string {
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
+func textServedBefore(mux types.NamespacedName, by Server) string {
+	return fmt.Sprintf("%sin %s alone: if no other release looks after this mux, its ports don't change any more, so have that "+
+		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
+}
+
 // textServer begins what a reconciler tells of itself, and tells its words from another's.
 func textServer(by Server) string {
 	return fmt.Sprintf("the reconciler %s looks after muxes ", by.Name)
