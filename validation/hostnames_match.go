@@ -5,6 +5,17 @@ import (
 	"strings"
 )
 
+// Starred returns how many patterns a name is compared with at most. The others are found without a comparison: those
+// without a star, and those that begin with their only label with a star, such as *.example.com.
+func (a Hostnames) Starred() (count int) {
+	for _, pattern := range a.patterns {
+		if rest, simple := strings.CutPrefix(pattern, "*."); strings.Contains(pattern, "*") && (!simple || strings.Contains(rest, "*")) {
+			count++
+		}
+	}
+	return count
+}
+
 // HostnameMatcher says which DNS names the channels of one namespace may publish. For many names, make it once:
 // Hostnames.In inserts the namespace into the patterns and indexes them, so that each name is compared with few of
 // them.
@@ -14,10 +25,16 @@ type HostnameMatcher struct {
 	domains patternSet // domains whose wildcard names are allowed
 }
 
-// patternSet indexes patterns: those without a star by name, the others by their number of labels.
+// patternSet indexes patterns: those without a star by name, the others by their domain.
 type patternSet struct {
 	exact map[string]bool
-	globs map[int][][]string // each pattern as a list of labels
+	globs map[domain][][]string // the labels of each pattern, without those of the domain
+}
+
+// domain is what follows the last label with a star in a pattern, and how many labels precede it.
+type domain struct {
+	below   string // such as .example.com
+	starred int
 }
 
 // In returns the matcher for the channels of a namespace.
@@ -59,15 +76,26 @@ func (s *patternSet) add(pattern, namespace string) {
 		s.exact[pattern] = true
 		return
 	}
+	end := strings.LastIndexByte(pattern, '*')
+	end += len(pattern[end:]) - len(afterLabel(pattern[end:]))
+	labels := strings.Split(pattern[:end], ".")
 	if s.globs == nil {
-		s.globs = map[int][][]string{}
+		s.globs = map[domain][][]string{}
 	}
-	labels := strings.Split(pattern, ".")
-	s.globs[len(labels)] = append(s.globs[len(labels)], labels)
+	in := domain{pattern[end:], len(labels)}
+	s.globs[in] = append(s.globs[in], labels)
 }
 
-// has compares label by label, so that a star never spans a dot. It starts with the last label, where patterns differ
-// from most names.
+// afterLabel returns the text from the first dot on.
+func afterLabel(text string) string {
+	if dot := strings.IndexByte(text, '.'); dot >= 0 {
+		return text[dot:]
+	}
+	return ""
+}
+
+// has compares label by label, so that a star never spans a dot. It compares the name only with patterns in whose domains
+// the name is.
 func (s *patternSet) has(name string) bool {
 	if s.exact[name] {
 		return true
@@ -76,12 +104,23 @@ func (s *patternSet) has(name string) bool {
 		return false
 	}
 	labels := strings.Split(name, ".")
-	return slices.ContainsFunc(s.globs[len(labels)], func(pattern []string) bool {
-		for i := len(labels) - 1; i >= 0; i-- {
-			if !glob(pattern[i], labels[i]) {
-				return false
-			}
+	below := name
+	for i := range labels {
+		below = below[len(labels[i]):]
+		if slices.ContainsFunc(s.globs[domain{below, i + 1}], func(pattern []string) bool { return globAll(pattern, labels[:i+1]) }) {
+			return true
 		}
-		return true
-	})
+		below = strings.TrimPrefix(below, ".")
+	}
+	return false
+}
+
+// globAll starts with the last label, where patterns differ from most names.
+func globAll(patterns, labels []string) bool {
+	for i := len(labels) - 1; i >= 0; i-- {
+		if !glob(patterns[i], labels[i]) {
+			return false
+		}
+	}
+	return true
 }

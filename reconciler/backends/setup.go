@@ -103,13 +103,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 // run registers a controller that reconciles up to share objects of a namespace at once. With a share of 1 it reconciles one
 // object at a time.
 func run(mgr manager.Manager, name string, r reconcile.Reconciler, share int, sources ...source.Source) error {
-	options := controller.Options{
-		Reconciler:  r,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-	}
-	if share > 1 {
-		options.MaxConcurrentReconciles, options.NewQueue = namespacesAtOnce*share, fair.NewQueue(share)
-	}
+	options := controllerOptions(r, share)
 	c, err := controller.New(name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", name, err)
@@ -120,4 +114,15 @@ func run(mgr manager.Manager, name string, r reconcile.Reconciler, share int, so
 		}
 	}
 	return nil
+}
+
+func controllerOptions(r reconcile.Reconciler, share int) controller.Options {
+	options := controller.Options{
+		Reconciler:  r,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+	if share > 1 {
+		options.MaxConcurrentReconciles, options.NewQueue = namespacesAtOnce*share, fair.NewQueue(share)
+	}
+	return options
 }

@@ -28,6 +28,9 @@ const (
 	// sweepRetry is the pause after a write conflict. The API server may answer with one though nothing changed, and then
 	// no event wakes the sweeper.
 	sweepRetry = time.Second
+	// sweptAtOnce is how many slices are deleted at once. A tenant can make thousands of stray slices, and their deletions
+	// must not crowd out the requests of passes.
+	sweptAtOnce = 1
 )
 
 // sweeper deletes slices on a mux that look like ours and that no pass over a channel sees:
@@ -42,7 +45,7 @@ type sweeper struct{ *line }
 
 func setupSweeper(mgr manager.Manager, l *line) error {
 	s := &sweeper{l}
-	return run(mgr, "backends-sweep", s, 1,
+	return run(mgr, "backends-sweep", s, sweptAtOnce,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, s.onSlice()),
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, onServices(s.onService)))
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
@@ -203,6 +208,99 @@ func TestSweepIsRepeatedAfterAConflict(t *testing.T) {
 	writer.err = errors.New("the connection was lost")
 	if _, err := s.Reconcile(t.Context(), request(client.ObjectKeyFromObject(slice))); !errors.Is(err, writer.err) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// slowDeleter takes a moment for each deletion, refuses that of one slice, and records the most deletions at once.
+type slowDeleter struct {
+	client.Client
+	mu           sync.Mutex
+	now, most    int // deletions in flight
+	refused      string
+	tries        map[string]int
+	untried      int
+	gone         int
+	whenAllTried func()
+}
+
+func (d *slowDeleter) Delete(_ context.Context, object client.Object, _ ...client.DeleteOption) error {
+	d.mu.Lock()
+	d.now++
+	d.most = max(d.most, d.now)
+	d.mu.Unlock()
+	time.Sleep(time.Millisecond)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now--
+	if d.tries[object.GetName()]++; d.tries[object.GetName()] == 1 {
+		if d.untried--; d.untried == 0 {
+			d.whenAllTried()
+		}
+	}
+	if object.GetName() == d.refused {
+		return errors.New("a policy refuses it")
+	}
+	d.gone++
+	return nil
+}
+
+// TestStraySlicesAreDeletedOneAtATime: a channel leaves its mux, which has 200 copies of its slice. One is deleted after the
+// other. One whose deletion is refused doesn't hold up the others.
+func TestStraySlicesAreDeletedOneAtATime(t *testing.T) {
+	const copies = 200
+	s, c, slice := swept(t)
+	web := c.service(t, "app/web")
+	c.remove(t, web)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	writer := &slowDeleter{refused: "copy-0", tries: map[string]int{}, untried: copies + 1, whenAllTried: stop}
+	s.Writer = writer
+	for i := range copies {
+		stray := slice.DeepCopy()
+		stray.Name = fmt.Sprintf("copy-%d", i)
+		c.set(t, stray)
+	}
+
+	options := controllerOptions(s, sweptAtOnce)
+	options.SkipNameValidation = new(true)
+	sweep, err := controller.NewUnmanaged("sweep", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = sweep.Watch(source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		s.onService(ctx, client.ObjectKeyFromObject(web), web, nil, q)
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sweep.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if writer.most != 1 {
+		t.Errorf("%d slices were deleted at once, want 1", writer.most)
+	}
+	if writer.untried != 0 || writer.gone != copies {
+		t.Errorf("%d of %d strays are left, and %d weren't tried", copies+1-writer.gone, copies+1, writer.untried)
+	}
+}
+
+// TestASweepDeletesNoOtherSlice: each pass of the sweeper deletes its own slice only, however many are stray.
+func TestASweepDeletesNoOtherSlice(t *testing.T) {
+	s, c, slice := swept(t)
+	c.remove(t, c.service(t, "app/web"))
+	other := slice.DeepCopy()
+	other.Name = "copy"
+	c.set(t, other)
+	for _, stray := range []*discoveryv1.EndpointSlice{slice, other} {
+		writer := &deleter{}
+		s.Writer = writer
+		if _, err := s.Reconcile(t.Context(), request(client.ObjectKeyFromObject(stray))); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{client.ObjectKeyFromObject(stray).String()}; !slices.Equal(writer.deleted, want) {
+			t.Errorf("deleted: %q, want %q", writer.deleted, want)
+		}
 	}
 }
 

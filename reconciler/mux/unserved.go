@@ -53,6 +53,9 @@ func (l *Line) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
 			look(q, e.Object)
 			lookForMux(q, nil, e.Object)
+			if e.IsInInitialList && l.isServedBefore(e.Object) {
+				l.tell(e.Object, plan.MuxServedBefore(client.ObjectKeyFromObject(e.Object), l.server()))
+			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
 			look(q, e.ObjectNew)
@@ -66,10 +69,16 @@ func (l *Line) isUnserved(svc *corev1.Service) bool {
 }
 
 // isUnservedMux is true for a mux that no reconciler has written to: the one that looks after a mux writes the ledger's generation
-// on it. A mux from whose namespace this reconciler was taken off has a generation, as if another one looked after it, and is
-// told nothing.
+// on it.
 func (l *Line) isUnservedMux(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[l.Language.Keys().Generation] == ""
+}
+
+// isServedBefore is true for a mux elsewhere that a reconciler has written to: another release's, or this one's until the mux's
+// namespace was taken off the list. Nothing on the mux tells which, so the Event names both. It is sent once, when the process
+// begins to lead: the list changes only with a restart.
+func (l *Line) isServedBefore(svc *corev1.Service) bool {
+	return isElsewhere(svc) && svc.DeletionTimestamp == nil && !l.isUnservedMux(svc)
 }
 
 func (l *Line) reconcileUnserved(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {

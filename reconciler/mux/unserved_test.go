@@ -1,10 +1,15 @@
 package mux
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -46,3 +51,50 @@ func TestMuxElsewhereIsKnownInTheCache(t *testing.T) {
 		})
 	}
 }
+
+// TestMuxThatWasServedIsToldOnceAtTheStart: a namespace was taken off the list, which takes a restart. Later Events of the watch,
+// such as that another release serves a new mux, say nothing of that.
+func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
+	language := languageOf(t)
+	keys := language.Keys()
+	for name, test := range map[string]struct {
+		namespace  string
+		generation string
+		initial    bool
+		told       bool
+	}{
+		"a mux elsewhere, with a generation":         {"away", "7", true, true},
+		"the same, created while the process runs":   {"away", "7", false, false},
+		"a mux elsewhere that nobody has written to": {"away", "", true, false}, // told after a pause, by reconcileUnserved
+		"a mux of ours": {"edge", "7", true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := record.NewFakeRecorder(10)
+			line := &Line{Options: Options{Language: language, Namespaces: []string{"edge"}, Events: events, Name: "svc-mux"}}
+			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "mux"},
+				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
+			annotate(svc, keys.Multiplexer, "true")
+			if test.generation != "" {
+				annotate(svc, keys.Generation, test.generation)
+			}
+			line.trim(svc)
+			line.onUnserved().Create(t.Context(), event.TypedCreateEvent[*corev1.Service]{Object: svc, IsInInitialList: test.initial}, ignored{})
+			select {
+			case got := <-events.Events:
+				if !test.told || !strings.HasPrefix(got, "Normal MuxNotServed the reconciler svc-mux looks after muxes in edge alone") {
+					t.Errorf("it is told %q", got)
+				}
+			default:
+				if test.told {
+					t.Error("it is told nothing")
+				}
+			}
+		})
+	}
+}
+
+// ignored is a queue that drops what is added.
+type ignored struct{ queue }
+
+func (ignored) Add(reconcile.Request)                     {}
+func (ignored) AddAfter(reconcile.Request, time.Duration) {}

@@ -96,7 +96,7 @@ func (p *pass) shutsOutNewcomer(c *channel) *refusal {
 	case p.m.Refused[c.Key].Words != "":
 		return &refusal{reason: MuxPatchRefused, message: textRefused(p.m.Refused[c.Key].Words)}
 	case unread:
-		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key)}
+		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key, p.allowed.most)}
 	case len(forbidden) > 0:
 		// External-dns reads that annotation itself, and publishes the name once the channel has an address. The annotation isn't ours to
 		// change, so the channel gets no address.

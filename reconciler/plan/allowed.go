@@ -6,6 +6,17 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
+// maxHostnamesAsked and maxComparisons bound how many DNS names of one namespace a pass compares with allowed-hostnames.
+// Without them, namespaces with thousands of channels would make each pass as long as they like by asking for names that
+// aren't allowed. maxComparisons counts each name with each pattern, over all namespaces: some tenths of a second. Both apply
+// to names for the mux and, separately, to names that external-dns takes from channels. Names that the mux has aren't compared.
+const (
+	maxHostnamesAsked = 4096
+	maxComparisons    = 4 << 20
+	// lookups is how much a name costs without any pattern, in comparisons.
+	lookups = 16
+)
+
 // allowed answers from the mux's allowed-namespaces and allowed-hostnames. It asks each list once for a namespace, however
 // many channels and DNS names there are: both lists may be long.
 type allowed struct {
@@ -14,11 +25,26 @@ type allowed struct {
 	hostnames  map[string]validation.HostnameMatcher
 	direct     map[types.NamespacedName][]validation.DirectName // forbidden ones, by channel
 	asked      map[string]int                                   // how many of these were compared, by namespace
+	most       int                                              // how many may be compared of a namespace
 }
 
-func allowedBy(mux *ObservedMux) allowed {
-	return allowed{mux: mux, namespaces: map[string]bool{}, hostnames: map[string]validation.HostnameMatcher{},
+func allowedBy(mux *ObservedMux, channels []ObservedChannel) allowed {
+	return allowed{mux: mux, most: mostAsked(mux, channels), namespaces: map[string]bool{}, hostnames: map[string]validation.HostnameMatcher{},
 		direct: map[types.NamespacedName][]validation.DirectName{}, asked: map[string]int{}}
+}
+
+// mostAsked returns the share of each namespace in the comparisons of a pass.
+func mostAsked(mux *ObservedMux, channels []ObservedChannel) int {
+	asking := map[string]bool{}
+	for i := range channels {
+		if c := &channels[i]; len(c.Hostnames)+len(c.Direct) > 0 {
+			asking[c.Key.Namespace] = true
+		}
+	}
+	if mux == nil || len(asking) == 0 {
+		return maxHostnamesAsked
+	}
+	return min(max(maxComparisons/(mux.Hostnames.Starred()+lookups)/len(asking), 1), maxHostnamesAsked)
 }
 
 // namespace is true if channels of the namespace may attach.
@@ -37,7 +63,7 @@ func (a *allowed) hostname(name, namespace string) bool {
 }
 
 // forbidden are the names that external-dns may not take from the channel itself. Of a namespace, a pass compares
-// maxHostnamesAsked of them at most. All names of further channels are unread.
+// most of them at most. All names of further channels are unread.
 func (a *allowed) forbidden(c *channel) (forbidden []validation.DirectName, unread bool) {
 	if len(c.Direct) == 0 {
 		return nil, false
@@ -46,7 +72,7 @@ func (a *allowed) forbidden(c *channel) (forbidden []validation.DirectName, unre
 	if known {
 		return forbidden, false
 	}
-	if a.asked[c.Key.Namespace]+len(c.Direct) > maxHostnamesAsked {
+	if a.asked[c.Key.Namespace]+len(c.Direct) > a.most {
 		return nil, true
 	}
 	a.asked[c.Key.Namespace] += len(c.Direct)

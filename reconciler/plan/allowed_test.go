@@ -89,8 +89,41 @@ func TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas(t *testing.T) {
 		t.Errorf("gathered %q, want %q", got, want)
 	}
 	for _, verdict := range p.Verdicts {
-		if verdict.Channel == late.Key && !strings.Contains(verdict.Message, "ask for more than 4096 names") {
+		if verdict.Channel == late.Key && !strings.Contains(verdict.Message, "ask for more than 4096 new names") {
 			t.Errorf("the last one is told %s", verdict.Message)
+		}
+	}
+}
+
+// TestNamespacesShareTheComparisonsOfAPass: a mux has more patterns than a mux may have now, and the channels of twenty
+// namespaces ask for many names that it doesn't allow. The names that each namespace asks for first are judged.
+func TestNamespacesShareTheComparisonsOfAPass(t *testing.T) {
+	var patterns strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&patterns, "*x%d.example.com,", i)
+	}
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
+		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": patterns.String() + "*.{namespace}.io"})}
+	var want []string
+	for i := range 20 {
+		namespace := fmt.Sprintf("team-%02d", i)
+		first, last := namesOf(namespace, "first-%d."+namespace+".io", 1)[0], namesOf(namespace, "last-%d."+namespace+".io", 1)[0]
+		first.Key.Name, last.Key.Name = "a-first", "z-last"
+		want = append(want, first.Hostnames[0])
+		for _, c := range append(namesOf(namespace, "denied-%d.example.com", 100), first, last) {
+			number := int32(1000 + len(w.Channels))
+			c.Ports[0].Port, c.Ports[0].Request.Number = number, number
+			w.Channels = append(w.Channels, c)
+		}
+	}
+	slices.Sort(want)
+	p := plan.Mux(w, plan.Memory{})
+	if got := p.Publish.Annotations[validation.ExternalDNSHostname]; got != strings.Join(want, ",") {
+		t.Errorf("gathered %q, want %q", got, want)
+	}
+	for _, verdict := range p.Verdicts {
+		if verdict.Channel.Name == "z-last" && !strings.Contains(verdict.Message, "ask for more than 69 new names") {
+			t.Errorf("%s is told %s", verdict.Channel, verdict.Message)
 		}
 	}
 }

@@ -13,11 +13,6 @@ import (
 // there twice, topology and channels have 64 KiB (see notes.go), and the mux's owner has annotations too.
 const maxHostnamesBytes = 64 << 10
 
-// maxHostnamesAsked bounds how many names of one namespace are compared with allowed-hostnames. Without it, a namespace with
-// thousands of channels would make each pass as long as it likes by asking for names that aren't allowed. Names that a
-// namespace has count first, and stay.
-const maxHostnamesAsked = 4096
-
 // dns is what external-dns is to be told.
 type dns struct {
 	ours    validation.ExternalDNS // what we say
@@ -62,7 +57,7 @@ type gathering struct {
 	before  map[string]string // who had a name
 	holders map[string]string // who has it
 	bytes   int
-	asked   map[string]int // how many names, by namespace
+	asked   map[string]int // how many names were compared, by namespace
 }
 
 // askAll asks for all names: first for those that a namespace had, then for the others. What a channel with problems asks
@@ -102,13 +97,16 @@ func (p *pass) ownersNames() []string {
 func (g *gathering) ask(c *channel, name string) {
 	namespace := c.Key.Namespace
 	had := g.before[name] == namespace
-	g.asked[namespace]++
-	switch holder := g.holders[name]; {
+	holder := g.holders[name]
+	if holder == "" && !had {
+		g.asked[namespace]++
+	}
+	switch {
 	case holder == namespace:
 	case holder != "":
 		g.deny(c, MuxExternalDNSAnnotationConflict, denial{name: name, holder: holder})
 		return
-	case !had && g.asked[namespace] > maxHostnamesAsked:
+	case !had && g.asked[namespace] > g.allowed.most:
 		g.deny(c, HostnameNotAllowed, denial{name: name, unread: true})
 		return
 	case !had && !g.allowed.hostname(name, namespace):

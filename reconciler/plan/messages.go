@@ -36,6 +36,12 @@ func textUnservedMux(mux types.NamespacedName, by Server) string {
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
+func textServedBefore(mux types.NamespacedName, by Server) string {
+	return fmt.Sprintf("%sin %s alone: if no other release looks after this mux, its ports don't change any more, so have that "+
+		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
+}
+
 // textServer begins what a reconciler tells of itself, and tells its words from another's.
 func textServer(by Server) string {
 	return fmt.Sprintf("the reconciler %s looks after muxes ", by.Name)
@@ -184,14 +190,14 @@ func textDirect(key, name string, mux *ObservedMux) string {
 		name, mux.Key, mux.Hostnames.Brief())
 }
 
-func textTooManyDirect(key string) string {
+func textTooManyDirect(key string, most int) string {
 	return fmt.Sprintf("%s: the channels of its namespace give external-dns more than %d names, which is as many as are judged: give "+
-		"fewer, or use external-dns-hostname", key, maxHostnamesAsked)
+		"fewer, or use external-dns-hostname", key, most)
 }
 
-func textTooManyHostnames(name string) string {
-	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d names on the mux: ask for fewer, or use another mux",
-		name, maxHostnamesAsked)
+func textTooManyHostnames(name string, most int) string {
+	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d new names on the mux: ask for fewer, or use another mux",
+		name, most)
 }
 
 func textHostnamesFull(name string) string {

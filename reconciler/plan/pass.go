@@ -52,7 +52,7 @@ func newPass(w *World, m *Memory) *pass {
 		m:              m,
 		now:            w.Now.UTC().Truncate(time.Second),
 		byKey:          make(map[types.NamespacedName]*channel, len(w.Channels)),
-		allowed:        allowedBy(w.Mux),
+		allowed:        allowedBy(w.Mux, w.Channels),
 		plan:           &Plan{Mux: w.Key},
 		neverPublished: map[Slot]bool{},
 		changed:        map[string]bool{},

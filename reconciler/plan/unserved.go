@@ -46,6 +46,11 @@ func UnservedMux(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Warning: true, Reason: MuxNotServed, Message: textUnservedMux(mux, by)}
 }
 
+// MuxServedBefore tells a mux that has a ledger's generation that the server doesn't look after it.
+func MuxServedBefore(mux types.NamespacedName, by Server) Event {
+	return Event{Object: mux, Reason: MuxNotServed, Message: textServedBefore(mux, by)}
+}
+
 // NoLongerUnserved takes back what Unserved told; nil if it told nothing.
 func NoLongerUnserved(keys validation.Keys, c *ObservedChannel, by Server) *ChannelPatch {
 	if said := find(c.Conditions, keys.Accepted); said == nil || !isUnserved(said, by) {

@@ -99,7 +99,7 @@ func (p *pass) textOf(n note) string {
 	case n.denied.holder != "":
 		return textHostnameTaken(n.denied.name, n.denied.holder)
 	case n.denied.unread:
-		return textTooManyHostnames(n.denied.name)
+		return textTooManyHostnames(n.denied.name, p.allowed.most)
 	case n.denied.full:
 		return textHostnamesFull(n.denied.name)
 	}

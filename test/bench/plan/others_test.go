@@ -24,7 +24,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // measures how long a mux of another namespace waits for its decision: once with workers that are shared between
 // namespaces, and once with four workers that aren't.
 func BenchmarkOthers(b *testing.B) {
-	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000), atRest(b, world(b, 10))
+	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000, 1), atRest(b, world(b, 10))
 	quick.Key.Namespace = "quick"
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]
 	decide := func(w plan.World) *plan.Plan { return plan.Mux(w, plan.Memory{}) }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,7 +43,9 @@ func start(t *testing.T) *world {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			out, _ := w.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace="+namespace, "--selector="+selector,
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second) // a dead node doesn't answer
+			defer cancel()
+			out, _ := w.TryKubectl(ctx, "", "logs", "--namespace="+namespace, "--selector="+selector,
 				"--prefix", "--tail=40")
 			t.Log(out.Stdout)
 		}

@@ -3,11 +3,13 @@ package failover
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
@@ -17,48 +19,64 @@ import (
 const (
 	// mostLeaderless is how long after the leader's death the standby may take to lead.
 	mostLeaderless = 8 * time.Second
-	// mostBehind is how long after the node's death requests may go to a pod that was deleted on another node.
+	// mostBehind is how long requests may go to a pod that was deleted on another node: since its deletion, or since the
+	// node's death if that is later.
 	mostBehind = 10 * time.Second
+	// replicas is how many pods the app has: enough to delete one every churnPause, although a new pod takes some seconds on
+	// a busy machine. afterwards is how long the churn goes on under the new leader.
+	replicas   = 8
+	churnPause = 2 * time.Second
+	afterwards = 10 * time.Second
 )
 
-// testDeadNode cuts the leader's node off the network. Then a pod of an app on the other node is deleted, and replaced.
+// testDeadNode cuts the leader's node off the network, while pods of an app on the other node are deleted and replaced one
+// after another.
 func testDeadNode(t *testing.T, w *world) {
 	leader := w.awaitHolder(t, "")
 	dead, alive := w.nodes(t, leader)
 	w.Apply(t, app(alive))
 	w.Kubectl(t, "rollout", "status", "deployment/web", "--namespace="+shop, "--timeout=120s")
 	address := w.served(t, "first")
-	deleted := w.pods(t, shop, "app=web")[0].Name
 	asked := &asked{}
 	ctx, stop := context.WithCancel(t.Context())
 	var askers sync.WaitGroup
 	defer askers.Wait()
 	defer stop()
+	churnCtx, endChurn := context.WithCancel(ctx)
+	churned := make(chan []deletion, 1)
 	askers.Go(func() { asked.watchClock(ctx) })
-	askers.Go(func() { asked.keepAsking(ctx, w, address, deleted) })
-	cluster.Eventually(t, deleted+" answers", func(context.Context) error { return asked.answered() })
+	askers.Go(func() { asked.keepAsking(ctx, w, address) })
+	askers.Go(func() { churned <- w.churn(churnCtx) })
+	cluster.Eventually(t, "the first pods and three of their successors answer", func(context.Context) error { return asked.answered(replicas + 3) })
 
 	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
 		t.Fatal(err)
 	}
 	died := time.Now()
-	w.Kubectl(t, "delete", "pod", deleted, "--namespace="+shop, "--wait=false")
 	w.awaitHolder(t, leader)
 	led := time.Since(died)
-	cluster.Eventually(t, deleted+" is asked no more", func(context.Context) error { return asked.onlyOthers() })
+	time.Sleep(afterwards)
+	endChurn()
+	deletions := <-churned
+	cluster.Eventually(t, "only pods that stay are asked", func(context.Context) error { return asked.onlyOthers(deletions) })
 	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := asked.since(died)
-	t.Logf("the node died; after %s the standby had the lease (transition %d), after %s the last of %d requests went to a pod deleted "+
-		"meanwhile; %d requests failed; the machine stood still for %s", led.Round(time.Millisecond), *lease.Spec.LeaseTransitions,
-		seen.last.Round(time.Millisecond), seen.answers, seen.failed, seen.stood.Round(time.Millisecond))
+	seen := asked.since(died, deletions)
+	t.Logf("the node died; after %s the standby had the lease (transition %d); %d pods were deleted before and %d meanwhile; "+
+		"%d requests went to these pods, the last to %s after %s; %d requests failed; the machine stood still for %s",
+		led.Round(time.Millisecond), *lease.Spec.LeaseTransitions, seen.before, seen.meanwhile, seen.answers, seen.latest,
+		seen.last.Round(time.Millisecond), seen.failed, seen.stood.Round(time.Millisecond))
 	if led > mostLeaderless+seen.stood {
 		t.Errorf("the standby led after %s, on a machine that stood still for %s", led, seen.stood)
 	}
 	if seen.last > mostBehind+seen.stood {
-		t.Errorf("requests went to the deleted pod for %s, on a machine that stood still for %s", seen.last, seen.stood)
+		t.Errorf("requests went to the deleted pod %s for %s, on a machine that stood still for %s", seen.latest, seen.last, seen.stood)
+	}
+	if leaderless := deletedIn(deletions, died, died.Add(led)); leaderless < 2 || seen.answers == 0 {
+		t.Errorf("%d pods were deleted while no reconciler led, and %d requests went to deleted pods: this shows nothing", leaderless,
+			seen.answers)
 	}
 }
 
@@ -86,7 +104,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: %s}
 spec:
-  replicas: 3
+  replicas: %d
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
@@ -98,16 +116,69 @@ spec:
         image: %s
         args: [serve]
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 30}
-        lifecycle: {preStop: {exec: {command: [/pod, leave, "5"]}}}`, shop, node, cluster.PodImage)
+        lifecycle: {preStop: {exec: {command: [/pod, leave, "5"]}}}`, shop, replicas, node, cluster.PodImage)
 }
 
-// asked counts the answers of one pod, and of others.
+// deletion is a pod that churn deleted, and when.
+type deletion struct {
+	pod string
+	at  time.Time
+}
+
+// churn deletes the oldest ready pod of the app at each tick, as long as another one is ready. The Deployment replaces it.
+func (w *world) churn(ctx context.Context) (deletions []deletion) {
+	for ctx.Err() == nil {
+		if oldest, err := w.oldest(ctx); err == nil && oldest != "" {
+			at := time.Now()
+			if w.Client.CoreV1().Pods(shop).Delete(ctx, oldest, metav1.DeleteOptions{}) == nil {
+				deletions = append(deletions, deletion{oldest, at})
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(churnPause):
+		}
+	}
+	return deletions
+}
+
+// oldest returns the oldest ready pod of the app, or an empty string if there is no other ready pod.
+func (w *world) oldest(ctx context.Context) (string, error) {
+	list, err := w.Client.CoreV1().Pods(shop).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+	if err != nil {
+		return "", err
+	}
+	ready := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	})
+	if len(ready) < 2 {
+		return "", nil
+	}
+	return slices.MinFunc(ready, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }).Name, nil
+}
+
+func deletedIn(deletions []deletion, from, to time.Time) (count int) {
+	for _, d := range deletions {
+		if d.at.After(from) && d.at.Before(to) {
+			count++
+		}
+	}
+	return count
+}
+
+// asked records the pod and the time of each answer.
 type asked struct {
-	mu     sync.Mutex
-	by     []time.Time // times of the pod's answers
-	others int         // number of other pods' answers since then
-	failed []time.Time
-	gaps   []gap
+	mu      sync.Mutex
+	answers []answer
+	failed  []time.Time
+	gaps    []gap
+}
+
+type answer struct {
+	pod string
+	at  time.Time
 }
 
 // gap is a period in which this machine didn't run this process.
@@ -116,17 +187,14 @@ type gap struct {
 	long time.Duration
 }
 
-func (a *asked) keepAsking(ctx context.Context, w *world, address, pod string) {
+func (a *asked) keepAsking(ctx context.Context, w *world, address string) {
 	for ctx.Err() == nil {
 		name, err := packets.HTTP(ctx, w.Outside(), address)
 		a.mu.Lock()
-		switch {
-		case err != nil:
+		if err != nil {
 			a.failed = append(a.failed, time.Now())
-		case name == pod:
-			a.by, a.others = append(a.by, time.Now()), 0
-		default:
-			a.others++
+		} else {
+			a.answers = append(a.answers, answer{name, time.Now()})
 		}
 		a.mu.Unlock()
 		time.Sleep(5 * time.Millisecond)
@@ -146,49 +214,83 @@ func (a *asked) watchClock(ctx context.Context) {
 	}
 }
 
-func (a *asked) answered() error {
+// answered returns an error until the given number of pods has answered.
+func (a *asked) answered(pods int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.by) == 0 {
-		return fmt.Errorf("other pods answered %d times, and %d requests failed", a.others, len(a.failed))
+	by := map[string]bool{}
+	for _, answer := range a.answers {
+		by[answer.pod] = true
+	}
+	if len(by) < pods {
+		return fmt.Errorf("%d pods answered, and %d requests failed", len(by), len(a.failed))
 	}
 	return nil
 }
 
-// inARow is the number of consecutive answers of other pods that rules out chance, with one of three pods under test.
+// inARow is the number of consecutive answers of pods that stay that rules out chance.
 const inARow = 100
 
-func (a *asked) onlyOthers() error {
+// onlyOthers returns an error until the last answers all came from pods that weren't deleted.
+func (a *asked) onlyOthers(deletions []deletion) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.others < inARow {
-		return fmt.Errorf("only %d answers of other pods since its last one", a.others)
+	gone := map[string]bool{}
+	for _, d := range deletions {
+		gone[d.pod] = true
+	}
+	others := 0
+	for _, answer := range slices.Backward(a.answers) {
+		if gone[answer.pod] {
+			break
+		}
+		others++
+	}
+	if others < inARow {
+		return fmt.Errorf("only %d answers of other pods since the last one of a deleted pod", others)
 	}
 	return nil
 }
 
-// summary describes the time after some moment.
+// summary describes the time after the node's death.
 type summary struct {
-	last            time.Duration // time until the pod's last answer
-	answers, failed int           // answers of the pod; failures of all requests
-	stood           time.Duration // time for which this machine stood still
+	before, meanwhile int           // pods deleted before the node's death, and later
+	last              time.Duration // longest time for which a deleted pod was asked: since its deletion, or the node's death if later
+	latest            string        // that pod
+	answers, failed   int           // answers of pods after their deletion; failures of all requests
+	stood             time.Duration // time for which this machine stood still
 }
 
-func (a *asked) since(from time.Time) (s summary) {
+func (a *asked) since(died time.Time, deletions []deletion) (s summary) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, at := range a.by {
-		if at.After(from) {
-			s.last, s.answers = at.Sub(from), s.answers+1
+	from := map[string]time.Time{}
+	for _, d := range deletions {
+		from[d.pod] = d.at
+		if d.at.Before(died) {
+			from[d.pod] = died
+			s.before++
+		} else {
+			s.meanwhile++
+		}
+	}
+	for _, answer := range a.answers {
+		since, deleted := from[answer.pod]
+		if !deleted || !answer.at.After(since) {
+			continue
+		}
+		s.answers++
+		if took := answer.at.Sub(since); took > s.last {
+			s.last, s.latest = took, answer.pod
 		}
 	}
 	for _, at := range a.failed {
-		if at.After(from) {
+		if at.After(died) {
 			s.failed++
 		}
 	}
 	for _, g := range a.gaps {
-		if g.at.After(from) {
+		if g.at.After(died) {
 			s.stood += g.long
 		}
 	}

@@ -51,6 +51,14 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	}
 	other.stop()
 
+	// To this reconciler it is the same whether the mux was another release's or its own.
+	if told := having(s.events(t, edge), "MuxNotServed"); len(told) > 0 {
+		t.Errorf("a mux that another release served was told %v", told)
+	}
+	s.run.stop()
+	s.run = s.again(t, narrow("svc-mux,infra"))
+	s.awaitTold(t, edge, "Normal MuxNotServed ", "looks after muxes in svc-mux, infra alone", "namespace edge", "rbac.muxNamespaces")
+
 	s.namespace(t, "nowhere")
 	idle := s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "nowhere" })
 	lost := s.channel(t, "app", "lost", idle)
