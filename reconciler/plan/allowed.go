@@ -6,14 +6,14 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// allowed answers from the mux's allowed-namespaces and allowed-hostnames. It asks each list once for a namespace, however
-// many channels and DNS names there are: both lists may be long.
+// allowed answers from the mux's allowed-namespaces and allowed-hostnames. It searches each list once for a namespace,
+// however many channels and DNS names there are: both lists may be long.
 type allowed struct {
 	mux        *ObservedMux
 	namespaces map[string]bool
 	hostnames  map[string]validation.HostnameMatcher
-	direct     map[types.NamespacedName][]validation.DirectName // forbidden ones, by channel
-	asked      map[string]int                                   // how many of these were compared, by namespace
+	direct     map[types.NamespacedName][]validation.DirectName // forbidden names, by channel
+	asked      map[string]int                                   // how many direct names were compared, by namespace
 }
 
 func allowedBy(mux *ObservedMux) allowed {
@@ -31,13 +31,13 @@ func (a *allowed) namespace(name string) bool {
 	return may
 }
 
-// hostname is true if channels of the namespace may have the DNS name.
+// hostname is true if channels of the namespace may use the DNS name.
 func (a *allowed) hostname(name, namespace string) bool {
 	return a.matcher(namespace).Allows(name)
 }
 
-// forbidden are the names that external-dns may not take from the channel itself. Of a namespace, a pass compares
-// maxHostnamesAsked of them at most. All names of further channels are unread.
+// forbidden returns the names that external-dns takes from the channel itself and that the mux doesn't allow. A pass
+// compares at most maxHostnamesAsked such names of a namespace. unread is true for channels beyond that.
 func (a *allowed) forbidden(c *channel) (forbidden []validation.DirectName, unread bool) {
 	if len(c.Direct) == 0 {
 		return nil, false
