@@ -9,18 +9,18 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// tally counts corrections.
-type tally struct {
+// repeatCounter counts corrections.
+type repeatCounter struct {
 	Metrics
 	repeated map[types.NamespacedName]int
 }
 
-func (t tally) Repeated(mux types.NamespacedName) { t.repeated[mux]++ }
+func (t repeatCounter) Repeated(mux types.NamespacedName) { t.repeated[mux]++ }
 
-// TestOnlyCorrectionsAfterTheFirstAreCounted: the first correction is told with an Event, and what waits isn't counted.
+// TestOnlyCorrectionsAfterTheFirstAreCounted: the first correction is an Event, and a waiting one isn't counted.
 func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	counts := tally{repeated: map[types.NamespacedName]int{}}
+	counts := repeatCounter{repeated: map[types.NamespacedName]int{}}
 	l := New(Options{Metrics: counts, Now: func() time.Time { return now }})
 	mux := types.NamespacedName{Namespace: "infra", Name: "mux"}
 	told := 0
@@ -32,7 +32,7 @@ func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 		}
 		due, again := l.inTurn(mux, patches)
 		if wait := i == 3; (len(due) == 1) != wait || again.IsZero() == wait {
-			t.Errorf("write %d: %d channels are written, the next at %s", i, len(due), again)
+			t.Errorf("pass %d: %d channels may be written, the next at %s", i, len(due), again)
 		}
 		for _, patch := range due {
 			told += len(patch.Events)

@@ -12,13 +12,13 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// mostConfirmations bounds how often a pass decides again because a live read showed something else than the cache.
-const mostConfirmations = 5
+// maxConfirmations bounds how often a pass decides again because a live read differs from the cache.
+const maxConfirmations = 5
 
-// decide makes the plan. It reads live what the plan asks to confirm, and decides again, until the plan asks for nothing.
+// decide makes the plan. While the plan asks to confirm Services, decide reads them live and decides again.
 func (l *Line) decide(ctx context.Context, o *observed, decide func(plan.World, plan.Memory) *plan.Plan) (*plan.Plan, error) {
 	start := l.Now()
-	for range mostConfirmations {
+	for range maxConfirmations {
 		p := l.plan(o, decide)
 		if len(p.Confirm) == 0 {
 			o.took = l.Now().Sub(start)
@@ -31,20 +31,21 @@ func (l *Line) decide(ctx context.Context, o *observed, decide func(plan.World, 
 	return nil, fmt.Errorf("channels of mux %s change too often: %w", o.world.Key, errBehind)
 }
 
-// plan decides in a turn of the mux's namespace.
+// plan decides when it is the turn of the mux's namespace.
 func (l *Line) plan(o *observed, decide func(plan.World, plan.Memory) *plan.Plan) *plan.Plan {
 	defer l.turns.Take(o.world.Key.Namespace)()
 	return decide(o.world, o.known)
 }
 
-// confirm reads Services live and puts the answers into the world. A mux that isn't as the cache shows it ends the pass. A channel that the cache doesn't show and that can't be read
-// counts as there, so it keeps what it has. If a channel can't be read that the cache shows, the pass ends: its ports can't be judged.
+// confirm reads Services live and puts them into the world. If the mux isn't as the cache shows it, the pass fails. A
+// channel that isn't in the cache and can't be read counts as present, so it keeps its ports. If a cached channel can't
+// be read, the pass fails: nothing can be decided about its ports.
 func (l *Line) confirm(ctx context.Context, o *observed, keys []types.NamespacedName) error {
 	if o.world.Confirmed == nil {
 		o.world.Confirmed, o.world.Live = map[types.NamespacedName]bool{}, map[types.NamespacedName]plan.Liveness{}
 	}
 	live, failed := make([]*corev1.Service, len(keys)), make([]error, len(keys))
-	l.sideBySide(len(keys), func(i int) { live[i], failed[i] = l.readLive(ctx, keys[i]) })
+	l.inParallel(len(keys), func(i int) { live[i], failed[i] = l.readLive(ctx, keys[i]) })
 	for i, key := range keys {
 		cached := o.channels[key] != nil || key == o.world.Key
 		switch {
@@ -64,7 +65,7 @@ func (l *Line) confirm(ctx context.Context, o *observed, keys []types.Namespaced
 	return nil
 }
 
-// confirmChannel has a channel be as the API server shows it.
+// confirmChannel replaces a channel in the world by its live state.
 func (l *Line) confirmChannel(ctx context.Context, o *observed, key types.NamespacedName, live *corev1.Service) {
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	delete(o.channels, key)
@@ -82,7 +83,7 @@ func (l *Line) confirmChannel(ctx context.Context, o *observed, key types.Namesp
 	o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
 }
 
-// readLive returns a Service as the API server shows it; nil if there is none.
+// readLive returns a Service from the API server; nil if it doesn't exist.
 func (l *Line) readLive(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	var svc corev1.Service
 	err := l.Live.Get(ctx, key, &svc)

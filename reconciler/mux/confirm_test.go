@@ -16,15 +16,15 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// asLive answers reads with the Services that it has, or with an error.
-type asLive struct {
+// liveServer is an API server with these Services, or with an error.
+type liveServer struct {
 	client.Client
 	services map[string]*corev1.Service
 	err      error
 	read     []string
 }
 
-func (a *asLive) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+func (a *liveServer) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	a.read = append(a.read, key.Name)
 	if a.err != nil {
 		return a.err
@@ -36,8 +36,8 @@ func (a *asLive) Get(_ context.Context, key client.ObjectKey, obj client.Object,
 	return nil
 }
 
-// TestLiveReadsReplaceWhatTheCacheShows before a plan that takes a number from a channel is carried out.
-func TestLiveReadsReplaceWhatTheCacheShows(t *testing.T) {
+// TestLiveReadReplacesTheCachedChannel before a plan that takes a number from the channel is carried out.
+func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 	const ours, another = validation.DefaultPrefix + "/mux", validation.DefaultPrefix + "/another"
 	channel := func(class string, port int32) *corev1.Service {
 		svc := service("12")
@@ -52,23 +52,23 @@ func TestLiveReadsReplaceWhatTheCacheShows(t *testing.T) {
 	for name, test := range map[string]struct {
 		cached, live *corev1.Service
 		err          error
-		port         int32 // that the channel is known with
+		port         int32 // the channel's in the world
 		is           plan.Liveness
 		fails        bool
 	}{
-		"edited since":               {cached: channel(ours, 80), live: channel(ours, 81), port: 81},
-		"gone since":                 {cached: channel(ours, 80), is: plan.Gone},
-		"another mux's since":        {cached: channel(ours, 80), live: channel(another, 81), is: plan.Gone},
-		"of another type since":      {cached: channel(ours, 80), live: nodePort, is: plan.Gone},
-		"not in the cache":           {live: channel(ours, 81), port: 81},
-		"nowhere":                    {is: plan.Gone},
-		"cached, and not readable":   {cached: channel(ours, 80), err: errors.New("no"), fails: true},
-		"uncached, and not readable": {err: errors.New("no"), is: plan.Present},
+		"edited":                             {cached: channel(ours, 80), live: channel(ours, 81), port: 81},
+		"deleted":                            {cached: channel(ours, 80), is: plan.Gone},
+		"moved to another mux":               {cached: channel(ours, 80), live: channel(another, 81), is: plan.Gone},
+		"changed to another type":            {cached: channel(ours, 80), live: nodePort, is: plan.Gone},
+		"not in the cache":                   {live: channel(ours, 81), port: 81},
+		"not in the API server either":       {is: plan.Gone},
+		"in the cache, and not readable":     {cached: channel(ours, 80), err: errors.New("no"), fails: true},
+		"not in the cache, and not readable": {err: errors.New("no"), is: plan.Present},
 	} {
 		t.Run(name, func(t *testing.T) {
-			line := lineOf(t, answering{})
+			line := newLine(t, answering{})
 			line.Sources, line.Carried = noSlices, noneCarried
-			line.Live = &asLive{services: map[string]*corev1.Service{"web": test.live}, err: test.err}
+			line.Live = &liveServer{services: map[string]*corev1.Service{"web": test.live}, err: test.err}
 			o := &observed{memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}}
 			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}}
 			web := client.ObjectKeyFromObject(channel(ours, 0))
@@ -89,19 +89,19 @@ func TestLiveReadsReplaceWhatTheCacheShows(t *testing.T) {
 			}
 			isGone := o.world.Live[web] == plan.Gone
 			if port != test.port || !o.world.Confirmed[web] || port == unknown && (o.world.Live[web] != test.is || isGone != (test.is == plan.Gone)) {
-				t.Errorf("it is known with port %d, want %d; confirmed %t, live %d, want %d", port, test.port, o.world.Confirmed[web], o.world.Live[web], test.is)
+				t.Errorf("port %d, want %d; confirmed %t, live %d, want %d", port, test.port, o.world.Confirmed[web], o.world.Live[web], test.is)
 			}
 			if o.unread != (test.is == plan.Present) {
-				t.Errorf("it is looked for again: %t", o.unread)
+				t.Errorf("unread: %t", o.unread)
 			}
 		})
 	}
 }
 
-// TestAPassConfirmsUntilItsPlanAsksForNothing, and gives up if the channels keep changing.
+// TestAPassConfirmsUntilItsPlanAsksForNothing: it gives up if the channels keep changing.
 func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
-	for asked, fails := range map[int]bool{0: false, 1: false, mostConfirmations - 1: false, mostConfirmations: true} {
-		line, live := lineOf(t, answering{}), &asLive{}
+	for asked, fails := range map[int]bool{0: false, 1: false, maxConfirmations - 1: false, maxConfirmations: true} {
+		line, live := newLine(t, answering{}), &liveServer{}
 		line.Live = live
 		o := &observed{memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
 		decisions := 0
@@ -116,19 +116,19 @@ func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
 			t.Errorf("asked %d times: %v, %v", asked, p, err)
 		}
 		if len(live.read) != asked {
-			t.Errorf("asked %d times: it read %q", asked, live.read)
+			t.Errorf("asked %d times: read %q", asked, live.read)
 		}
 	}
 }
 
-// TestAMuxThatTheCacheDoesNotShowAsItIsEndsThePass: it may name another ledger than the one that was read.
-func TestAMuxThatTheCacheDoesNotShowAsItIsEndsThePass(t *testing.T) {
+// TestPassEndsIfTheMuxIsNotAsCached: it may name another ledger than the one that was read.
+func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 	for name, test := range map[string]struct {
 		live  *corev1.Service
 		fails bool
 	}{"the same": {service("1"), false}, "edited since": {service("2"), true}, "gone": {nil, true}} {
-		line := lineOf(t, answering{})
-		line.Live = &asLive{services: map[string]*corev1.Service{"mux": test.live}}
+		line := newLine(t, answering{})
+		line.Live = &liveServer{services: map[string]*corev1.Service{"mux": test.live}}
 		key := client.ObjectKeyFromObject(service(""))
 		o := &observed{memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
 		err := line.confirm(t.Context(), o, []types.NamespacedName{key})

@@ -11,13 +11,13 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// mostIsolated is how many channels in a row are looked for one by one. If the API server refuses more than that, it refuses what it is
-// given, whichever channel it is for: all others wait.
-const mostIsolated = 3
+// maxIsolated is how many channels are searched for in passes that follow each other. If the API server refuses more
+// channels, the cause is probably not a channel: all newcomers wait.
+const maxIsolated = 3
 
-// isolate finds the channel because of which the API server refuses a patch that adds ports. It decides again as if the last channels had
-// been refused, tries that patch as a dry run, and so halves the number of suspects: ten dry runs among a thousand channels, and no
-// write. The next pass leaves that channel out.
+// isolate finds the channel that makes the API server refuse a patch with new ports. It decides again without some of
+// the last channels, tries that patch as a dry run, and so halves the number of suspects. A thousand channels take ten
+// dry runs and no write. The next pass leaves the channel out.
 func (l *Line) isolate(ctx context.Context, o *observed, p *plan.Plan, why error) (bool, error) {
 	adds := additions(o.service, p)
 	added := slices.DeleteFunc(slices.Clone(p.Publish.Added), func(key types.NamespacedName) bool { return len(adds[key]) == 0 })
@@ -25,35 +25,36 @@ func (l *Line) isolate(ctx context.Context, o *observed, p *plan.Plan, why error
 		return false, why
 	}
 	accepted, refused := 0, len(added)
-	said, err := l.tryWithout(ctx, o, adds, added, why)
-	if said != nil || err != nil {
+	reason, err := l.tryWithout(ctx, o, adds, added, why)
+	if reason != nil || err != nil {
 		return false, why // the patch is refused without any addition
 	}
-	said = why
+	reason = why
 	for refused-accepted > 1 {
 		middle := (accepted + refused) / 2
-		no, err := l.tryWithout(ctx, o, adds, added[middle:], why)
+		refusalErr, err := l.tryWithout(ctx, o, adds, added[middle:], why)
 		switch {
 		case err != nil:
 			return false, err
-		case no != nil:
-			refused, said = middle, no
+		case refusalErr != nil:
+			refused, reason = middle, refusalErr
 		default:
 			accepted = middle
 		}
 	}
 	last := accepted + 1
 	o.memory.isolated++
-	if o.memory.isolated > mostIsolated || isOutOfNodePorts(said) {
+	if o.memory.isolated > maxIsolated || isOutOfNodePorts(reason) {
 		last = len(added)
 	}
 	for i, key := range added[accepted:last] {
-		l.refuse(o, key, adds[key], said, i == 0)
+		l.refuse(o, key, adds[key], reason, i == 0)
 	}
 	return true, nil
 }
 
-// tryWithout tries the mux's patch as a dry run, as it would be without some channels. It returns what the API server refuses it for.
+// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if
+// there was none.
 func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (refusal, err error) {
 	trial := *o
 	trial.known.Refused = make(map[types.NamespacedName]plan.Refusal, len(o.known.Refused)+len(without))
@@ -61,14 +62,14 @@ func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.Names
 		trial.known.Refused[key] = no
 	}
 	for _, key := range without {
-		trial.known.Refused[key] = plan.Refusal{Words: words(why), Slots: adds[key], Withheld: true}
+		trial.known.Refused[key] = plan.Refusal{Words: messageOf(why), Slots: adds[key], Withheld: true}
 	}
 	p := l.plan(&trial, plan.Mux)
 	if p.Publish == nil || p.Freeze != nil {
 		return nil, nil
 	}
 	patch := *p.Publish
-	for _, part := range l.dispensable(o) {
+	for _, part := range l.optionalParts(o) {
 		patch = part.without(patch)
 	}
 	patch.ResourceVersion = o.service.ResourceVersion
@@ -79,26 +80,26 @@ func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.Names
 	return nil, err
 }
 
-// refuse has the next plan leave a channel out. The channel that was tried waits longer each time. Those that weren't tried are tried first
-// the next time.
-func (l *Line) refuse(o *observed, key types.NamespacedName, slots []plan.Slot, said error, tried bool) {
+// refuse makes the next plans leave a channel out. A channel that was tried waits longer each time. The others are
+// tried first the next time.
+func (l *Line) refuse(o *observed, key types.NamespacedName, slots []plan.Slot, reason error, tried bool) {
 	at := slices.IndexFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if at < 0 {
 		return
 	}
 	now := l.Now()
-	back := setback{}.again(now)
-	if tried || isOutOfNodePorts(said) {
-		back = o.memory.refused[key].again(now)
+	back := setback{}.next(now)
+	if tried || isOutOfNodePorts(reason) {
+		back = o.memory.refused[key].next(now)
 	}
 	before, again := o.known.Refused[key]
 	o.memory.refused[key] = refusal{
-		setback: back, asked: asks(&o.world.Channels[at]),
-		Refusal: plan.Refusal{Words: words(said), Slots: slots, Withheld: again && before.Words != ""},
+		setback: back, request: hashRequest(&o.world.Channels[at]),
+		Refusal: plan.Refusal{Words: messageOf(reason), Slots: slots, Withheld: again && before.Words != ""},
 	}
 }
 
-// additions are the numbers that come to the mux, by channel.
+// additions returns the slots that a plan adds to the mux, by channel.
 func additions(mux *corev1.Service, p *plan.Plan) map[types.NamespacedName][]plan.Slot {
 	there := make(map[plan.Slot]bool, len(mux.Spec.Ports))
 	for i := range mux.Spec.Ports {

@@ -21,16 +21,16 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// picky is an API server that refuses some numbers on a mux, or more ports than it has node ports for.
-type picky struct {
+// strictServer is an API server that refuses some numbers on a mux, and more ports than it has node ports.
+type strictServer struct {
 	client.Client
 	refuses         map[int32]bool
 	nodePorts       int
-	dryRuns, writes int // writes are those that it took
+	dryRuns, writes int // writes counts those that succeeded
 	mux             *corev1.Service
 }
 
-func (p *picky) Patch(_ context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (p *strictServer) Patch(_ context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
 	var how client.PatchOptions
 	how.ApplyOptions(options)
 	body, err := patch.Data(obj)
@@ -60,8 +60,8 @@ func (p *picky) Patch(_ context.Context, obj client.Object, patch client.Patch, 
 	return nil
 }
 
-// TestTheRefusedChannelIsFoundByDryRuns: all channels but the refused ones get their ports, with few requests.
-func TestTheRefusedChannelIsFoundByDryRuns(t *testing.T) {
+// TestDryRunsFindTheRefusedChannel: all other channels get their ports, with few requests.
+func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 	for name, test := range map[string]struct {
 		channels        int
 		refuses         []int32
@@ -69,25 +69,25 @@ func TestTheRefusedChannelIsFoundByDryRuns(t *testing.T) {
 		served          int
 		passes, dryRuns int // at most
 	}{
-		"none of 1,000":                       {channels: 1000, nodePorts: 1 << 16, served: 1000, passes: 1},
-		"one of 1,000":                        {channels: 1000, refuses: []int32{1700}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
-		"the first of 1,000":                  {channels: 1000, refuses: []int32{1001}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
-		"the last of 1,000":                   {channels: 1000, refuses: []int32{2000}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
-		"the only one":                        {channels: 1, refuses: []int32{1001}, nodePorts: 1 << 16, passes: 2, dryRuns: 1},
-		"three of 100":                        {channels: 100, refuses: []int32{1001, 1050, 1100}, nodePorts: 1 << 16, served: 97, passes: 4, dryRuns: 24},
-		"too many: those that follow wait":    {channels: 100, refuses: []int32{1020, 1021, 1022, 1023, 1024}, nodePorts: 1 << 16, served: 19, passes: 5, dryRuns: 32},
-		"node ports: the youngest go without": {channels: 100, nodePorts: 40, served: 40, passes: 2, dryRuns: 8},
+		"none of 1,000":                         {channels: 1000, nodePorts: 1 << 16, served: 1000, passes: 1},
+		"one of 1,000":                          {channels: 1000, refuses: []int32{1700}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
+		"the first of 1,000":                    {channels: 1000, refuses: []int32{1001}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
+		"the last of 1,000":                     {channels: 1000, refuses: []int32{2000}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
+		"the only one":                          {channels: 1, refuses: []int32{1001}, nodePorts: 1 << 16, passes: 2, dryRuns: 1},
+		"three of 100":                          {channels: 100, refuses: []int32{1001, 1050, 1100}, nodePorts: 1 << 16, served: 97, passes: 4, dryRuns: 24},
+		"five of 100: later channels wait":      {channels: 100, refuses: []int32{1020, 1021, 1022, 1023, 1024}, nodePorts: 1 << 16, served: 19, passes: 5, dryRuns: 32},
+		"too few node ports: the youngest wait": {channels: 100, nodePorts: 40, served: 40, passes: 2, dryRuns: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &picky{refuses: map[int32]bool{}, nodePorts: test.nodePorts}
+			server := &strictServer{refuses: map[int32]bool{}, nodePorts: test.nodePorts}
 			for _, number := range test.refuses {
 				server.refuses[number] = true
 			}
-			line, o := asking(t, server, test.channels)
+			line, o := newIsolation(t, server, test.channels)
 			passes := 0
 			for refused := true; refused; passes++ {
 				if passes == 10 {
-					t.Fatal("the passes come to no end")
+					t.Fatal("the passes don't end")
 				}
 				var err error
 				if refused, err = line.publish(t.Context(), o, line.plan(o, plan.Mux)); err != nil {
@@ -105,28 +105,28 @@ func TestTheRefusedChannelIsFoundByDryRuns(t *testing.T) {
 			}
 			for i := range server.mux.Spec.Ports[:max(served-1, 0)] {
 				if at := server.mux.Spec.Ports[i].Port; test.nodePorts == 40 && at > 1040 {
-					t.Errorf("%d is served, and an older channel isn't", at)
+					t.Errorf("%d is served before an older channel", at)
 				}
 			}
 		})
 	}
 }
 
-// TestWhatNoChannelAddsIsNotTheirFault: a patch that is refused without the ports of newcomers refuses none of them.
-func TestWhatNoChannelAddsIsNotTheirFault(t *testing.T) {
-	server := &picky{refuses: map[int32]bool{22: true}, nodePorts: 1 << 16}
-	line, o := asking(t, server, 10)
+// TestNoChannelIsRefusedForAForeignPort: the API server also refuses the patch without new ports.
+func TestNoChannelIsRefusedForAForeignPort(t *testing.T) {
+	server := &strictServer{refuses: map[int32]bool{22: true}, nodePorts: 1 << 16}
+	line, o := newIsolation(t, server, 10)
 	o.world.Mux.Ports = append(o.world.Mux.Ports, corev1.ServicePort{Name: "ssh", Port: 22, Protocol: "TCP"})
 	refused, err := line.publish(t.Context(), o, line.plan(o, plan.Mux))
 	if refused || !apierrors.IsForbidden(err) || len(o.memory.refused) > 0 || server.dryRuns > 1 {
-		t.Errorf("channels are refused: %t, %v; %v after %d dry runs", refused, err, o.memory.refused, server.dryRuns)
+		t.Errorf("refused: %t, %v; %v after %d dry runs", refused, err, o.memory.refused, server.dryRuns)
 	}
 }
 
-// asking returns a mux with channels, each older than the next, that ask for the numbers from 1001 on.
-func asking(t *testing.T, server *picky, channels int) (*Line, *observed) {
+// newIsolation returns a mux with channels that ask for the numbers from 1001 on, the oldest first.
+func newIsolation(t *testing.T, server *strictServer, channels int) (*Line, *observed) {
 	t.Helper()
-	line := lineOf(t, answering{})
+	line := newLine(t, answering{})
 	line.Writer, line.Events = server, record.NewFakeRecorder(10)
 	mux := service("1")
 	mux.Spec.Type = corev1.ServiceTypeLoadBalancer

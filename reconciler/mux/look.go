@@ -15,30 +15,29 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Sight is a mux as this process sees it, and what it decides from that. Slices are the cache's own: nobody may change
-// them.
+// Sight is a mux as this process sees it, and the plan for it. Callers must not change the slices: they belong to the
+// cache.
 type Sight struct {
 	World plan.World
 	Known plan.Memory
 	Plan  *plan.Plan
-	// Sources are the slices of each channel, and Carried ours on the mux, by the channel that they carry.
+	// Sources are the slices of each channel. Carried are our slices on the mux, by channel.
 	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// Passed is when the last pass of this process over the mux ended, zero if there was none, and Failed what hindered it.
+	// Passed is when the last pass over the mux ended, zero without one. Failed is its error.
 	Passed time.Time
 	Failed error
 }
 
-// passed is what a pass leaves behind for those who look. It is replaced, never changed.
-type passed struct {
+// lastPass is what Look needs of the last pass. It is replaced, never changed.
+type lastPass struct {
 	at     time.Time
 	failed error
 	known  plan.Memory
 }
 
-// Look decides about a mux as a pass does, and does nothing about it. It makes no request but for a version of the ledger that
-// this process hasn't read, once, so it may be called as often as somebody likes to see it, whether this process leads or
-// waits to: one that waits knows nothing of what the API server refused, and takes a ledger that the cache doesn't show for
-// lost.
+// Look decides about a mux as a pass does, and writes nothing. Its only request is for a version of the ledger that
+// this process hasn't read, once, so that callers may call it often. A standby may call it, too. A standby doesn't know
+// what the API server refused, and takes a ledger that isn't in the cache for lost.
 func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
 	s := &Sight{
 		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
@@ -110,22 +109,23 @@ func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
 	return err
 }
 
-// note keeps of a pass what only who made it knows.
-func (l *Line) note(o *observed, failed error) {
+// rememberPass keeps the last pass's memory and error for the console.
+func (l *Line) rememberPass(o *observed, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := o.known
-	known.Blocked, known.Contested, known.Frozen = o.memory.blocked.said, time.Time{}, ""
-	l.passes[o.world.Key] = passed{at: l.Now(), failed: failed, known: known}
+	known.Blocked, known.Contested, known.Frozen = o.memory.blocked.reason, time.Time{}, ""
+	l.passes[o.world.Key] = lastPass{at: l.Now(), failed: failed, known: known}
 }
 
-// Service is the newest of a Service that this process knows, whatever it is; nil if there is none. It is the cache's own.
+// Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs
+// to the cache.
 func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	return l.service(ctx, key)
 }
 
-// MuxOf is the mux that a Service is about: the one that it names, or itself. It is false for a Service that is neither
-// mux nor channel, or another reconciler's.
+// MuxOf returns the mux that a channel names, or the mux itself. It is false for a plain Service, and for a mux that
+// this reconciler doesn't serve.
 func (l *Line) MuxOf(svc *corev1.Service) (types.NamespacedName, bool) {
 	kind, mux := l.Language.Classify(svc), client.ObjectKeyFromObject(svc)
 	if kind.Channel() {

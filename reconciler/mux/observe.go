@@ -17,25 +17,25 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// observed is a world, what the process remembers, and the objects that they were made from.
+// observed is the world and the memory for one decision, and the objects that they were made from.
 type observed struct {
 	world    plan.World
 	known    plan.Memory
-	service  *corev1.Service // the mux's; nil if there is none
+	service  *corev1.Service // the mux; nil if it doesn't exist
 	channels map[types.NamespacedName]*corev1.Service
 	memory   *memory
 	entry    ledger.Entry
-	// took is how long it took to decide; done is true once all that was decided is carried out.
+	// took is how long the decision took. done is true once the whole plan is carried out.
 	took time.Duration
 	done bool
-	// unread is true if a channel that isn't in the cache couldn't be looked for.
+	// unread is true if a channel that isn't in the cache couldn't be read live.
 	unread bool
 }
 
-// observe gathers all that a decision about a mux needs. Nothing is fetched later.
+// observe gathers all that a decision about a mux needs. The decision makes no requests.
 func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*observed, error) {
 	now := l.Now()
-	m.begin(now)
+	m.markDue(now)
 	o := &observed{
 		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
 		channels: map[types.NamespacedName]*corev1.Service{},
@@ -48,8 +48,8 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 		return nil, err
 	}
 	o.known = plan.Memory{
-		Refused: m.refusals(o.world.Channels, now), Stuck: waiting(m.stuck, now), Limited: m.spending.limited(now),
-		Blocked: m.blocked.waits(now), Frozen: m.frozenBy(),
+		Refused: m.refusals(o.world.Channels, now), Stuck: paused(m.stuck, now), Limited: m.spending.limited(now),
+		Blocked: m.blocked.active(now), Frozen: m.frozenBy(),
 	}
 	if o.world.Mux == nil {
 		return o, nil
@@ -58,7 +58,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	return o, err
 }
 
-// observeLedger reads the ledger and, where it may be lost, what else tells of claims.
+// observeLedger reads the ledger and, if it may be lost, the records in our slices.
 func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	mux := o.world.Mux
 	entry, err := l.Ledgers.Read(ctx, ask(mux))
@@ -75,7 +75,7 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	return err
 }
 
-// ask says which ledger a mux has.
+// ask returns the question for the ledger of a mux.
 func ask(mux *plan.ObservedMux) ledger.Ask {
 	return ledger.Ask{
 		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
@@ -96,16 +96,16 @@ func (l *Line) observeMux(ctx context.Context, o *observed) error {
 	}
 	o.service = svc
 	o.world.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
-	o.memory.onFamilies(o.world.Mux.Families)
+	o.memory.setFamilies(o.world.Mux.Families)
 	return nil
 }
 
-// isMux is true for what is a mux, however bad; a Service of another type has no load balancer to share.
+// isMux is true for a mux, even with problems. A Service of another type has no load balancer to share.
 func (l *Line) isMux(svc *corev1.Service) bool {
 	return l.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// service is the newest of a Service that we know; nil if there is none.
+// service returns the newest known state of a Service; nil if it doesn't exist.
 func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	var svc corev1.Service
 	written := l.services.Before()
@@ -119,8 +119,8 @@ func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.S
 	return written.Latest(key, &svc), nil
 }
 
-// catchUp looks live at Services that were written so long ago that the cache should show it. It is behind then, or they went
-// while its watch was broken, of which no news comes. It returns whether there were any.
+// catchUp reads Services live whose writes the cache should have shown by now. The cache is behind, or its watch was
+// broken while they were deleted. It returns whether there were any.
 func (l *Line) catchUp(ctx context.Context) (bool, error) {
 	overdue := l.services.Overdue()
 	for _, late := range overdue {
@@ -128,7 +128,7 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		key := client.ObjectKeyFromObject(late)
 		err := l.Live.Get(ctx, key, &live)
 		switch {
-		case apierrors.IsNotFound(err) && !l.caches(ctx, key):
+		case apierrors.IsNotFound(err) && !l.inCache(ctx, key):
 			l.services.Forget(key)
 		case apierrors.IsNotFound(err):
 			l.services.Renew(late, true)
@@ -137,7 +137,7 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		default:
 			l.trim(&live)
 			l.services.Renew(&live, false)
-			if _, err := l.service(ctx, key); err != nil { // which forgets what the cache shows: its event came before the write's answer
+			if _, err := l.service(ctx, key); err != nil { // drops the write if the cache shows it: the event came before the response
 				return true, err
 			}
 		}
@@ -145,8 +145,8 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 	return len(overdue) > 0, nil
 }
 
-// caches is true unless the cache shows no such Service.
-func (l *Line) caches(ctx context.Context, key types.NamespacedName) bool {
+// inCache is true if the cache shows the Service.
+func (l *Line) inCache(ctx context.Context, key types.NamespacedName) bool {
 	var svc corev1.Service
 	return !apierrors.IsNotFound(l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy))
 }
@@ -163,11 +163,11 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 			continue
 		}
 		channel, names := l.channel(svc, o.memory)
-		if !names || channel.Mux != o.world.Key && o.world.Key != nowhere {
+		if !names || channel.Mux != o.world.Key && o.world.Key != noMux {
 			continue // it changed since it was listed
 		}
 		if o.world.Mux != nil {
-			channel.Backends = o.memory.backs(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
+			channel.Backends = o.memory.cachedBacking(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
 			channel.Backends = o.memory.settleBacking(channel.Key, channel.Backends, o.world.Now)
 			channel.RefusedSlices = l.refusedSlices(channel.Key)
 		}
@@ -177,7 +177,7 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// channel reads a Service as a channel, unless it was read at the same version before.
+// channel parses a channel, or returns the result of the last time if its resource version is the same.
 func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bool) {
 	key := client.ObjectKeyFromObject(svc)
 	if !l.Language.Classify(svc).Channel() {
@@ -189,18 +189,18 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 	}
 	channel := plan.ReadChannel(l.Language, svc)
 	if known && !slices.EqualFunc(last.channel.Ports, channel.Ports, sameBackends) {
-		m.edge(key) // what counts as its backends are those of its ports
+		m.edge(key) // backends are counted by port
 	}
 	m.read[key] = reading{svc.ResourceVersion, channel}
 	return channel, true
 }
 
-// sameBackends is true for ports that the same endpoints are behind.
+// sameBackends is true for ports with the same endpoints.
 func sameBackends(a, b validation.ChannelPort) bool {
 	return a.Name == b.Name && a.Protocol == b.Protocol
 }
 
-// backing finds out whether a channel has backends on the mux.
+// backing returns whether a channel has backends on the mux.
 func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.ObservedMux, svc *corev1.Service) plan.Backing {
 	sources, err := l.Sources(ctx, l.Cache, c.Key)
 	if err != nil {
@@ -220,7 +220,7 @@ func (l *Line) refusedSlices(channel types.NamespacedName) string {
 	return l.RefusedSlices(channel)
 }
 
-// records says which channels our own slices carry, by the port names that they have on the mux.
+// records returns the channels that our slices carry, by port name on the mux.
 func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[string]types.NamespacedName, error) {
 	onMux, err := l.OnMux(ctx, l.Cache, mux)
 	if err != nil {

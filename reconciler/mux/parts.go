@@ -9,23 +9,23 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// publishInParts is for a patch that the API server won't take as a whole. What is written for people may be too much, or a
-// policy may forbid one of the DNS names: they are left out. Else it may be the ports of one channel, which mustn't harm the
-// others: see isolate. It returns true if there is another plan to make.
+// publishInParts retries a mux's patch that the API server refused. First it leaves out the annotations for people,
+// which may be too large, and the DNS names, which a policy may forbid. If that doesn't help, the ports of one channel
+// may be the cause, which must not affect the others: see isolate. It returns true if another plan must be made.
 func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
 	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
-	all, tried := l.dispensable(o), []map[string]string{patch.Annotations}
-	for _, parts := range [...][]dispensable{all[:1], all[1:], all} {
+	all, tried := l.optionalParts(o), []map[string]string{patch.Annotations}
+	for _, parts := range [...][]optionalPart{all[:1], all[1:], all} {
 		bare := patch
 		for _, part := range parts {
 			bare = part.without(bare)
 		}
 		known := func(annotations map[string]string) bool { return maps.Equal(annotations, bare.Annotations) }
-		if !isTooMuch(why) || slices.ContainsFunc(tried, known) {
+		if !mayBeTooLarge(why) || slices.ContainsFunc(tried, known) {
 			continue
 		}
 		tried = append(tried, bare.Annotations)
-		if err := l.publishBare(ctx, o, p, &bare, parts, why); err == nil || !isRefusal(err) {
+		if err := l.publishWithout(ctx, o, p, &bare, parts, why); err == nil || !isRefusal(err) {
 			return false, err
 		}
 	}
@@ -35,16 +35,16 @@ func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, pa
 	return l.isolate(ctx, o, p, why)
 }
 
-// dispensable is what a mux does without, if need be: a kind of its annotations.
-type dispensable struct {
-	what    string
-	later   *setback
+// optionalPart is a kind of annotations that the mux can do without.
+type optionalPart struct {
+	message string
+	retry   *setback
 	without func(plan.MuxPatch) plan.MuxPatch
 }
 
-func (l *Line) dispensable(o *observed) []dispensable {
+func (l *Line) optionalParts(o *observed) []optionalPart {
 	keys := l.Language.Keys()
-	return []dispensable{
+	return []optionalPart{
 		{"what is written for people on the mux was refused", &o.memory.notes, func(patch plan.MuxPatch) plan.MuxPatch {
 			return withoutNotes(patch, keys, o.service.Annotations)
 		}},
@@ -54,8 +54,8 @@ func (l *Line) dispensable(o *observed) []dispensable {
 	}
 }
 
-// publishBare does without some parts. Only if that is taken were they to blame.
-func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, parts []dispensable, why error) error {
+// publishWithout writes the mux without some parts. If the API server accepts that, the parts were the cause.
+func (l *Line) publishWithout(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart, why error) error {
 	if !isEmpty(bare) {
 		if err := l.patchMux(ctx, o, bare); err != nil {
 			return err
@@ -68,30 +68,30 @@ func (l *Line) publishBare(ctx context.Context, o *observed, p *plan.Plan, bare 
 	return nil
 }
 
-// leaveOut has the mux do without a part, and try it again later. It is told the first time.
-func (l *Line) leaveOut(o *observed, p *plan.Plan, part dispensable, why error) {
-	if *part.later == (setback{}) {
+// leaveOut leaves a part out until its next retry. The first time, it sends an Event.
+func (l *Line) leaveOut(o *observed, p *plan.Plan, part optionalPart, why error) {
+	if *part.retry == (setback{}) {
 		l.tell(o.service, plan.Event{
 			Object: p.Mux, Warning: true, Reason: plan.MuxPatchRefused,
-			Message: part.what + ": " + words(why),
+			Message: part.message + ": " + messageOf(why),
 		})
 	}
-	*part.later = part.later.again(l.Now())
+	*part.retry = part.retry.next(l.Now())
 }
 
-// withoutNotes takes away what is written for people, also what was written before: it takes room that names and ports need.
+// withoutNotes removes the annotations for people, also from the mux: names and ports need the room.
 func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]string) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
 	for _, key := range [...]string{keys.Channels, keys.Topology, keys.Summary} {
 		delete(patch.Annotations, key)
 		if there[key] != "" {
-			patch.Annotations[key] = "" // which takes it away
+			patch.Annotations[key] = "" // removes it
 		}
 	}
 	return patch
 }
 
-// withoutNames leaves the DNS names as they are on the mux.
+// withoutNames leaves the DNS names on the mux as they are.
 func withoutNames(patch plan.MuxPatch, keys validation.Keys) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
 	for _, key := range [...]string{validation.ExternalDNSHostname, validation.CloudflareProxied, keys.AggregatedExternalDNS} {

@@ -16,7 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// answering answers every patch with a Service, every read of the mux with another, and of channels with a third.
+// answering is an API server that returns patched from every patch, live from a read of the mux, and channel from a
+// read of a channel.
 type answering struct {
 	client.Client
 	patched, live, channel *corev1.Service
@@ -40,7 +41,7 @@ type unmetered struct{ Metrics }
 
 func (unmetered) Wrote(string) {}
 
-func lineOf(t *testing.T, a answering) *Line {
+func newLine(t *testing.T, a answering) *Line {
 	t.Helper()
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
@@ -54,30 +55,30 @@ func service(version string) *corev1.Service {
 		Annotations: map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}}
 }
 
-// TestTheMuxIsKnownAsItWasWritten while the cache is behind: the next pass must not decide from what was before.
-func TestTheMuxIsKnownAsItWasWritten(t *testing.T) {
-	line := lineOf(t, answering{patched: service("17")})
+// TestWrittenMuxCountsWhileTheCacheIsBehind: the next pass must not decide from the old one.
+func TestWrittenMuxCountsWhileTheCacheIsBehind(t *testing.T) {
+	line := newLine(t, answering{patched: service("17")})
 	key := client.ObjectKeyFromObject(service(""))
 	o := &observed{world: plan.World{Key: key}, service: service("11"), memory: newMemory(Budget{})}
 	if err := line.patchMux(t.Context(), o, &plan.MuxPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := line.services.Latest(key, service("11")); got.ResourceVersion != "17" || o.service.ResourceVersion != "17" {
-		t.Errorf("it is known at version %s, and gone on from at %s", got.ResourceVersion, o.service.ResourceVersion)
+		t.Errorf("the latest version is %s, and the pass continues with %s", got.ResourceVersion, o.service.ResourceVersion)
 	}
 }
 
-func TestAServiceThatWasMadeAnewIsAnother(t *testing.T) {
+func TestRefusedUIDMeansThatTheServiceIsAnother(t *testing.T) {
 	refused := func(path ...string) error {
 		at := field.NewPath(path[0], path[1:]...)
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x", field.ErrorList{field.Invalid(at, "two", "field is immutable")})
 	}
-	if !isAnother(refused("metadata", "uid")) || isAnother(refused("metadata", "name")) || isAnother(nil) {
-		t.Error("another Service isn't told from one that was refused")
+	if !isRecreated(refused("metadata", "uid")) || isRecreated(refused("metadata", "name")) || isRecreated(nil) {
+		t.Error("isRecreated doesn't look at the refused field")
 	}
 }
 
-func TestWhatSomebodyChangedMeanwhileIsSeen(t *testing.T) {
+func TestStatusChangedByAnotherWriterIsNoEcho(t *testing.T) {
 	before := service("1")
 	before.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
 	before.Status.Conditions = []metav1.Condition{{Type: "A", Status: "True"}, {Type: "B", Status: "True"}}
@@ -87,6 +88,6 @@ func TestWhatSomebodyChangedMeanwhileIsSeen(t *testing.T) {
 	wiped, lost := after.DeepCopy(), after.DeepCopy()
 	wiped.Status.LoadBalancer.Ingress, lost.Status.Conditions = nil, lost.Status.Conditions[1:]
 	if !asWritten(before, after, patch) || asWritten(before, wiped, patch) || asWritten(before, lost, patch) {
-		t.Error("somebody's change is taken for one's own")
+		t.Error("asWritten doesn't see another writer's change")
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxNotes bounds what is said at once of one channel.
+// maxNotes bounds how many notes a channel's condition lists.
 const maxNotes = 5
 
-// acceptedCondition is what is to be said of a channel's ports; false if nothing is.
+// acceptedCondition returns the Accepted condition; false if the channel gets none.
 func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	kind := p.w.Keys.Accepted
 	live := find(c.Conditions, kind)
@@ -28,7 +28,7 @@ func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 		return condition(kind, true, Accepted, p.said.accepted), true
 	}
 	is := condition(kind, c.accepted, c.reason, c.message)
-	if !c.accepted { // what is to be noted besides has time
+	if !c.accepted { // a refusal is more important than notes
 		if c.refusal != nil && c.refusal.reason == c.reason && c.refusal.advice != "" {
 			is.Message = advised(live, &is, c.refusal.advice)
 		}
@@ -44,7 +44,8 @@ func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	return is, true
 }
 
-// someOf has the first messages, and says that there are more: how many would be news each time.
+// someOf joins the first messages and adds "and more". It gives no count: a count would change often, and each change
+// is a write and an Event.
 func someOf(messages []string) string {
 	text := strings.Join(messages[:min(len(messages), maxNotes)], "; ")
 	if len(messages) > maxNotes {
@@ -53,8 +54,8 @@ func someOf(messages []string) string {
 	return text
 }
 
-// isWaiting is true for a channel of a frozen mux that was refused before: its numbers are claimed by now, and not on the
-// mux yet. Why it was refused is over.
+// isWaiting is true for a channel of a frozen mux that was refused before, and whose claims aren't on the mux yet. The
+// old refusal no longer holds.
 func (p *pass) isWaiting(c *channel, live *metav1.Condition) bool {
 	if c.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
@@ -63,8 +64,8 @@ func (p *pass) isWaiting(c *channel, live *metav1.Condition) bool {
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
-// advised is a refusal with its way out. Advice that was given stays: it would change with every port that others get,
-// and be news each time.
+// advised adds advice to a refusal. Advice that the condition already gives stays: it depends on the ports of other
+// channels, and would change often.
 func advised(live, now *metav1.Condition, advice string) string {
 	if live != nil && live.Status == now.Status && live.Reason == now.Reason &&
 		strings.HasPrefix(live.Message, now.Message+": ") {
@@ -93,7 +94,7 @@ func (p *pass) programmedCondition(c *channel) metav1.Condition {
 	return condition(kind, false, NotAccepted, textNotProgrammed())
 }
 
-// backingCondition is what is to be said of backends; false if nothing is.
+// backingCondition returns the BackendsReady condition; false if the channel gets none.
 func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
 	kind := p.w.Keys.BackendsReady
 	if !c.attached {
@@ -109,7 +110,7 @@ func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
 		return condition(kind, false, NoBackends, textNoBackends()), true
 	case OtherFamily:
 		return condition(kind, false, FamilyMismatch, textFamilyMismatch(p.w.Mux)), true
-	case NotCarried: // mostly for a moment only, after which the condition is True: one that is False stays until then
+	case NotCarried: // usually for a moment, until the condition is True: a False one stays until then
 		live := find(c.Conditions, kind)
 		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
 			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
@@ -117,7 +118,7 @@ func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
 		if live != nil {
 			return *live, true
 		}
-		if !c.accepted { // it may last: backends may have only ports that got no number
+		if !c.accepted { // this may last: the backends may have only ports without a number
 			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
 		}
 	case Unknown:
@@ -133,7 +134,7 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 	return metav1.Condition{Type: kind, Status: status, Reason: string(reason), Message: message}
 }
 
-// setCondition puts a condition into the patch if it differs from what is there.
+// setCondition adds a condition to the patch if it differs from the channel's.
 func (p *pass) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
 	live := find(c.Conditions, want.Type)
 	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {

@@ -9,20 +9,20 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxHostnamesBytes bounds what is gathered on a mux. All annotations of an object together may have 256 KiB: names are
-// there twice, topology and channels have 64 KiB (see notes.go), and the mux's owner has annotations too.
+// maxHostnamesBytes bounds the DNS names gathered on a mux. All annotations of an object together may have 256 KiB. The
+// mux has the names twice, topology and channels take 64 KiB (see notes.go), and the rest is for the mux's owner.
 const maxHostnamesBytes = 64 << 10
 
-// dns is what external-dns is to be told.
+// dns is the DNS names and the proxied flag that the mux gives external-dns.
 type dns struct {
-	ours    validation.ExternalDNS // what we say
-	all     validation.ExternalDNS // and what the mux's owner says
+	ours    validation.ExternalDNS // set by the reconciler
+	all     validation.ExternalDNS // set by the reconciler or the mux's owner
 	holders []HostnameHolder
-	of      map[types.NamespacedName][]string // names gathered, by channel
+	of      map[types.NamespacedName][]string // gathered names, by channel
 }
 
-// gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that had it first, for
-// as long as any of its channels asks for it. One that isn't granted is dropped, and its channel stays.
+// gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that used it first, as
+// long as one of its channels asks for it. A channel whose name is refused keeps its ports.
 func (p *pass) gatherNames() {
 	var asking []*channel
 	for _, c := range p.channels {
@@ -54,14 +54,14 @@ func (p *pass) gatherNames() {
 
 type gathering struct {
 	*pass
-	before  map[string]string // who had a name
-	holders map[string]string // who has it
+	before  map[string]string // the namespace that had a name before
+	holders map[string]string // the namespace that has it now
 	bytes   int
 	asked   map[string]int // how many names were compared, by namespace
 }
 
-// askAll asks for all names: first for those that a namespace had, then for the others. What a channel with problems asks
-// for may be no DNS name: it shares names that its namespace has without it.
+// askAll asks for all names: first for names that the namespace had, then for the others. A channel with problems may
+// ask for invalid names: it only shares names that its namespace has anyway.
 func (g *gathering) askAll(asking []*channel) {
 	type round func(c *channel, name string) bool
 	had := func(c *channel, name string) bool { return g.before[name] == c.Key.Namespace }
@@ -85,7 +85,7 @@ func (g *gathering) askAll(asking []*channel) {
 	}
 }
 
-// ownersNames are the names on the mux that we didn't write.
+// ownersNames returns the names that the mux's owner set.
 func (p *pass) ownersNames() []string {
 	ours := make(map[string]bool, len(p.w.Mux.OurDNS.Hostnames))
 	for _, name := range p.w.Mux.OurDNS.Hostnames {
@@ -126,7 +126,8 @@ func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
 	c.notes = append(c.notes, note{reason: reason, denied: denied})
 }
 
-// proxied is on if all channels that say anything say so. What the mux's owner set stays, and is said.
+// proxied is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a
+// warning.
 func (p *pass) proxied(asking []*channel) {
 	wish := validation.Unset
 	for _, c := range asking {

@@ -2,13 +2,13 @@ package plan
 
 import "slices"
 
-// Drain decides how to say goodbye to a mux: addresses and all else of ours off its channels, then ports and notes off
-// the mux. Claims stay in the ledger as they are, so that a reinstall gives every channel the same numbers. So a ledger that was
-// lost is written first, and a mux that is frozen is left as it is.
+// Drain plans to remove everything of ours from a mux: first from its channels, then ports and notes from the mux. The
+// ledger keeps its claims, so that a reinstall gives every channel the same numbers. Therefore a lost ledger is written
+// first, and a frozen mux stays as it is.
 func Drain(w World, m Memory) *Plan {
 	p := newPass(&w, &m)
 	if !p.isServed() {
-		p.bareAll()
+		p.clearChannels()
 		return p.plan
 	}
 	p.readClaims()
@@ -17,14 +17,14 @@ func Drain(w World, m Memory) *Plan {
 		return p.plan
 	}
 	p.rememberClaims()
-	p.bareAll()
-	p.bareMux()
+	p.clearChannels()
+	p.clearMux()
 	p.measure()
 	p.confirmMux()
 	return p.plan
 }
 
-// rememberClaims writes the ledger if it doesn't say yet which channel has what.
+// rememberClaims writes the ledger if its claims aren't up to date.
 func (p *pass) rememberClaims() {
 	now := p.ledgerNow()
 	now.Hostnames = p.before.ledger.Hostnames
@@ -35,9 +35,9 @@ func (p *pass) rememberClaims() {
 	p.plan.Reserve = &LedgerWrite{Ledger: now, Why: p.whyReserve()}
 }
 
-// bareAll takes everything of ours off the channels, whatever is wrong with them. A channel whose status can't be written is left for
-// another pass.
-func (p *pass) bareAll() {
+// clearChannels removes everything of ours from the channels, also from those with problems. A channel whose status can't be
+// written waits for another pass.
+func (p *pass) clearChannels() {
 	for _, c := range p.channels {
 		if p.m.Stuck[c.Key] {
 			p.plan.Again = p.now
@@ -57,9 +57,9 @@ func (p *pass) bareAll() {
 	}
 }
 
-// bareMux takes ports and notes off the mux. Ports of a channel that still shows the address stay until it doesn't, and
-// with them what says of which ledger they are.
-func (p *pass) bareMux() {
+// clearMux removes ports and notes from the mux. If a channel still shows the address, its ports stay until it doesn't,
+// and with them the mux's stamp and ledger annotation.
+func (p *pass) clearMux() {
 	mux := p.w.Mux
 	var stay []*Claim
 	for _, claim := range p.claims {
@@ -78,7 +78,7 @@ func (p *pass) bareMux() {
 		patch.Ports = ports
 		patch.Why = append(patch.Why, change.text()...)
 	}
-	p.gatherNames() // no channel is attached: what is left are the owner's
+	p.gatherNames() // no channel is attached: only the owner's names are left
 	p.annotate(patch, notes{}, 0)
 	for _, stamp := range [...]struct {
 		key string

@@ -10,10 +10,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxListed bounds how many things one sentence lists.
+// maxListed bounds how many items a message lists.
 const maxListed = 8
 
-// muxEvents tells of a patch of the mux.
+// muxEvents returns the Events of a patch of the mux.
 func (p *pass) muxEvents(change *portChange, told bool) []Event {
 	normal := func(reason validation.Reason, message string) Event {
 		return Event{Object: p.w.Key, Reason: reason, Message: message}
@@ -28,7 +28,7 @@ func (p *pass) muxEvents(change *portChange, told bool) []Event {
 	return events
 }
 
-// text says what changes, one sentence each for what comes, goes, and is put right.
+// text describes the change: a sentence each for added, removed, renamed and changed ports.
 func (c *portChange) text() []string {
 	var text []string
 	for _, part := range [...]struct {
@@ -42,7 +42,7 @@ func (c *portChange) text() []string {
 	return text
 }
 
-// listed joins as many as fit, and counts the rest.
+// listed joins the first items, and counts the rest.
 func listed(items []string, separator string) string {
 	if len(items) <= maxListed {
 		return strings.Join(items, separator)
@@ -50,8 +50,8 @@ func listed(items []string, separator string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], separator), len(items)-maxListed)
 }
 
-// channelEvents tells of what changed about a channel: that it was refused, and why; that it no longer is; and what is
-// to be said of one that was accepted. To be accepted at once is no news.
+// channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the notes of an
+// accepted channel. A channel that is accepted at once gets no Event.
 func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.Accepted })
 	if i < 0 {
@@ -77,7 +77,7 @@ func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	return nil
 }
 
-// backingEvents tells a channel that the API server began to refuse its backends on the mux.
+// backingEvents returns the Event if the API server began to refuse the channel's backends on the mux.
 func (p *pass) backingEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.BackendsReady })
 	if i < 0 || c.RefusedSlices == "" || patch.Conditions[i].Reason != string(BackendsRefused) {
@@ -89,7 +89,7 @@ func (p *pass) backingEvents(c *channel, patch *ChannelPatch) []Event {
 // edges are the channels that got their first backends, and those that lost their last.
 type edges struct {
 	gained, lost []string
-	others       bool // some have had backends all the while
+	others       bool // other channels had backends before and have them now
 }
 
 func (e *edges) note(c *channel, live *metav1.Condition) {
@@ -107,7 +107,7 @@ func (e *edges) note(c *channel, live *metav1.Condition) {
 	}
 }
 
-// tellEdges says it once for all of them.
+// tellEdges adds one Event for all edges.
 func (p *pass) tellEdges(e edges) {
 	if len(e.gained)+len(e.lost) == 0 {
 		return

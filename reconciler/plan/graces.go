@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// endGraces ends those that are over. A grace that ends later than the mux's setting allows is shortened: the setting was lowered, or the
-// clock was wrong.
+// endGraces ends the graces that are over. It shortens a grace that ends later than the mux's setting allows: the
+// setting was lowered, or the clock was wrong.
 func (p *pass) endGraces() {
 	latest := later(p.now.Add(p.w.Mux.Grace), p.holdUntil)
 	var over, held []*Claim
@@ -30,8 +30,9 @@ func (p *pass) endGraces() {
 	}
 }
 
-// tooMany returns the graces beyond what a mux holds, those that end first. Graces count against no cap. Without a bound, a channel that asks
-// for one number after the other would hold them all, and the ledger would outgrow its ConfigMap. Each namespace has the same share.
+// tooMany returns the graces that a mux has no room for, those that end first. Graces don't count against a cap.
+// Without a bound, a channel that asks for one number after the other would reserve them all, and the ledger would
+// outgrow its ConfigMap. Each namespace has the same share.
 func (p *pass) tooMany(held []*Claim) []*Claim {
 	most := p.w.Mux.Cap.Ports
 	share := most

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a channel is told that doesn't get what it asks for.
+// The messages to channels that are refused.
 
 func textNamespace(mux *ObservedMux, namespace string) string {
 	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",

@@ -14,8 +14,8 @@ type numbers [1 << 16 / 64]uint64
 func (n *numbers) add(number int32)    { n[number/64] |= 1 << (number % 64) }
 func (n *numbers) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
-// firstFree returns the first number of the run that is in none of the sets; 0 if there is none. It looks at 64
-// numbers at a time, so that a range with one number left costs no more than an empty one.
+// firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
+// that a range with one free number costs no more than an empty one.
 func firstFree(run validation.PortRange, sets ...*numbers) int32 {
 	if run.First > run.Last {
 		return 0
@@ -38,7 +38,7 @@ func firstFree(run validation.PortRange, sets ...*numbers) int32 {
 	return 0
 }
 
-// lastFree returns the last number of the run that isn't in the set; 0 if there is none.
+// lastFree returns the last number of the run that isn't in the set, or 0.
 func lastFree(run validation.PortRange, set *numbers) int32 {
 	if run.First > run.Last {
 		return 0
@@ -74,7 +74,7 @@ func countFree(run validation.PortRange, set *numbers) int {
 	return count
 }
 
-// auto returns the first number of the ranges that is free under all of the protocols; 0 if there is none.
+// auto returns the first number of the ranges that is free under all of the protocols, or 0.
 func (b *book) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
 	sets := make([]*numbers, len(protocols))
 	for i, protocol := range protocols {
@@ -88,8 +88,8 @@ func (b *book) auto(ranges []validation.PortRange, protocols ...corev1.Protocol)
 	return 0
 }
 
-// nearest returns the free number of the ranges that is closest to the one asked for; 0 if there is none. Of two, it
-// is the higher one.
+// nearest returns the free number of the ranges that is closest to the requested one, or 0. Of two equally close
+// numbers it returns the higher one.
 func (b *book) nearest(ranges validation.PortRanges, asked Slot) int32 {
 	var best int32
 	for _, run := range ranges.Ranges() {

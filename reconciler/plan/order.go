@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// byName returns channels in the order of their names: by namespace, then within each. What is compared lies side by side:
-// to look for it in thousands of objects takes longer than to sort.
+// byName returns channels sorted by namespace, then name. It copies the names into one slice: to read them from
+// thousands of objects would take longer than to sort them.
 func byName(channels []channel) []*channel {
 	type entry struct {
 		name string
@@ -30,7 +30,7 @@ func byName(channels []channel) []*channel {
 	return sorted
 }
 
-// byAge returns them with the oldest first, then by name, given that they are sorted by name.
+// byAge sorts channels by age, the oldest first, then by name. Its input must be sorted by name.
 func byAge(sorted []*channel) []*channel {
 	type entry struct {
 		second     int64

@@ -1,8 +1,8 @@
 package plan
 
-// Foreseen are the verdicts that predictions go by.
-func Foreseen(w World) []Verdict {
-	p := foresee(&w)
+// PredictedVerdicts returns the verdicts that predictions use.
+func PredictedVerdicts(w World) []Verdict {
+	p := judgeAll(&w)
 	if len(p.plan.Verdicts) == 0 {
 		p.tell()
 	}

@@ -6,14 +6,14 @@ import "time"
 // a whole application creates the mux first, and its channels seconds to minutes later.
 const RecreatedHold = 5 * time.Minute
 
-// recognize compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and created again,
-// and starts the hold. The ledger records when the hold ends, so that a restart of the process keeps it. A ledger without a
-// UID adopts the mux's and starts no hold.
+// recognize compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and created
+// again, which starts the hold. The ledger records when the hold ends, so that it survives a restart. A ledger without
+// a UID adopts the mux's UID and starts no hold.
 func (p *pass) recognize() {
 	known, is := p.before.ledger.MuxUID, p.w.Mux.UID
 	latest := p.now.Add(RecreatedHold)
 	p.holdUntil = p.before.ledger.HeldUntil
-	if p.holdUntil.After(latest) || known != "" && known != is { // the clock may have been ahead when it was written
+	if p.holdUntil.After(latest) || known != "" && known != is { // the clock may have been ahead then
 		p.holdUntil = latest
 	}
 	if !p.holdUntil.After(p.now) {
@@ -24,8 +24,8 @@ func (p *pass) recognize() {
 	}
 }
 
-// reservedUntil returns until when a released number is reserved for its owner: for the mux's grace, and if the owner is
-// missing, until the hold of a recreated mux ends. It is zero if the number is free at once.
+// reservedUntil returns until when a released number is reserved for its owner: for the mux's grace, and if the owner
+// is missing, until the hold of a recreated mux ends. It returns zero if the number is free at once.
 func (p *pass) reservedUntil(claim *Claim) time.Time {
 	var until time.Time
 	if p.neverPublished[claim.Slot()] {

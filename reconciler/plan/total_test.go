@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestAnyWorld: whatever the world, there is a plan, and the same one each time.
+// TestAnyWorld: every world has a plan, and always the same one.
 func TestAnyWorld(t *testing.T) {
 	language := english(t)
 	rapid.Check(t, func(r *rapid.T) {
@@ -23,7 +23,7 @@ func TestAnyWorld(t *testing.T) {
 		first := plan.Mux(w, m)
 		first.Print(io.Discard)
 		if again := plan.Mux(w, m); printed(again) != printed(first) {
-			t.Fatalf("another plan:\n%s\n%s", printed(first), printed(again))
+			t.Fatalf("two plans for the same world:\n%s\n%s", printed(first), printed(again))
 		}
 	})
 }
@@ -126,7 +126,7 @@ func anyChannel(r *rapid.T, language validation.Language) plan.ObservedChannel {
 	svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.Ports = corev1.ServiceTypeLoadBalancer, &class, anyPorts(r)
 	channel := plan.ReadChannel(language, svc)
 	if rapid.Bool().Draw(r, "careless") {
-		channel.Problems = nil // as nobody should hand it over
+		channel.Problems = nil // a caller must not do that
 	}
 	return channel
 }

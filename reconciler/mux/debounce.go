@@ -8,44 +8,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// calm spaces the passes over a mux. A change after a quiet time is acted on at once; further ones wait until none has
-// come for a while, but not much longer. A provider programs its load balancer anew for each write, so after some writes
-// in a row, which a short burst may have, the next ones keep a distance.
+// debouncer spaces the passes over a mux. The first change after a quiet time causes a pass at once. Later changes wait
+// until none has come for a while, but at most twice as long. A provider reconfigures its load balancer for each write:
+// after a burst of writes, further ones keep a distance.
 //
 //	changes   |   | | ||  |         |||||||||||||||||||||||||||||||||||
 //	passes    ^             ^       ^     ^     ^     ^             ^            ^
 //	          at once       quiet   at once, then in steps, then at a distance
-type calm struct {
+type debouncer struct {
 	quiet, longest time.Duration
 
 	mu    sync.Mutex
-	muxes map[types.NamespacedName]*waves
+	muxes map[types.NamespacedName]*recentChanges
 }
 
-// waves are the changes about one mux.
-type waves struct {
-	first, last time.Time // of those not acted on yet; zero if there are none
-	acted       time.Time
+// recentChanges are the recent changes of one mux.
+type recentChanges struct {
+	first, last time.Time // of the changes since the last pass; zero without changes
+	acted       time.Time // the last pass
 	writes      *rate.Limiter
 }
 
-// inARow is how many writes of a mux may follow each other closely.
-const inARow = 10
+// maxBurst is how many writes of a mux may follow each other closely.
+const maxBurst = 10
 
-func newCalm(quiet, longest time.Duration) *calm {
-	return &calm{quiet: quiet, longest: longest, muxes: map[types.NamespacedName]*waves{}}
+func newDebouncer(quiet, longest time.Duration) *debouncer {
+	return &debouncer{quiet: quiet, longest: longest, muxes: map[types.NamespacedName]*recentChanges{}}
 }
 
-// distance is what writes keep that aren't the first in a row.
-func (c *calm) distance() time.Duration { return c.longest / 2 }
+// distance is the time between writes after a burst.
+func (c *debouncer) distance() time.Duration { return c.longest / 2 }
 
-// changed notes a change.
-func (c *calm) changed(mux types.NamespacedName, now time.Time) {
+func (c *debouncer) changed(mux types.NamespacedName, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.muxes[mux]
 	if w == nil {
-		w = &waves{writes: rate.NewLimiter(rate.Every(c.distance()), inARow)}
+		w = &recentChanges{writes: rate.NewLimiter(rate.Every(c.distance()), maxBurst)}
 		c.muxes[mux] = w
 	}
 	if w.first.IsZero() {
@@ -54,8 +53,7 @@ func (c *calm) changed(mux types.NamespacedName, now time.Time) {
 	w.last = now
 }
 
-// wrote notes a write of the mux.
-func (c *calm) wrote(mux types.NamespacedName, now time.Time) {
+func (c *debouncer) wrote(mux types.NamespacedName, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w := c.muxes[mux]; w != nil {
@@ -63,8 +61,8 @@ func (c *calm) wrote(mux types.NamespacedName, now time.Time) {
 	}
 }
 
-// wait says how long to wait before acting; if not at all, what was noted counts as acted on.
-func (c *calm) wait(mux types.NamespacedName, now time.Time) time.Duration {
+// wait returns how long a pass must wait. At zero the pass begins, and the changes so far count as handled.
+func (c *debouncer) wait(mux types.NamespacedName, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.muxes[mux]
@@ -80,7 +78,7 @@ func (c *calm) wait(mux types.NamespacedName, now time.Time) time.Duration {
 	return 0
 }
 
-func (c *calm) due(w *waves, now time.Time) time.Time {
+func (c *debouncer) due(w *recentChanges, now time.Time) time.Time {
 	due := earlier(w.last.Add(c.quiet), w.first.Add(min(2*c.quiet, c.longest)))
 	if alone := w.acted.Add(c.quiet); alone.Before(w.first) {
 		due = w.first // the first change in a while
@@ -99,8 +97,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// forget drops a mux that is gone.
-func (c *calm) forget(mux types.NamespacedName) {
+func (c *debouncer) forget(mux types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.muxes, mux)
