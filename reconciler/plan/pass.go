@@ -102,9 +102,9 @@ func (p *pass) isPublished(claim *Claim) bool {
 	return true
 }
 
-// isStuck is true if a channel lost its last claim, and its address couldn't be taken off.
+// isStuck is true if no claim that the channel keeps is on the mux, and its address couldn't be taken off.
 func (p *pass) isStuck(key types.NamespacedName) bool {
-	return len(p.m.Stuck) > 0 && p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), (*Claim).held)
+	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.isPublished(c) })
 }
 
 // wasShown is true for a claim whose channel has its number in its ports annotation: we write that after the port came to the mux.
