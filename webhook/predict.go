@@ -27,15 +27,15 @@ const (
 	maxPredictedPorts = 25_000
 )
 
-// predictor predicts the result of a change from the Services that it knows. It helps users and guards nothing: if it
+// predictor predicts the result of a change from the Services that it knows. It helps users and is no guard: if it
 // is not ready, busy, or fails, a review is answered without it. A nil predictor predicts nothing.
 //
 //	review ─▶ predict(request) ─▶ index: the Services as last seen ─▶ plan: the result ─▶ warnings
-//	                                                                                    └▶ strict: denials
+//	                                                                                    └▶ denials: of DNS names; strict: more
 type predictor struct {
 	lang  validation.Language
 	index *index
-	// strict denies conflicts that Services alone prove. hide leaves out the names of other namespaces' channels.
+	// strict denies conflicts that Services alone prove, not only DNS names. hide leaves out the names of other namespaces' channels.
 	strict, hide bool
 	// ready is false while the index is incomplete or stale.
 	ready   func() bool

@@ -14,11 +14,15 @@ type predicted struct {
 }
 
 // messages returns the messages of predictions. A denial names the conflict; a warning also names its effect.
+//
+// A name that external-dns would take from a channel is denied without strict, too. Only admission can keep such a name out:
+// external-dns publishes it for the address that a channel has already, or for the target that a channel names itself, and
+// the reconciler may change neither.
 func (p *predictor) messages(predictions []plan.Prediction) predicted {
 	var result predicted
 	for i := range predictions {
 		prediction := &predictions[i]
-		if p.strict && prediction.Proven {
+		if prediction.Proven && (p.strict || prediction.Reason == plan.HostnameNotAllowed) {
 			result.denied = append(result.denied, prediction.Problem)
 			p.metrics.predicted(prediction.Reason, Denied)
 			continue

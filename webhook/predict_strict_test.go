@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 func TestStrictDeniesOnlyCertainRefusals(t *testing.T) {
@@ -69,6 +71,48 @@ func TestStrictDeniesOnlyCertainRefusals(t *testing.T) {
 			}
 			if tc.want != "" && !strings.Contains(got.Result.Message, tc.want) {
 				t.Errorf("the denial %q lacks %q", got.Result.Message, tc.want)
+			}
+		})
+	}
+}
+
+// TestNamesForExternalDNSAreDenied: without strict, a change is denied if it brings a name that external-dns would publish and
+// the mux doesn't allow.
+func TestNamesForExternalDNSAreDenied(t *testing.T) {
+	const key = "external-dns.alpha.kubernetes.io/hostname"
+	with := func(names string, more ...int32) *corev1.Service {
+		svc := named("team-a", "web", 80, more...)
+		svc.Annotations[key] = names
+		return svc
+	}
+	narrow := testMux(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"}, named("team-a", "web", 80))
+	collected := named("team-a", "web", 80)
+	collected.Annotations[validation.DefaultPrefix+"/external-dns-hostname"] = "www.bank.example.com"
+	for name, tc := range map[string]struct {
+		mux, old, svc *corev1.Service
+		denied        bool
+	}{
+		"a channel with ports gets a name":             {narrow, named("team-a", "web", 80), with("www.bank.example.com"), true},
+		"a channel gets a second name":                 {narrow, with("www.bank.example.com"), with("www.bank.example.com,api.bank.example.com"), true},
+		"a channel keeps its name and gets a port":     {narrow, with("www.bank.example.com"), with("www.bank.example.com", 81), false},
+		"a channel gives its name back":                {narrow, with("www.bank.example.com"), named("team-a", "web", 80), false},
+		"a channel gets an allowed name":               {narrow, named("team-a", "web", 80), with("www.team-a.example.com"), false},
+		"a new channel has a name":                     {narrow, nil, with("www.bank.example.com", 82), true},
+		"the mux allows all names":                     {testMux(t, nil), named("team-a", "web", 80), with("www.bank.example.com"), false},
+		"the mux isn't known":                          {named("x", "x", 1), named("team-a", "web", 80), with("www.bank.example.com"), false},
+		"a name to be collected, which is only warned": {narrow, named("team-a", "web", 80), collected, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := []*corev1.Service{tc.mux}
+			if tc.old != nil {
+				known = append(known, tc.old)
+			}
+			got := newSeer(t, known...).review(t, request(t, tc.old, tc.svc))
+			if got.Allowed == tc.denied {
+				t.Fatalf("allowed %v: %v %v", got.Allowed, got.Result, got.Warnings)
+			}
+			if tc.denied && (len(got.Result.Details.Causes) != 1 || got.Result.Details.Causes[0].Field != "metadata.annotations["+key+"]") {
+				t.Errorf("the denial is %+v", got.Result.Details)
 			}
 		})
 	}
