@@ -168,6 +168,7 @@ lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default
 long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, the lease, tests with packets
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
+	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 
