@@ -90,6 +90,8 @@ deps: ## Install the Debian packages that tests and demo use; on other systems, 
 
 TIMEOUT ?= 40m
 TESTFLAGS ?=
+# The retries of the last ten runs. A CI that starts from a new clone must keep this file between its runs.
+AGAIN_HISTORY ?= $(BIN)/retries
 # How many packages with clusters run at once, and how many tests of each. More wouldn't start in time on two
 # processors.
 PACKAGES ?= 2
@@ -105,7 +107,7 @@ test: deps ## Run every test, set-up included
 	go run ./test/cluster build -all
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
 	@go build -o $(BIN)/again ./test/again
-	$(BIN)/again -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- ./test/...
+	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- ./test/...
 	cd test/rules && go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: demo
@@ -166,6 +168,7 @@ lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default
 long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, the lease, tests with packets
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
+	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 

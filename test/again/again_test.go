@@ -56,7 +56,7 @@ func TestRetries(t *testing.T) {
 				seen.add(one)
 			}
 			var out strings.Builder
-			if got := run(&out, []string{"-v"}, []string{"./..."}, test, func() strains { return seen }); got != c.want {
+			if got := run(&out, []string{"-v"}, []string{"./..."}, test, func() strains { return seen }, ""); got != c.want {
 				t.Errorf("the exit code is %d, want %d", got, c.want)
 			}
 			want := [][]string{{"-v", "./..."}}
@@ -139,7 +139,7 @@ FAIL	example.com/d	0.3s
 	}
 	var out strings.Builder
 	test := func(io.Writer, []string) outcome { return outcome{code: 1, complete: true, gist: got} }
-	if run(&out, nil, []string{"./..."}, test, func() strains { return strains{} }); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
+	if run(&out, nil, []string{"./..."}, test, func() strains { return strains{} }, ""); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
 		t.Errorf("the output doesn't end with the summary:\n%s", out.String())
 	}
 }

@@ -9,6 +9,9 @@
 // So again measures standstills. If the machine stood still while a package ran, again retries the package's failed
 // tests once, each alone. It retries only a few tests, and no package that didn't compile, panicked or timed out. At
 // the end it lists every retry, and repeats the failures in short, because the logs of clusters are long.
+//
+// AGAIN_HISTORY names a file in which again keeps the retries of the last ten runs. A run fails if it retries a test for the
+// second time in ten runs, even if the retry passes.
 package main
 
 import (
@@ -29,7 +32,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: again [FLAGS OF GO TEST] -- PACKAGES")
 		os.Exit(2)
 	}
-	os.Exit(run(os.Stdout, flags, packages, goTest, watch()))
+	os.Exit(run(os.Stdout, flags, packages, goTest, watch(), os.Getenv("AGAIN_HISTORY")))
 }
 
 func cut(args []string) (flags, packages []string, found bool) {
@@ -62,11 +65,13 @@ type retry struct {
 	passed    bool
 }
 
+func (r retry) String() string { return r.pkg + "." + r.test }
+
 // A tester runs `go test`.
 type tester func(out io.Writer, args []string) outcome
 
 // run runs the tests and the retries, and returns the exit code.
-func run(out io.Writer, flags, packages []string, test tester, strainsSoFar func() strains) int {
+func run(out io.Writer, flags, packages []string, test tester, strainsSoFar func() strains, history string) int {
 	first := test(out, append(slices.Clone(flags), packages...))
 	seen := strainsSoFar()
 	fmt.Fprintln(out, "again:", seen)
@@ -90,6 +95,9 @@ func run(out io.Writer, flags, packages []string, test tester, strainsSoFar func
 			result = "passed the second time"
 		}
 		fmt.Fprintf(out, "again: retried %s of %s: it %s\n", r.test, r.pkg, result)
+	}
+	if !judge(out, history, time.Now(), retries) {
+		code = max(code, someFailed)
 	}
 	return code
 }

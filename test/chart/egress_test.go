@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // TestEgress renders the connections that each process may make. Without the setting, the policies don't limit them.
@@ -117,4 +120,71 @@ func reviewsOf(rule rbacv1.PolicyRule) []string {
 		}
 	}
 	return all
+}
+
+// TestPoliciesAdmitThePortsOfServices: each policy admits exactly the ports that the Services of its pods name, and the pods
+// serve them under these names. No test sends packets against the policies: the networks of the test clusters enforce none.
+func TestPoliciesAdmitThePortsOfServices(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"by default":               nil,
+		"a console behind a token": {"--set=debugWeb.auth.mode=kubernetes"},
+		"no console":               {"--set=debugWeb.enabled=false"},
+		"limits in both ways":      {"--set=networkPolicy.egress.enabled=true,networkPolicy.reviewsFrom[0].ipBlock.cidr=10.0.0.1/32"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, flags...)
+			for _, process := range []string{"svc-mux", "svc-mux-webhook"} {
+				pod := named[*appsv1.Deployment](t, objects, process).Spec.Template
+				var served, admitted []string
+				for _, service := range all[*corev1.Service](objects) {
+					if len(service.Spec.Selector) == 0 || !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+						continue
+					}
+					for _, port := range service.Spec.Ports {
+						served = append(served, port.TargetPort.String())
+					}
+				}
+				for _, rule := range named[*networkingv1.NetworkPolicy](t, objects, process).Spec.Ingress {
+					if len(rule.Ports) == 0 {
+						t.Errorf("%s admits all ports", process)
+					}
+					for _, port := range rule.Ports {
+						admitted = append(admitted, port.Port.String())
+					}
+				}
+				slices.Sort(served)
+				slices.Sort(admitted)
+				if diff := cmp.Diff(served, admitted); diff != "" || len(served) == 0 {
+					t.Errorf("%s admits (-want +got):\n%s", process, diff)
+				}
+				for _, port := range admitted {
+					if !slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == port }) {
+						t.Errorf("%s serves no port %s", process, port)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRulesToThePodsOfTheWebhookFindThem: a rule that names pods of the release finds them, and the port by its name.
+func TestRulesToThePodsOfTheWebhookFindThem(t *testing.T) {
+	objects := render(t, "--set=networkPolicy.egress.enabled=true")
+	found := 0
+	for _, rule := range named[*networkingv1.NetworkPolicy](t, objects, "svc-mux").Spec.Egress {
+		for _, to := range rule.To {
+			if to.PodSelector == nil {
+				continue
+			}
+			pod := named[*appsv1.Deployment](t, objects, "svc-mux-webhook").Spec.Template
+			port := rule.Ports[0].Port.String()
+			if labels.SelectorFromSet(to.PodSelector.MatchLabels).Matches(labels.Set(pod.Labels)) &&
+				slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == port }) {
+				found++
+			}
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d rules let the reconciler connect to the webhook's pods, want 1", found)
+	}
 }

@@ -52,7 +52,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	other.stop()
 
 	// To this reconciler it is the same whether the mux was another release's or its own.
-	if told := having(s.events(t, edge), "MuxNotServed"); len(told) > 0 {
+	if told := having(s.events(t, edge), "Normal MuxNotServed"); len(told) > 0 {
 		t.Errorf("a mux that another release served was told %v", told)
 	}
 	s.run.stop()

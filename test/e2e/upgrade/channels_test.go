@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/test/product"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // channel is a Service that has its numbers before the first upgrade, and must keep them.
@@ -44,7 +45,7 @@ func isOpen(i int) bool { return i%3 == 0 }
 
 // muxes makes one mux for each kind of limit, beside the chart's own, which the annotation of its values makes GKE's:
 // edge/open is full at its own max-ports and allows only the teams; edge/gke has one protocol; edge/mixed has annotations
-// of two providers.
+// of two providers; edge/capped has a cap for each namespace; edge/long has longer lists than a new mux may have.
 func (w *world) muxes(t *testing.T, channels int) {
 	t.Helper()
 	maxPorts := 1 // the placeholder
@@ -59,11 +60,25 @@ func (w *world) muxes(t *testing.T, channels int) {
 		"gke": prefix + `/port-range: 31000-31099, cloud.google.com/l4-rbs: enabled`,
 		"mixed": prefix + `/port-range: 32000-32099, cloud.google.com/l4-rbs: enabled,
 			service.beta.kubernetes.io/aws-load-balancer-type: external`,
+		"capped": prefix + `/port-range: 33000-33099, ` + prefix + `/max-ports-per-namespace: "1"`,
+		"long": fmt.Sprintf(`%s/port-range: 34000-34099, %[1]s/allowed-namespaces: "%s", %[1]s/allowed-hostnames: "%s"`, prefix,
+			list("team-%d", longList), list("n%d-*.example.com", longList)),
 	} {
 		w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s,
 			annotations: {%s/multiplexer: "true", %s}},
 			spec: {type: LoadBalancer, ports: [{name: placeholder, port: 101}]}}`, name, edge, prefix, annotations))
 	}
+}
+
+// longList is more entries than a list of a new mux may have.
+const longList = validation.MaxEntries + 44
+
+func list(format string, entries int) string {
+	texts := make([]string, entries)
+	for i := range texts {
+		texts[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(texts, ",")
 }
 
 // service renders a channel. More are annotations beside external-ports, as in YAML.
@@ -104,7 +119,7 @@ func (w *world) channels(t *testing.T, n int) (all []*channel) {
 		all = append(all, c)
 		manifests.WriteString(manifest)
 	}
-	for i, mux := range []string{"gke", "mixed"} {
+	for i, mux := range []string{"gke", "mixed", "capped", "long"} {
 		c := &channel{namespace: team(i), name: "on-" + mux, muxNamespace: edge, mux: mux}
 		all = append(all, c)
 		manifests.WriteString(service(c.namespace, c.name, mux+"."+edge, "http:auto", onePort))

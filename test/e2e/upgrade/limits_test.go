@@ -20,7 +20,7 @@ import (
 
 // limited are the muxes whose limit the reconciler must know in every phase.
 func limited() []string {
-	return []string{product.Namespace + "/mux", edge + "/open", edge + "/gke", edge + "/mixed"}
+	return []string{product.Namespace + "/mux", edge + "/open", edge + "/gke", edge + "/mixed", edge + "/capped", edge + "/long"}
 }
 
 // limits returns what each mux may have, from the metrics of the reconciler that leads.
@@ -92,6 +92,8 @@ func refused(name string) []latecomer {
 		{team(1), name + "-mux", "mux", onePort, "the mux has GKE's 100 ports"},
 		{team(1), name + "-open", "open." + edge, onePort, "the mux has its max-ports"},
 		{outsider, name + "-outsider", "open." + edge, onePort, "the mux doesn't allow the namespace"},
+		{team(2), name + "-capped", "capped." + edge, onePort, "its namespace has the one port that it may have"},
+		{outsider, name + "-long", "long." + edge, onePort, "the mux doesn't allow the namespace"},
 		{team(1), name + "-udp", "gke." + edge, "{name: http, port: 80, targetPort: 8080, protocol: UDP}", "GKE mixes no protocols"},
 	}
 }
@@ -137,11 +139,11 @@ func (w *world) refuse(t *testing.T, newcomers []latecomer) {
 }
 
 // servesGuest checks that this phase's reconciler works: it attaches a channel to a mux with room, waits for an answer,
-// and deletes the channel.
+// and deletes the channel. The mux has longer lists than a new mux may have, which must not freeze it.
 func (w *world) servesGuest(t *testing.T) {
 	t.Helper()
-	guest := &channel{namespace: team(2), name: "guest", muxNamespace: edge, mux: "gke"}
-	w.Apply(t, service(guest.namespace, guest.name, "gke."+edge, "http:auto", onePort))
+	guest := &channel{namespace: team(2), name: "guest", muxNamespace: edge, mux: "long"}
+	w.Apply(t, service(guest.namespace, guest.name, "long."+edge, "http:auto", onePort))
 	w.learn(t, guest)
 	cluster.Eventually(t, w.phase()+": the guest is answered", func(ctx context.Context) error {
 		pod, err := packets.HTTP(ctx, w.Outside(), at(guest.address, guest.ports[0].number))

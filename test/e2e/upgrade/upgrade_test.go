@@ -1,9 +1,14 @@
 // Package upgrade installs a pinned older commit with its own chart, upgrades it to this tree, and rolls back, all
 // under traffic. No number may change, no request may be lost, and no limit may become looser.
 //
-// CI runs it with few channels. `make long` runs it with 100 channels and five cycles:
+// CI runs it with few channels, and certificates from the reconciler itself. `make long` runs it with 100 channels and five
+// cycles, and once with cert-manager:
 //
 //	go test -count=1 ./test/e2e/upgrade -args -channels=100 -cycles=5
+//	go test -count=1 ./test/e2e/upgrade -args -certs=certManager
+//
+// It doesn't try a channel with more than 1,000 ports or a list of ranges with more than 256 entries (validation/testdata/corpus
+// has these), or `helm upgrade --reuse-values` (test/chart).
 package upgrade
 
 import (
@@ -20,6 +25,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Int("channels", 20, "how many channels live through the upgrades")
 	flag.Int("cycles", 1, "how often to upgrade and roll back before the last upgrade")
+	flag.String("certs", "selfManaged", "the chart's certs.mode: selfManaged or certManager")
 	cluster.Main(m)
 }
 
@@ -41,12 +47,16 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	archives := append(product.Archives(t), archive)
-	w := &world{Cluster: cluster.Start(t, cluster.Nodes(1, archives...), cluster.WithProvider(), cluster.Helm())}
+	options := []cluster.Option{cluster.Nodes(1, archives...), cluster.WithProvider(), cluster.Helm()}
+	if certs() == "certs.mode=certManager" {
+		options = append(options, cluster.CertManager())
+	}
+	w := &world{Cluster: cluster.Start(t, options...)}
 	t.Cleanup(func() { w.logs(t) })
 
 	w.enter("installed from " + pinned[:7])
 	old := product.Helm{Release: product.Release, Namespace: product.Namespace, Version: pinnedVersion,
-		Chart: filepath.Join(root, "charts", "svc-lb-mux"), Values: []string{"certs.mode=selfManaged"}}
+		Chart: filepath.Join(root, "charts", "svc-lb-mux"), Values: []string{certs()}}
 	w.install(t, old)
 	w.apps(t)
 	w.muxes(t, size(t, "channels"))
@@ -85,5 +95,8 @@ func TestUpgrade(t *testing.T) {
 
 // newer is this tree's build, with the values of the older one.
 func newer() product.Helm {
-	return product.Helm{Release: product.Release, Namespace: product.Namespace, Values: []string{"certs.mode=selfManaged"}}
+	return product.Helm{Release: product.Release, Namespace: product.Namespace, Values: []string{certs()}}
 }
+
+// certs returns the chart's value that -certs sets.
+func certs() string { return "certs.mode=" + flag.Lookup("certs").Value.String() }
