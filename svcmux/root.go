@@ -19,7 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"nowake.ai/svc-lb-mux/svcmux/cli"
+	"nowake.ai/svc-lb-mux/svcmux/survey"
 	"nowake.ai/svc-lb-mux/svcmux/validate"
+	"nowake.ai/svc-lb-mux/svcmux/versions"
 )
 
 const name = "svcmux"
@@ -66,7 +68,7 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetVersionTemplate(name + " {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(validate.Command(env))
+	root.AddCommand(survey.Command(env), validate.Command(env), versions.Command(env))
 	return root
 }
 

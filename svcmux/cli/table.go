@@ -16,7 +16,10 @@ type Table struct {
 }
 
 // Print writes the table, or nothing if it has no rows.
-func (t Table) Print(to io.Writer) error { return t.printIn(to, width(to)) }
+func (t Table) Print(to io.Writer) error { return t.PrintFor(to, to) }
+
+// PrintFor writes the table into a buffer, as wide as the terminal allows that will show it.
+func (t Table) PrintFor(terminal, to io.Writer) error { return t.printIn(to, width(terminal)) }
 
 // printIn prints for a terminal of that many columns; 0 is no terminal.
 func (t Table) printIn(to io.Writer, columns int) error {

@@ -9,6 +9,7 @@ import (
 
 const (
 	kindService    = "Service"
+	kindConfigMap  = "ConfigMap"
 	versionService = "v1"
 )
 
@@ -24,10 +25,11 @@ type nearService struct {
 	mistake validation.Problem
 }
 
-// finder collects the Services of documents, lists included.
+// finder collects the Services and ConfigMaps of documents, lists included.
 type finder struct {
 	services     []object
 	nearServices []nearService
+	configMaps   []object
 }
 
 // find examines an object, or the items of a list. Items without apiVersion and kind take the list's. A kind that ends
@@ -50,6 +52,8 @@ func (f *finder) find(value any, at place, version, kind string) {
 	case version == versionService && kind == kindService:
 		fields["apiVersion"], fields["kind"] = version, kind
 		f.services = append(f.services, object{fields, at})
+	case version == versionService && kind == kindConfigMap:
+		f.configMaps = append(f.configMaps, object{fields, at})
 	case isNearlyService(kind) && isKubernetes(version):
 		f.nearServices = append(f.nearServices, nearService{object{fields, at}, unknownKind(version, kind)})
 	}

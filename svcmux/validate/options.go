@@ -16,7 +16,9 @@ import (
 )
 
 // usage returns the help, with the name by which the program was called.
-func usage(program string) string { return strings.ReplaceAll(helpText, "svcmux validate", program+" validate") }
+func usage(program string) string {
+	return strings.ReplaceAll(helpText, "svcmux validate", program+" validate")
+}
 
 const helpText = `Judge the Services in files as admission would, and warn of mistakes that admission can't see.
 

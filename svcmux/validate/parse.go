@@ -23,23 +23,26 @@ type document struct {
 
 // parse returns the documents of a chunk, and an error for each part that can't be read. A chunk that can't hold a
 // Service is only parsed as a tree.
-func parse(c chunk) ([]document, []error) {
+func parse(c chunk) ([]document, []error) { return parseKinds(c, mayHold) }
+
+// parseKinds does the same for the kinds that the caller looks for.
+func parseKinds(c chunk, mayHold func(kind string) bool) ([]document, []error) {
 	texts, broken := jsonTexts(c)
 	if len(texts) == 0 && len(broken) == 0 {
-		docs, err := parseYAML(c)
+		docs, err := parseYAML(c, mayHold)
 		if err != nil {
 			return nil, []error{err}
 		}
 		return docs, nil
 	}
 	if len(broken) > 0 { // a text that looks like JSON may be YAML; if it is neither, the JSON errors are reported
-		if docs, err := parseYAML(c); err == nil {
+		if docs, err := parseYAML(c, mayHold); err == nil {
 			return docs, nil
 		}
 	}
 	var docs []document
 	for _, text := range texts {
-		doc, err := parseJSON(text)
+		doc, err := parseJSON(text, mayHold)
 		if err != nil {
 			broken = append(broken, err)
 			continue
@@ -49,7 +52,7 @@ func parse(c chunk) ([]document, []error) {
 	return docs, broken
 }
 
-func parseJSON(text chunk) (document, error) {
+func parseJSON(text chunk, mayHold func(string) bool) (document, error) {
 	var value any
 	if err := kubejson.Unmarshal(text.text, &value); err != nil {
 		return document{}, unreadableAt(text.line, err)
@@ -61,12 +64,12 @@ func parseJSON(text chunk) (document, error) {
 	return document{value, tree}, nil
 }
 
-func parseYAML(c chunk) ([]document, error) {
+func parseYAML(c chunk, mayHold func(string) bool) ([]document, error) {
 	tree, err := parseTree(c)
 	if err != nil {
 		return nil, err
 	}
-	if !tree.mayHoldServices() {
+	if !tree.mayHold(mayHold) {
 		return nil, nil
 	}
 	if size := expandedSize(tree.node, map[*yaml3.Node]int{}); size > maxExpanded {
@@ -104,8 +107,8 @@ func parseTree(c chunk) (place, error) {
 	return place{node: node.Content[0], before: c.line - 1, line: c.line + node.Content[0].Line - 1}, nil
 }
 
-// mayHoldServices looks at the kind. A merge key (<<) could bring one, so it counts, too.
-func (p place) mayHoldServices() bool {
+// mayHold looks at the kind. A merge key (<<) could bring one, so it counts, too.
+func (p place) mayHold(may func(kind string) bool) bool {
 	if p.node == nil || p.node.Kind != yaml3.MappingNode {
 		return false
 	}
@@ -114,7 +117,7 @@ func (p place) mayHoldServices() bool {
 		if value.Kind == yaml3.AliasNode {
 			value = value.Alias
 		}
-		if key.Value == "<<" || key.Value == "kind" && mayHold(value.Value) || key.Kind == yaml3.AliasNode {
+		if key.Value == "<<" || key.Value == "kind" && may(value.Value) || key.Kind == yaml3.AliasNode {
 			return true
 		}
 	}
