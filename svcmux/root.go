@@ -20,6 +20,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/svcmux/cli"
 	"nowake.ai/svc-lb-mux/svcmux/survey"
+	"nowake.ai/svc-lb-mux/svcmux/tcpservices"
 	"nowake.ai/svc-lb-mux/svcmux/validate"
 	"nowake.ai/svc-lb-mux/svcmux/versions"
 )
@@ -57,10 +58,7 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprint(env.Err, cmd.UsageString())
-			return cli.Exit(cli.ExitUsage)
-		},
+		RunE:          usage(env),
 	}
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
@@ -68,8 +66,28 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetVersionTemplate(name + " {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(survey.Command(env), validate.Command(env), versions.Command(env))
+	root.AddCommand(imports(env), survey.Command(env), validate.Command(env), versions.Command(env))
 	return root
+}
+
+// imports returns the group of commands that turn the settings of other tools into channels.
+func imports(env cli.Env) *cobra.Command {
+	group := &cobra.Command{
+		Use:   "import",
+		Short: "Turn the settings of other tools into channels",
+		Args:  knownCommand,
+		RunE:  usage(env),
+	}
+	group.AddCommand(tcpservices.Command(env))
+	return group
+}
+
+// usage prints the commands of a group, and fails: none was given.
+func usage(env cli.Env) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		fmt.Fprint(env.Err, cmd.UsageString())
+		return cli.Exit(cli.ExitUsage)
+	}
 }
 
 // knownCommand refuses arguments that are no command, and names the command that was probably meant.
