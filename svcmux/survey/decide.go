@@ -79,6 +79,7 @@ func Decide(services []*corev1.Service, opts Options) Result {
 	var result Result
 	taken := map[types.NamespacedName]bool{}
 	groups := map[string]*group{}
+	channels := opts.channelsOf(services)
 	for _, svc := range services {
 		taken[keyOf(svc)] = true
 		kind := opts.Lang.Classify(svc)
@@ -90,7 +91,7 @@ func Decide(services []*corev1.Service, opts Options) Result {
 		case svc.Spec.Type != corev1.ServiceTypeLoadBalancer || svc.DeletionTimestamp != nil:
 		default:
 			result.Before++
-			if why := opts.obstacle(svc); why != "" {
+			if why := cmp.Or(moved(svc, channels[svc.Namespace]), opts.obstacle(svc)); why != "" {
 				result.Apart = append(result.Apart, Apart{keyOf(svc), why})
 				continue
 			}
