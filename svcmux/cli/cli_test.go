@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestTableBecomesBlocksOnANarrowTerminal(t *testing.T) {
@@ -61,4 +63,21 @@ func TestHostileTextCannotHarmATerminal(t *testing.T) {
 	if got := Sentence("a\n\tb \x1b[31m"); got != "a b \uFFFD[31m" {
 		t.Errorf("got %q", got)
 	}
+}
+
+func TestProgressIsToldAfterASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var quick, slow strings.Builder
+		done := Env{Err: &quick}.Progress("reading")
+		time.Sleep(patience - time.Millisecond)
+		done()
+		synctest.Wait()
+		done = Env{Err: &slow}.Progress("reading")
+		time.Sleep(patience + time.Millisecond)
+		synctest.Wait()
+		done()
+		if quick.String() != "" || slow.String() != "reading ...\n" {
+			t.Errorf("after less than a second: %q; after more: %q", quick.String(), slow.String())
+		}
+	})
 }

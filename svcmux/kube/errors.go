@@ -55,6 +55,13 @@ func (c *Cluster) unreachable(why error) error {
 	if errors.Is(why, context.DeadlineExceeded) {
 		why = errors.New("no answer in time")
 	}
-	return fmt.Errorf("the API server %s can't be reached: %w: is it up, and is %s the right --context?",
-		c.Server, why, cli.Shown(c.Context))
+	return fmt.Errorf("the API server %s can't be reached: %w: is it up, and is %s?", c.Server, why, c.rightOne())
+}
+
+// rightOne asks whether the user chose the right cluster.
+func (c *Cluster) rightOne() string {
+	if c.Context == "" {
+		return "it the right --server"
+	}
+	return cli.Shown(c.Context) + " the right --context"
 }

@@ -33,8 +33,15 @@ type Flags struct {
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else ~/.kube/config")
-	clientcmd.BindOverrideFlags(&f.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
-	flags.VisitAll(func(flag *pflag.Flag) { flag.Hidden = isRare(flag.Name) })
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl's
+	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	flags.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = isRare(flag.Name)
+		if text := usageOf(flag.Name); text != "" {
+			flag.Usage = text
+		}
+	})
 	f.completeFlags(cmd)
 }
 
@@ -51,6 +58,27 @@ func isRare(flag string) bool {
 		return true
 	}
 	return false
+}
+
+// usageOf returns a shorter text for a flag than clientcmd has.
+func usageOf(flag string) string {
+	switch flag {
+	case "as":
+		return "the user whose rights count, if you may impersonate"
+	case "as-group":
+		return "a group of that user; may be repeated"
+	case "cluster":
+		return "a cluster of the kubeconfig"
+	case "context":
+		return "a context of the kubeconfig; default its current one"
+	case "namespace":
+		return "one namespace"
+	case "request-timeout":
+		return "how long to wait for each answer, such as 10s; 0 waits for ever"
+	case "user":
+		return "a user of the kubeconfig"
+	}
+	return ""
 }
 
 // All says that the user asks for all namespaces.

@@ -188,14 +188,27 @@ func (g *group) alone(sorted []*group, perNamespace bool) string {
 // share spreads a group over as few muxes as can hold its ports. A mux that would have one Service saves nothing.
 func (o *Options) share(g *group, taken map[types.NamespacedName]bool, result *Result) {
 	var muxes []*Mux
+	ports := map[*Mux]int{}
+	full := map[slot]int{} // with KeepNumbers: how many muxes, from the first one on, have the slot
 	for _, svc := range g.members {
-		at := slices.IndexFunc(muxes, func(m *Mux) bool { return o.fits(m, svc) })
+		room := o.room(svc) - len(svc.Spec.Ports)
+		skip := 0
+		if o.KeepNumbers {
+			skip = skipFull(muxes, full, svc)
+		}
+		at := slices.IndexFunc(muxes[skip:], func(m *Mux) bool {
+			return ports[m] <= room && (!o.KeepNumbers || m.numbers.areFree(svc))
+		})
+		if at >= 0 {
+			at += skip
+		}
 		if at < 0 {
 			at = len(muxes)
 			muxes = append(muxes, o.newMux(g, svc))
 		}
 		muxes[at].Members = append(muxes[at].Members, Member{From: svc})
 		muxes[at].numbers.count(svc)
+		ports[muxes[at]] += len(svc.Spec.Ports)
 	}
 	for _, m := range muxes {
 		without := o.place(m)
@@ -214,20 +227,26 @@ func (o *Options) share(g *group, taken map[types.NamespacedName]bool, result *R
 	}
 }
 
+// skipFull returns how many muxes, from the first one on, have a slot of the Service. It remembers where it stopped: a
+// thousand Services may want one number, and each would look at every mux.
+func skipFull(muxes []*Mux, full map[slot]int, svc *corev1.Service) int {
+	skip := 0
+	for _, port := range svc.Spec.Ports {
+		at := slotOf(port, port.Port)
+		for full[at] < len(muxes) && muxes[full[at]].numbers[at] != "" {
+			full[at]++
+		}
+		skip = max(skip, full[at])
+	}
+	return skip
+}
+
 // noRoom says why a Service found no mux to share.
 func (o *Options) noRoom() string {
 	if o.KeepNumbers {
 		return "the load balancers that it could share have no room, or have its numbers already"
 	}
 	return "the load balancer that it could share is full"
-}
-
-// fits says that the mux has room for a Service and, if numbers must stay, has its numbers free.
-func (o *Options) fits(m *Mux, svc *corev1.Service) bool {
-	if m.Ports()+len(svc.Spec.Ports) > o.room(svc) {
-		return false
-	}
-	return !o.KeepNumbers || m.numbers.areFree(svc)
 }
 
 // channels makes the channel of each member.

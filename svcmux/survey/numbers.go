@@ -2,6 +2,8 @@ package survey
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -52,9 +54,10 @@ func (o *Options) place(m *Mux) (without []*corev1.Service) {
 	for _, member := range m.Members {
 		moves[member.From] = held.keep(member.From)
 	}
+	free := pool{held: held, auto: slices.Collect(o.auto().All()), tried: map[string]int{}}
 	var kept []Member
 	for _, member := range m.Members {
-		ports, done := o.placeMember(held, member.From, moves[member.From])
+		ports, done := free.place(member.From, moves[member.From])
 		if !done {
 			without = append(without, member.From)
 			continue
@@ -83,14 +86,15 @@ func (n numbers) keep(svc *corev1.Service) map[int32]string {
 	return lost
 }
 
-func (o *Options) placeMember(held numbers, svc *corev1.Service, lost map[int32]string) ([]Placed, bool) {
+// place gives each port of a Service its number. It returns false if no number is left.
+func (p *pool) place(svc *corev1.Service, lost map[int32]string) ([]Placed, bool) {
 	fresh := map[int32]int32{}
 	var placed []Placed
 	for _, port := range svc.Spec.Ports {
 		to := port.Port
 		if lost[port.Port] != "" {
 			if fresh[port.Port] == 0 {
-				fresh[port.Port] = o.lowest(held, svc, port.Port)
+				fresh[port.Port] = p.lowest(svc, port.Port)
 			}
 			if to = fresh[port.Port]; to == 0 {
 				return nil, false
@@ -102,22 +106,29 @@ func (o *Options) placeMember(held numbers, svc *corev1.Service, lost map[int32]
 	return placed, true
 }
 
+// pool is the numbers of a mux from which moved ports get theirs.
+type pool struct {
+	held  numbers
+	auto  []int32
+	tried map[string]int // by protocols: how many numbers, from the first one on, are held
+}
+
 // lowest takes the lowest number that is free under every protocol under which the Service has a number; 0 if none is.
-func (o *Options) lowest(held numbers, svc *corev1.Service, number int32) int32 {
-	for candidate := range o.auto().All() {
-		free := true
-		for _, port := range svc.Spec.Ports {
-			if port.Port == number && held[slotOf(port, candidate)] != "" {
-				free = false
-			}
+func (p *pool) lowest(svc *corev1.Service, number int32) int32 {
+	var protocols []corev1.Protocol
+	for _, port := range svc.Spec.Ports {
+		if port.Port == number {
+			protocols = append(protocols, slotOf(port, number).protocol)
 		}
-		if !free {
+	}
+	key := fmt.Sprint(protocols)
+	for ; p.tried[key] < len(p.auto); p.tried[key]++ {
+		candidate := p.auto[p.tried[key]]
+		if slices.ContainsFunc(protocols, func(protocol corev1.Protocol) bool { return p.held[slot{candidate, protocol}] != "" }) {
 			continue
 		}
-		for _, port := range svc.Spec.Ports {
-			if port.Port == number {
-				held[slotOf(port, candidate)] = keyOf(svc).String()
-			}
+		for _, protocol := range protocols {
+			p.held[slot{candidate, protocol}] = keyOf(svc).String()
 		}
 		return candidate
 	}

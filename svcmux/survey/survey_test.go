@@ -216,3 +216,22 @@ func must[T any](value T, err error) T {
 	}
 	return value
 }
+
+// BenchmarkDecide groups 10,000 Services that all want the same number.
+func BenchmarkDecide(b *testing.B) {
+	lang := must(validation.New(validation.DefaultPrefix, "svc-mux"))
+	var services []*corev1.Service
+	for i := range 10_000 {
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("n%d", i%100), Name: fmt.Sprintf("s%d", i)}}
+		svc.Spec.Type, svc.Spec.Selector = corev1.ServiceTypeLoadBalancer, map[string]string{"app": svc.Name}
+		svc.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443}}
+		services = append(services, svc)
+	}
+	for _, keep := range []bool{false, true} {
+		b.Run(fmt.Sprintf("keep numbers %v", keep), func(b *testing.B) {
+			for b.Loop() {
+				Decide(services, Options{Lang: lang, MuxNamespace: "svc-mux", MuxName: "shared", Range: "20000-29999", KeepNumbers: keep})
+			}
+		})
+	}
+}
