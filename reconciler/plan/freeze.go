@@ -76,7 +76,7 @@ func (p *pass) freeze(freeze *Freeze) {
 func (p *pass) freezeHeld(c *channel, freeze *Freeze) {
 	edited := p.isEdited(c)
 	c.attached = p.isReached(c, edited)
-	if c.Disabled && !(c.attached && len(c.Address) > 0 && len(p.w.Mux.Address) > 0) {
+	if c.Disabled && (!c.attached || len(c.Address) == 0 || len(p.w.Mux.Address) == 0) {
 		c.reason, c.message, c.attached = Disabled, textDisabled(p.w.Keys.Disabled, true), false
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -201,13 +200,4 @@ func sortedClaims(claims []*Claim) []*Claim {
 		return claims
 	}
 	return slices.SortedFunc(slices.Values(claims), byNumber)
-}
-
-func keysOf(claims []*Claim) []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(claims))
-	for _, claim := range claims {
-		keys = append(keys, claim.Owner.Channel)
-	}
-	slices.SortFunc(keys, CompareKeys)
-	return slices.Compact(keys)
 }

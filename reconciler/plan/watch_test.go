@@ -96,7 +96,7 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 			}
 		}
 	}
-	if err := w.heldForMissing(c, was, claims); err != nil {
+	if err := w.heldForMissing(was, claims); err != nil {
 		return err
 	}
 	had := map[types.NamespacedName]bool{}
@@ -184,7 +184,7 @@ func (w *watch) holds(before *plan.Ledger) bool {
 }
 
 // heldForMissing checks that a recreated mux frees no number of a channel that is missing, while the hold lasts.
-func (w *watch) heldForMissing(c *cluster, was moment, claims map[plan.Slot]*plan.Claim) error {
+func (w *watch) heldForMissing(was moment, claims map[plan.Slot]*plan.Claim) error {
 	if was.ledger == nil || !was.good || !w.holds(was.ledger) {
 		return nil
 	}

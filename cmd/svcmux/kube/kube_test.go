@@ -135,7 +135,7 @@ func TestErrorsAreSentencesWithTheWayOut(t *testing.T) {
 			handle: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, args: []string{"--request-timeout", "50ms"},
 			want: "the API server SERVER can't be reached: ",
 		},
-		"a context with a typo": {args: []string{"--context", "wrok"}, url: "http://127.0.0.1:1", want: "--context wrok: the kubeconfig has no such context: did you mean work?"},
+		"a context with a typo": {args: []string{"--context", "stagin"}, url: "http://127.0.0.1:1", want: "--context stagin: the kubeconfig has no such context: did you mean staging?"},
 		"another context":       {args: []string{"--context", "x"}, url: "http://127.0.0.1:1", want: "--context x: the kubeconfig has no such context: choose one of staging, work"},
 		"a hostile context":     {args: []string{"--context", "\x1b[31m"}, url: "http://127.0.0.1:1", want: `--context "\x1b[31m": the kubeconfig has no such context`},
 		"a user that isn't there": {

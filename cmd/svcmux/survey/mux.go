@@ -70,7 +70,7 @@ func removesPlaceholder(provider validation.Provider, svc *corev1.Service) bool 
 	return !provider.CanMix && !slices.Contains(protocolsOf(svc), string(corev1.ProtocolTCP))
 }
 
-func (m *Mux) removesPlaceholder(o *Options) bool {
+func (m *Mux) removesPlaceholder() bool {
 	return removesPlaceholder(m.Provider, m.Members[0].From)
 }
 

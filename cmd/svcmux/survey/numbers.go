@@ -47,7 +47,7 @@ func (n numbers) areFree(svc *corev1.Service) bool {
 // the clients of DNS expect that. It returns, and removes, the members for which no number is left.
 func (o *Options) place(m *Mux) (without []*corev1.Service) {
 	held := numbers{}
-	if !m.removesPlaceholder(o) {
+	if !m.removesPlaceholder() {
 		held[slot{placeholderPort, corev1.ProtocolTCP}] = "the placeholder"
 	}
 	moves := map[*corev1.Service]map[int32]string{} // the holders of numbers that a Service can't keep

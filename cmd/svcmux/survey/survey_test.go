@@ -26,11 +26,11 @@ type result struct {
 	Out, Err string
 }
 
-func survey(t *testing.T, stdin string, args ...string) result {
+func survey(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
 	env := cli.Env{
-		Program: "svcmux", In: strings.NewReader(stdin), Out: &out, Err: &errs,
+		Program: "svcmux", In: strings.NewReader(""), Out: &out, Err: &errs,
 		Getenv: func(string) string { return "" },
 	}
 	cmd := Command(env)
@@ -59,7 +59,7 @@ func TestGoldenReports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(must(filepath.Abs("testdata")), name+".txt")
 			t.Chdir("testdata")
-			got := survey(t, "", strings.Fields(args)...)
+			got := survey(t, strings.Fields(args)...)
 			if got.Code != 0 {
 				t.Errorf("exit code %d", got.Code)
 			}
@@ -88,7 +88,7 @@ func TestProposalsPassValidate(t *testing.T) {
 				if more != "" {
 					args = append(args, more)
 				}
-				got := survey(t, "", args...)
+				got := survey(t, args...)
 				if got.Out == "" {
 					t.Skip("nothing can be shared")
 				}
@@ -121,7 +121,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"a missing kubeconfig":   {"--kubeconfig nowhere", "the kubeconfig can't be read: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := survey(t, "", strings.Fields(tc.args)...)
+			got := survey(t, strings.Fields(tc.args)...)
 			if tc.says != "" && (got.Code == 0 || !strings.Contains(got.Err, tc.says)) {
 				t.Errorf("got %+v, want %q", got, tc.says)
 			}
@@ -131,18 +131,18 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 
 func TestManifestsAreNotOverwritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	first := survey(t, "", "-f", "testdata/gke.yaml", "--manifests", dir)
+	first := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir)
 	if first.Code != 0 || !strings.Contains(first.Err, "5 files written to") {
 		t.Fatalf("got %+v", first)
 	}
-	if again := survey(t, "", "-f", "testdata/gke.yaml", "--manifests", dir); again.Code != 0 {
+	if again := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir); again.Code != 0 {
 		t.Errorf("the same files again: %+v", again)
 	}
-	other := survey(t, "", "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999")
+	other := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999")
 	if other.Code != 1 || !strings.Contains(other.Err, "exists with other content") {
 		t.Errorf("other files: %+v", other)
 	}
-	if forced := survey(t, "", "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999", "--force"); forced.Code != 0 {
+	if forced := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999", "--force"); forced.Code != 0 {
 		t.Errorf("--force: %+v", forced)
 	}
 }
@@ -164,7 +164,7 @@ func TestProposalIsSound(t *testing.T) {
 		got := Decide(services, opts)
 		seen := len(got.Apart)
 		for _, m := range got.Muxes {
-			slots := map[slot]bool{{placeholderPort, corev1.ProtocolTCP}: !m.removesPlaceholder(&opts)}
+			slots := map[slot]bool{{placeholderPort, corev1.ProtocolTCP}: !m.removesPlaceholder()}
 			if m.Ports() > m.Limit || len(m.Members) < 2 {
 				t.Fatalf("%s: %d ports of %d, %d members", m.Key, m.Ports(), m.Limit, len(m.Members))
 			}
