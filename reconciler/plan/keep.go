@@ -140,7 +140,7 @@ func (p *pass) postpone(c *channel) *refusal {
 	}
 	p.lookAgain(until)
 	return &refusal{
-		reason: PortChangesLimited, message: textLimited(c.Key.Namespace, p.w.Key, until), until: until,
+		reason: PortChangesLimited, message: textLimited(c.Key.Namespace, p.w.Key, c.isHeld(), until), until: until,
 	}
 }
 

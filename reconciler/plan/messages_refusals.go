@@ -17,9 +17,12 @@ func textNamespace(mux *ObservedMux, namespace string) string {
 		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
-func textLimited(namespace string, mux types.NamespacedName, until time.Time) string {
-	return fmt.Sprintf("channels of namespace %s change their ports on the mux %s too often: this change is made at %s, and the channel "+
-		"keeps the ports that it has until then", namespace, mux, textUntil(until))
+func textLimited(namespace string, mux types.NamespacedName, has bool, until time.Time) string {
+	comes := "the channel gets its ports at " + textUntil(until)
+	if has {
+		comes = "this change is made at " + textUntil(until) + ", and the channel keeps the ports that it has until then"
+	}
+	return fmt.Sprintf("channels of namespace %s change their ports on the mux %s too often: %s", namespace, mux, comes)
 }
 
 func textRefused(words string) string {
