@@ -51,7 +51,7 @@ func (p *pass) admitted(g *grant) {
 	g.channel.attached = true
 }
 
-// askAgain decides once more about the channels that didn't get what they ask for. The rounds may have left a number for them; if not, they are
+// askAgain decides once more about the refused requests. The rounds may have left a number for them; if not, they are
 // told what stands in their way now that all numbers are given.
 func (p *pass) askAgain(asked []*channel) {
 	for _, e := range p.refusedEdits {
@@ -130,7 +130,7 @@ func (p *pass) round(asking []*channel) (grants []*grant, failed map[*channel]bo
 	return grants, failed
 }
 
-// grantEdit gives an incumbent what it asks for now, all of it or nothing.
+// grantEdit grants the whole edit of an incumbent, or nothing.
 func (p *pass) grantEdit(e *edit) *refusal {
 	g := &grant{pass: p, channel: e.channel, wanted: e.wanted}
 	for i := range g.wanted {
@@ -203,7 +203,7 @@ func (g *grant) give(w *wanted, slot Slot, source Source) {
 	g.carrying[slot.Protocol]++
 }
 
-// undo gives back what was reserved.
+// undo cancels the reservations.
 func (g *grant) undo() {
 	for _, it := range g.got {
 		g.carrying[it.slot.Protocol]--
@@ -396,7 +396,7 @@ func (g *grant) pickPair(w *wanted, ranges []validation.PortRange) bool {
 	return true
 }
 
-// commit makes claims of what was reserved. A claim that moves leaves its number, unless that number is another port's of this channel now.
+// commit turns the reservations into claims. A claim that moves leaves its number, unless that number is another port's of this channel now.
 func (g *grant) commit() {
 	g.changed[g.channel.Key.Namespace] = true
 	if g.seated {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// book says who has which number. All claims are in it, and all counts follow from them.
+// book records the owner of each number. All claims are in it, and all counts follow from them.
 type book struct {
 	claims   []*Claim
 	channels map[types.NamespacedName]*channel
@@ -46,7 +46,7 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 	}
 }
 
-// adopt enters claims. What no port can be is left out.
+// adopt enters claims. Impossible ports are left out.
 func (b *book) adopt(claims []Claim) {
 	b.claims = make([]*Claim, 0, len(claims))
 	own := slices.Clone(claims)

@@ -1,9 +1,9 @@
-// Package plan decides which channel has which port of a mux, what is written because of that, and why.
+// Package plan decides which channel has which port of a mux, and which writes follow.
 //
 //	World, Memory ──Mux──▶ Plan
 //
-// The World is what was observed of one mux, its channels and its ledger. The Memory is what the process remembers of earlier passes; a
-// pass works without it. The decision is pure and total: equal values give equal plans, whatever the values are. Reading, writing,
+// The World is the observed state of one mux, its channels and its ledger. The Memory has the results of earlier passes of this process;
+// a pass works without it. The decision is pure and total: equal values give equal plans, whatever the values are. Reading, writing,
 // waiting and counting are in reconciler/mux. The log, the console, `once`, Events and the golden tests print the same Plan. The decision
 // about backends is in reconciler/slices.
 //
@@ -11,9 +11,9 @@
 //
 //	readClaims   which channel owns which number: from the ledger, or rebuilt from the mux where the ledger is lost
 //	readPorts    whose each port on the mux is: a claim's, nobody's any more, or foreign
-//	frozenBy     whether anything may be decided; a frozen mux keeps what it has
+//	frozenBy     whether anything may be decided; a frozen mux keeps its ports
 //	keep         channels with ports keep them, change them, or release them
-//	admit        channels without ports get all that they ask for, or nothing
+//	admit        channels without ports get all requested ports, or nothing
 //	gatherNames  which DNS names the mux has
 //	write        the ledger and the mux as they are from now on
 //	tell         what each channel shows: address, conditions, ports

@@ -6,7 +6,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// edit is the difference between what a channel has and what it asks for.
+// edit is the difference between a channel's claims and its requests.
 type edit struct {
 	channel *channel
 	left    []*Claim // whose ports are gone from the channel
@@ -29,7 +29,7 @@ func (w *wanted) number() int32 {
 	return w.port.Request.Number
 }
 
-// compare finds out what a channel asks for beyond what it has, and what it no longer asks for.
+// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more.
 func (p *pass) compare(c *channel) *edit {
 	e := &edit{channel: c}
 	matched := make(map[*Claim]bool, len(c.claims))

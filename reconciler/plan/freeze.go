@@ -12,7 +12,7 @@ type Freeze struct {
 	Message string
 }
 
-// frozenBy says why nothing may be decided; nil if the pass goes on. What can't be understood, or is incomplete, freezes the mux:
+// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
 // nobody loses a port because of a mistake.
 func (p *pass) frozenBy() *Freeze {
 	mux := p.w.Mux
@@ -44,7 +44,7 @@ func (p *pass) frozenBy() *Freeze {
 	return nil
 }
 
-// freeze goes on with what is known: addresses and backends flow, and nothing else changes.
+// freeze keeps all ports. Addresses and backends still follow changes.
 func (p *pass) freeze(freeze *Freeze) {
 	p.plan.Freeze = freeze
 	p.plan.Standing = append(p.plan.Standing, Event{
@@ -72,7 +72,7 @@ func (p *pass) freeze(freeze *Freeze) {
 	p.tell()
 }
 
-// freezeHeld leaves a channel what it has, and says so if it asks for something else.
+// freezeHeld lets a channel keep its ports, and reports that an edit waits.
 func (p *pass) freezeHeld(c *channel, freeze *Freeze) {
 	edited := p.isEdited(c)
 	c.attached = p.isReached(c, edited)

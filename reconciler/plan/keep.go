@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// keep decides about channels that have ports. Incumbents come before newcomers: first all of them give up what they no longer ask for, then
+// keep decides about channels that have ports. Incumbents come before newcomers: first all incumbents release the numbers that they don't ask for any more, then
 // those that ask for something else get it, the oldest first.
 func (p *pass) keep() {
 	p.confirmAbsent()
@@ -80,7 +80,7 @@ func (p *pass) yield(c *channel) {
 	}
 }
 
-// judgeIncumbent gives a channel that has ports what it asks for instead, or more; without an edit it asks for nothing else.
+// judgeIncumbent grants or refuses the edit of a channel that has ports. Without an edit, the channel is accepted unless it has problems.
 func (p *pass) judgeIncumbent(c *channel, e *edit) {
 	no := p.refuseIncumbent(c, e)
 	if no == nil {
@@ -131,8 +131,8 @@ func (p *pass) isReturning(c *channel) bool {
 	return said != nil && (said.Reason == string(Disabled) || said.Reason == string(PortChangesLimited)) && len(c.Address) == 0
 }
 
-// postpone refuses a change of a channel whose namespace changes its ports on the mux too often. What the channel gives up is taken off the
-// mux at once all the same. A rebuilt ledger postpones nothing.
+// postpone refuses a change of a channel whose namespace changes its ports on the mux too often. Numbers that the channel gives up leave the
+// mux at once nevertheless. A rebuilt ledger postpones nothing.
 func (p *pass) postpone(c *channel) *refusal {
 	until := p.limitedUntil(c.Key.Namespace)
 	if until.IsZero() {

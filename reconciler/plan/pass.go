@@ -34,7 +34,7 @@ type pass struct {
 	said sayings
 }
 
-// channel is a channel that names the mux, and what is decided about it.
+// channel is a channel that names the mux, with the decision about it.
 type channel struct {
 	*ObservedChannel
 	verdict

@@ -70,7 +70,7 @@ func (p *pass) orphan() {
 	p.tell()
 }
 
-// finish sorts what has no order of its own.
+// finish sorts the lists that no step has sorted.
 func (p *pass) finish() *Plan {
 	slices.SortFunc(p.plan.Confirm, CompareKeys)
 	p.plan.Confirm = slices.Compact(p.plan.Confirm)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ports is the list that the mux ought to have: what isn't ours as it is, then what channels hold.
+// ports is the list that the mux must have: foreign ports as they are, then the ports of channels.
 func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 	ports := make([]corev1.ServicePort, 0, len(published)+len(p.live.foreign)+1)
 	for _, port := range p.live.foreign {
@@ -109,14 +109,14 @@ func (p *pass) appProtocol(c *channel, claim *Claim) *string {
 	return asked
 }
 
-// portChange is what differs between the ports that a mux has and those that it ought to have.
+// portChange is the difference between the ports that a mux has and those that it must have.
 type portChange struct{ added, removed, renamed, changed []string }
 
 func (c *portChange) empty() bool {
 	return len(c.added)+len(c.removed)+len(c.renamed)+len(c.changed) == 0
 }
 
-// diffPorts compares with what is on the mux as sets: the order is the applier's.
+// diffPorts compares the ports with those on the mux as sets. Their order is up to the tool that applies the mux.
 func (p *pass) diffPorts(want []corev1.ServicePort) portChange {
 	var change portChange
 	stay := 0

@@ -55,7 +55,7 @@ func (p *pass) dropLeftovers(patch *MuxPatch) {
 	patch.Why = append(patch.Why, textLeftovers(left))
 }
 
-// annotate sets what differs, and returns whether people are told anything new.
+// annotate sets the annotations that differ, and returns whether one of them is for people.
 func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 	mux, keys := p.w.Mux, p.w.Keys
 	set := func(differs bool, key, want string) bool {
@@ -107,7 +107,7 @@ func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
 	})
 }
 
-// muxContent identifies what is ours of the mux, whatever else is on it.
+// muxContent identifies our part of the mux.
 func (p *pass) muxContent(to *target) uint64 {
 	hash := fnv.New64a()
 	for i := range to.ports {

@@ -158,7 +158,7 @@ func (r *rebuilding) explain() {
 	}
 }
 
-// fit is the one of several ports that a port on the mux is; nil if there is none, or no telling.
+// fit is the one of several ports that a port on the mux is; nil if there is no such port, or more than one.
 func (r *rebuilding) fit(of []portOf, live *corev1.ServicePort) *portOf {
 	slot := slotOf(live)
 	var fit, noted, told []portOf
@@ -188,8 +188,8 @@ func (o portOf) says(number int32) bool {
 	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool { return m.Name == o.port.Name && m.Public == number })
 }
 
-// named are the ports whose derived name a port on the mux has. A short name can be made to collide. What our slices carry under it
-// can't.
+// named are the ports whose derived name a port on the mux has. A short name can be made to collide. The channel that our slices carry under it
+// can't be faked.
 func (r *rebuilding) named(live *corev1.ServicePort) []portOf {
 	of := r.derived[live.Name]
 	if channel, recorded := r.w.Records[live.Name]; recorded {

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Plan says what to write for one mux, in the order of its fields from Reserve to Show, and what was decided.
+// Plan has the writes for one mux, in the order of the fields from Reserve to Show, and the decisions behind them.
 type Plan struct {
 	Mux types.NamespacedName
 	// Confirm names Services that a live read must confirm, sorted: channels that would lose something, and the mux where its ledger
@@ -39,7 +39,7 @@ type Plan struct {
 	Standing []Event
 	// Changed are the namespaces of which ports are added or changed on the mux because their owners asked for it, sorted.
 	Changed []string
-	// Usage counts what is held of the mux.
+	// Usage counts the ports of the mux.
 	Usage Usage
 	// Again is when to look once more though nothing changes; zero if there is no need.
 	Again time.Time
@@ -82,7 +82,7 @@ type MuxPatch struct {
 	Added []types.NamespacedName
 	// Annotations to set; those to an empty value are taken away.
 	Annotations map[string]string
-	// DropFinalizer is the original's, if it is to go.
+	// DropFinalizer is the original's finalizer if the patch removes it.
 	DropFinalizer string
 	Why           []string
 	Events        []Event
@@ -94,9 +94,9 @@ type MuxPatch struct {
 // ChannelPatch is all that is written on a channel, at once, through its status.
 type ChannelPatch struct {
 	Channel types.NamespacedName
-	// ResourceVersion, if it is set, is what it must be at to be written.
+	// ResourceVersion is the version that the channel must have for the write; empty for any.
 	ResourceVersion string
-	// Address is what it shows from now on, if SetAddress is true.
+	// Address is the address that the channel shows from now on, if SetAddress is true.
 	Address    []corev1.LoadBalancerIngress
 	SetAddress bool
 	Conditions []metav1.Condition // to set
@@ -120,7 +120,7 @@ type Event struct {
 	Message string
 }
 
-// Verdict is what was decided about a channel.
+// Verdict is the decision about a channel.
 type Verdict struct {
 	Channel  types.NamespacedName
 	Accepted bool

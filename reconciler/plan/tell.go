@@ -26,7 +26,7 @@ func (p *pass) tell() {
 	p.tellEdges(t.edges)
 }
 
-// telling keeps what is used again for each channel: there are thousands.
+// telling keeps buffers that are used again for each channel: there are thousands.
 type telling struct {
 	*pass
 	address    []corev1.LoadBalancerIngress // of the mux, as channels show it
@@ -70,7 +70,7 @@ type appearance struct {
 	note         string
 }
 
-// show compares a channel with what it ought to be.
+// show returns the difference between a channel and its wanted appearance.
 func (t *telling) show(c *channel) ChannelPatch {
 	want := t.wants(c)
 	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}

@@ -9,7 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// verdict is what is decided about a channel.
+// verdict is the decision about a channel.
 type verdict struct {
 	accepted bool
 	reason   validation.Reason
@@ -24,12 +24,12 @@ type verdict struct {
 	deferred bool
 }
 
-// refusal says why a channel doesn't get what it asks for.
+// refusal is the reason why a request of a channel is refused.
 type refusal struct {
 	reason validation.Reason
-	// message says what is so, and advice the way out. Advice changes with what others do, and isn't repeated for that.
+	// message states the reason, and advice the way out. A change of the advice alone isn't announced.
 	message, advice string
-	// slot is what was asked for; holder is the channel that has the number.
+	// slot is the requested number; holder is the channel that has it.
 	slot   Slot
 	holder types.NamespacedName
 	// usedUp is the protocol for which no number is free.
@@ -53,7 +53,7 @@ func (v *verdict) refuse(no *refusal) {
 	v.accepted, v.reason, v.message, v.refusal = false, no.reason, no.message, no
 }
 
-// accept says that the channel has what it asks for, and what else is to be said.
+// accept marks the channel as accepted, and adds notes.
 func (p *pass) accept(c *channel) {
 	c.accepted, c.reason, c.message, c.refusal = true, Accepted, p.said.accepted, nil
 	forbidden, _ := p.allowed.forbidden(c)

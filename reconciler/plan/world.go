@@ -10,11 +10,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// World is what was observed of one mux.
+// World is the observed state of one mux.
 type World struct {
 	Now  time.Time
 	Keys validation.Keys
-	// Key names the mux, also where there is none.
+	// Key names the mux, even if the mux is missing.
 	Key types.NamespacedName
 	// Mux is nil if there is no such Service, or it isn't a mux.
 	Mux *ObservedMux
@@ -39,7 +39,7 @@ type Memory struct {
 	Refused map[types.NamespacedName]Refusal
 	// Stuck are channels whose address couldn't be taken off. Their ports stay until it is.
 	Stuck map[types.NamespacedName]bool
-	// Blocked is set while the API server refuses what is written for the whole mux.
+	// Blocked is set while the API server refuses to store the mux or its ledger.
 	Blocked *Blocked
 	// Contested is set if another writer keeps undoing the write that this pass would make: nothing is written until then.
 	Contested time.Time
@@ -105,7 +105,7 @@ type ObservedChannel struct {
 // Backing is whether a channel has backends that the mux can reach.
 type Backing uint8
 
-// The states of backing. Unknown leaves what was said before.
+// The states of backing. Unknown leaves the condition as it is.
 const (
 	Unknown Backing = iota
 	Unbacked
@@ -116,7 +116,7 @@ const (
 	NotCarried
 )
 
-// Condition is what was found when the ledger was read.
+// Condition is the state of the ledger as it was read.
 type Condition uint8
 
 // Missing must come from a live read: a cache may be behind. All from Unreadable on freeze the mux.
@@ -140,8 +140,8 @@ type Reading struct {
 	Name string
 	// Moved is true if it is still under another name than the one that the mux's owner wants.
 	Moved bool
-	// Unlabelled is true if it says what we wrote, and lacks a label by which caches find it.
+	// Unlabelled is true if a correct ledger lacks a label by which caches find it.
 	Unlabelled bool
-	// Why says what is wrong with one that freezes, and the way out.
+	// Why names the fault of a ledger that freezes the mux, and the way out.
 	Why string
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// write decides what is written on ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
+// write decides the new content of ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
 // release, even if only the generation on the mux changes: a slow process that goes by the old ledger meets a new resourceVersion.
 func (p *pass) write() {
 	published := p.publishedClaims()
@@ -115,7 +115,7 @@ func (p *pass) deferRefusals(now, after Ledger) {
 	}
 }
 
-// setInForce tells which claims backends go by: those that are to be on the mux, and as long as they are there, those that leave it.
+// setInForce lists the claims that get backends: those that belong on the mux, and those that leave it as long as they are there.
 func (p *pass) setInForce(published []*Claim) {
 	p.plan.InForce = make([]Claim, 0, len(published))
 	for _, claim := range published {
