@@ -54,6 +54,9 @@ func (l *Line) confirm(ctx context.Context, o *observed, keys []types.Namespaced
 		case failed[i] != nil:
 			o.world.Live[key], o.unread = plan.Present, true
 		case key == o.world.Key:
+			if live[i] != nil {
+				l.services.Put(live[i]) // the next pass begins with it
+			}
 			if live[i] == nil || live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}

@@ -135,5 +135,8 @@ func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 		if (err != nil) != test.fails || test.fails != errors.Is(err, errBehind) || !test.fails && !o.world.Confirmed[key] {
 			t.Errorf("%s: %v", name, err)
 		}
+		if got := line.services.Latest(key, service("1")); test.live != nil && got.ResourceVersion != test.live.ResourceVersion {
+			t.Errorf("%s: the next pass begins with version %s", name, got.ResourceVersion)
+		}
 	}
 }
