@@ -78,8 +78,10 @@ func (p *pass) programmedCondition(c *channel) metav1.Condition {
 	kind := p.w.Keys.Programmed
 	live := find(c.Conditions, kind)
 	switch {
-	case c.isHeld() && p.lacks(c):
-		return condition(kind, false, MuxPatchRefused, textRefused(p.m.Refused[c.Key].Words))
+	case c.isHeld() && p.lacks(c) != nil:
+		return condition(kind, false, MuxPatchRefused, textLeftOff(p.lacks(c), p.w.Key, p.m.Refused[c.Key].Words))
+	case p.isContested(c):
+		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.m.Contested))
 	case c.attached && len(p.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, p.said.programmed)
 	case c.attached:

@@ -75,7 +75,7 @@ func (p *pass) freeze(freeze *Freeze) {
 // freezeHeld lets a channel keep its ports, and reports that an edit waits.
 func (p *pass) freezeHeld(c *channel, freeze *Freeze) {
 	edited := p.isEdited(c)
-	c.attached = p.isReached(c, edited)
+	c.attached = p.isReached(c, edited) || p.isContested(c) && p.showed(c)
 	if c.Disabled && (!c.attached || len(c.Address) == 0 || len(p.w.Mux.Address) == 0) {
 		c.reason, c.message, c.attached = Disabled, textDisabled(p.w.Keys.Disabled, true), false
 		return
@@ -130,4 +130,10 @@ func (p *pass) isReached(c *channel, edited bool) bool {
 		all = all && (has || !claim.held())
 	}
 	return all && !edited || some && p.showed(c)
+}
+
+// isContested is true for a channel whose port another writer keeps taking off the mux.
+func (p *pass) isContested(c *channel) bool {
+	freeze := p.plan.Freeze
+	return freeze != nil && freeze.Reason == Contested && slices.ContainsFunc(c.claims, p.isMissing)
 }

@@ -100,13 +100,15 @@ func (p *pass) judgeIncumbent(c *channel, e *edit) {
 }
 
 func (p *pass) refuseIncumbent(c *channel, e *edit) *refusal {
-	lacks := slices.ContainsFunc(c.claims, p.isMissing)
+	said := p.m.Refused[c.Key]
 	switch {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
-	case p.m.Refused[c.Key].Words != "" && (e != nil || lacks && p.m.Refused[c.Key].Withheld):
-		return &refusal{reason: MuxPatchRefused, message: textRefused(p.m.Refused[c.Key].Words)}
-	case !c.Disabled && lacks && p.isReturning(c):
+	case e == nil && p.lacks(c) != nil:
+		return &refusal{reason: MuxPatchRefused, message: textLeftOff(p.lacks(c), p.w.Key, said.Words)}
+	case e != nil && said.Words != "":
+		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
+	case !c.Disabled && slices.ContainsFunc(c.claims, p.isMissing) && p.isReturning(c):
 		if no := p.postpone(c); no != nil {
 			c.withheld = true
 			return no

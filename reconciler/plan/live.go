@@ -145,6 +145,7 @@ func (p *pass) adoptLive(port *corev1.ServicePort) bool {
 	r := rebuilding{pass: p}
 	adopted := r.claim(of, port.Port, port.Name)
 	p.add(&adopted)
+	p.adopted = true
 	return true
 }
 

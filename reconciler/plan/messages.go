@@ -66,6 +66,10 @@ func textContested(until time.Time) string {
 	return fmt.Sprintf("another writer keeps changing it back; managedFields of the Service name it. Next correction at %s", textUntil(until))
 }
 
+func textMissesPorts(mux types.NamespacedName, until time.Time) string {
+	return fmt.Sprintf("another writer keeps taking ports off the mux %s; they are put back at %s", mux, textUntil(until))
+}
+
 func textBlocked(mux *ObservedMux, blocked *Blocked) string {
 	what := "the ports of the mux " + mux.Key.String()
 	if blocked.Ledger {

@@ -29,6 +29,11 @@ func textRefused(words string) string {
 	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
 }
 
+func textLeftOff(claim *Claim, mux types.NamespacedName, words string) string {
+	return fmt.Sprintf("%s was taken off the mux %s, and the API server doesn't take it back: %s; the number stays this channel's, and is tried "+
+		"again", claim.Slot(), mux, words)
+}
+
 func textLimit(mux *ObservedMux, adding int) string {
 	which := "max-ports"
 	if mux.Cap.Reason != "" {

@@ -116,10 +116,11 @@ func (p *pass) confirm() {
 	}
 }
 
-// confirmMux asks for a live read of a mux whose ledger is written for the first time, or rebuilt: another process may have given ports.
+// confirmMux asks for a live read of the mux if claims follow from its ports, or if its first ledger is written: another process may have
+// given ports since.
 func (p *pass) confirmMux() {
 	first := p.w.Ledger.Condition == Missing && p.plan.Reserve != nil
-	if (first || p.before.renew) && !p.w.Confirmed[p.w.Key] {
+	if (first || p.before.renew || p.adopted) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}
 }

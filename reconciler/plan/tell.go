@@ -155,7 +155,7 @@ func (p *pass) verdictOf(c *channel) Verdict {
 	accepted, _ := p.acceptedCondition(c)
 	verdict := Verdict{
 		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
-		Programmed: c.attached && len(p.w.Mux.Address) > 0 && !p.lacks(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
+		Programmed: c.attached && len(p.w.Mux.Address) > 0 && p.lacks(c) == nil && !p.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
 	}
 	for i := range c.Ports {
 		port := &c.Ports[i]
@@ -168,7 +168,13 @@ func (p *pass) verdictOf(c *channel) Verdict {
 	return verdict
 }
 
-// lacks is true for a channel some of whose ports the API server refuses to put back on the mux.
-func (p *pass) lacks(c *channel) bool {
-	return p.m.Refused[c.Key].Withheld && slices.ContainsFunc(c.claims, p.isMissing)
+// lacks returns a claim whose port the API server refuses to put back on the mux; nil if there is none.
+func (p *pass) lacks(c *channel) *Claim {
+	if !p.m.Refused[c.Key].Withheld {
+		return nil
+	}
+	if at := slices.IndexFunc(c.claims, p.isMissing); at >= 0 {
+		return c.claims[at]
+	}
+	return nil
 }

@@ -184,12 +184,11 @@ spec:
 		s.kubectl(t, text, "apply", "--server-side", "--field-manager=another", "--dry-run=server", "-f", "-")
 		s.awaitServed(t, web, "http:80->20000")
 	}
-	created := s.mux(t, "by-create")
-	web := s.channel(t, "declared", "by-create", created)
-	s.awaitServed(t, web, "http:80->20000")
+	created, kept := s.mux(t, "by-create"), s.mux(t, "by-create-kept", annotated("placeholder", "keep"))
+	s.awaitServed(t, s.channel(t, "declared", "by-create", created), "http:80->20000")
+	s.awaitServed(t, s.channel(t, "declared", "by-create-kept", kept), "http:80->20000")
 	s.awaitPublic(t, created, "20000/TCP")
-	s.annotate(t, created, "placeholder", "keep")
-	s.awaitPublic(t, created, "101/TCP", "20000/TCP")
+	s.awaitPublic(t, kept, "101/TCP", "20000/TCP")
 }
 
 func (s *scene) kubectl(t *testing.T, stdin string, args ...string) {
