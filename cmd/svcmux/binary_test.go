@@ -9,6 +9,28 @@ import (
 	"testing"
 )
 
+const (
+	goodChannel = `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  type: LoadBalancer
+  loadBalancerClass: svc-mux.nowake.ai/mux
+  allocateLoadBalancerNodePorts: false
+  ports: [{name: http, port: 80}]
+`
+	warnedChannel = `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {type: LoadBalancer, loadBalancerClass: svc-mux.nowake.ai/mux, ports: [{name: http, port: 80}]}
+`
+	badChannel = `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {type: LoadBalancer, loadBalancerClass: svc-mux.nowake.ai/mux, ports: [{port: 80}]}
+`
+)
+
 // TestBinary builds the command, and checks the exit codes of the process.
 func TestBinary(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "svcmux")
@@ -27,9 +49,9 @@ func TestBinary(t *testing.T) {
 			stdin: badChannel, env: []string{"API_PREFIX=mux.example.com"}, args: []string{"validate", "-f", "-"},
 		},
 		"a warning with --strict":  {stdin: warnedChannel, args: []string{"validate", "--strict", "-f", "-"}, want: 1},
-		"an unreadable file":       {args: []string{"validate", "-f", "testdata/tree"}, want: 2},
+		"an unreadable file":       {args: []string{"validate", "-f", "../../svcmux/validate/testdata/tree"}, want: 2},
 		"a shell's pipe as a file": {stdin: badChannel, args: []string{"validate", "-f", "/dev/stdin"}, want: 1},
-		"an unknown format":        {args: []string{"validate", "-f", "testdata", "-o", "pdf"}, want: 2},
+		"an unknown format":        {args: []string{"validate", "-f", "../../svcmux/validate/testdata", "-o", "pdf"}, want: 2},
 		"no verb":                  {want: 2},
 		"the version":              {args: []string{"--version"}},
 		"a verb's help":            {args: []string{"validate", "-h"}},

@@ -134,12 +134,13 @@ func (w *world) bash(ctx context.Context, folder, commands string) (string, erro
 	const prelude = `set -euo pipefail
 exec 2>&1
 cd "$FOLDER"
+PATH="$PROGRAMS:$PATH"
 set -a
 [ ! -f .variables ] || . ./.variables
 trap 'export -p >.variables' EXIT
 `
 	out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/bash", "-c", prelude + commands}, Env: []string{
-		"FOLDER=" + folder, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app}})
+		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app}})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the error needn't repeat the commands: they are on the page

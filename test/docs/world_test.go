@@ -20,6 +20,7 @@ const version = "devel"
 type world struct {
 	*cluster.Cluster
 
+	programs  string // folder of svcmux
 	installed string // state of the release and its mux right after the install; empty if not installed
 }
 
@@ -41,7 +42,11 @@ func start(t *testing.T) *world {
 		Entrypoint: []string{"/pod", "serve"}}); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, web), cluster.CertManager(), cluster.Helm(), cluster.WithProvider())}
+	programs := t.TempDir()
+	if _, err := product.CommandLine(t.Context(), programs, version); err != nil {
+		t.Fatal(err)
+	}
+	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, web), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
 }
 
 // ready reinstalls the product as it was first, or removes it if the page wants a bare cluster.

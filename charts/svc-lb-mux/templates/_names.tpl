@@ -114,3 +114,8 @@ app.kubernetes.io/instance: {{ .context.Release.Name }}
 {{ include "svc-mux.partSelector" . }}
 app.kubernetes.io/managed-by: {{ .context.Release.Service }}
 {{- end -}}
+
+{{- /* The release of an image that is named by digest, for `svcmux version`. A label can't have a plus sign. */ -}}
+{{- define "svc-mux.versionLabel" -}}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
+{{- end -}}

@@ -1,0 +1,53 @@
+// Package cli has what the commands of svcmux share: streams, exit codes, colours, tables, progress, and words. What
+// needs a cluster is in package kube.
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Env is the surroundings of a command, besides files and the network.
+type Env struct {
+	Program  string // the name in messages: "svcmux", or "kubectl svcmux"
+	Version  string // the version of this build
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+}
+
+// width returns the number of columns of a terminal, or 0 if the writer isn't one.
+func width(to io.Writer) int {
+	file, isFile := to.(*os.File)
+	if !isFile {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd())) //nolint:gosec // a file descriptor is a small number
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// Paint returns the colours for a writer. Without a terminal, and with NO_COLOR, there are none.
+func (e Env) Paint(to io.Writer) Paint {
+	return Paint{on: width(to) > 0 && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
+}
+
+// Paint colours text.
+type Paint struct{ on bool }
+
+// Bold is for headlines.
+func (p Paint) Bold(text string) string { return p.in("1", text) }
+
+// Yellow is for what a reader must look at.
+func (p Paint) Yellow(text string) string { return p.in("33", text) }
+
+func (p Paint) in(code, text string) string {
+	if !p.on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,129 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// judge adds findings to the report for each Service: those of admission, and those that only files can have.
+type judge struct {
+	lang      validation.Language
+	namespace string // for objects without a namespace
+	rep       *report
+}
+
+func (j judge) file(name string, data []byte) {
+	chunks, err := split(data)
+	if err != nil {
+		j.unreadable(name, err)
+		return
+	}
+	template := hasTemplate(data)
+	for _, c := range chunks {
+		docs, errs := parse(c)
+		for _, err := range errs {
+			j.unreadable(name, j.hinted(err, c, template))
+		}
+		var found finder
+		for _, doc := range docs {
+			found.find(doc.value, doc.tree, "", "")
+		}
+		for _, o := range found.services {
+			j.service(name, o)
+		}
+		for _, o := range found.nearServices {
+			j.nearService(name, o)
+		}
+	}
+}
+
+func (j judge) service(file string, o object) {
+	svc, found, err := o.decode()
+	if err != nil {
+		var at errAt
+		errors.As(err, &at)
+		namespace, name := j.nameOf(o)
+		at.text = "Service " + objectName(namespace, name) + " " + at.text
+		j.unreadable(file, at)
+		j.rep.Unread++
+		return
+	}
+	svc.Namespace = cmp.Or(svc.Namespace, j.namespace)
+	kind := j.lang.Classify(svc)
+	j.rep.countKind(kind)
+	admission := j.lang.Check(svc)
+	add := func(severity severity, problems []validation.Problem) {
+		for _, p := range problems {
+			j.rep.Findings = append(j.rep.Findings, finding{
+				Severity: severity, Reason: p.Reason, File: file, Line: o.at.at(p.Field).line,
+				Namespace: svc.Namespace, Name: nameOf(svc), Kind: kind.String(),
+				Field: p.Field, Port: p.Port, Message: p.Message,
+			})
+		}
+	}
+	add(problem, found.Problems)
+	add(problem, admission.Problems)
+	add(warning, found.Warnings)
+	add(warning, admission.Warnings)
+	add(warning, j.lang.Typos(svc))
+}
+
+func (j judge) nearService(file string, o nearService) {
+	namespace, name := j.nameOf(o.object)
+	j.rep.Findings = append(j.rep.Findings, finding{
+		Severity: warning, Reason: o.mistake.Reason, File: file, Line: o.at.at(o.mistake.Field).line,
+		Namespace: namespace, Name: name, Kind: validation.Stranger.String(), Field: o.mistake.Field, Message: o.mistake.Message,
+	})
+}
+
+func (j judge) unreadable(file string, err error) {
+	var at errAt
+	errors.As(err, &at)
+	j.rep.unreadable(file, at.line, err.Error())
+}
+
+// nameOf returns the Service's name, or the prefix of a generated name with a star.
+func nameOf(svc *corev1.Service) string {
+	if svc.Name == "" && svc.GenerateName != "" {
+		return svc.GenerateName + "*"
+	}
+	return svc.Name
+}
+
+// nameOf returns the namespace and name of an object that isn't decoded.
+func (j judge) nameOf(o object) (namespace, name string) {
+	meta, _ := o.fields["metadata"].(map[string]any)
+	namespace, _ = meta["namespace"].(string)
+	name, _ = meta["name"].(string)
+	return cmp.Or(namespace, j.namespace), name
+}
+
+// hinted adds the likely cause to a parser's error.
+func (j judge) hinted(err error, c chunk, template bool) error {
+	var at errAt
+	if !errors.As(err, &at) {
+		return err
+	}
+	switch {
+	case template:
+		at.text += " (a template? render it first: helm template CHART | " + j.rep.program + " validate -f -)"
+	case isIndentedByTab(c.text, at.line-c.line+1):
+		at.text += " (this line is indented by a tab: YAML takes only spaces)"
+	}
+	return at
+}
+
+func isIndentedByTab(data []byte, line int) bool {
+	for text := range bytes.Lines(data) {
+		if line--; line == 0 {
+			indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+			return bytes.IndexByte(indent, '\t') >= 0
+		}
+	}
+	return false
+}

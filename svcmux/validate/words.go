@@ -1,0 +1,66 @@
+package validate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+func objectName(namespace, name string) string {
+	if name == "" {
+		return printable(namespace) + "/(no name)"
+	}
+	return printable(namespace + "/" + name)
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "x"):
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// maxShown limits how many bytes of a value are shown.
+const maxShown = 200
+
+// printable returns the text unchanged if a terminal can show it, else quoted. Names in files can be as hostile as
+// values.
+func printable(text string) string {
+	strange := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+	if text != "" && len(text) <= maxShown && strings.IndexFunc(text, strange) < 0 {
+		return text
+	}
+	return shown(text)
+}
+
+// shown returns the text quoted, and shortened if it is long.
+func shown(text string) string {
+	if len(text) <= maxShown {
+		return strconv.Quote(text)
+	}
+	end := maxShown
+	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(text[:end]), len(text))
+}
+
+// oneLine makes the message of another package safe to print in one line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	const bound = 500
+	if len(text) > bound {
+		text = strings.ToValidUTF8(text[:bound], "") + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
