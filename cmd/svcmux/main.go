@@ -1,4 +1,14 @@
-// Command svcmux is the command line of svc-lb-mux. Named kubectl-svcmux, it is a plugin: kubectl svcmux.
+// Command svcmux is the command line of svc-lb-mux. Named kubectl-svcmux, it is a plugin: kubectl svcmux. It reads muxes and
+// channels from clusters and files, and prints what the packages of the webhook and the reconciler decide about them. Each
+// command is a package:
+//
+//	cli/         what all commands share: streams, exit codes, colours, tables
+//	kube/        kubectl's flags, the client, its errors as sentences, completion
+//	manifest/    Services as files to apply
+//	validate/    files without a cluster
+//	survey/      which load balancers of a cluster could become one
+//	tcpservices/ import from ingress-nginx
+//	versions/    releases of this program and of what a cluster runs
 package main
 
 import (
@@ -7,15 +17,14 @@ import (
 	"os/signal"
 
 	"nowake.ai/svc-lb-mux/cmd/internal/version"
-	"nowake.ai/svc-lb-mux/svcmux"
-	"nowake.ai/svc-lb-mux/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(svcmux.Run(ctx, os.Args[1:], cli.Env{
-		Program: svcmux.Program(os.Args[0]), Version: version.String(),
+	os.Exit(run(ctx, os.Args[1:], cli.Env{
+		Program: program(os.Args[0]), Version: version.String(),
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
 	}))
 }

@@ -1,0 +1,160 @@
+// Package kube connects commands to a cluster: kubectl's flags, a client for the few kinds that commands read, the
+// client's errors as sentences, and completion from the cluster.
+//
+// It uses clientcmd as kubectl does, but not cli-runtime's ConfigFlags: these bring client-go's scheme of all kinds,
+// whose registration takes longer than all of `svcmux validate`.
+package kube
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Flags are kubectl's flags for the choice of a cluster, a user and a namespace.
+type Flags struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+	all        bool
+	loader     clientcmd.ClientConfig
+}
+
+// Bind adds the flags to a command, with their completion.
+func (f *Flags) Bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else ~/.kube/config")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl's
+	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	flags.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = isRare(flag.Name)
+		if text := usageOf(flag.Name); text != "" {
+			flag.Usage = text
+		}
+	})
+	f.completeFlags(cmd)
+}
+
+// BindAll adds -A.
+func (f *Flags) BindAll(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
+}
+
+// isRare says that the help doesn't list the flag. kubectl lists it under `kubectl options`.
+func isRare(flag string) bool {
+	switch flag {
+	case "as-uid", "as-user-extra", "certificate-authority", "client-certificate", "client-key", "disable-compression",
+		"insecure-skip-tls-verify", "password", "proxy-url", "server", "tls-server-name", "token", "username":
+		return true
+	}
+	return false
+}
+
+// usageOf returns a shorter text for a flag than clientcmd has.
+func usageOf(flag string) string {
+	switch flag {
+	case "as":
+		return "the user whose rights count, if you may impersonate"
+	case "as-group":
+		return "a group of that user; may be repeated"
+	case "cluster":
+		return "a cluster of the kubeconfig"
+	case "context":
+		return "a context of the kubeconfig; default its current one"
+	case "namespace":
+		return "one namespace"
+	case "request-timeout":
+		return "how long to wait for each answer, such as 10s; 0 waits for ever"
+	case "user":
+		return "a user of the kubeconfig"
+	}
+	return ""
+}
+
+// All says that the user asks for all namespaces.
+func (f *Flags) All() bool { return f.all }
+
+// NamespaceGiven returns the namespace of the flag -n, or "".
+func (f *Flags) NamespaceGiven() string { return f.overrides.Context.Namespace }
+
+func (f *Flags) config() clientcmd.ClientConfig {
+	if f.loader == nil {
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		rules.ExplicitPath = f.kubeconfig
+		rules.WarnIfAllMissing = false
+		f.loader = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
+	}
+	return f.loader
+}
+
+// Configured says that the user has a kubeconfig, or is in a pod. Without it, commands do what they can.
+func (f *Flags) Configured() bool {
+	_, err := f.config().ClientConfig()
+	return !clientcmd.IsEmptyConfig(err)
+}
+
+// contexts returns the names of all contexts, sorted.
+func contexts(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Contexts)) }
+
+// Cluster connects to the cluster that the flags choose. Nothing is sent yet.
+func (f *Flags) Cluster(env cli.Env) (*Cluster, error) {
+	raw, err := f.config().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig can't be read: %w: name another one with --kubeconfig or KUBECONFIG", err)
+	}
+	wanted := f.overrides.CurrentContext
+	if _, known := raw.Contexts[wanted]; wanted != "" && !known {
+		return nil, cli.Usagef("--context %s: the kubeconfig has no such context%s", cli.Shown(wanted), alternatives(wanted, contexts(raw)))
+	}
+	config, err := f.config().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, cli.Usagef("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig can't be used: %w: choose a context with --context, or correct the file", err)
+	}
+	namespace, _, err := f.config().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig can't be used: %w: choose a namespace with -n", err)
+	}
+	context := wanted
+	if context == "" {
+		context = raw.CurrentContext
+	}
+	return connect(config, context, namespace, env.Err)
+}
+
+// alternatives names the context that was probably meant, or all contexts if they are few.
+func alternatives(wanted string, known []string) string {
+	if near := validation.Nearest(wanted, known); near != "" {
+		return ": did you mean " + cli.Shown(near) + "?"
+	}
+	const few = 8
+	switch {
+	case len(known) == 0:
+		return ", and no other: name another file with --kubeconfig or KUBECONFIG"
+	case len(known) > few:
+		return ": kubectl config get-contexts lists them"
+	}
+	return ": choose one of " + strings.Join(known, ", ")
+}
+
+// warnings prints the API server's warnings, as kubectl does.
+type warnings struct{ to io.Writer }
+
+func (w warnings) HandleWarningHeader(code int, _, text string) {
+	const miscellaneous = 299 // the only code that Kubernetes uses
+	if code == miscellaneous && text != "" {
+		fmt.Fprintf(w.to, "Warning: %s\n", cli.Sentence(text))
+	}
+}
