@@ -178,18 +178,19 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 // given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
+	named, moves := p.named(mux, c.Key)
 	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil {
 		read, _, good := p.reading(cm)
-		if !good {
+		if !good && !p.namesAnother(mux, c.Key) {
 			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
 		}
 		before = p.believed(cm, mux, read)
-		if _, moves := p.named(mux, c.Key); now.Generation < read.Generation && !moves {
+		if now.Generation < read.Generation && !moves {
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
-	if named, is := p.named(mux, c.Key); is {
-		before = named // it moves, perhaps over an older one
+	if moves && !continues(&before, &named) {
+		before = named // it moves, perhaps over an older one, or over one that can't be read
 	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
@@ -218,6 +219,17 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	return ""
+}
+
+// continues returns whether a ledger that is about to become the one in force is newer than that one, and has all its claims.
+func continues(next, inForce *plan.Ledger) bool {
+	owners := map[plan.Slot]types.NamespacedName{}
+	for i := range next.Claims {
+		owners[next.Claims[i].Slot()] = next.Claims[i].Owner.Channel
+	}
+	return next.Generation > inForce.Generation && !slices.ContainsFunc(inForce.Claims, func(c plan.Claim) bool {
+		return c.State == plan.Held && owners[c.Slot()] != c.Owner.Channel
+	})
 }
 
 // believed returns the valid part of a ledger. Of an edited ledger, only the claims that the mux's ports confirm are
@@ -249,6 +261,16 @@ func (p *promises) named(mux, but types.NamespacedName) (plan.Ledger, bool) {
 	}
 	read, of, good := p.reading(cm)
 	return p.believed(cm, mux, read), good && of == mux
+}
+
+// namesAnother returns whether a mux names another ConfigMap than this as its ledger, also if that one is gone by now.
+func (p *promises) namesAnother(mux, than types.NamespacedName) bool {
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return false
+	}
+	name := plan.ReadMux(p.sim.language, svc, false).LedgerInForce
+	return name != "" && name != than.Name
 }
 
 // note records which ports a channel's annotation shows. It counts only what we wrote: the deciding process may not
