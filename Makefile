@@ -170,7 +170,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
-	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
+	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)' -args -all
 
 .PHONY: sim-mutants
 sim-mutants: ## Break the code on purpose, once for each patch in test/sim/mutants, and check that the simulation fails

@@ -31,7 +31,7 @@ func width(to io.Writer) int {
 	return columns
 }
 
-// Paint returns the colours for a writer. Without a terminal, and with NO_COLOR, there are none.
+// Paint returns the colours for a writer. Without a terminal, or with NO_COLOR, nothing is coloured.
 func (e Env) Paint(to io.Writer) Paint {
 	return Paint{on: width(to) > 0 && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
 }

@@ -97,7 +97,7 @@ func (f *Flags) config() clientcmd.ClientConfig {
 	return f.loader
 }
 
-// Configured says that the user has a kubeconfig, or is in a pod. Without it, commands do what they can.
+// Configured says that the user has a kubeconfig, or is in a pod. Without a cluster, commands do the rest of their work.
 func (f *Flags) Configured() bool {
 	_, err := f.config().ClientConfig()
 	return !clientcmd.IsEmptyConfig(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // write prints the report or the channels, and saves the channels if a folder is given. With channels on standard
-// output, what is left out goes to standard error.
+// output, the entries that are left out go to standard error.
 func (f *flags) write(env cli.Env, result *Result) error {
 	if f.output.Dir != "" && len(result.Channels) > 0 {
 		files, err := f.output.Save(func(metav1.Object) bool { return false }, result.Channels)
