@@ -14,33 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli/clitest"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// result is the result of a run of import tcp-services.
-type result struct {
-	Code     int
-	Out, Err string
-}
-
-func imported(t *testing.T, stdin string, args ...string) result {
+func imported(t *testing.T, stdin string, args ...string) clitest.Result {
 	t.Helper()
-	var out, errs strings.Builder
-	env := cli.Env{
-		Program: "svcmux", In: strings.NewReader(stdin), Out: &out, Err: &errs,
-		Getenv: func(string) string { return "" },
-	}
-	cmd := Command(env)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(t.Context())
-	if err != nil {
-		errs.WriteString(err.Error())
-	}
-	return result{cli.ExitCode(err), out.String(), errs.String()}
+	return clitest.Run(t, Command, stdin, args...)
 }
 
 func TestGoldenReports(t *testing.T) {

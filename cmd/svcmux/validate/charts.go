@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
 
 // charts finds the templates of Helm charts. Only Helm can render them to YAML, so they are skipped.
@@ -55,7 +57,7 @@ func (c *charts) chartOf(dir string) string {
 func (c *charts) reportSkipped(rep *report) {
 	for _, chart := range slices.Sorted(maps.Keys(c.skipped)) {
 		rep.skip(filepath.Join(chart, "templates"), fmt.Sprintf("%s skipped, Helm has to render it first: "+
-			"helm template %s | %s validate -f -", count(c.skipped[chart], "template"), printable(chart), rep.program))
+			"helm template %s | %s validate -f -", cli.Count(c.skipped[chart], "template"), printable(chart), rep.program))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -55,7 +56,7 @@ type remark struct {
 }
 
 func (r *report) unreadable(file string, line int, message string) {
-	r.Unreadable = append(r.Unreadable, remark{file, line, oneLine(message)})
+	r.Unreadable = append(r.Unreadable, remark{file, line, cli.Sentence(message)})
 }
 
 func (r *report) skip(file, message string) {
@@ -107,7 +108,7 @@ func (r *report) exitCode(strict bool) int {
 
 // summary returns the last line of the output. Its counts show whether the files held the expected muxes and channels.
 func (r *report) summary() string {
-	text := count(r.Files, "file") + r.services() + ": " + count(r.count(problem), string(problem)) + ", " + count(r.count(warning), string(warning))
+	text := cli.Count(r.Files, "file") + r.services() + ": " + cli.Count(r.count(problem), string(problem)) + ", " + cli.Count(r.count(warning), string(warning))
 	if n := r.count(warning); r.strict && n > 0 {
 		text += " (which count as problems)"
 	}
@@ -126,10 +127,10 @@ func (r *report) services() string {
 	case services == 0:
 		return " without a Service"
 	case r.Others == services:
-		return fmt.Sprintf(", %s: no mux or channel under %s among them", count(services, "Service"), r.prefix)
+		return fmt.Sprintf(", %s: no mux or channel under %s among them", cli.Count(services, "Service"), r.prefix)
 	}
-	text := fmt.Sprintf(", %s: %s, %s, %s", count(services, "Service"), count(r.Muxes, "mux"),
-		count(r.Channels, "channel"), count(r.Others, "other"))
+	text := fmt.Sprintf(", %s: %s, %s, %s", cli.Count(services, "Service"), cli.Count(r.Muxes, "mux"),
+		cli.Count(r.Channels, "channel"), cli.Count(r.Others, "other"))
 	if r.Unread > 0 {
 		text += fmt.Sprintf(", %d unread", r.Unread)
 	}

@@ -15,16 +15,6 @@ func objectName(namespace, name string) string {
 	return printable(namespace + "/" + name)
 }
 
-func count(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "x"):
-		return fmt.Sprintf("%d %ses", n, what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // maxShown limits how many bytes of a value are shown.
 const maxShown = 200
 
@@ -48,19 +38,4 @@ func shown(text string) string {
 		end--
 	}
 	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(text[:end]), len(text))
-}
-
-// oneLine makes the message of another package safe to print in one line.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	const bound = 500
-	if len(text) > bound {
-		text = strings.ToValidUTF8(text[:bound], "") + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
