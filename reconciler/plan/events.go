@@ -95,7 +95,10 @@ type edges struct {
 func (e *edges) note(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.attached && c.Backends == Backed && c.RefusedSlices == ""
+	wiped := live == nil && c.PortsNote != "" // somebody emptied its status: nothing came and nothing went
 	switch {
+	case wiped:
+		e.others = e.others || has
 	case c.deferred || c.Backends == Unknown || c.Backends == NotCarried && !had:
 		e.others = e.others || had
 	case has && !had:

@@ -181,6 +181,15 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 	return began
 }
 
+// decidedFrom returns the state of a mux that the last pass over it decided from: the newest that it had at its beginning, or read live.
+func (p *process) decidedFrom(mux types.NamespacedName) *corev1.Service {
+	saw, learnt := p.saw(mux, mux), p.learnt[mux]
+	if saw == nil || learnt != nil && versionOf(learnt) > versionOf(saw) {
+		return learnt
+	}
+	return saw
+}
+
 // met returns whether a pass began with that very Service in its cache, or the process read it live.
 func (p *process) met(key types.NamespacedName, uid types.UID) bool {
 	if learnt := p.learnt[key]; learnt != nil && learnt.UID == uid {

@@ -320,16 +320,12 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 	return ""
 }
 
-// found returns whether a process knew of a port on a mux when it last saw the mux.
+// found returns whether a process knew of a port on a mux when it decided.
 func (p *promises) found(name string, slot plan.Slot, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false
 	}
-	seen := process.learnt[mux]
-	if seen == nil {
-		seen = process.heard(mux)
-	}
-	return slotsOf(seen)[slot] == name
+	return slotsOf(process.decidedFrom(mux))[slot] == name
 }
 
 func claimsText(claims []plan.Claim) string {
