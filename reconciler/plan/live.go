@@ -77,8 +77,7 @@ func (p *pass) readPorts() {
 			if p.keepsPlaceholder() && (holder == nil || !p.isPublished(holder)) {
 				p.occupy(port)
 			}
-		case holder != nil && p.isPublished(holder) && (p.live.has(holder) || !p.adoptLive(port)):
-		case holder == nil && p.adoptLive(port):
+		case holder != nil && p.isPublished(holder):
 		case p.names[port.Name] != nil: // a claim's port on another number than the claim's
 			p.leave(slot)
 		case p.isUnclaimed(port):
@@ -110,64 +109,6 @@ func (p *pass) keepsPlaceholder() bool {
 	case validation.PlaceholderUsual:
 	}
 	return p.w.Mux.DeclaresPlaceholder
-}
-
-// adoptLive makes a claim of a port that is on the mux without one, if it is named for a channel's port that asks for its number. It beats a
-// claim that was never published: another process published the port from a ledger that this process doesn't know.
-func (p *pass) adoptLive(port *corev1.ServicePort) bool {
-	of, ours := p.ofChannel(port)
-	if !ours || of.channel.Deleting || !p.allowed.namespace(of.channel.Key.Namespace) || !p.isAskedFor(of, port) ||
-		!of.channel.isHeld() && !p.isWholeOnMux(of.channel) {
-		return false
-	}
-	var unpublished []*Claim
-	if holder := p.holders.at(slotOf(port)); holder != nil {
-		unpublished = append(unpublished, holder)
-	}
-	for _, claim := range of.channel.claims {
-		if claim.held() && claim.Owner == of.id() && !slices.Contains(unpublished, claim) {
-			unpublished = append(unpublished, claim)
-		}
-	}
-	for _, claim := range unpublished {
-		if p.live.has(claim) || p.wasShown(claim) || p.byKey[claim.Owner.Channel] == nil {
-			return false
-		}
-	}
-	for _, claim := range unpublished {
-		if claim.Slot() == slotOf(port) {
-			p.forget(claim)
-			continue
-		}
-		p.release(claim)
-		p.neverPublished[claim.Slot()] = true
-	}
-	r := rebuilding{pass: p}
-	adopted := r.claim(of, port.Port, port.Name)
-	p.add(&adopted)
-	p.adopted = true
-	return true
-}
-
-// isAskedFor is true for a port on the mux that has the number and the protocol that a channel's port asks for.
-func (p *pass) isAskedFor(of portOf, port *corev1.ServicePort) bool {
-	return port != nil && of.port.Protocol == slotOf(port).Protocol && p.mayAsk(of.port, port.Port)
-}
-
-// isWholeOnMux is true if the mux has all that a channel asks for, and no other channel holds any of it: a channel without claims gets all
-// its ports or none.
-func (p *pass) isWholeOnMux(c *channel) bool {
-	for i := range c.Ports {
-		of := portOf{c, &c.Ports[i]}
-		port := p.live.named(derivedName(of.id()))
-		if !p.isAskedFor(of, port) {
-			return false
-		}
-		if holder := p.holders.at(slotOf(port)); holder != nil && p.live.has(holder) {
-			return false
-		}
-	}
-	return len(c.Problems) == 0
 }
 
 // ofChannel returns the channel's port that a port on the mux is named for.

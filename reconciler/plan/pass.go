@@ -28,7 +28,6 @@ type pass struct {
 	// neverPublished are numbers that the API server refused: nothing is held for their owners.
 	neverPublished map[Slot]bool
 	refusedEdits   []*edit         // of incumbents
-	adopted        bool            // a port on the mux made a claim: see adoptLive
 	holdUntil      time.Time       // see recreated.go
 	changed        map[string]bool // namespaces whose channels change ports with this pass
 

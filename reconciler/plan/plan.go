@@ -120,7 +120,7 @@ func (p *pass) confirm() {
 // given ports since.
 func (p *pass) confirmMux() {
 	first := p.w.Ledger.Condition == Missing && p.plan.Reserve != nil
-	if (first || p.before.renew || p.adopted) && !p.w.Confirmed[p.w.Key] {
+	if (first || p.before.renew) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}
 }
