@@ -107,12 +107,17 @@ func (p *pass) isStuck(key types.NamespacedName) bool {
 	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.isPublished(c) })
 }
 
-// wasShown is true for a claim whose channel has its number in its ports annotation: we write that after the port came to the mux.
+// wasShown is true for a claim whose channel has its number in its ports annotation: we write that after the port came to the mux. The
+// annotation may have the port's former name.
 func (p *pass) wasShown(claim *Claim) bool {
 	c := p.byKey[claim.Owner.Channel]
 	return c != nil && slices.ContainsFunc(c.Recorded, func(m validation.PortMapping) bool {
-		return m.Public == claim.Public && m.Name == claim.Owner.Name
+		return m.Public == claim.Public && (m.Name == claim.Owner.Name || !c.hasPort(m.Name))
 	})
+}
+
+func (c *channel) hasPort(name string) bool {
+	return slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.Name == name })
 }
 
 func later(a, b time.Time) time.Time {

@@ -312,8 +312,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
 			continue // a policy kept this port off the mux, so it was never in use
 		}
-		if p.doubted[mux] && (process == nil || process.knows(old.Owner.Channel) == nil) {
-			continue // the process rebuilt the ledger, and its cache doesn't have the channel yet
+		if p.doubted[mux] && (process == nil || process.saw(mux, old.Owner.Channel) == nil) {
+			continue // the process rebuilt the ledger, and its cache didn't have the channel yet
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
