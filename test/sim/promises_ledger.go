@@ -175,6 +175,12 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 	return seen == nil || p.asksFor(seen, mux, claim)
 }
 
+// knewOf returns whether a process decided from a state of the channel that asks for its claim.
+func (p *promises) knewOf(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
+	seen := process.saw(mux, claim.Owner.Channel)
+	return seen != nil && p.asksFor(seen, mux, claim)
+}
+
 // given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
@@ -312,8 +318,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
 			continue // a policy kept this port off the mux, so it was never in use
 		}
-		if p.doubted[mux] && (process == nil || process.saw(mux, old.Owner.Channel) == nil) {
-			continue // the process rebuilt the ledger, and its cache didn't have the channel yet
+		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process)) {
+			continue // the process rebuilt the ledger, and its cache didn't have the channel as it is
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
