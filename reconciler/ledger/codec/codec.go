@@ -1,4 +1,4 @@
-package ledger
+package codec
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
