@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -69,7 +70,7 @@ type Question struct {
 	Key      types.NamespacedName
 	Service  *corev1.Service // nil if it doesn't exist
 	// Seen is the mux that the Service names; nil if it names none, or one that another reconciler manages.
-	Seen *Seen
+	Seen *sight.Sight
 	// Muxes are all existing muxes, to suggest one.
 	Muxes []types.NamespacedName
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // channel adds the links of a channel, from its mux to its backends.
@@ -46,7 +47,7 @@ func conditionsOf(observed *plan.ObservedChannel) []Condition {
 	return said
 }
 
-func (c *Chain) mux(seen *Seen, verdict *plan.Verdict) bool {
+func (c *Chain) mux(seen *sight.Sight, verdict *plan.Verdict) bool {
 	state, reason, message := stateOf(seen)
 	switch state {
 	case muxMissing, muxDeleting:
@@ -107,7 +108,7 @@ func (c *Chain) port(shown *Channel) bool {
 	return len(missing) == 0
 }
 
-func (c *Chain) address(seen *Seen, observed *plan.ObservedChannel) {
+func (c *Chain) address(seen *sight.Sight, observed *plan.ObservedChannel) {
 	mux, shows := addressesOf(seen.World.Mux.Address), addressesOf(observed.Address)
 	switch {
 	case len(mux) == 0:
@@ -120,7 +121,7 @@ func (c *Chain) address(seen *Seen, observed *plan.ObservedChannel) {
 	}
 }
 
-func (c *Chain) slices(seen *Seen, observed *plan.ObservedChannel, shown *Channel) {
+func (c *Chain) slices(seen *sight.Sight, observed *plan.ObservedChannel, shown *Channel) {
 	c.Ports = []PublicPort{}
 	for _, port := range TopologyOf(seen).Ports {
 		if port.Channel == observed.Key.String() {

@@ -5,25 +5,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-// Seen is an observed mux and the plan for it. Nothing in it is changed.
-type Seen struct {
-	World plan.World
-	// Known is what the process remembers of the mux.
-	Known plan.Memory
-	Plan  *plan.Plan
-	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
-	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// Passed is when this process last ran a pass for the mux; zero if never. Failed is the error of that pass.
-	Passed time.Time
-	Failed error
-}
 
 // States of a mux.
 const (
@@ -36,7 +23,7 @@ const (
 )
 
 // Of returns the view of a mux.
-func Of(s *Seen) Mux {
+func Of(s *sight.Sight) Mux {
 	key, p := s.World.Key, s.Plan
 	view := Mux{
 		Namespace: key.Namespace, Name: key.Name, Addresses: []string{}, Counts: map[string]int{},
@@ -64,7 +51,7 @@ func Of(s *Seen) Mux {
 	return view
 }
 
-func stateOf(s *Seen) (state, reason, message string) {
+func stateOf(s *sight.Sight) (state, reason, message string) {
 	mux, freeze := s.World.Mux, s.Plan.Freeze
 	switch {
 	case mux == nil && s.World.Key.Name == "":
