@@ -30,6 +30,21 @@ func (g *gathering) heed() {
 			h.channel(verdict, h.channels[verdict.Channel])
 		}
 	}
+	h.keepShown()
+}
+
+// keepShown drops claims in force that the plan would give to channels which were refused.
+func (h *heeding) keepShown() {
+	has := map[plan.PortID]bool{}
+	for i := range h.Plan.Verdicts {
+		for _, port := range h.Plan.Verdicts[i].Ports {
+			has[plan.PortID{Channel: h.Plan.Verdicts[i].Channel, Name: port.Name, Protocol: port.Protocol}] = port.Public != 0
+		}
+	}
+	h.Plan.InForce = slices.DeleteFunc(slices.Clone(h.Plan.InForce), func(claim plan.Claim) bool {
+		shown, known := has[claim.Owner]
+		return known && !shown && h.held[claim.Slot()] != claim.Owner
+	})
 }
 
 // heeding is what conditions are compared with.

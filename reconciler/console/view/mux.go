@@ -20,6 +20,7 @@ const (
 	muxPaused   = "paused"
 	muxDeleting = "deleting"
 	muxMissing  = "missing"
+	muxUnread   = "unread" // never in the console
 )
 
 // Of returns the view of a mux.
@@ -30,13 +31,16 @@ func Of(s *sight.Sight) Mux {
 		Ranges: []Range{}, Slots: []Slot{}, Notes: notesOf(p.Standing), Pending: stepsOf(p), Passed: timeOf(s.Passed),
 		Usage: Usage(p.Usage), Channels: make([]Channel, 0, len(p.Verdicts)),
 	}
+	if s.Unread.Any() {
+		view.Pending = []Step{} // the plan is made from a part of the world
+	}
 	if s.Failed != nil {
 		view.Failed = s.Failed.Error()
 	}
 	view.State, view.Reason, view.Message = stateOf(s)
 	if mux := s.World.Mux; mux != nil {
 		view.Addresses, view.Settings = addressesOf(mux.Address), settingsOf(mux)
-		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(&s.World.Ledger)
+		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(s)
 	}
 	live := liveNames(s.World.Mux)
 	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
@@ -56,6 +60,8 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	switch {
 	case mux == nil && s.World.Key.Name == "":
 		return muxMissing, string(validation.InvalidLoadBalancerClass), "these Services have a class that names no mux"
+	case mux == nil && s.Unread.Mux != "":
+		return muxUnread, "", s.Unread.Mux
 	case mux == nil:
 		return muxMissing, string(plan.MuxNotFound), "channels name this mux, but it doesn't exist: create it, or correct their class"
 	case mux.Deleting:
@@ -117,8 +123,11 @@ func Steps(steps []plan.Step) []Step {
 	return list
 }
 
-func ledgerOf(reading *plan.Reading) Ledger {
-	state := "good"
+func ledgerOf(s *sight.Sight) Ledger {
+	reading, state := &s.World.Ledger, "good"
+	if s.Unread.Ledger != "" {
+		return Ledger{Name: reading.Name, State: "unread", Why: s.Unread.Ledger}
+	}
 	switch reading.Condition {
 	case plan.Good:
 	case plan.Edited:
