@@ -128,3 +128,6 @@ func countEndpoints(list []*discoveryv1.EndpointSlice) Backends {
 
 // isReady treats an unset condition as ready, as Kubernetes asks consumers to do.
 func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }
+
+// IsRefused is true for a channel that is refused, or whose edit is.
+func (c *Channel) IsRefused() bool { return c.State == channelRefused || c.State == channelKeeps }
