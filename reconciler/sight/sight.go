@@ -1,6 +1,7 @@
 package sight
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -28,8 +29,8 @@ type Sight struct {
 	Unread Unread
 }
 
-// Source reads what a Sight is made from. An error of type Unreadable means that the Sight can be made without it. Any other error ends
-// the look.
+// Source reads what a Sight is made from. An error of type Unreadable or Skipped means that the Sight can be made without it. Any other
+// error ends the look.
 type Source interface {
 	// Mux returns the Service of the mux, nil if it doesn't exist, and whether its applier declares the placeholder port: see
 	// plan.DeclaresPlaceholder.
@@ -38,7 +39,7 @@ type Source interface {
 	Channels() ([]*corev1.Service, error)
 	// Sources returns the EndpointSlices of a channel.
 	Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
-	// OnMux returns our EndpointSlices on the mux.
+	// OnMux returns our EndpointSlices on the mux. With Skipped, those that it returns count for a lost ledger alone.
 	OnMux() ([]*discoveryv1.EndpointSlice, error)
 	// Ledger returns the ledger of the mux.
 	Ledger(*plan.ObservedMux) (plan.Reading, error)
@@ -64,6 +65,7 @@ type gathering struct {
 	*Sight
 	question *Question
 	from     Source
+	skipped  bool // slices weren't read, so conditions tell of backends
 }
 
 // Of gathers what is known of a mux, and decides about it.
@@ -73,7 +75,7 @@ func Of(q Question, from Source) (*Sight, error) {
 		Known:   q.Known,
 		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-	}, &q, from}
+	}, &q, from, false}
 	for _, step := range [...]func() error{g.mux, g.slices, g.channels, g.ledger} {
 		if err := step(); err != nil {
 			return nil, err
@@ -103,6 +105,7 @@ func (g *gathering) slices() error {
 		return nil
 	}
 	onMux, err := g.from.OnMux()
+	g.skipped = errors.As(err, &Skipped{})
 	if err := take(err, &g.Unread.Carried); err != nil {
 		return err
 	}
@@ -153,6 +156,9 @@ func (g *gathering) backing(c *plan.ObservedChannel, sourcesUnread bool) plan.Ba
 	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
 		return !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
 	})
+	if g.skipped {
+		return backingSaid(g.World.Keys, c)
+	}
 	if g.Unread.Carried == "" && !sourcesUnread {
 		return muxslices.CarriedBacking(carried, g.Sources[c.Key], c.Ports, mux.Families)
 	}

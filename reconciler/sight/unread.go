@@ -37,11 +37,19 @@ type Unreadable string
 
 func (u Unreadable) Error() string { return string(u) }
 
+// Skipped is the error of a Source that wasn't asked to read some objects. The Sight is made without them, and says nothing of it.
+type Skipped struct{}
+
+func (Skipped) Error() string { return "it wasn't read" }
+
 // take notes the reason of an Unreadable, and returns any other error.
 func take(err error, why *string) error {
 	var unreadable Unreadable
 	if errors.As(err, &unreadable) {
 		*why = string(unreadable)
+		return nil
+	}
+	if errors.As(err, &Skipped{}) {
 		return nil
 	}
 	return err

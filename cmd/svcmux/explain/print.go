@@ -77,10 +77,10 @@ func (t *text) headline(c *view.Chain) string {
 	switch {
 	case c.Kind == "mux":
 		return what + " is a mux."
+	case !c.Whole:
+		return what + ": what you may read doesn't tell whether it can be reached."
 	case unread:
 		return what + " can be reached, as far as you may read."
-	case !c.Whole:
-		return what + ": nobody can tell from what was read."
 	case warned:
 		return what + " can be reached; a link needs attention."
 	}

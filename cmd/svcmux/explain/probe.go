@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,9 +20,11 @@ const patience = 3 * time.Second
 
 // try opens a connection to each number of a chain at each address, and adds a link for each. Nothing is sent.
 func (o *options) try(ctx context.Context, c *view.Chain) {
-	for _, port := range c.Ports {
+	tried := 0
+	for _, port := range asked(c) {
 		for _, address := range c.Shows {
-			where := net.JoinHostPort(address, strconv.Itoa(int(port.Number)))
+			tried++
+			where := net.JoinHostPort(address, strconv.Itoa(int(port.Public)))
 			link := view.Link{Name: "probe", State: "unread", Text: where + "/" + port.Protocol + " isn't tried", Mend: "only TCP answers whether somebody listens; send a request of the protocol"}
 			if port.Protocol == "TCP" {
 				link = o.connect(ctx, where)
@@ -30,9 +33,19 @@ func (o *options) try(ctx context.Context, c *view.Chain) {
 			c.Whole = c.Whole && link.State != "bad"
 		}
 	}
-	if len(c.Ports) == 0 || len(c.Shows) == 0 {
+	if tried == 0 {
 		c.Links = append(c.Links, view.Link{Name: "probe", State: "open"})
 	}
+}
+
+// asked returns the ports of the chain's channel that have a number; of a chain about a number, that one alone.
+func asked(c *view.Chain) []view.Port {
+	if c.Channel == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Channel.Ports), func(p view.Port) bool {
+		return p.Public == 0 || c.Number != 0 && (p.Public != c.Number || p.Protocol != c.Protocol)
+	})
 }
 
 func (o *options) connect(ctx context.Context, where string) view.Link {

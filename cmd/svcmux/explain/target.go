@@ -111,7 +111,7 @@ func service(index *look.Index, key types.NamespacedName, now time.Time) (view.C
 	svc := index.Services[key]
 	question := view.Question{Language: index.Language, Key: key, Service: svc, Muxes: index.Existing()}
 	if why := index.World.Unread.Muxes[key]; svc == nil && why != "" {
-		return view.Chain{}, fmt.Errorf("%s", why)
+		return view.Chain{}, fmt.Errorf("you may not read %s: ask for this right", why)
 	}
 	if svc != nil && index.Language.Classify(svc).Channel() {
 		mux, _ := index.Language.ParseClass(*svc.Spec.LoadBalancerClass)

@@ -87,7 +87,7 @@ func (x *Index) notMux(name types.NamespacedName) error {
 		return fmt.Errorf("%s is a plain Service and not a mux: annotation %s: \"true\" makes a mux of a Service of type LoadBalancer", shown, x.Language.Keys().Multiplexer)
 	}
 	if why := x.World.Unread.Muxes[name]; why != "" {
-		return fmt.Errorf("%s", why)
+		return fmt.Errorf("you may not read %s: ask for this right", why)
 	}
 	var names []string
 	for _, mux := range x.Muxes() {

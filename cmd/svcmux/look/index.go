@@ -93,10 +93,16 @@ func (s *source) Channels() ([]*corev1.Service, error) {
 }
 
 func (s *source) Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	if s.World.Unread.NoSlices {
+		return nil, sight.Skipped{}
+	}
 	return s.sources[channel], unreadable(s.World.Unread.unreadSlices(channel.Namespace))
 }
 
 func (s *source) OnMux() ([]*discoveryv1.EndpointSlice, error) {
+	if s.World.Unread.NoSlices {
+		return s.carried[s.mux], sight.Skipped{}
+	}
 	return s.carried[s.mux], unreadable(s.World.Unread.unreadSlices(s.mux.Namespace))
 }
 

@@ -17,6 +17,7 @@ type Row struct {
 	Name  string   // for -o name, and to find the row again in a watch
 	Cells []string // for the table
 	Item  any      // for JSON and YAML
+	Group string   // rows of one group are a table with this headline; "" for one table of all
 }
 
 // List is what a command prints.
@@ -48,7 +49,7 @@ func (l *List) Print(env cli.Env, format string) error {
 			return err
 		}
 	default:
-		if err := l.table(l.Rows).PrintAt(&b, env.Columns(env.Out)); err != nil {
+		if err := l.tables(&b, env); err != nil {
 			return err
 		}
 		for _, note := range l.Notes {
@@ -56,6 +57,27 @@ func (l *List) Print(env cli.Env, format string) error {
 		}
 	}
 	return Write(env.Out, b.Bytes())
+}
+
+// tables writes a table for each group.
+func (l *List) tables(to *bytes.Buffer, env cli.Env) error {
+	for begin := 0; begin < len(l.Rows); {
+		group, end := l.Rows[begin].Group, begin+1
+		for end < len(l.Rows) && l.Rows[end].Group == group {
+			end++
+		}
+		if begin > 0 {
+			to.WriteByte('\n')
+		}
+		if group != "" {
+			fmt.Fprintln(to, env.Paint(env.Out).Bold(group+":"))
+		}
+		if err := l.table(l.Rows[begin:end]).PrintAt(to, env.Columns(env.Out)); err != nil {
+			return err
+		}
+		begin = end
+	}
+	return nil
 }
 
 func (l *List) table(rows []Row) cli.Table {

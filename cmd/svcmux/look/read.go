@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -151,7 +152,7 @@ func (r *reading) readRecords(ctx context.Context) error {
 	if err := r.readOnMuxes(ctx, lost); err != nil {
 		return err
 	}
-	r.Unread.SlicesIn = nil // they aren't shown
+	r.Unread.SlicesIn, r.Unread.NoSlices = nil, true
 	return nil
 }
 
@@ -184,7 +185,16 @@ func (r *reading) readable(namespace string, err error) error {
 
 // unavailable is the sentence for objects that the user may not read.
 func unavailable(what string, err error) string {
-	return what + " can't be read: " + cli.Sentence(err.Error())
+	said := strings.TrimSuffix(cli.Sentence(err.Error()), ": ask for this right, or choose another namespace with -n")
+	if _, user, told := strings.Cut(said, " is forbidden: "); told {
+		said = user
+	}
+	return what + " (" + strings.ReplaceAll(said, " in API group \"\"", "") + ")"
+}
+
+// WhatIsUnread is the sentence about the parts of a mux that the user may not read.
+func WhatIsUnread(mux string, why []string) string {
+	return mux + " is shown without what you may not read: " + strings.Join(why, "; ") + ". Ask for these rights to see all."
 }
 
 // Name adds the Service that an argument NAME or NAMESPACE/NAME names, so that a message can tell what it is.

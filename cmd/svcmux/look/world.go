@@ -35,6 +35,8 @@ type Unread struct {
 	// Slices is about EndpointSlices of other namespaces than those of SlicesIn, if that isn't nil.
 	Slices   string
 	SlicesIn map[string]bool
+	// NoSlices is true if no command needs EndpointSlices, so that they weren't read.
+	NoSlices bool
 	// ConfigMaps are single ledgers.
 	ConfigMaps map[types.NamespacedName]string
 }

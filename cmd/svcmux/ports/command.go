@@ -90,21 +90,25 @@ func (o *options) list(world *look.World, ask look.Ask, env cli.Env) (*look.List
 	if err != nil {
 		return nil, err
 	}
-	several := len(muxes) > 1 || o.Watch
-	lines := &look.List{Schema: Schema, Header: header(several, o.Wide())}
+	lines := &look.List{Schema: Schema, Header: header(o.Watch, o.Wide())}
 	if o.free {
-		lines = &look.List{Schema: FreeSchema, Header: freeHeader(several)}
+		lines = &look.List{Schema: FreeSchema, Header: freeHeader(o.Watch)}
 	}
 	for _, mux := range muxes {
 		seen, err := index.Sight(mux, env.Time())
 		if err != nil {
 			return nil, err
 		}
+		rows := o.rows(seen, env.Time())
 		if o.free {
-			lines.Rows = append(lines.Rows, freeRows(seen, several)...)
-		} else {
-			lines.Rows = append(lines.Rows, o.rows(seen, several, env.Time())...)
+			rows = freeRows(seen, o.Watch)
 		}
+		for i := range rows {
+			if len(muxes) > 1 && !o.Watch {
+				rows[i].Group = cli.Shown(mux.String())
+			}
+		}
+		lines.Rows = append(lines.Rows, rows...)
 		lines.Notes = append(lines.Notes, notes(seen)...)
 	}
 	return lines, nil

@@ -20,21 +20,21 @@ type freeItem struct {
 	view.Free
 }
 
-func freeHeader(several bool) []string {
+func freeHeader(watch bool) []string {
 	columns := []string{"PROTOCOL", "FREE", "NUMBERS"}
-	if several {
+	if watch {
 		columns = slices.Insert(columns, 0, "MUX")
 	}
 	return columns
 }
 
 // freeRows returns the free numbers of a mux's range, a line for each protocol.
-func freeRows(s *sight.Sight, several bool) []look.Row {
+func freeRows(s *sight.Sight, watch bool) []look.Row {
 	mux := s.World.Key.String()
 	var rows []look.Row
 	for _, free := range view.FreeOf(s) {
 		row := look.Row{Name: runs(free.Numbers), Item: freeItem{mux, free}}
-		if several {
+		if watch {
 			row.Cells = append(row.Cells, cli.Shown(mux))
 		}
 		row.Cells = append(row.Cells, free.Protocol, strconv.Itoa(free.Count), dash(row.Name))

@@ -21,9 +21,10 @@ type item struct {
 	view.PortLine
 }
 
-func header(several, wide bool) []string {
+// header has a column for the mux in a watch, whose lines come in any order.
+func header(watch, wide bool) []string {
 	columns := []string{"NUMBER", "CHANNEL", "PORT", "HOW", "SINCE", "READY", "STATE"}
-	if several {
+	if watch {
 		columns = slices.Insert(columns, 0, "MUX")
 	}
 	if wide {
@@ -33,7 +34,7 @@ func header(several, wide bool) []string {
 }
 
 // rows returns the lines of a mux. With -n, they are those of muxes and channels in the namespace.
-func (o *options) rows(s *sight.Sight, several bool, now time.Time) []look.Row {
+func (o *options) rows(s *sight.Sight, now time.Time) []look.Row {
 	namespace := o.Kube.NamespaceGiven()
 	all := namespace == "" || o.Kube.All() || o.mux != "" || s.World.Key.Namespace == namespace
 	var rows []look.Row
@@ -43,7 +44,7 @@ func (o *options) rows(s *sight.Sight, several bool, now time.Time) []look.Row {
 		}
 		mux := s.World.Key.String()
 		row := look.Row{Name: fmt.Sprintf("%s:%d/%s", mux, line.Number, line.Protocol), Item: item{mux, line}}
-		if several {
+		if o.Watch {
 			row.Cells = append(row.Cells, cli.Shown(mux))
 		}
 		row.Cells = append(row.Cells, cells(s, &line, now)...)
@@ -113,14 +114,11 @@ func notes(s *sight.Sight) []string {
 	switch mux.State {
 	case "ok", "pending":
 	case "unread":
-		notes = append(notes, name+" can't be read: "+cli.Sentence(mux.Message))
 	default:
 		notes = append(notes, name+" is "+mux.State+": "+cli.Sentence(mux.Message))
 	}
-	for _, why := range s.Unread.Why() {
-		if why != mux.Message {
-			notes = append(notes, name+" is shown without what you may not read: "+cli.Sentence(why))
-		}
+	if s.Unread.Any() {
+		notes = append(notes, look.WhatIsUnread(name, s.Unread.Why()))
 	}
 	return notes
 }

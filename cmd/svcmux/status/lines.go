@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
@@ -84,7 +85,7 @@ func (m *Item) full() string {
 	if m.FullInSeconds == nil {
 		return "-"
 	}
-	return "> " + cli.Age(time.Duration(*m.FullInSeconds)*time.Second)
+	return ">" + cli.Age(time.Duration(*m.FullInSeconds)*time.Second)
 }
 
 // notes are sentences about what needs attention.
@@ -97,8 +98,9 @@ func (m *Item) notes() []string {
 	switch m.State {
 	case "ok":
 	case "unread":
-		add("can't be read, so only its channels tell of it: %s", m.Message)
-	case "pending", "missing", "deleting":
+	case "missing":
+		return []string{name + " is missing: " + m.Message}
+	case "pending", "deleting":
 		add("is %s: %s", m.State, m.Message)
 	default:
 		add("is %s (%s): %s", m.State, m.Reason, m.Message)
@@ -114,10 +116,8 @@ func (m *Item) notes() []string {
 	if len(m.Pending) > 0 && m.State != "frozen" && m.State != "paused" {
 		add("waits for the reconciler to carry out %s: if this lasts, see whether it runs, and read its log", cli.Count(len(m.Pending), "write"))
 	}
-	for _, why := range m.Unread {
-		if why != m.Message {
-			add("is shown without what you may not read: %s", why)
-		}
+	if len(m.Unread) > 0 {
+		notes = append(notes, look.WhatIsUnread(name, m.Unread))
 	}
 	return notes
 }

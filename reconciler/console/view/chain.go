@@ -129,7 +129,11 @@ func (c *Chain) unread(name, text, why string)        { c.add(name, linkUnread, 
 
 // complete adds the links that weren't reached, and sets Whole.
 func (c Chain) complete() Chain {
-	for _, name := range [...]string{"service", "class", "admission", "mux", "claim", "port", "address", "slices", "backends"} {
+	names := []string{"service", "class", "admission", "mux", "claim", "port", "address", "slices", "backends"}
+	if c.Kind == "number" {
+		names = names[3:]
+	}
+	for _, name := range names {
 		if !slices.ContainsFunc(c.Links, func(l Link) bool { return l.Name == name }) {
 			c.add(name, linkOpen, "", "", "")
 		}

@@ -141,7 +141,7 @@ func (c *Chain) address(seen *sight.Sight, observed *plan.ObservedChannel) {
 func (c *Chain) slices(seen *sight.Sight, observed *plan.ObservedChannel, shown *Channel) {
 	c.Ports = []PublicPort{}
 	for _, port := range TopologyOf(seen).Ports {
-		if port.Channel == observed.Key.String() {
+		if port.Channel == observed.Key.String() && (len(port.Backends) > 0 || seen.Unread.Carried == "") {
 			c.Ports = append(c.Ports, port)
 		}
 	}

@@ -17,7 +17,7 @@ func WhyNumber(q *Question, slot plan.Slot, find func(types.NamespacedName) *cor
 	c.Number, c.Protocol = slot.Number, string(slot.Protocol)
 	state, reason, message := stateOf(q.Seen)
 	if q.Seen.World.Mux == nil {
-		if c.ok("service", q.Key.String()); state == muxUnread {
+		if state == muxUnread {
 			c.unread("mux", "it can't be read, so nobody can tell which channel has the number", message)
 		} else {
 			c.bad("mux", message, reason, "")

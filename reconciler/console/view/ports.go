@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -48,6 +49,9 @@ func PortsOf(s *sight.Sight) []PortLine {
 			line.Live = live[key] == claim.MuxName
 			if s.Unread.Carried == "" {
 				count := ready[claim.Owner.Channel][claim.MuxName]
+				line.Backends = &count
+			} else if sources := s.Sources[claim.Owner.Channel]; len(sources) > 0 {
+				count := countByName(sources)[claim.Owner.Name]
 				line.Backends = &count
 			}
 			if channel := channels[claim.Owner.Channel]; channel != nil {
@@ -103,21 +107,20 @@ func shownChannels(s *sight.Sight) map[types.NamespacedName]*Channel {
 func readyByName(s *sight.Sight) map[types.NamespacedName]map[string]Backends {
 	counts := make(map[types.NamespacedName]map[string]Backends, len(s.Carried))
 	for channel, list := range s.Carried {
-		counts[channel] = map[string]Backends{}
-		for _, slice := range list {
-			for _, port := range slice.Ports {
-				if port.Name == nil {
-					continue
-				}
-				count := counts[channel][*port.Name]
-				count.Slices++
-				for i := range slice.Endpoints {
-					count.Total++
-					if isReady(&slice.Endpoints[i]) {
-						count.Ready++
-					}
-				}
-				counts[channel][*port.Name] = count
+		counts[channel] = countByName(list)
+	}
+	return counts
+}
+
+// countByName counts the endpoints of slices by the name of their port.
+func countByName(list []*discoveryv1.EndpointSlice) map[string]Backends {
+	counts := map[string]Backends{}
+	for _, slice := range list {
+		of := countEndpoints([]*discoveryv1.EndpointSlice{slice})
+		for _, port := range slice.Ports {
+			if port.Name != nil {
+				count := counts[*port.Name]
+				counts[*port.Name] = Backends{Ready: count.Ready + of.Ready, Total: count.Total + of.Total, Slices: count.Slices + 1}
 			}
 		}
 	}

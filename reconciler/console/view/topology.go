@@ -65,10 +65,13 @@ func TopologyOf(s *sight.Sight) MuxTopology {
 }
 
 func backendsBehind(s *sight.Sight, claim *plan.Claim) []Backend {
-	list := []Backend{}
-	for _, slice := range s.Carried[claim.Owner.Channel] {
+	list, carried, name := []Backend{}, s.Carried[claim.Owner.Channel], claim.MuxName
+	if s.Unread.Carried != "" { // those that the channel has are what the mux ought to have
+		carried, name = s.Sources[claim.Owner.Channel], claim.Owner.Name
+	}
+	for _, slice := range carried {
 		for _, port := range slice.Ports {
-			if port.Name == nil || *port.Name != claim.MuxName || port.Port == nil {
+			if port.Name == nil || *port.Name != name || port.Port == nil {
 				continue
 			}
 			list = append(list, endpointsOf(slice, *port.Port)...)
