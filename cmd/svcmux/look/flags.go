@@ -58,7 +58,8 @@ func (f *Flags) Check() error {
 	if _, err := labels.Parse(f.Selector); err != nil {
 		return cli.Usagef("-l %s: %w", cli.Shown(f.Selector), err)
 	}
-	return nil
+	_, err := languageOf(f.Prefix, f.MuxNamespace)
+	return err
 }
 
 // CompleteMux completes the argument MUX, with the prefix of the flags.

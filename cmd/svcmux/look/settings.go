@@ -39,11 +39,17 @@ func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation
 			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one with --prefix.", cli.Shown(prefix)))
 		}
 	}
+	language, err := languageOf(prefix, namespace)
+	return language, remarks, err
+}
+
+// languageOf returns the language of settings; "" is for a default.
+func languageOf(prefix, namespace string) (validation.Language, error) {
 	language, err := validation.New(cmp.Or(prefix, validation.DefaultPrefix), cmp.Or(namespace, "svc-mux"))
 	if err != nil {
-		return language, nil, cli.Usagef("%w: set it with --prefix or --default-mux-namespace", err)
+		return language, cli.Usagef("%w: set it with --prefix or --default-mux-namespace", err)
 	}
-	return language, remarks, nil
+	return language, nil
 }
 
 // choose returns the settings with a prefix, or else those of the default prefix, or else the first.

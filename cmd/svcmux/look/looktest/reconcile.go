@@ -80,6 +80,7 @@ func (c *Cluster) putLedger(mux *plan.ObservedMux, write *plan.LedgerWrite) {
 	c.put("ConfigMap", &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels, Annotations: contents.Annotations},
 		Data:       map[string]string{codec.PlainKey: contents.Plain},
+		BinaryData: map[string][]byte{codec.PackedKey: contents.Packed},
 	})
 }
 
