@@ -51,13 +51,14 @@ func TestLedgerInForceIsFoundWhileItMoves(t *testing.T) {
 		want        string
 		moved       bool
 	}{
-		"no ConfigMap":             {ask: Ask{Name: "new"}},
-		"one that doesn't move":    {ask: Ask{Name: "new", InForce: "new"}, wanted: here("new", 1, true), want: "new"},
-		"the owner renames it":     {ask: Ask{Name: "new", InForce: "old", Stamp: 1}, old: here("old", 1, true), want: "old", moved: true},
-		"it is under both names":   {ask: Ask{Name: "new", InForce: "old", Stamp: 1}, wanted: here("new", 2, true), old: here("old", 1, true), want: "new"},
-		"a leftover of a move":     {ask: Ask{Name: "new", InForce: "old", Stamp: 2}, wanted: here("new", 1, true), old: here("old", 2, true), want: "old", moved: true},
-		"another's has the name":   {ask: Ask{Name: "new", InForce: "old", Stamp: 1}, wanted: here("new", 1, false), old: here("old", 1, true), want: "new"},
-		"the old one is another's": {ask: Ask{Name: "new", InForce: "old"}, old: here("old", 1, false)},
+		"no ConfigMap":               {ask: Ask{Name: "new"}},
+		"one that doesn't move":      {ask: Ask{Name: "new", InForce: "new"}, wanted: here("new", 1, true), want: "new"},
+		"the owner renames it":       {ask: Ask{Name: "new", InForce: "old", Stamp: 1}, old: here("old", 1, true), want: "old", moved: true},
+		"it is under both names":     {ask: Ask{Name: "new", InForce: "old", Stamp: 1}, wanted: here("new", 2, true), old: here("old", 1, true), want: "new"},
+		"a leftover of a move":       {ask: Ask{Name: "new", InForce: "old", Stamp: 2}, wanted: here("new", 1, true), old: here("old", 2, true), want: "old", moved: true},
+		"one of the same generation": {ask: Ask{Name: "new", InForce: "old", Stamp: 2}, wanted: here("new", 2, true), old: here("old", 2, true), want: "old", moved: true},
+		"another's has the name":     {ask: Ask{Name: "new", InForce: "old", Stamp: 1}, wanted: here("new", 1, false), old: here("old", 1, true), want: "new"},
+		"the old one is another's":   {ask: Ask{Name: "new", InForce: "old"}, old: here("old", 1, false)},
 	} {
 		got := InForce(test.ask, test.wanted, test.old)
 		if lost := test.want == ""; (got.Condition == plan.Missing) != lost || !lost && got.Name != test.want || got.Moved != test.moved {
