@@ -69,12 +69,11 @@ func (o *options) run(ctx context.Context, env cli.Env, argument string) error {
 	if err != nil {
 		return err
 	}
-	cluster, ask, remarks, err := o.Open(ctx, env)
+	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {
 		return err
 	}
 	what.complete(&ask)
-	look.Remark(env, remarks)
 	done := env.Progress("reading from " + cluster.Server)
 	world, err := look.Read(ctx, cluster, ask)
 	done()

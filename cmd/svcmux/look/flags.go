@@ -92,17 +92,18 @@ func (f *Flags) completing(cmd *cobra.Command, typed string, with func(validatio
 	return with(language)(cmd, nil, typed)
 }
 
-// Open connects, finds the settings, and returns what to ask of the cluster. Names are arguments that name a Service.
-func (f *Flags) Open(ctx context.Context, env cli.Env) (*kube.Cluster, Ask, []string, error) {
+// Open connects, finds the settings, and returns what to ask of the cluster. It prints remarks about the installation.
+func (f *Flags) Open(ctx context.Context, env cli.Env) (*kube.Cluster, Ask, error) {
 	cluster, err := f.Kube.Cluster(env)
 	if err != nil {
-		return nil, Ask{}, nil, err
+		return nil, Ask{}, err
 	}
 	language, remarks, err := f.language(ctx, cluster)
 	if err != nil {
-		return nil, Ask{}, nil, err
+		return nil, Ask{}, err
 	}
-	return cluster, Ask{Language: language, All: f.Kube.All(), Namespace: cmp.Or(f.Kube.NamespaceGiven(), cluster.Namespace)}, remarks, nil
+	Remark(env, remarks)
+	return cluster, Ask{Language: language, All: f.Kube.All(), Namespace: cmp.Or(f.Kube.NamespaceGiven(), cluster.Namespace)}, nil
 }
 
 // Remark prints remarks on standard error.

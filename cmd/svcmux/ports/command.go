@@ -53,7 +53,7 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	cluster, ask, remarks, err := o.Open(ctx, env)
+	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,6 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 		return err
 	}
 	ask.Slices = !o.free
-	look.Remark(env, remarks)
 	list := func(w *look.World) (*look.List, error) { return o.list(w, ask, env) }
 	if o.Watch {
 		return look.Watch(ctx, env, &o.Flags, cluster, ask, list)

@@ -53,14 +53,13 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	cluster, ask, remarks, err := o.Open(ctx, env)
+	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {
 		return err
 	}
 	if err := ask.Name(o.mux); err != nil {
 		return err
 	}
-	look.Remark(env, remarks)
 	list := func(w *look.World) (*look.List, error) { return o.list(w, ask, env) }
 	if o.Watch {
 		return look.Watch(ctx, env, &o.Flags, cluster, ask, list)
