@@ -12,9 +12,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
-// chainOf returns a chain of a channel that shows an address and has one port.
-func chainOf(address string, number int32, protocol string) *view.Chain {
-	return &view.Chain{Whole: true, Shows: []string{address}, Channel: &view.Channel{Ports: []view.Port{
+// chainOf returns a chain of a channel that shows this machine's address and has one port.
+func chainOf(number int32, protocol string) *view.Chain {
+	return &view.Chain{Whole: true, Shows: []string{"127.0.0.1"}, Channel: &view.Channel{Ports: []view.Port{
 		{Name: "a", Protocol: protocol, Public: number}, {Name: "b", Protocol: protocol},
 	}}}
 }
@@ -26,21 +26,21 @@ func TestProbeTriesEachNumber(t *testing.T) {
 	}
 	number := int32(listener.Addr().(*net.TCPAddr).Port)
 	o := options{dial: (&net.Dialer{}).DialContext}
-	open := chainOf("127.0.0.1", number, "TCP")
+	open := chainOf(number, "TCP")
 	if o.try(t.Context(), open); len(open.Links) != 1 || open.Links[0].State != "ok" || !open.Whole {
 		t.Errorf("a port that accepts: %+v", open.Links)
 	}
 	listener.Close()
-	refused := chainOf("127.0.0.1", number, "TCP")
+	refused := chainOf(number, "TCP")
 	if o.try(t.Context(), refused); len(refused.Links) != 1 || refused.Links[0].State != "bad" || refused.Whole || refused.Links[0].Mend == "" {
 		t.Errorf("a port that refuses: %+v", refused.Links)
 	}
-	silent := chainOf("127.0.0.1", number, "TCP")
+	silent := chainOf(number, "TCP")
 	o.dial = func(context.Context, string, string) (net.Conn, error) { return nil, os.ErrDeadlineExceeded }
 	if o.try(t.Context(), silent); !strings.Contains(silent.Links[0].Text, "no answer within 3s") {
 		t.Errorf("a port that doesn't answer: %+v", silent.Links)
 	}
-	udp := chainOf("127.0.0.1", number, "UDP")
+	udp := chainOf(number, "UDP")
 	o.dial = func(context.Context, string, string) (net.Conn, error) { panic("UDP is tried") }
 	if o.try(t.Context(), udp); udp.Links[0].State != "unread" || !udp.Whole {
 		t.Errorf("UDP: %+v", udp.Links)

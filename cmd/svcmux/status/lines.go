@@ -58,10 +58,10 @@ func (m *Item) cells(wide bool) []string {
 	if m.Settings.Provider != "" {
 		provider = m.Settings.Provider
 	}
-	switch {
-	case m.State == "unread":
+	switch m.State {
+	case "unread":
 		address, provider, ports, free = "?", "?", "?", "?"
-	case m.State == "missing":
+	case "missing":
 		provider = "-"
 	default:
 		ports = fmt.Sprintf("%d/%d", m.Usage.Held+m.Usage.Foreign, m.Usage.Limit)

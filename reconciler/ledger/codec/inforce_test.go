@@ -8,32 +8,32 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-func one(generation int64, public int32) plan.Ledger {
-	return plan.Ledger{Mux: mux, Generation: generation, Claims: withNumber(public)}
+func one(generation int64) plan.Ledger {
+	return plan.Ledger{Mux: mux, Generation: generation, Claims: withNumber(80)}
 }
 
 func TestContinues(t *testing.T) {
 	two := claims(2)
-	released := one(2, 80)
+	released := one(2)
 	released.Claims[0].State = plan.Releasing
-	other := one(2, 80)
+	other := one(2)
 	other.Claims[0].Owner.Channel = types.NamespacedName{Namespace: "app", Name: "other"}
 	gone := released
 	for name, test := range map[string]struct {
 		next, old plan.Reading
 		want      bool
 	}{
-		"the same claim":         {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Ledger: one(1, 80)}, true},
-		"of one generation":      {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Ledger: one(2, 80)}, true},
-		"of an older generation": {plan.Reading{Ledger: one(1, 80)}, plan.Reading{Ledger: one(2, 80)}, false},
+		"the same claim":         {plan.Reading{Ledger: one(2)}, plan.Reading{Ledger: one(1)}, true},
+		"of one generation":      {plan.Reading{Ledger: one(2)}, plan.Reading{Ledger: one(2)}, true},
+		"of an older generation": {plan.Reading{Ledger: one(1)}, plan.Reading{Ledger: one(2)}, false},
 		"a claim more":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two}}, plan.Reading{Ledger: plan.Ledger{Claims: two[:1]}}, true},
 		"a claim less":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two[:1]}}, plan.Reading{Ledger: plan.Ledger{Claims: two}}, false},
-		"it is let go":           {plan.Reading{Ledger: released}, plan.Reading{Ledger: one(1, 80)}, true},
-		"it is another's":        {plan.Reading{Ledger: other}, plan.Reading{Ledger: one(1, 80)}, false},
+		"it is let go":           {plan.Reading{Ledger: released}, plan.Reading{Ledger: one(1)}, true},
+		"it is another's":        {plan.Reading{Ledger: other}, plan.Reading{Ledger: one(1)}, false},
 		"what went is gone":      {plan.Reading{Ledger: plan.Ledger{Generation: 2}}, plan.Reading{Ledger: gone}, true},
-		"it can't be read":       {plan.Reading{Condition: plan.Unreadable, Ledger: one(2, 80)}, plan.Reading{Ledger: one(1, 80)}, false},
-		"the old one can't":      {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Condition: plan.Newer, Ledger: one(1, 80)}, false},
-		"the old one is edited":  {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Condition: plan.Edited, Ledger: one(1, 80)}, true},
+		"it can't be read":       {plan.Reading{Condition: plan.Unreadable, Ledger: one(2)}, plan.Reading{Ledger: one(1)}, false},
+		"the old one can't":      {plan.Reading{Ledger: one(2)}, plan.Reading{Condition: plan.Newer, Ledger: one(1)}, false},
+		"the old one is edited":  {plan.Reading{Ledger: one(2)}, plan.Reading{Condition: plan.Edited, Ledger: one(1)}, true},
 	} {
 		if got := (&Read{Reading: test.next}).continues(&Read{Reading: test.old}); got != test.want {
 			t.Errorf("%s: got %t", name, got)
@@ -43,7 +43,7 @@ func TestContinues(t *testing.T) {
 
 func TestLedgerInForceIsFoundWhileItMoves(t *testing.T) {
 	here := func(name string, generation int64, ours bool) *Read {
-		return &Read{plan.Reading{Name: name, Ledger: one(generation, 80)}, ours}
+		return &Read{plan.Reading{Name: name, Ledger: one(generation)}, ours}
 	}
 	for name, test := range map[string]struct {
 		ask         Ask
