@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -69,7 +69,7 @@ func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error)
 		b.since = now
 	}
 	lasts := reasonOf(why) == metav1.StatusReasonInternalError && now.Sub(b.since) >= blockAfter
-	if !isRefusal(why) && !lasts && !errors.Is(why, ledger.ErrUnwritable) {
+	if !isRefusal(why) && !lasts && !errors.Is(why, codec.ErrUnwritable) {
 		return time.Time{}, why
 	}
 	if reason := (&plan.Blocked{Ledger: ofLedger, Words: messageOf(why)}); !sameBlock(b.reason, reason) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -47,7 +48,7 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	}
 
 	*b = block{}
-	_, unwritable := ledger.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
+	_, unwritable := codec.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
 	if _, err := line.block(t.Context(), o, true, unwritable); err != nil || b.reason == nil || !strings.Contains(b.reason.Words, `"a b"`) {
 		t.Errorf("unwritable ledger: got %v, blocked with %v", err, b.reason)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -36,13 +37,13 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			line, events := newLine(t, answering{}), record.NewFakeRecorder(1)
 			keys := line.Language.Keys()
-			old, err := ledger.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
+			old, err := codec.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
 			if err != nil {
 				t.Fatal(err)
 			}
 			server := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: "old", UID: "uid", Labels: old.Labels, Annotations: old.Annotations},
-				Data:       map[string]string{ledger.PlainKey: old.Plain},
+				Data:       map[string]string{codec.PlainKey: old.Plain},
 			}).Build()
 			writer := interceptor.NewClient(server, interceptor.Funcs{
 				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {

@@ -10,23 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-// Sight is a mux as this process sees it, and the plan for it. Callers must not change the slices: they belong to the
-// cache.
-type Sight struct {
-	World plan.World
-	Known plan.Memory
-	Plan  *plan.Plan
-	// Sources are the slices of each channel. Carried are our slices on the mux, by channel.
-	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// Passed is when the last pass over the mux ended, zero without one. Failed is its error.
-	Passed time.Time
-	Failed error
-}
 
 // lastPass is what Look needs of the last pass. It is replaced, never changed.
 type lastPass struct {
@@ -38,75 +26,65 @@ type lastPass struct {
 // Look decides about a mux as a pass does, and writes nothing. Its only request is for a version of the ledger that
 // this process hasn't read, once, so that callers may call it often. A standby may call it, too. A standby doesn't know
 // what the API server refused, and takes a ledger that isn't in the cache for lost.
-func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
-	s := &Sight{
-		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
-		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-	}
+func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*sight.Sight, error) {
 	l.mu.Lock()
 	last := l.passes[mux]
 	l.mu.Unlock()
-	s.Passed, s.Failed, s.Known = last.at, last.failed, last.known
-	svc, err := l.service(ctx, mux)
+	known := last.known
+	known.LastGood = l.Board.LastGood(mux)
+	question := sight.Question{Language: l.Language, Mux: mux, Now: l.Now(), RebuildFrom: l.rebuildFrom(), Known: known}
+	s, err := sight.Of(question, &cached{l, ctx, mux})
 	if err != nil {
 		return nil, err
 	}
-	if svc != nil && l.isMux(svc) {
-		s.World.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
-	}
-	if err := l.lookAtChannels(ctx, s, svc); err != nil {
-		return nil, err
-	}
-	if s.World.Mux != nil {
-		if err := l.lookAtMux(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	s.Plan = plan.Mux(s.World, s.Known)
+	s.Passed, s.Failed = last.at, last.failed
 	return s, nil
 }
 
-func (l *Line) lookAtChannels(ctx context.Context, s *Sight, mux *corev1.Service) error {
-	var list corev1.ServiceList
-	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: s.World.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("channels of mux %s: %w", s.World.Key, err)
-	}
-	for i := range list.Items {
-		svc := l.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
-		if svc == nil || !l.Language.Classify(svc).Channel() || l.muxOf(svc) != s.World.Key {
-			continue
-		}
-		channel := plan.ReadChannel(l.Language, svc)
-		sources, err := l.Sources(ctx, l.Cache, channel.Key)
-		if err != nil {
-			return err
-		}
-		if s.World.Mux != nil {
-			channel.Backends = l.backing(ctx, &channel, s.World.Mux, mux)
-			channel.RefusedSlices = l.refusedSlices(channel.Key)
-		}
-		s.Sources[channel.Key] = sources
-		s.World.Channels = append(s.World.Channels, channel)
-	}
-	return nil
+// cached reads a mux's world from the cache, for one look. The objects belong to the cache.
+type cached struct {
+	line *Line
+	ctx  context.Context
+	mux  types.NamespacedName
 }
 
-func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
-	mux := s.World.Mux
-	onMux, err := l.OnMux(ctx, l.Cache, mux.Key)
-	if err != nil {
-		return fmt.Errorf("slices of mux %s: %w", mux.Key, err)
+func (c *cached) Mux() (*corev1.Service, bool, error) {
+	svc, err := c.line.service(c.ctx, c.mux)
+	return svc, svc != nil && declaresPlaceholder(svc), err
+}
+
+func (c *cached) Channels() ([]*corev1.Service, error) {
+	var list corev1.ServiceList
+	if err := c.line.Cache.List(c.ctx, &list, client.MatchingFields{indexMux: c.mux.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("channels of mux %s: %w", c.mux, err)
 	}
-	for _, slice := range onMux {
-		if channel, says := muxslices.ChannelOfSlice(l.Language.Keys(), slice); says {
-			s.Carried[channel] = append(s.Carried[channel], slice)
+	services := make([]*corev1.Service, 0, len(list.Items))
+	for i := range list.Items {
+		if svc := c.line.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i]); svc != nil {
+			services = append(services, svc)
 		}
 	}
-	s.World.Records = muxslices.RecordsOf(l.Language.Keys(), onMux)
-	s.Known.LastGood = l.Board.LastGood(mux.Key)
-	s.World.Ledger, err = l.Ledgers.Peek(ctx, ask(mux))
-	return err
+	return services, nil
+}
+
+func (c *cached) Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return c.line.Sources(c.ctx, c.line.Cache, channel)
+}
+
+func (c *cached) OnMux() ([]*discoveryv1.EndpointSlice, error) {
+	onMux, err := c.line.OnMux(c.ctx, c.line.Cache, c.mux)
+	if err != nil {
+		return nil, fmt.Errorf("slices of mux %s: %w", c.mux, err)
+	}
+	return onMux, nil
+}
+
+func (c *cached) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
+	return c.line.Ledgers.Peek(c.ctx, codec.AskOf(mux))
+}
+
+func (c *cached) RefusedSlices(channel types.NamespacedName) string {
+	return c.line.refusedSlices(channel)
 }
 
 // rememberPass keeps the last pass's memory and error for the console.

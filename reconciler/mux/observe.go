@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
@@ -61,7 +62,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 // observeLedger reads the ledger and, if it may be lost, the records in our slices.
 func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	mux := o.world.Mux
-	entry, err := l.Ledgers.Read(ctx, ask(mux))
+	entry, err := l.Ledgers.Read(ctx, codec.AskOf(mux))
 	if isRefusal(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
@@ -73,13 +74,6 @@ func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 		o.world.Records, err = l.records(ctx, mux.Key)
 	}
 	return err
-}
-
-// ask returns the question for the ledger of a mux.
-func ask(mux *plan.ObservedMux) ledger.Ask {
-	return ledger.Ask{
-		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
-	}
 }
 
 func (l *Line) rebuildFrom() time.Time {

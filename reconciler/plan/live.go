@@ -85,7 +85,7 @@ func (p *pass) readPorts() {
 			p.plan.Unclaimed = append(p.plan.Unclaimed, Unclaimed{port.Name, p.live.derived[port.Name].channel.Key})
 		default:
 			p.occupy(port)
-			if _, ours := p.live.derived[port.Name]; looksOurs(port.Name) && !ours {
+			if _, ours := p.live.derived[port.Name]; LooksOurs(port.Name) && !ours {
 				p.warn(UnexplainedPort, textUnexplained(port))
 			}
 		}
@@ -113,7 +113,7 @@ func (p *pass) keepsPlaceholder() bool {
 
 // ofChannel returns the channel's port that a port on the mux is named for.
 func (p *pass) ofChannel(port *corev1.ServicePort) (portOf, bool) {
-	if len(port.Name) != nameDigits || !looksOurs(port.Name) {
+	if len(port.Name) != nameDigits || !LooksOurs(port.Name) {
 		return portOf{}, false
 	}
 	if p.live.derived == nil {

@@ -32,8 +32,8 @@ func digits(id PortID, salt string, length int) string {
 	return hex.EncodeToString(sum[:nameDigits/2])[:length]
 }
 
-// looksOurs is true if a port's name has the form of a channel port's name.
-func looksOurs(name string) bool {
+// LooksOurs is true if a port's name has the form of a channel port's name.
+func LooksOurs(name string) bool {
 	if len(name) != legacyDigits && len(name) != nameDigits {
 		return false
 	}

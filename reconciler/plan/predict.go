@@ -69,7 +69,7 @@ func judgeAll(w *World) *pass {
 func explained(mux *ObservedMux, foreign []*corev1.ServicePort) *ObservedMux {
 	unexplained := make(map[Slot]bool, len(foreign))
 	for _, port := range foreign {
-		if looksOurs(port.Name) {
+		if LooksOurs(port.Name) {
 			unexplained[slotOf(port)] = true
 		}
 	}

@@ -210,7 +210,7 @@ func (r *rebuilding) recorded(live *corev1.ServicePort) []portOf {
 func (r *rebuilding) notedAt(live *corev1.ServicePort) []portOf {
 	_, recorded := r.w.Records[live.Name]
 	named := slices.ContainsFunc(r.derived[live.Name], func(o portOf) bool { return !r.owners[o.id()] })
-	if recorded || named || !looksOurs(live.Name) {
+	if recorded || named || !LooksOurs(live.Name) {
 		return nil
 	}
 	of := r.noted[slotOf(live)]

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 
@@ -251,7 +251,7 @@ func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read
 // edited returns whether a ledger was edited by hand.
 func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	mux, _ := p.sim.world.owned(cm)
-	return ledger.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
+	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
 // named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
