@@ -26,7 +26,7 @@ type Server struct {
 	// Forbidden are the resources that the user may not read, as resource for all namespaces, and resource/namespace for one.
 	Forbidden []string
 	codecs    serializer.CodecFactory
-	// Stream answers watches; nil if there are none.
+	// Stream answers watches; nil without any.
 	Stream func(w http.ResponseWriter, r *http.Request)
 }
 
