@@ -116,11 +116,11 @@ func (p *pass) confirm() {
 	}
 }
 
-// confirmMux asks for a live read of the mux if claims follow from its ports, or if its first ledger is written: another process may have
-// given ports since.
+// confirmMux asks for a live read of the mux if claims follow from its ports, if its first ledger is written, or if its ledger
+// moves to another ConfigMap: another process may have given ports since, and the mux may name another ledger.
 func (p *pass) confirmMux() {
-	first := p.w.Ledger.Condition == Missing && p.plan.Reserve != nil
-	if (first || p.before.renew) && !p.w.Confirmed[p.w.Key] {
+	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved)
+	if (writes || p.before.renew) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type Plan struct {
 	Mux types.NamespacedName
 	// Confirm names Services that a live read must confirm, sorted: channels that would lose something, and the mux where its ledger
-	// is rebuilt. A plan with such names must not be carried out. Read them, put the answers into the World, and decide again.
+	// is rebuilt or moves. A plan with such names must not be carried out. Read them, put the answers into the World, and decide again.
 	Confirm []types.NamespacedName
 
 	Reserve *LedgerWrite
