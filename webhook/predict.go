@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -63,7 +64,7 @@ func newPredictor(options Options, lang validation.Language, version string, log
 }
 
 // predict returns the predictions for a request without problems. svc is the new object, nil for a deletion.
-func (p *predictor) predict(req *admissionv1.AdmissionRequest, svc *corev1.Service) []plan.Prediction {
+func (p *predictor) predict(req *admissionv1.AdmissionRequest, svc *corev1.Service) []forecast.Prediction {
 	switch {
 	case p == nil:
 		return nil
@@ -71,7 +72,7 @@ func (p *predictor) predict(req *admissionv1.AdmissionRequest, svc *corev1.Servi
 		p.metrics.skipped(skippedUnready)
 		return nil
 	}
-	return p.withTimeout(func() []plan.Prediction {
+	return p.withTimeout(func() []forecast.Prediction {
 		old, err := decode(req.OldObject)
 		if err != nil {
 			old = nil // a creation has no old object
@@ -86,7 +87,7 @@ func (p *predictor) predict(req *admissionv1.AdmissionRequest, svc *corev1.Servi
 
 // withTimeout runs a prediction, and waits for a slot and for the result no longer than the timeout. A late prediction
 // keeps its slot until it ends, so there are never more predictions than slots.
-func (p *predictor) withTimeout(predict func() []plan.Prediction) []plan.Prediction {
+func (p *predictor) withTimeout(predict func() []forecast.Prediction) []forecast.Prediction {
 	late := time.NewTimer(p.timeout)
 	defer late.Stop()
 	select {
@@ -95,7 +96,7 @@ func (p *predictor) withTimeout(predict func() []plan.Prediction) []plan.Predict
 		p.metrics.skipped(skippedBusy)
 		return nil
 	}
-	answer := make(chan []plan.Prediction, 1)
+	answer := make(chan []forecast.Prediction, 1)
 	go func() {
 		start := time.Now()
 		defer func() {
@@ -125,8 +126,8 @@ func (p *predictor) notePanic(what any) {
 		zap.Stack("stack"))
 }
 
-func (p *predictor) predictions(old, svc *corev1.Service) []plan.Prediction {
-	var found []plan.Prediction
+func (p *predictor) predictions(old, svc *corev1.Service) []forecast.Prediction {
+	var found []forecast.Prediction
 	is, was := p.kind(svc), p.kind(old)
 	if was.Mux() && old.DeletionTimestamp == nil {
 		found = p.mux(old, svc, is)
@@ -151,7 +152,7 @@ func (p *predictor) kind(svc *corev1.Service) validation.Kind {
 	return p.lang.Classify(svc)
 }
 
-func (p *predictor) mux(old, svc *corev1.Service, is validation.Kind) []plan.Prediction {
+func (p *predictor) mux(old, svc *corev1.Service, is validation.Kind) []forecast.Prediction {
 	outlook := p.index.outlook(keyOf(old))
 	switch {
 	case outlook == nil:
@@ -164,7 +165,7 @@ func (p *predictor) mux(old, svc *corev1.Service, is validation.Kind) []plan.Pre
 	return outlook.Mux(readMux(p.lang, old), readMux(p.lang, svc), p.hide)
 }
 
-func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []plan.Prediction {
+func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []forecast.Prediction {
 	after := plan.ReadChannel(p.lang, svc)
 	if after.Mux.Name == "" {
 		return nil // its class names no mux

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 )
 
 func TestNoPredictionsUntilServicesAreKnown(t *testing.T) {
@@ -45,7 +45,7 @@ func TestReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	seer.timeout = 20 * time.Millisecond
 	blocked, begun := make(chan struct{}), make(chan struct{}, maxConcurrent)
 	for range maxConcurrent {
-		go seer.withTimeout(func() []plan.Prediction {
+		go seer.withTimeout(func() []forecast.Prediction {
 			begun <- struct{}{}
 			<-blocked
 			return nil

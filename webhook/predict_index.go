@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -55,8 +56,8 @@ type indexedMux struct {
 type cachedOutlook struct {
 	version int
 	done    chan struct{}
-	outlook *plan.Outlook // nil if Survey panicked
-	until   time.Time     // when it must be computed again if the mux has changed
+	outlook *forecast.Outlook // nil if Survey panicked
+	until   time.Time         // when it must be computed again if the mux has changed
 }
 
 func newIndex(lang validation.Language, now func() time.Time, read func()) *index {
@@ -68,12 +69,12 @@ func newIndex(lang validation.Language, now func() time.Time, read func()) *inde
 
 // outlook returns the outlook of a mux, or of a missing mux as if it existed. The first request after a change computes
 // it. Concurrent requests wait for it and share the result, which may be one change old.
-func (x *index) outlook(mux types.NamespacedName) *plan.Outlook {
+func (x *index) outlook(mux types.NamespacedName) *forecast.Outlook {
 	x.mu.Lock()
 	m := x.muxes[mux]
 	if m == nil {
 		x.mu.Unlock()
-		return plan.Survey(x.world(mux, &indexedMux{}))
+		return forecast.Survey(x.world(mux, &indexedMux{}))
 	}
 	start := x.now()
 	if cached := m.cached; cached != nil && (cached.version == m.version || !cached.finished() || start.Before(cached.until)) {
@@ -86,7 +87,7 @@ func (x *index) outlook(mux types.NamespacedName) *plan.Outlook {
 	world := x.world(mux, m)
 	x.mu.Unlock()
 	defer close(cached.done)
-	cached.outlook = plan.Survey(world)
+	cached.outlook = forecast.Survey(world)
 	now := x.now()
 	cost := min(now.Sub(start), time.Duration(itemCount(&world))*maxItemCost)
 	cached.until = now.Add((cost - freeCost) * time.Duration(x.holdFactor))

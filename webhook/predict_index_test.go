@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -160,7 +161,7 @@ func TestConcurrentReadersShareOneOutlook(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	seen := map[*plan.Outlook]bool{}
+	seen := map[*forecast.Outlook]bool{}
 	for range 50 {
 		all.Go(func() {
 			outlook := b.outlook(muxName)
@@ -180,14 +181,14 @@ func TestReaderWaitsForAnOutlookUnderWay(t *testing.T) {
 	keep(t, b.Add(testMux(t, nil)))
 	under := &cachedOutlook{version: -1, done: make(chan struct{})}
 	b.muxes[muxName].cached = under
-	got := make(chan *plan.Outlook)
+	got := make(chan *forecast.Outlook)
 	go func() { got <- b.outlook(muxName) }()
 	select {
 	case <-got:
 		t.Fatal("the reader doesn't wait")
 	case <-time.After(20 * time.Millisecond):
 	}
-	under.outlook = plan.Survey(plan.World{})
+	under.outlook = forecast.Survey(plan.World{})
 	close(under.done)
 	if <-got != under.outlook {
 		t.Error("the reader computes its own outlook")

@@ -3,6 +3,7 @@ package webhook
 import (
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -18,7 +19,7 @@ type predicted struct {
 // A name that external-dns would take from a channel is denied without strict, too. Only admission can keep such a name out:
 // external-dns publishes it for the address that a channel has already, or for the target that a channel names itself, and
 // the reconciler may change neither.
-func (p *predictor) messages(predictions []plan.Prediction) predicted {
+func (p *predictor) messages(predictions []forecast.Prediction) predicted {
 	var result predicted
 	for i := range predictions {
 		prediction := &predictions[i]

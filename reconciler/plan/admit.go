@@ -6,16 +6,20 @@ import "slices"
 // without end when none is left.
 const mostRounds = 4
 
+// admission gives numbers to newcomers.
+type admission struct{ *keeping }
+
 // admit gives newcomers all that they ask for, or nothing. In a round each newcomer, the oldest first, reserves its place under the caps and
 // the numbers that it asks for. Then numbers are picked for those that let us pick. A newcomer for which none is left may have kept others
 // from their place, so the next round goes without it.
-func (p *pass) admit() {
+func admit(incumbents *keeping) {
+	a := &admission{incumbents}
 	var asking []*channel
-	for _, c := range p.channels {
+	for _, c := range a.channels {
 		if c.isHeld() || c.refusal != nil {
 			continue
 		}
-		if no := p.shutsOutNewcomer(c); no != nil {
+		if no := a.shutsOutNewcomer(c); no != nil {
 			c.refuse(no)
 			continue
 		}
@@ -24,10 +28,10 @@ func (p *pass) admit() {
 	asking = byAge(asking)
 	left := asking
 	for round := 1; ; round++ {
-		grants, failed := p.round(left)
+		grants, failed := a.round(left)
 		if len(failed) == 0 || round == mostRounds {
 			for _, g := range grants {
-				p.admitted(g)
+				a.admitted(g)
 			}
 			break
 		}
@@ -36,32 +40,32 @@ func (p *pass) admit() {
 		}
 		left = slices.DeleteFunc(slices.Clone(left), func(c *channel) bool { return failed[c] })
 	}
-	p.askAgain(asking)
+	a.askAgain(asking)
 }
 
-func (p *pass) admitted(g *grant) {
+func (a *admission) admitted(g *grant) {
 	g.commit()
-	p.accept(g.channel)
+	a.accept(g.channel)
 	g.channel.attached = true
 }
 
 // askAgain decides once more about the refused requests. The rounds may have left a number for them; if not, they are
 // told what stands in their way now that all numbers are given.
-func (p *pass) askAgain(asked []*channel) {
-	for _, e := range p.refusedEdits {
-		p.judgeIncumbent(e.channel, e)
+func (a *admission) askAgain(asked []*channel) {
+	for _, e := range a.refused {
+		a.judgeIncumbent(e.channel, e)
 	}
 	for _, c := range asked {
 		if c.accepted {
 			continue
 		}
-		g := p.newGrant(c)
+		g := a.newGrant(c)
 		no := g.reserveAsked()
 		if no == nil {
 			no = g.pickRest()
 		}
 		if no == nil {
-			p.admitted(g)
+			a.admitted(g)
 			continue
 		}
 		g.undo()
@@ -69,8 +73,8 @@ func (p *pass) askAgain(asked []*channel) {
 	}
 }
 
-func (p *pass) newGrant(c *channel) *grant {
-	g := &grant{pass: p, channel: c, adding: len(c.Ports), wanted: make([]wanted, 0, len(c.Ports))}
+func (a *admission) newGrant(c *channel) *grant {
+	g := &grant{pass: a.pass, channel: c, adding: len(c.Ports), wanted: make([]wanted, 0, len(c.Ports))}
 	for i := range c.Ports {
 		g.wanted = append(g.wanted, wanted{port: &c.Ports[i]})
 	}
@@ -78,31 +82,31 @@ func (p *pass) newGrant(c *channel) *grant {
 }
 
 // shutsOutNewcomer is decided before any number is looked at.
-func (p *pass) shutsOutNewcomer(c *channel) *refusal {
-	if no := p.shutsOut(c); no != nil {
+func (a *admission) shutsOutNewcomer(c *channel) *refusal {
+	if no := a.shutsOut(c); no != nil {
 		return no
 	}
-	switch forbidden, unread := p.allowed.forbidden(c); {
+	switch forbidden, unread := a.allowed.forbidden(c); {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
 	case c.Disabled:
-		return &refusal{reason: Disabled, message: textDisabled(p.w.Keys.Disabled, false)}
-	case p.m.Refused[c.Key].Words != "":
-		return &refusal{reason: MuxPatchRefused, message: textRefused(p.m.Refused[c.Key].Words)}
+		return &refusal{reason: Disabled, message: textDisabled(a.w.Keys.Disabled, false)}
+	case a.m.Refused[c.Key].Words != "":
+		return &refusal{reason: MuxPatchRefused, message: textRefused(a.m.Refused[c.Key].Words)}
 	case unread:
-		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key, p.allowed.most)}
+		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key, a.allowed.most)}
 	case len(forbidden) > 0:
 		// External-dns reads that annotation itself, and publishes the name once the channel has an address. The annotation isn't ours to
 		// change, so the channel gets no address.
-		return &refusal{reason: HostnameNotAllowed, message: textDirect(forbidden[0].Key, forbidden[0].Name, p.w.Mux)}
+		return &refusal{reason: HostnameNotAllowed, message: textDirect(forbidden[0].Key, forbidden[0].Name, a.w.Mux)}
 	}
-	return p.postpone(c)
+	return a.postpone(c)
 }
 
 // round reserves what can be had. Channels for which no number could be picked are returned as failed; all others that get nothing are refused.
-func (p *pass) round(asking []*channel) (grants []*grant, failed map[*channel]bool) {
+func (a *admission) round(asking []*channel) (grants []*grant, failed map[*channel]bool) {
 	for _, c := range asking {
-		g := p.newGrant(c)
+		g := a.newGrant(c)
 		if no := g.reserveAsked(); no != nil {
 			g.undo()
 			c.refuse(no)
@@ -125,8 +129,8 @@ func (p *pass) round(asking []*channel) (grants []*grant, failed map[*channel]bo
 }
 
 // grantEdit grants the whole edit of an incumbent, or nothing.
-func (p *pass) grantEdit(e *edit) *refusal {
-	g := &grant{pass: p, channel: e.channel, wanted: e.wanted}
+func (k *keeping) grantEdit(e *edit) *refusal {
+	g := &grant{pass: k.pass, channel: e.channel, wanted: e.wanted}
 	for i := range g.wanted {
 		if has := g.wanted[i].has; has != nil {
 			g.moving = append(g.moving, has)

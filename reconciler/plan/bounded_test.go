@@ -153,7 +153,7 @@ func messagesOf(p *plan.Plan) []string {
 	return told
 }
 
-func TestNoSettingMakesALongPrediction(t *testing.T) {
+func TestNoSettingMakesALongRefusal(t *testing.T) {
 	mux := longestMux(t)
 	for about, message := range plan.SettingsTold(mux) {
 		if len(message) > mostMessage || !strings.Contains(message, " more") {

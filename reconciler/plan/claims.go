@@ -18,6 +18,9 @@ type before struct {
 	guessed bool
 }
 
+// reader finds out whose each number, and each port on the mux, is.
+type reader struct{ *pass }
+
 // readClaims finds out which channel owns which number.
 //
 //	good              as the ledger says
@@ -26,56 +29,57 @@ type before struct {
 //	                  after this process became the leader, frozen instead
 //	edited            the same, and what else it says, as far as the mux doesn't contradict
 //	anything else     frozen: the last good ledger, else what the mux shows
-func (p *pass) readClaims() {
-	read := &p.w.Ledger
-	p.live = indexPorts(p.w.Mux.Ports)
-	p.before = before{ledger: read.Ledger.sorted(), broken: p.brokenLedger()}
-	was := &p.before
-	lost := p.isLost()
-	frozen := was.broken != "" || lost && (len(p.w.Mux.Problems) > 0 || p.w.Mux.Disabled)
+func readClaims(p *pass) {
+	r := &reader{p}
+	read := &r.w.Ledger
+	r.live = indexPorts(r.w.Mux.Ports)
+	r.before = before{ledger: read.Ledger.sorted(), broken: r.brokenLedger()}
+	was := &r.before
+	lost := r.isLost()
+	frozen := was.broken != "" || lost && (len(r.w.Mux.Problems) > 0 || r.w.Mux.Disabled)
 	switch {
-	case frozen && p.m.LastGood != nil:
-		p.adopt(p.m.LastGood.Claims)
+	case frozen && r.m.LastGood != nil:
+		r.adopt(r.m.LastGood.Claims)
 	case frozen:
 		was.guessed = true
-		p.adopt(p.rebuild(nil, false))
+		r.adopt(rebuild(p, nil, false))
 	case read.Condition == Good && was.ledger.Generation > 0:
-		p.adopt(was.ledger.Claims)
+		r.adopt(was.ledger.Claims)
 	case read.Condition == Good && !lost: // the original's, or a mux that has nothing yet
-		p.adopt(p.explainPorts(was.ledger.Claims))
+		r.adopt(explainPorts(p, was.ledger.Claims))
 	default:
-		p.adopt(p.rebuild(was.ledger.Claims, true))
-		if was.renew = len(p.claims) > 0 || p.w.Mux.Generation > 0 || was.ledger.Generation > 0; was.renew {
+		r.adopt(rebuild(p, was.ledger.Claims, true))
+		if was.renew = len(r.claims) > 0 || r.w.Mux.Generation > 0 || was.ledger.Generation > 0; was.renew {
 			was.mend = textRebuilt(read)
 		}
 	}
 	switch {
 	case was.mend != "":
 	case read.Moved:
-		was.mend = textMoved(read.Name, p.w.Mux.Ledger)
+		was.mend = textMoved(read.Name, r.w.Mux.Ledger)
 	case read.Unlabelled:
 		was.mend = textRelabelled(read.Name)
 	}
-	p.nameClaims()
-	p.recognize()
-	p.keepProvider()
+	r.nameClaims()
+	r.recognize()
+	r.keepProvider()
 	if !frozen {
-		p.takeBack()
+		r.takeBack()
 	}
 }
 
 // isLost is true if the ledger says nothing, though the mux has ports that are channels', or a generation.
-func (p *pass) isLost() bool {
-	read := &p.w.Ledger
+func (r *reader) isLost() bool {
+	read := &r.w.Ledger
 	if read.Condition > Missing || len(read.Ledger.Claims) > 0 || read.Condition == Good && read.Ledger.Generation > 0 {
 		return false
 	}
-	return read.Condition != Good && p.w.Mux.Generation > 0 || len(p.rebuild(nil, false)) > 0
+	return read.Condition != Good && r.w.Mux.Generation > 0 || len(rebuild(r.pass, nil, false)) > 0
 }
 
 // brokenLedger says why a ledger freezes the mux; empty if it can be used, or rebuilt.
-func (p *pass) brokenLedger() string {
-	read, stamp := &p.w.Ledger, p.w.Mux.Generation
+func (r *reader) brokenLedger() string {
+	read, stamp := &r.w.Ledger, r.w.Mux.Generation
 	switch read.Condition {
 	case Unreadable, Foreign, Newer:
 		return read.Why
@@ -85,9 +89,9 @@ func (p *pass) brokenLedger() string {
 		}
 	case Missing:
 	}
-	if p.w.Now.Before(p.w.RebuildFrom) && p.isLost() { // the process that led before may have a write under way
-		p.lookAgain(p.w.RebuildFrom)
-		return textRebuildsLater(read.Name, p.w.RebuildFrom)
+	if r.w.Now.Before(r.w.RebuildFrom) && r.isLost() { // the process that led before may have a write under way
+		r.lookAgain(r.w.RebuildFrom)
+		return textRebuildsLater(read.Name, r.w.RebuildFrom)
 	}
 	return ""
 }
@@ -102,28 +106,28 @@ func (p *pass) nextGeneration() int64 {
 }
 
 // nameClaims gives a port name to claims that the original wrote. The original derives the name from the channel's.
-func (p *pass) nameClaims() {
-	for _, claim := range p.claims {
+func (r *reader) nameClaims() {
+	for _, claim := range r.claims {
 		if claim.MuxName != "" {
 			continue
 		}
 		name := legacyName(claim.Owner)
-		if p.names[name] != nil || p.isAnothers(claim, name) {
-			name = p.newName(claim.Owner)
+		if r.names[name] != nil || r.isAnothers(claim, name) {
+			name = r.newName(claim.Owner)
 		}
 		claim.MuxName = name
-		p.names[name] = claim
+		r.names[name] = claim
 	}
-	delete(p.names, "")
+	delete(r.names, "")
 }
 
 // isAnothers is true if the port of that name on the mux belongs to another claim whose derived name is the same.
-func (p *pass) isAnothers(claim *Claim, name string) bool {
-	port := p.live.named(name)
+func (r *reader) isAnothers(claim *Claim, name string) bool {
+	port := r.live.named(name)
 	if port == nil || slotOf(port) == claim.Slot() {
 		return false
 	}
-	other := p.holders.at(slotOf(port))
+	other := r.holders.at(slotOf(port))
 	return other != nil && legacyName(other.Owner) == name
 }
 
@@ -134,46 +138,46 @@ func (p *pass) newName(id PortID) string {
 
 // takeBack undoes edits that the API server refused. Each claim of such a channel goes back to the number that its port has on the
 // mux. A claim that never was on the mux is released.
-func (p *pass) takeBack() {
-	for _, c := range p.channels {
-		refused := p.m.Refused[c.Key].Slots
+func (r *reader) takeBack() {
+	for _, c := range r.channels {
+		refused := r.m.Refused[c.Key].Slots
 		if len(refused) == 0 {
 			continue
 		}
 		for _, claim := range slices.Clone(c.claims) {
-			if !claim.held() || p.live.has(claim) || p.wasShown(claim) || !slices.Contains(refused, claim.Slot()) {
+			if !claim.held() || r.live.has(claim) || r.wasShown(claim) || !slices.Contains(refused, claim.Slot()) {
 				continue
 			}
-			there := p.live.named(claim.MuxName)
-			if there != nil && slotOf(there).Protocol == claim.Owner.Protocol && p.isOwn(c, slotOf(there)) {
-				p.goBack(claim, slotOf(there))
+			there := r.live.named(claim.MuxName)
+			if there != nil && slotOf(there).Protocol == claim.Owner.Protocol && r.isOwn(c, slotOf(there)) {
+				r.goBack(claim, slotOf(there))
 				continue
 			}
-			p.release(claim)
-			p.neverPublished[claim.Slot()] = true
+			r.release(claim)
+			r.neverPublished[claim.Slot()] = true
 		}
 	}
 }
 
 // isOwn is true if a channel has a claim to a number, or no channel has.
-func (p *pass) isOwn(c *channel, slot Slot) bool {
-	holder := p.holders.at(slot)
+func (r *reader) isOwn(c *channel, slot Slot) bool {
+	holder := r.holders.at(slot)
 	return holder == nil || holder.Owner.Channel == c.Key
 }
 
 // goBack moves a claim back to a number. The number that it leaves is released: the ledger has it, so another process may publish it.
-func (p *pass) goBack(claim *Claim, to Slot) {
+func (r *reader) goBack(claim *Claim, to Slot) {
 	left := *claim
-	if holder := p.holders.at(to); holder != nil {
-		p.forget(holder)
+	if holder := r.holders.at(to); holder != nil {
+		r.forget(holder)
 	}
-	p.forget(claim)
+	r.forget(claim)
 	claim.Public = to.Number
-	p.add(claim)
+	r.add(claim)
 	left.State = Releasing
-	if p.holders.at(left.Slot()) == nil {
-		p.add(&left)
-		p.names[left.MuxName] = claim
-		p.neverPublished[left.Slot()] = true
+	if r.holders.at(left.Slot()) == nil {
+		r.add(&left)
+		r.names[left.MuxName] = claim
+		r.neverPublished[left.Slot()] = true
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxNotes bounds how many notes a channel's condition lists.
-const maxNotes = 5
+// MaxNotes bounds how many notes a channel's condition lists.
+const MaxNotes = 5
 
 // acceptedCondition returns the Accepted condition; false if the channel gets none.
-func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
-	kind := p.w.Keys.Accepted
+func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
+	kind := t.w.Keys.Accepted
 	live := find(c.Conditions, kind)
 	switch {
-	case c.keepsSaid && p.isWaiting(c, live):
-		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze)), true
+	case c.keepsSaid && t.isWaiting(c, live):
+		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
 	case c.keepsSaid && c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
 		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
 	case c.keepsSaid && live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
@@ -25,7 +25,7 @@ func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	case c.keepsSaid && !c.isHeld():
 		return metav1.Condition{}, false
 	case c.keepsSaid:
-		return condition(kind, true, Accepted, p.said.accepted), true
+		return condition(kind, true, Accepted, t.said.accepted), true
 	}
 	is := condition(kind, c.accepted, c.reason, c.message)
 	if !c.accepted { // a refusal is more important than notes
@@ -35,9 +35,9 @@ func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 		return is, true
 	}
 	if len(c.notes) > 0 {
-		messages := make([]string, 0, maxNotes+1)
-		for _, note := range c.notes[:min(len(c.notes), maxNotes+1)] {
-			messages = append(messages, p.textOf(note))
+		messages := make([]string, 0, MaxNotes+1)
+		for _, note := range c.notes[:min(len(c.notes), MaxNotes+1)] {
+			messages = append(messages, t.textOf(note))
 		}
 		is.Reason, is.Message = string(c.notes[0].reason), someOf(messages)
 	}
@@ -47,8 +47,8 @@ func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 // someOf joins the first messages and adds "and more". It gives no count: a count would change often, and each change
 // is a write and an Event.
 func someOf(messages []string) string {
-	text := strings.Join(messages[:min(len(messages), maxNotes)], "; ")
-	if len(messages) > maxNotes {
+	text := strings.Join(messages[:min(len(messages), MaxNotes)], "; ")
+	if len(messages) > MaxNotes {
 		text += "; and more"
 	}
 	return text
@@ -56,11 +56,11 @@ func someOf(messages []string) string {
 
 // isWaiting is true for a channel of a frozen mux that was refused before, and whose claims aren't on the mux yet. The
 // old refusal no longer holds.
-func (p *pass) isWaiting(c *channel, live *metav1.Condition) bool {
+func (t *telling) isWaiting(c *channel, live *metav1.Condition) bool {
 	if c.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
 	}
-	programmed := find(c.Conditions, p.w.Keys.Programmed)
+	programmed := find(c.Conditions, t.w.Keys.Programmed)
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
@@ -74,36 +74,36 @@ func advised(live, now *metav1.Condition, advice string) string {
 	return now.Message + ": " + advice
 }
 
-func (p *pass) programmedCondition(c *channel) metav1.Condition {
-	kind := p.w.Keys.Programmed
+func (t *telling) programmedCondition(c *channel) metav1.Condition {
+	kind := t.w.Keys.Programmed
 	live := find(c.Conditions, kind)
 	switch {
-	case c.isHeld() && p.lacks(c) != nil:
-		return condition(kind, false, MuxPatchRefused, textLeftOff(p.lacks(c), p.w.Key, p.m.Refused[c.Key].Words))
-	case p.isContested(c):
-		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.m.Contested))
-	case c.attached && len(p.w.Mux.Address) > 0:
-		return condition(kind, true, Programmed, p.said.programmed)
+	case c.isHeld() && t.lacks(c) != nil:
+		return condition(kind, false, MuxPatchRefused, textLeftOff(t.lacks(c), t.w.Key, t.m.Refused[c.Key].Words))
+	case t.isContested(c):
+		return condition(kind, false, Contested, textMissesPorts(t.w.Key, t.m.Contested))
+	case c.attached && len(t.w.Mux.Address) > 0:
+		return condition(kind, true, Programmed, t.said.programmed)
 	case c.attached:
-		return condition(kind, false, AddressPending, p.said.addressPending)
+		return condition(kind, false, AddressPending, t.said.addressPending)
 	case c.reason == Disabled:
 		return condition(kind, false, Disabled, c.message)
 	case c.keepsSaid && live != nil && live.Reason == string(Disabled):
 		return *live
 	case c.keepsSaid:
-		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze))
+		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze))
 	}
 	return condition(kind, false, NotAccepted, textNotProgrammed())
 }
 
 // backingCondition returns the BackendsReady condition; false if the channel gets none.
-func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
-	kind := p.w.Keys.BackendsReady
+func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
+	kind := t.w.Keys.BackendsReady
 	if !c.attached {
 		return metav1.Condition{}, false
 	}
 	if c.RefusedSlices != "" {
-		return condition(kind, false, BackendsRefused, textBackendsRefused(p.w.Key, c.RefusedSlices)), true
+		return condition(kind, false, BackendsRefused, textBackendsRefused(t.w.Key, c.RefusedSlices)), true
 	}
 	switch c.Backends {
 	case Backed:
@@ -111,17 +111,17 @@ func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
 	case Unbacked:
 		return condition(kind, false, NoBackends, textNoBackends()), true
 	case OtherFamily:
-		return condition(kind, false, FamilyMismatch, textFamilyMismatch(p.w.Mux)), true
+		return condition(kind, false, FamilyMismatch, textFamilyMismatch(t.w.Mux)), true
 	case NotCarried: // usually for a moment, until the condition is True: a False one stays until then
 		live := find(c.Conditions, kind)
 		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
-			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
+			return condition(kind, false, BackendsPending, textBackendsPending(t.w.Key)), true
 		}
 		if live != nil {
 			return *live, true
 		}
 		if !c.accepted { // this may last: the backends may have only ports without a number
-			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
+			return condition(kind, false, BackendsPending, textBackendsPending(t.w.Key)), true
 		}
 	case Unknown:
 	}
@@ -137,13 +137,13 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 }
 
 // setCondition adds a condition to the patch if it differs from the channel's.
-func (p *pass) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
+func (t *telling) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
 	live := find(c.Conditions, want.Type)
 	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
 		return false
 	}
 	set := *want
-	set.LastTransitionTime = metav1.NewTime(p.now)
+	set.LastTransitionTime = metav1.NewTime(t.now)
 	if live != nil && live.Status == want.Status {
 		set.LastTransitionTime = live.LastTransitionTime
 	}

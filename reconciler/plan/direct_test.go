@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -34,7 +35,7 @@ func TestPredictionConcernsOnlyNewNames(t *testing.T) {
 	ports := plan.Mux(w, plan.Memory{}).Publish.Ports
 	w.Mux = muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"})
 	w.Mux.Ports = ports
-	outlook := plan.Survey(w)
+	outlook := forecast.Survey(w)
 	for about, c := range map[string]struct {
 		after plan.ObservedChannel
 		want  int

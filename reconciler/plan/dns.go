@@ -23,7 +23,7 @@ type dns struct {
 
 // gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that used it first, as
 // long as one of its channels asks for it. A channel whose name is refused keeps its ports.
-func (p *pass) gatherNames() {
+func gatherNames(p *pass) {
 	var asking []*channel
 	for _, c := range p.channels {
 		if c.attached && len(c.Hostnames) > 0 {
@@ -37,7 +37,7 @@ func (p *pass) gatherNames() {
 	}
 	p.dns.of = map[types.NamespacedName][]string{}
 	g.askAll(asking)
-	owners := p.ownersNames()
+	owners := g.ownersNames()
 	owns := make(map[string]bool, len(owners))
 	for _, name := range owners {
 		owns[name] = true
@@ -49,7 +49,7 @@ func (p *pass) gatherNames() {
 		}
 	}
 	p.dns.all.Hostnames = slices.Sorted(slices.Values(slices.Concat(owners, p.dns.ours.Hostnames)))
-	p.proxied(asking)
+	g.proxied(asking)
 }
 
 type gathering struct {
@@ -86,12 +86,12 @@ func (g *gathering) askAll(asking []*channel) {
 }
 
 // ownersNames returns the names that the mux's owner set.
-func (p *pass) ownersNames() []string {
-	ours := make(map[string]bool, len(p.w.Mux.OurDNS.Hostnames))
-	for _, name := range p.w.Mux.OurDNS.Hostnames {
+func (g *gathering) ownersNames() []string {
+	ours := make(map[string]bool, len(g.w.Mux.OurDNS.Hostnames))
+	for _, name := range g.w.Mux.OurDNS.Hostnames {
 		ours[name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(p.w.Mux.DNS.Hostnames), func(name string) bool { return ours[name] })
+	return slices.DeleteFunc(slices.Clone(g.w.Mux.DNS.Hostnames), func(name string) bool { return ours[name] })
 }
 
 func (g *gathering) ask(c *channel, name string) {
@@ -128,24 +128,24 @@ func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
 
 // proxied is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a
 // warning.
-func (p *pass) proxied(asking []*channel) {
+func (g *gathering) proxied(asking []*channel) {
 	wish := validation.Unset
 	for _, c := range asking {
 		switch {
-		case len(p.dns.of[c.Key]) == 0 || c.Proxied == validation.Unset || c.Proxied == validation.Garbled:
+		case len(g.dns.of[c.Key]) == 0 || c.Proxied == validation.Unset || c.Proxied == validation.Garbled:
 		case c.Proxied == validation.Off:
 			wish = validation.Off
 		case wish == validation.Unset:
 			wish = validation.On
 		}
 	}
-	now, ours := p.w.Mux.DNS.Proxied, p.w.Mux.OurDNS.Proxied
+	now, ours := g.w.Mux.DNS.Proxied, g.w.Mux.OurDNS.Proxied
 	if now != validation.Unset && now != ours {
-		p.dns.all.Proxied = now
+		g.dns.all.Proxied = now
 		if wish != validation.Unset && wish != now {
-			p.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
+			g.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
 		}
 		return
 	}
-	p.dns.ours.Proxied, p.dns.all.Proxied = wish, wish
+	g.dns.ours.Proxied, g.dns.all.Proxied = wish, wish
 }

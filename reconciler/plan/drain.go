@@ -2,48 +2,52 @@ package plan
 
 import "slices"
 
+// draining plans the writes before an uninstallation.
+type draining struct{ writing }
+
 // Drain plans to remove everything of ours from a mux: first from its channels, then ports and notes from the mux. The
 // ledger keeps its claims, so that a reinstall gives every channel the same numbers. Therefore a lost ledger is written
 // first, and a frozen mux stays as it is.
 func Drain(w World, m Memory) *Plan {
 	p := newPass(&w, &m)
+	d := &draining{writing{p}}
 	if !p.isServed() {
-		p.clearChannels()
+		d.clearChannels()
 		return p.plan
 	}
-	p.readClaims()
-	p.readPorts()
-	if p.plan.Freeze = p.frozenBy(); p.plan.Freeze != nil {
+	readClaims(p)
+	readPorts(p)
+	if p.plan.Freeze = frozenBy(p); p.plan.Freeze != nil {
 		return p.plan
 	}
-	p.rememberClaims()
-	p.clearChannels()
-	p.clearMux()
+	d.rememberClaims()
+	d.clearChannels()
+	d.clearMux()
 	p.measure()
-	p.confirmMux()
+	confirmMux(p)
 	return p.plan
 }
 
 // rememberClaims writes the ledger if its claims aren't up to date.
-func (p *pass) rememberClaims() {
-	now := p.ledgerNow()
-	now.Hostnames = p.before.ledger.Hostnames
-	if p.before.mend == "" && sameClaims(now.Claims, p.before.ledger.Claims) {
+func (d *draining) rememberClaims() {
+	now := d.ledgerNow()
+	now.Hostnames = d.before.ledger.Hostnames
+	if d.before.mend == "" && sameClaims(now.Claims, d.before.ledger.Claims) {
 		return
 	}
-	now.Generation = p.nextGeneration()
-	p.plan.Reserve = &LedgerWrite{Ledger: now, Why: p.whyReserve()}
+	now.Generation = d.nextGeneration()
+	d.plan.Reserve = &LedgerWrite{Ledger: now, Why: d.whyReserve()}
 }
 
 // clearChannels removes everything of ours from the channels, also from those with problems. A channel whose status can't be
 // written waits for another pass.
-func (p *pass) clearChannels() {
-	for _, c := range p.channels {
-		if p.m.Stuck[c.Key] {
-			p.plan.Again = p.now
+func (d *draining) clearChannels() {
+	for _, c := range d.channels {
+		if d.m.Stuck[c.Key] {
+			d.plan.Again = d.now
 			continue
 		}
-		patch := Stray(p.w.Keys, c.ObservedChannel)
+		patch := Stray(d.w.Keys, c.ObservedChannel)
 		if len(c.Address) > 0 {
 			if patch == nil {
 				patch = &ChannelPatch{Channel: c.Key}
@@ -52,45 +56,45 @@ func (p *pass) clearChannels() {
 			patch.Why = slices.Insert(patch.Why, 0, textAddress(nil))
 		}
 		if patch != nil {
-			p.plan.Hide = append(p.plan.Hide, *patch)
+			d.plan.Hide = append(d.plan.Hide, *patch)
 		}
 	}
 }
 
 // clearMux removes ports and notes from the mux. If a channel still shows the address, its ports stay until it doesn't,
 // and with them the mux's stamp and ledger annotation.
-func (p *pass) clearMux() {
-	mux := p.w.Mux
+func (d *draining) clearMux() {
+	mux := d.w.Mux
 	var stay []*Claim
-	for _, claim := range p.claims {
+	for _, claim := range d.claims {
 		switch {
-		case !p.live.has(claim):
-		case p.m.Stuck[claim.Owner.Channel]:
+		case !d.live.has(claim):
+		case d.m.Stuck[claim.Owner.Channel]:
 			stay = append(stay, claim)
 		default:
-			p.plan.Leaving = append(p.plan.Leaving, *claim)
+			d.plan.Leaving = append(d.plan.Leaving, *claim)
 		}
 	}
 	slices.SortFunc(stay, byNumber)
 	patch := &MuxPatch{ResourceVersion: mux.ResourceVersion, Annotations: map[string]string{}}
-	ports := p.ports(stay)
-	if change := p.diffPorts(ports); !change.empty() {
+	ports := d.ports(stay)
+	if change := d.diffPorts(ports); !change.empty() {
 		patch.Ports = ports
 		patch.Why = append(patch.Why, change.text()...)
 	}
-	p.gatherNames() // no channel is attached: only the owner's names are left
-	p.annotate(patch, notes{}, 0)
+	gatherNames(d.pass) // no channel is attached: only the owner's names are left
+	d.annotate(patch, notes{}, 0)
 	for _, stamp := range [...]struct {
 		key string
 		set bool
-	}{{p.w.Keys.Generation, mux.Generation != 0}, {p.w.Keys.Ledger, mux.LedgerInForce != ""}} {
+	}{{d.w.Keys.Generation, mux.Generation != 0}, {d.w.Keys.Ledger, mux.LedgerInForce != ""}} {
 		if stamp.set && len(stay) == 0 {
 			patch.Annotations[stamp.key] = ""
 			patch.Why = append(patch.Why, textAnnotation(stamp.key, ""))
 		}
 	}
-	p.dropLeftovers(patch)
+	d.dropLeftovers(patch)
 	if len(patch.Why) > 0 {
-		p.plan.Publish = patch
+		d.plan.Publish = patch
 	}
 }

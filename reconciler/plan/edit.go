@@ -30,7 +30,7 @@ func (w *wanted) number() int32 {
 }
 
 // compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more.
-func (p *pass) compare(c *channel) *edit {
+func (k *keeping) compare(c *channel) *edit {
 	e := &edit{channel: c}
 	matched := make(map[*Claim]bool, len(c.claims))
 	for i := range c.Ports {
@@ -42,7 +42,7 @@ func (p *pass) compare(c *channel) *edit {
 		case matched[claim]: // a name twice, which is told as a problem
 		default:
 			matched[claim] = true
-			if !p.satisfies(claim, port) {
+			if !k.satisfies(claim, port) {
 				e.wanted = append(e.wanted, wanted{port, claim})
 			}
 		}
@@ -53,7 +53,7 @@ func (p *pass) compare(c *channel) *edit {
 		}
 	}
 	if len(e.left) > 0 {
-		p.followRenames(e)
+		k.followRenames(e)
 	}
 	return e
 }
@@ -87,7 +87,7 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 // followRenames lets a number follow a port that was renamed, so that no packet notices: the port keeps its name on the mux. Numbers that are
 // asked for follow first, then picked ones if only one port can be meant. A port that was renamed and asks for another number keeps the
 // old one until it gets that.
-func (p *pass) followRenames(e *edit) {
+func (k *keeping) followRenames(e *edit) {
 	for _, sameAs := range [...]func(w *wanted, left *Claim) bool{
 		func(w *wanted, left *Claim) bool { return w.number() != 0 && left.Public == w.number() },
 		func(w *wanted, left *Claim) bool {
@@ -109,5 +109,5 @@ func (p *pass) followRenames(e *edit) {
 			e.left = slices.Delete(e.left, at, at+1)
 		}
 	}
-	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool { return w.has != nil && p.satisfies(w.has, w.port) })
+	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool { return w.has != nil && k.satisfies(w.has, w.port) })
 }

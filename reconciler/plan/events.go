@@ -52,12 +52,12 @@ func listed(items []string, separator string) string {
 
 // channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the notes of an
 // accepted channel. A channel that is accepted at once gets no Event.
-func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
-	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.Accepted })
+func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
+	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == t.w.Keys.Accepted })
 	if i < 0 {
 		return nil
 	}
-	now, before := patch.Conditions[i], find(c.Conditions, p.w.Keys.Accepted)
+	now, before := patch.Conditions[i], find(c.Conditions, t.w.Keys.Accepted)
 	refused := now.Status == metav1.ConditionFalse
 	switch {
 	case c.Deleting: // its owner knows
@@ -67,8 +67,8 @@ func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
 		return []Event{{Object: c.Key, Warning: true, Reason: validation.Reason(now.Reason), Message: now.Message}}
 	case len(c.notes) > 0:
 		var events []Event
-		for _, note := range c.notes[:min(len(c.notes), maxNotes)] {
-			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: p.textOf(note)})
+		for _, note := range c.notes[:min(len(c.notes), MaxNotes)] {
+			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: t.textOf(note)})
 		}
 		return events
 	case before != nil && before.Status == metav1.ConditionFalse:
@@ -78,8 +78,8 @@ func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
 }
 
 // backingEvents returns the Event if the API server began to refuse the channel's backends on the mux.
-func (p *pass) backingEvents(c *channel, patch *ChannelPatch) []Event {
-	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.BackendsReady })
+func (t *telling) backingEvents(c *channel, patch *ChannelPatch) []Event {
+	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == t.w.Keys.BackendsReady })
 	if i < 0 || c.RefusedSlices == "" || patch.Conditions[i].Reason != string(BackendsRefused) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (e *edges) note(c *channel, live *metav1.Condition) {
 }
 
 // tellEdges adds one Event for all edges.
-func (p *pass) tellEdges(e edges) {
+func (t *telling) tellEdges(e edges) {
 	if len(e.gained)+len(e.lost) == 0 {
 		return
 	}
@@ -119,5 +119,5 @@ func (p *pass) tellEdges(e edges) {
 	if len(e.lost) == 0 && !e.others {
 		reason = MuxEndpointsCreated
 	}
-	p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: reason, Message: textEdges(e.gained, e.lost)})
+	t.plan.Told = append(t.plan.Told, Event{Object: t.w.Key, Reason: reason, Message: textEdges(e.gained, e.lost)})
 }

@@ -60,13 +60,11 @@ func SettingsTold(mux *ObservedMux) map[string]string {
 	static := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Static}
 	picked := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Auto}
 	return map[string]string{
-		"a name":                      textHostnameNotAllowed("www.example.com", mux),
-		"a namespace":                 textNamespace(mux, "else"),
-		"a number":                    textNotExplicit("http", slot, mux),
-		"no number":                   textExhausted("http", slot.Protocol, mux),
-		"a number asked for":          textOutOfRange(static, mux),
-		"a number picked":             textOutOfRange(picked, mux),
-		"few numbers":                 textNearlyUsedUp(mux, slot.Protocol, 3),
-		"a namespace no longer there": textDetached(mux, "1 channel (app/web)"),
+		"a name":             textHostnameNotAllowed("www.example.com", mux),
+		"a namespace":        textNamespace(mux, "else"),
+		"a number":           textNotExplicit("http", slot, mux),
+		"no number":          textExhausted("http", slot.Protocol, mux),
+		"a number asked for": textOutOfRange(static, mux),
+		"a number picked":    textOutOfRange(picked, mux),
 	}
 }

@@ -14,7 +14,7 @@ type Freeze struct {
 
 // frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
 // nobody loses a port because of a mistake.
-func (p *pass) frozenBy() *Freeze {
+func frozenBy(p *pass) *Freeze {
 	mux := p.w.Mux
 	for _, warning := range mux.Warnings {
 		if warning.Reason == validation.GkePortLimitApplied || warning.Reason == validation.ProviderPortLimitApplied {
@@ -44,53 +44,60 @@ func (p *pass) frozenBy() *Freeze {
 	return nil
 }
 
+// freezing keeps everything as it is.
+type freezing struct {
+	*pass
+	why *Freeze
+}
+
 // freeze keeps all ports. Addresses and backends still follow changes.
-func (p *pass) freeze(freeze *Freeze) {
-	p.plan.Freeze = freeze
-	p.plan.Standing = append(p.plan.Standing, Event{
-		Object: p.w.Key, Warning: freeze.Reason != MuxPaused, Reason: freeze.Reason, Message: freeze.Message,
+func freeze(p *pass, why *Freeze) {
+	f := &freezing{p, why}
+	f.plan.Freeze = why
+	f.plan.Standing = append(f.plan.Standing, Event{
+		Object: f.w.Key, Warning: why.Reason != MuxPaused, Reason: why.Reason, Message: why.Message,
 	})
-	for _, c := range p.channels {
+	for _, c := range f.channels {
 		switch {
-		case p.before.guessed && p.showed(c): // it has ports, for all that is known
+		case f.before.guessed && f.showed(c): // it has ports, for all that is known
 			c.attached, c.keepsSaid = true, true
 		case c.isHeld():
-			p.freezeHeld(c, freeze)
+			f.freezeHeld(c)
 		case len(c.Problems) > 0:
 			c.refuse(problemsOf(c.Problems))
 		default:
-			c.reason, c.message = Waiting, textWaiting(p.w.Key, freeze)
+			c.reason, c.message = Waiting, textWaiting(f.w.Key, f.why)
 		}
 	}
-	for _, claim := range p.claims {
-		if p.live.has(claim) || claim.held() && p.isPublished(claim) {
-			p.plan.InForce = append(p.plan.InForce, *claim)
+	for _, claim := range f.claims {
+		if f.live.has(claim) || claim.held() && f.isPublished(claim) {
+			f.plan.InForce = append(f.plan.InForce, *claim)
 		}
 	}
-	slices.SortFunc(p.plan.InForce, compareClaims)
-	p.measure()
-	p.tell()
+	slices.SortFunc(f.plan.InForce, compareClaims)
+	f.measure()
+	tell(p)
 }
 
 // freezeHeld lets a channel keep its ports, and reports that an edit waits.
-func (p *pass) freezeHeld(c *channel, freeze *Freeze) {
-	edited := p.isEdited(c)
-	c.attached = p.isReached(c, edited) || p.isContested(c) && p.showed(c)
-	if c.Disabled && (!c.attached || len(c.Address) == 0 || len(p.w.Mux.Address) == 0) {
-		c.reason, c.message, c.attached = Disabled, textDisabled(p.w.Keys.Disabled, true), false
+func (f *freezing) freezeHeld(c *channel) {
+	edited := f.isEdited(c)
+	c.attached = f.isReached(c, edited) || f.isContested(c) && f.showed(c)
+	if c.Disabled && (!c.attached || len(c.Address) == 0 || len(f.w.Mux.Address) == 0) {
+		c.reason, c.message, c.attached = Disabled, textDisabled(f.w.Keys.Disabled, true), false
 		return
 	}
 	c.keepsSaid = c.attached || !edited
 	switch {
 	case edited && c.attached:
-		c.reason, c.message = Waiting, textEditWaits(p.w.Key, freeze)
+		c.reason, c.message = Waiting, textEditWaits(f.w.Key, f.why)
 	case edited:
-		c.reason, c.message = Waiting, textWaiting(p.w.Key, freeze)
+		c.reason, c.message = Waiting, textWaiting(f.w.Key, f.why)
 	}
 }
 
 // isEdited is true if a channel asks for something else than it has.
-func (p *pass) isEdited(c *channel) bool {
+func (f *freezing) isEdited(c *channel) bool {
 	if len(c.Problems) > 0 {
 		return true
 	}
@@ -105,7 +112,7 @@ func (p *pass) isEdited(c *channel) bool {
 		if claim == nil {
 			return true
 		}
-		if is := *claim; !p.satisfies(&is, &c.Ports[i]) {
+		if is := *claim; !f.satisfies(&is, &c.Ports[i]) {
 			return true
 		}
 		held--
@@ -121,15 +128,15 @@ func (p *pass) showed(c *channel) bool {
 
 // isReached is true if the channel may show the mux's address: all that it holds is on the mux, or some of it is, if need be under another of
 // its numbers. A channel that asks for something else may be another one of the same name, unless it shows an address already.
-func (p *pass) isReached(c *channel, edited bool) bool {
+func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {
-		has := p.live.has(claim)
-		port := p.live.bySlot.at(claim.Slot())
+		has := f.live.has(claim)
+		port := f.live.bySlot.at(claim.Slot())
 		some = some || has || port != nil && slices.ContainsFunc(c.claims, func(own *Claim) bool { return own.MuxName == port.Name })
 		all = all && (has || !claim.held())
 	}
-	return all && !edited || some && p.showed(c)
+	return all && !edited || some && f.showed(c)
 }
 
 // isContested is true for a channel whose port another writer keeps taking off the mux.

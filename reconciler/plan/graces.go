@@ -6,26 +6,26 @@ import (
 
 // endGraces ends the graces that are over. It shortens a grace that ends later than the mux's setting allows: the
 // setting was lowered, or the clock was wrong.
-func (p *pass) endGraces() {
-	latest := later(p.now.Add(p.w.Mux.Grace), p.holdUntil)
+func (k *keeping) endGraces() {
+	latest := later(k.now.Add(k.w.Mux.Grace), k.holdUntil)
 	var over, held []*Claim
-	for _, claim := range p.claims {
+	for _, claim := range k.claims {
 		if claim.State != InGrace {
 			continue
 		}
 		if claim.Until.After(latest) {
 			claim.Until = latest
 		}
-		if claim.Until.After(p.now) {
+		if claim.Until.After(k.now) {
 			held = append(held, claim)
 		} else {
 			over = append(over, claim)
 		}
 	}
-	p.forget(append(over, p.tooMany(held)...)...)
-	for _, claim := range p.claims {
+	k.forget(append(over, k.tooMany(held)...)...)
+	for _, claim := range k.claims {
 		if claim.State == InGrace {
-			p.lookAgain(claim.Until)
+			k.lookAgain(claim.Until)
 		}
 	}
 }

@@ -7,54 +7,62 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
+// keeping decides about channels that have ports.
+type keeping struct {
+	*pass
+	refused []*edit // edits that may be granted once newcomers have their numbers
+}
+
 // keep decides about channels that have ports. Incumbents come before newcomers: first all incumbents release the numbers that they don't ask for any more, then
 // those that ask for something else get it, the oldest first.
-func (p *pass) keep() {
-	p.confirmAbsent()
-	p.endGraces()
+func keep(p *pass) *keeping {
+	k := &keeping{pass: p}
+	k.confirmAbsent()
+	k.endGraces()
 	edits := map[*channel]*edit{}
 	var asking []*channel
-	for _, c := range p.channels {
+	for _, c := range k.channels {
 		if !c.isHeld() {
 			continue
 		}
-		if no := p.shutsOut(c); no != nil {
+		if no := k.shutsOut(c); no != nil {
 			c.refuse(no)
-			p.release(c.claims...)
+			k.release(c.claims...)
 			continue
 		}
-		p.yield(c)
-		e := p.compare(c)
-		p.release(e.left...)
+		k.yield(c)
+		e := k.compare(c)
+		k.release(e.left...)
 		if len(e.wanted) > 0 {
 			asking, edits[c] = append(asking, c), e
 			continue
 		}
-		p.judgeIncumbent(c, nil)
+		k.judgeIncumbent(c, nil)
 	}
 	for _, c := range byAge(asking) {
-		p.judgeIncumbent(c, edits[c])
+		k.judgeIncumbent(c, edits[c])
 		if c.refusal != nil && c.refusal.isAboutPorts() {
-			p.refusedEdits = append(p.refusedEdits, edits[c])
+			k.refused = append(k.refused, edits[c])
 		}
 	}
+	return k
 }
 
 // confirmAbsent releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a live read
 // says that it is gone.
-func (p *pass) confirmAbsent() {
-	for key, claims := range p.absent {
-		if p.m.Stuck[key] && slices.ContainsFunc(claims, p.live.has) {
-			p.lookAgain(p.now.Add(time.Second)) // nobody waits for its status once it is gone
+func (k *keeping) confirmAbsent() {
+	for key, claims := range k.absent {
+		if k.m.Stuck[key] && slices.ContainsFunc(claims, k.live.has) {
+			k.lookAgain(k.now.Add(time.Second)) // nobody waits for its status once it is gone
 		}
 		if !slices.ContainsFunc(claims, (*Claim).held) {
 			continue
 		}
-		switch p.w.Live[key] {
+		switch k.w.Live[key] {
 		case Gone:
-			p.release(claims...)
+			k.release(claims...)
 		case Unasked:
-			p.plan.Confirm = append(p.plan.Confirm, key)
+			k.plan.Confirm = append(k.plan.Confirm, key)
 		case Present:
 		}
 	}
@@ -72,25 +80,25 @@ func (p *pass) shutsOut(c *channel) *refusal {
 }
 
 // yield gives up numbers that the channel holds and doesn't use, and that the mux's owner uses now.
-func (p *pass) yield(c *channel) {
+func (k *keeping) yield(c *channel) {
 	for _, claim := range c.claims {
-		if _, foreign := p.foreign[claim.Slot()]; foreign && !p.live.has(claim) && (c.Disabled || !p.isPublished(claim)) {
-			p.release(claim)
+		if _, foreign := k.foreign[claim.Slot()]; foreign && !k.live.has(claim) && (c.Disabled || !k.isPublished(claim)) {
+			k.release(claim)
 		}
 	}
 }
 
 // judgeIncumbent grants or refuses the edit of a channel that has ports. Without an edit, the channel is accepted unless it has problems.
-func (p *pass) judgeIncumbent(c *channel, e *edit) {
-	no := p.refuseIncumbent(c, e)
+func (k *keeping) judgeIncumbent(c *channel, e *edit) {
+	no := k.refuseIncumbent(c, e)
 	if no == nil {
-		p.accept(c)
+		k.accept(c)
 	} else {
 		c.refuse(no)
 	}
-	c.attached = c.isHeld() && slices.ContainsFunc(c.claims, p.isPublished)
+	c.attached = c.isHeld() && slices.ContainsFunc(c.claims, k.isPublished)
 	if c.Disabled && (c.isHeld() || len(c.Problems) == 0) {
-		off := &refusal{reason: Disabled, message: textDisabled(p.w.Keys.Disabled, c.isHeld())}
+		off := &refusal{reason: Disabled, message: textDisabled(k.w.Keys.Disabled, c.isHeld())}
 		if no != nil && c.isHeld() { // it may change its numbers while it is disabled, and the next pass may have the number for it
 			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
 		}
@@ -99,37 +107,37 @@ func (p *pass) judgeIncumbent(c *channel, e *edit) {
 	}
 }
 
-func (p *pass) refuseIncumbent(c *channel, e *edit) *refusal {
-	said := p.m.Refused[c.Key]
+func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
+	said := k.m.Refused[c.Key]
 	switch {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
-	case e == nil && p.lacks(c) != nil:
-		return &refusal{reason: MuxPatchRefused, message: textLeftOff(p.lacks(c), p.w.Key, said.Words)}
+	case e == nil && k.lacks(c) != nil:
+		return &refusal{reason: MuxPatchRefused, message: textLeftOff(k.lacks(c), k.w.Key, said.Words)}
 	case e != nil && said.Words != "":
 		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
-	case !c.Disabled && slices.ContainsFunc(c.claims, p.isMissing) && p.isReturning(c):
-		if no := p.postpone(c); no != nil {
+	case !c.Disabled && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
+		if no := k.postpone(c); no != nil {
 			c.withheld = true
 			return no
 		}
-		p.changed[c.Key.Namespace] = true
+		k.changed[c.Key.Namespace] = true
 	}
 	if e == nil {
 		return nil
 	}
-	if no := p.postpone(c); no != nil {
+	if no := k.postpone(c); no != nil {
 		return no
 	}
-	return p.grantEdit(e)
+	return k.grantEdit(e)
 }
 
 // isMissing is true for a claim in force whose port isn't on the mux.
 func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.live.has(claim) }
 
 // isReturning is true for a channel that its owner disabled and enables again.
-func (p *pass) isReturning(c *channel) bool {
-	said := find(c.Conditions, p.w.Keys.Accepted)
+func (k *keeping) isReturning(c *channel) bool {
+	said := find(c.Conditions, k.w.Keys.Accepted)
 	return said != nil && (said.Reason == string(Disabled) || said.Reason == string(PortChangesLimited)) && len(c.Address) == 0
 }
 

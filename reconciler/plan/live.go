@@ -67,73 +67,74 @@ func placeholderPort() *corev1.ServicePort {
 
 // readPorts finds out whose each port on the mux is. A port is ours if a claim has its name, or if a published claim has its number:
 // then another writer changed its name. All others are foreign: they stay, and no channel gets their numbers.
-func (p *pass) readPorts() {
-	for i := range p.live.ports {
-		port := &p.live.ports[i]
+func readPorts(p *pass) {
+	r := &reader{p}
+	for i := range r.live.ports {
+		port := &r.live.ports[i]
 		slot := slotOf(port)
-		holder := p.holders.at(slot)
+		holder := r.holders.at(slot)
 		switch {
 		case isPlaceholder(port):
-			if p.keepsPlaceholder() && (holder == nil || !p.isPublished(holder)) {
-				p.occupy(port)
+			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.isPublished(holder)) {
+				r.occupy(port)
 			}
-		case holder != nil && p.isPublished(holder):
-		case p.names[port.Name] != nil: // a claim's port on another number than the claim's
-			p.leave(slot)
-		case p.isUnclaimed(port):
-			p.leave(slot)
-			p.plan.Unclaimed = append(p.plan.Unclaimed, Unclaimed{port.Name, p.live.derived[port.Name].channel.Key})
+		case holder != nil && r.isPublished(holder):
+		case r.names[port.Name] != nil: // a claim's port on another number than the claim's
+			r.leave(slot)
+		case r.isUnclaimed(port):
+			r.leave(slot)
+			r.plan.Unclaimed = append(r.plan.Unclaimed, Unclaimed{port.Name, r.live.derived[port.Name].channel.Key})
 		default:
-			p.occupy(port)
-			if _, ours := p.live.derived[port.Name]; LooksOurs(port.Name) && !ours {
-				p.warn(UnexplainedPort, textUnexplained(port))
+			r.occupy(port)
+			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours {
+				r.warn(UnexplainedPort, textUnexplained(port))
 			}
 		}
 	}
 }
 
 // occupy enters a foreign port.
-func (p *pass) occupy(port *corev1.ServicePort) {
-	p.live.foreign = append(p.live.foreign, port)
-	p.reserve(port)
+func (r *reader) occupy(port *corev1.ServicePort) {
+	r.live.foreign = append(r.live.foreign, port)
+	r.reserve(port)
 }
 
 // keepsPlaceholder is true if the placeholder is a foreign port: the mux's applier declares it, or its owner wants it kept. Otherwise we
 // added it, and it goes once channels have ports.
-func (p *pass) keepsPlaceholder() bool {
-	switch p.w.Mux.Placeholder {
+func (m *ObservedMux) keepsPlaceholder() bool {
+	switch m.Placeholder {
 	case validation.PlaceholderKeep:
 		return true
 	case validation.PlaceholderRemove:
 		return false
 	case validation.PlaceholderUsual:
 	}
-	return p.w.Mux.DeclaresPlaceholder
+	return m.DeclaresPlaceholder
 }
 
 // ofChannel returns the channel's port that a port on the mux is named for.
-func (p *pass) ofChannel(port *corev1.ServicePort) (portOf, bool) {
+func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
 	if len(port.Name) != nameDigits || !LooksOurs(port.Name) {
 		return portOf{}, false
 	}
-	if p.live.derived == nil {
-		p.live.derived = map[string]portOf{}
-		for _, c := range p.channels {
+	if r.live.derived == nil {
+		r.live.derived = map[string]portOf{}
+		for _, c := range r.channels {
 			for i := range c.Ports {
 				of := portOf{c, &c.Ports[i]}
-				p.live.derived[derivedName(of.id())] = of
+				r.live.derived[derivedName(of.id())] = of
 			}
 		}
 	}
-	of, ours := p.live.derived[port.Name]
+	of, ours := r.live.derived[port.Name]
 	return of, ours
 }
 
 // isUnclaimed is true for a port that is named for a channel's port and has no claim. It comes off, unless the channel's address couldn't be
 // taken off before.
-func (p *pass) isUnclaimed(port *corev1.ServicePort) bool {
-	of, ours := p.ofChannel(port)
-	return ours && !p.m.Stuck[of.channel.Key]
+func (r *reader) isUnclaimed(port *corev1.ServicePort) bool {
+	of, ours := r.ofChannel(port)
+	return ours && !r.m.Stuck[of.channel.Key]
 }
 
 // sortedClaims are claims in the order of their numbers.

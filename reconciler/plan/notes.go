@@ -21,29 +21,29 @@ const (
 // change only when those do: each write makes a provider check its load balancer.
 type notes struct{ channels, topology, summary string }
 
-func (p *pass) writeNotes(published []*Claim) notes {
+func (w *writing) writeNotes(published []*Claim) notes {
 	if len(published) == 0 {
 		return notes{}
 	}
-	keys := p.carriedChannels()
+	keys := w.carriedChannels()
 	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), len(published))
-	if names := len(p.dns.holders); names > 0 {
+	if names := len(w.dns.holders); names > 0 {
 		summary += fmt.Sprintf(" | %d DNS name(s)", names)
 	}
-	return notes{channels: channelList(keys), topology: p.topology(keys), summary: summary}
+	return notes{channels: channelList(keys), topology: w.topology(keys), summary: summary}
 }
 
 // carriedChannels returns the channels that have ports on the mux, sorted. Some of them may be missing from the cache.
-func (p *pass) carriedChannels() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(p.channels))
-	for _, c := range p.channels {
-		if slices.ContainsFunc(c.claims, p.isPublished) {
+func (w *writing) carriedChannels() []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(w.channels))
+	for _, c := range w.channels {
+		if slices.ContainsFunc(c.claims, w.isPublished) {
 			keys = append(keys, c.Key)
 		}
 	}
 	seen := len(keys)
-	for key, claims := range p.absent {
-		if slices.ContainsFunc(claims, p.isPublished) {
+	for key, claims := range w.absent {
+		if slices.ContainsFunc(claims, w.isPublished) {
 			keys = append(keys, key)
 		}
 	}
@@ -54,11 +54,11 @@ func (p *pass) carriedChannels() []types.NamespacedName {
 }
 
 // topology has a line for each channel, as many as fit, and counts the rest.
-func (p *pass) topology(keys []types.NamespacedName) string {
+func (w *writing) topology(keys []types.NamespacedName) string {
 	var b strings.Builder
 	for i, key := range keys {
-		claims := slices.DeleteFunc(slices.Clone(p.claimsOf(key)), func(c *Claim) bool { return !p.isPublished(c) })
-		line := topologyLine(key, claims, p.dns.of[key])
+		claims := slices.DeleteFunc(slices.Clone(w.claimsOf(key)), func(c *Claim) bool { return !w.isPublished(c) })
+		line := topologyLine(key, claims, w.dns.of[key])
 		if b.Len()+len(line)+1 > maxTopologyBytes {
 			fmt.Fprintf(&b, "and %d more", len(keys)-i)
 			break

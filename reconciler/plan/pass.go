@@ -27,7 +27,6 @@ type pass struct {
 	dns    dns
 	// neverPublished are numbers that the API server refused: nothing is held for their owners.
 	neverPublished map[Slot]bool
-	refusedEdits   []*edit         // of incumbents
 	holdUntil      time.Time       // see recreated.go
 	changed        map[string]bool // namespaces whose channels change ports with this pass
 

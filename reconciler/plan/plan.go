@@ -17,9 +17,9 @@ func Mux(w World, m Memory) *Plan { return decide(&w, &m).finish() }
 func decide(w *World, m *Memory) *pass {
 	p := newPass(w, m)
 	if p.judge() {
-		p.write()
-		p.tell()
-		p.confirm()
+		write(p)
+		tell(p)
+		confirm(p)
 	}
 	return p
 }
@@ -27,18 +27,18 @@ func decide(w *World, m *Memory) *pass {
 // judge decides which channel has which port. It is false if nothing may be written.
 func (p *pass) judge() bool {
 	if !p.isServed() {
-		p.orphan()
+		orphan(p)
 		return false
 	}
-	p.readClaims()
-	p.readPorts()
-	if freeze := p.frozenBy(); freeze != nil {
-		p.freeze(freeze)
+	readClaims(p)
+	readPorts(p)
+	if why := frozenBy(p); why != nil {
+		freeze(p, why)
 		return false
 	}
-	p.keep()
-	p.admit()
-	p.gatherNames()
+	incumbents := keep(p)
+	admit(incumbents)
+	gatherNames(p)
 	return true
 }
 
@@ -56,7 +56,7 @@ func (p *pass) isServed() bool {
 }
 
 // orphan refuses every channel of a mux that isn't there. The ledger is kept: a mux that is created again gives the same ports.
-func (p *pass) orphan() {
+func orphan(p *pass) {
 	message := textMuxNotFound(p.w.Key, p.w.Keys.Multiplexer)
 	if p.w.Mux != nil && p.w.Mux.Deleting {
 		message = textMuxDeleting(p.w.Key)
@@ -67,7 +67,7 @@ func (p *pass) orphan() {
 			c.refuse(problemsOf(c.Problems))
 		}
 	}
-	p.tell()
+	tell(p)
 }
 
 // finish sorts the lists that no step has sorted.
@@ -83,8 +83,8 @@ func (p *pass) finish() *Plan {
 
 // confirm asks for a live read of each channel one of whose ports would lose its number, or its place on the mux. A cache may be behind: the number
 // could be another channel's by the time that the cache shows that its owner still wants it.
-func (p *pass) confirm() {
-	p.confirmMux()
+func confirm(p *pass) {
+	confirmMux(p)
 	if p.plan.Reserve == nil && p.plan.Publish == nil && p.plan.Settle == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (p *pass) confirm() {
 
 // confirmMux asks for a live read of the mux if claims follow from its ports, if its first ledger is written, or if its ledger
 // moves to another ConfigMap: another process may have given ports since, and the mux may name another ledger.
-func (p *pass) confirmMux() {
+func confirmMux(p *pass) {
 	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved)
 	if (writes || p.before.renew) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)

@@ -10,17 +10,17 @@ import (
 // or annotation. An annotation that the chart sets by default doesn't count. The load balancer still belongs to that
 // provider, so a lost annotation must not lift a limit. The owner ends this by naming a provider. A mux that was
 // deleted and created again starts without it.
-func (p *pass) keepProvider() {
-	before := &p.before
-	known, mux := before.ledger.MuxUID, p.w.Mux
+func (r *reader) keepProvider() {
+	before := &r.before
+	known, mux := before.ledger.MuxUID, r.w.Mux
 	last, recorded := validation.ProviderCalled(before.ledger.Provider)
 	if recorded && !mux.ProviderNamed && last.Key != mux.Provider.Key && (known == "" || known == mux.UID) {
 		kept := *mux
 		kept.Mux = mux.Under(last)
-		p.w.Mux = &kept
-		p.warn(validation.ProviderPortLimitApplied, textProviderKept(last, p.w.Keys.Provider))
+		r.w.Mux = &kept
+		r.warn(validation.ProviderPortLimitApplied, textProviderKept(last, r.w.Keys.Provider))
 	}
-	if before.ledger.Provider != p.w.Mux.Provider.Key && before.mend == "" && len(p.claims) > 0 {
+	if before.ledger.Provider != r.w.Mux.Provider.Key && before.mend == "" && len(r.claims) > 0 {
 		before.mend = "the ledger names the mux's provider"
 	}
 }

@@ -24,27 +24,27 @@ type target struct {
 }
 
 // publish is the one patch of the mux.
-func (p *pass) publish(to target) {
-	mux := p.w.Mux
+func (w *writing) publish(to target) {
+	mux := w.w.Mux
 	patch := &MuxPatch{ResourceVersion: mux.ResourceVersion, Annotations: map[string]string{}}
 	if !to.change.empty() {
 		patch.Ports = to.ports
-		patch.Added = p.addedChannels(to.published)
+		patch.Added = w.addedChannels(to.published)
 		patch.Why = append(patch.Why, to.change.text()...)
 	}
-	told := p.annotate(patch, to.notes, to.generation)
-	p.dropLeftovers(patch)
+	told := w.annotate(patch, to.notes, to.generation)
+	w.dropLeftovers(patch)
 	if len(patch.Why) == 0 {
 		return
 	}
-	patch.Events = p.muxEvents(&to.change, told)
-	patch.Content = p.muxContent(&to)
-	p.plan.Publish = patch
+	patch.Events = w.muxEvents(&to.change, told)
+	patch.Content = w.muxContent(&to)
+	w.plan.Publish = patch
 }
 
 // dropLeftovers takes away what the original left.
-func (p *pass) dropLeftovers(patch *MuxPatch) {
-	left := p.w.Mux.Leftovers
+func (w *writing) dropLeftovers(patch *MuxPatch) {
+	left := w.w.Mux.Leftovers
 	if left.Empty() {
 		return
 	}
@@ -56,8 +56,8 @@ func (p *pass) dropLeftovers(patch *MuxPatch) {
 }
 
 // annotate sets the annotations that differ, and returns whether one of them is for people.
-func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
-	mux, keys := p.w.Mux, p.w.Keys
+func (w *writing) annotate(patch *MuxPatch, notes notes, generation int64) bool {
+	mux, keys := w.w.Mux, w.w.Keys
 	set := func(differs bool, key, want string) bool {
 		if differs {
 			patch.Annotations[key] = want
@@ -71,27 +71,27 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
 		set(mux.Summary != notes.summary, keys.Summary, notes.summary),
-		set(!slices.Equal(mux.DNS.Hostnames, p.dns.all.Hostnames),
-			validation.ExternalDNSHostname, validation.FormatHostnames(p.dns.all.Hostnames)),
-		set(mux.DNS.Proxied != p.dns.all.Proxied, validation.CloudflareProxied, p.dns.all.Proxied.String()),
+		set(!slices.Equal(mux.DNS.Hostnames, w.dns.all.Hostnames),
+			validation.ExternalDNSHostname, validation.FormatHostnames(w.dns.all.Hostnames)),
+		set(mux.DNS.Proxied != w.dns.all.Proxied, validation.CloudflareProxied, w.dns.all.Proxied.String()),
 	}
-	set(!slices.Equal(mux.OurDNS.Hostnames, p.dns.ours.Hostnames) || mux.OurDNS.Proxied != p.dns.ours.Proxied,
-		keys.AggregatedExternalDNS, validation.FormatAggregated(p.dns.ours))
+	set(!slices.Equal(mux.OurDNS.Hostnames, w.dns.ours.Hostnames) || mux.OurDNS.Proxied != w.dns.ours.Proxied,
+		keys.AggregatedExternalDNS, validation.FormatAggregated(w.dns.ours))
 	return slices.Contains(told[:], true)
 }
 
 // addedChannels are the channels of which a port comes to the mux, in the order in which they are served if there isn't room for all:
 // those that have ports already, then the oldest.
-func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
+func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	incumbent := map[types.NamespacedName]bool{}
 	for _, claim := range published {
 		key := claim.Owner.Channel
-		if _, known := incumbent[key]; !known && p.live.bySlot.at(claim.Slot()) == nil {
-			incumbent[key] = slices.ContainsFunc(p.claimsOf(key), func(has *Claim) bool { return p.live.has(has) || p.wasShown(has) })
+		if _, known := incumbent[key]; !known && w.live.bySlot.at(claim.Slot()) == nil {
+			incumbent[key] = slices.ContainsFunc(w.claimsOf(key), func(has *Claim) bool { return w.live.has(has) || w.wasShown(has) })
 		}
 	}
 	created := func(key types.NamespacedName) time.Time {
-		if c := p.byKey[key]; c != nil {
+		if c := w.byKey[key]; c != nil {
 			return c.Created
 		}
 		return time.Time{} // it isn't in the cache, so it is an old one
@@ -108,18 +108,18 @@ func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
 }
 
 // muxContent identifies our part of the mux.
-func (p *pass) muxContent(to *target) uint64 {
+func (w *writing) muxContent(to *target) uint64 {
 	hash := fnv.New64a()
 	for i := range to.ports {
 		port := &to.ports[i]
-		if _, foreign := p.foreign[slotOf(port)]; !foreign {
+		if _, foreign := w.foreign[slotOf(port)]; !foreign {
 			_, _ = fmt.Fprintln(hash, port.Name, slotOf(port), deref(port.AppProtocol))
 		}
 	}
 	_, _ = fmt.Fprintf(hash, "%q", []string{
-		string(p.w.Mux.UID), p.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
-		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames), p.dns.all.Proxied.String(),
-		validation.FormatAggregated(p.dns.ours),
+		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
+		validation.FormatGeneration(to.generation), validation.FormatHostnames(w.dns.all.Hostnames), w.dns.all.Proxied.String(),
+		validation.FormatAggregated(w.dns.ours),
 	})
 	return hash.Sum64()
 }

@@ -13,7 +13,7 @@ import (
 // under that name, and by the ports annotation of channels, as far as they may ask for the number. Then come the claims of an
 // edited ledger that the mux doesn't contradict, and last, with notes, ports annotations about numbers that aren't on the mux: it
 // may have been created again.
-func (p *pass) rebuild(edited []Claim, notes bool) []Claim {
+func rebuild(p *pass, edited []Claim, notes bool) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range edited {
 		if claim.held() {
@@ -34,7 +34,7 @@ func (p *pass) rebuild(edited []Claim, notes bool) []Claim {
 }
 
 // explainPorts adds to claims those of ports on the mux that aren't among them.
-func (p *pass) explainPorts(known []Claim) []Claim {
+func explainPorts(p *pass, known []Claim) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range known {
 		r.take(claim)
@@ -102,12 +102,12 @@ func (r *rebuilding) note(o portOf) (Slot, bool) {
 }
 
 // mayAsk is true if a port asks for a number, or for any and the number is in range.
-func (p *pass) mayAsk(port *validation.ChannelPort, number int32) bool {
+func (r *rebuilding) mayAsk(port *validation.ChannelPort, number int32) bool {
 	switch port.Request.Kind {
 	case validation.Own, validation.Number:
 		return port.Request.Number == number
 	case validation.Auto:
-		return p.w.Mux.Auto.Contains(number)
+		return r.w.Mux.Auto.Contains(number)
 	case validation.Unread:
 	}
 	return false

@@ -9,18 +9,18 @@ const RecreatedHold = 5 * time.Minute
 // recognize compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and created
 // again, which starts the hold. The ledger records when the hold ends, so that it survives a restart. A ledger without
 // a UID adopts the mux's UID and starts no hold.
-func (p *pass) recognize() {
-	known, is := p.before.ledger.MuxUID, p.w.Mux.UID
-	latest := p.now.Add(RecreatedHold)
-	p.holdUntil = p.before.ledger.HeldUntil
-	if p.holdUntil.After(latest) || known != "" && known != is { // the clock may have been ahead then
-		p.holdUntil = latest
+func (r *reader) recognize() {
+	known, is := r.before.ledger.MuxUID, r.w.Mux.UID
+	latest := r.now.Add(RecreatedHold)
+	r.holdUntil = r.before.ledger.HeldUntil
+	if r.holdUntil.After(latest) || known != "" && known != is { // the clock may have been ahead then
+		r.holdUntil = latest
 	}
-	if !p.holdUntil.After(p.now) {
-		p.holdUntil = time.Time{}
+	if !r.holdUntil.After(r.now) {
+		r.holdUntil = time.Time{}
 	}
-	if known != is && p.before.mend == "" && len(p.claims) > 0 {
-		p.before.mend = textOtherMux(known != "")
+	if known != is && r.before.mend == "" && len(r.claims) > 0 {
+		r.before.mend = textOtherMux(known != "")
 	}
 }
 

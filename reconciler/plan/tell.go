@@ -12,7 +12,7 @@ import (
 )
 
 // tell decides what each channel shows. Addresses come off before ports go, and on after they came.
-func (p *pass) tell() {
+func tell(p *pass) {
 	t := &telling{pass: p}
 	if p.w.Mux != nil {
 		t.address = shown(p.w.Mux.Address)
@@ -20,10 +20,10 @@ func (p *pass) tell() {
 	p.plan.Verdicts = make([]Verdict, 0, len(p.channels))
 	for _, c := range p.channels {
 		t.channel(c)
-		p.plan.Verdicts = append(p.plan.Verdicts, p.verdictOf(c))
+		p.plan.Verdicts = append(p.plan.Verdicts, t.verdictOf(c))
 		t.edges.note(c, find(c.Conditions, p.w.Keys.BackendsReady))
 	}
-	p.tellEdges(t.edges)
+	t.tellEdges(t.edges)
 }
 
 // telling keeps buffers that are used again for each channel: there are thousands.
@@ -151,11 +151,11 @@ func (t *telling) portsNote(c *channel) string {
 	return string(t.note)
 }
 
-func (p *pass) verdictOf(c *channel) Verdict {
-	accepted, _ := p.acceptedCondition(c)
+func (t *telling) verdictOf(c *channel) Verdict {
+	accepted, _ := t.acceptedCondition(c)
 	verdict := Verdict{
 		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
-		Programmed: c.attached && len(p.w.Mux.Address) > 0 && p.lacks(c) == nil && !p.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
+		Programmed: c.attached && len(t.w.Mux.Address) > 0 && t.lacks(c) == nil && !t.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
 	}
 	for i := range c.Ports {
 		port := &c.Ports[i]

@@ -61,7 +61,7 @@ func (p *pass) accept(c *channel) {
 		c.notes = append(c.notes, note{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
 	}
 	for _, claim := range sortedClaims(c.claims) {
-		if claim.held() && p.isOutOfRange(claim) && len(c.notes) <= maxNotes { // one too many tells that there are more
+		if claim.held() && p.isOutOfRange(claim) && len(c.notes) <= MaxNotes { // one too many tells that there are more
 			c.notes = append(c.notes, note{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
 		}
 	}

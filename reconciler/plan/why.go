@@ -8,8 +8,8 @@ import (
 )
 
 // whyReserve returns the reasons for the ledger write before the mux's patch.
-func (p *pass) whyReserve() []string {
-	before := &p.before
+func (w *writing) whyReserve() []string {
+	before := &w.before
 	var why []string
 	if before.mend != "" {
 		why = append(why, before.mend)
@@ -18,7 +18,7 @@ func (p *pass) whyReserve() []string {
 	for _, claim := range before.ledger.Claims {
 		was[claim.Slot()] = claim
 	}
-	for _, claim := range p.claims {
+	for _, claim := range w.claims {
 		old, had := was[claim.Slot()]
 		switch {
 		case claim.State == Held && (!had || old.Owner != claim.Owner || old.State != Held):

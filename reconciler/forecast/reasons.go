@@ -1,4 +1,4 @@
-package plan
+package forecast
 
 import "nowake.ai/svc-lb-mux/validation"
 

@@ -1,8 +1,9 @@
-package plan
+package forecast
 
 import (
 	"slices"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -11,33 +12,33 @@ import (
 // ledger can tell.
 
 // outcomeBefore returns the outcome for the channel as it was before; an empty one if it was no channel or was disabled.
-func (o *Outlook) outcomeBefore(before *ObservedChannel) outcome {
+func (o *Outlook) outcomeBefore(before *plan.ObservedChannel) outcome {
 	if before == nil || before.Disabled {
-		return outcome{verdict: &verdict{}}
+		return outcome{}
 	}
 	return o.try(before)
 }
 
 // isProvenByPorts is true if the ports that are on the mux are enough to refuse the channel. A missing mux may be created a
 // moment later, and a frozen one may recover, so neither proves a refusal.
-func (o *Outlook) isProvenByPorts(c *ObservedChannel, now outcome) bool {
-	if now.reason == MuxNotFound || now.reason == Waiting {
+func (o *Outlook) isProvenByPorts(c *plan.ObservedChannel, now *outcome) bool {
+	if now.Reason == plan.MuxNotFound || now.Reason == plan.Waiting {
 		return false
 	}
 	if len(o.coming) == 0 {
 		return true
 	}
 	bare := o.tryAmong(c, o.onMux)
-	return bare.refused && bare.reason == now.reason
+	return bare.IsRefused && bare.Reason == now.Reason
 }
 
 // mayHold is true if the ledger may hold numbers for the channel that Services don't show. Then it isn't a newcomer,
 // and ranges and caps don't take its numbers away. The channel is disabled, or its ports annotation records other
 // numbers. Its owner may have written that annotation, too; the reconciler then refuses the channel. A number that is
 // on the mux for another channel isn't in the ledger for this one.
-func (o *Outlook) mayHold(before *ObservedChannel, now outcome) bool {
+func (o *Outlook) mayHold(before *plan.ObservedChannel, now *outcome) bool {
 	switch {
-	case before == nil || now.reason == NamespaceNotAllowed || now.reason == MuxPortConflict:
+	case before == nil || now.Reason == plan.NamespaceNotAllowed || now.Reason == plan.MuxPortConflict:
 		return false
 	case before.Disabled:
 		return true
@@ -55,25 +56,25 @@ func (o *Outlook) mayHold(before *ObservedChannel, now outcome) bool {
 
 // asksNothingNew is true for a channel that was refused before and asks for nothing new that is refused: it needs no more ports
 // or picked numbers, and its new requests alone would be granted.
-func (o *Outlook) asksNothingNew(before, after *ObservedChannel, was, now outcome) bool {
+func (o *Outlook) asksNothingNew(before, after *plan.ObservedChannel, was, now *outcome) bool {
 	switch {
-	case !was.refused:
+	case !was.IsRefused:
 		return false
-	case now.reason == MuxPortLimitExceeded || now.reason == QuotaExceeded:
+	case now.Reason == plan.MuxPortLimitExceeded || now.Reason == plan.QuotaExceeded:
 		return len(after.Ports) <= len(before.Ports)
 	}
 	fresh := *after
 	fresh.Ports = notAskedBefore(before, after)
 	picked := func(port validation.ChannelPort) bool { return port.Request.Kind == validation.Auto }
-	if now.reason == validation.InvalidPortMapping && slices.ContainsFunc(fresh.Ports, picked) {
+	if now.Reason == validation.InvalidPortMapping && slices.ContainsFunc(fresh.Ports, picked) {
 		return false
 	}
-	return len(fresh.Ports) == 0 || !o.try(&fresh).refused
+	return len(fresh.Ports) == 0 || !o.try(&fresh).IsRefused
 }
 
 // notAskedBefore returns the ports that ask for a number that no port asked for before, or for another picked number.
-func notAskedBefore(before, after *ObservedChannel) []validation.ChannelPort {
-	asked := map[Slot]int{}
+func notAskedBefore(before, after *plan.ObservedChannel) []validation.ChannelPort {
+	asked := map[plan.Slot]int{}
 	for i := range before.Ports {
 		asked[wish(&before.Ports[i])]++
 	}
@@ -88,13 +89,13 @@ func notAskedBefore(before, after *ObservedChannel) []validation.ChannelPort {
 }
 
 // wish returns the slot that a port asks for; number 0 stands for auto.
-func wish(port *validation.ChannelPort) Slot {
+func wish(port *validation.ChannelPort) plan.Slot {
 	switch port.Request.Kind {
 	case validation.Own, validation.Number:
-		return Slot{port.Request.Number, port.Protocol}
+		return plan.Slot{Number: port.Request.Number, Protocol: port.Protocol}
 	case validation.Auto:
-		return Slot{0, port.Protocol}
+		return plan.Slot{Protocol: port.Protocol}
 	case validation.Unread:
 	}
-	return Slot{-1, port.Protocol} // equals no valid request
+	return plan.Slot{Number: -1, Protocol: port.Protocol} // equals no valid request
 }

@@ -1,4 +1,5 @@
-package plan
+// Package forecast predicts what the reconciler will decide about a change that isn't made yet. The webhook warns of it.
+package forecast
 
 import (
 	"math"
@@ -7,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -31,62 +33,41 @@ type Prediction struct {
 
 // Outlook is a mux as its Services show it.
 type Outlook struct {
-	world World
+	world plan.World
 	// onMux are claims whose ports are on the mux. coming are claims that newcomers are about to get.
-	onMux, coming []Claim
+	onMux, coming []plan.Claim
 }
 
 // Survey makes the Outlook of a mux. Of the world it needs Now, Keys, Key, Mux and Channels.
-func Survey(w World) *Outlook {
-	w.Ledger = Reading{Condition: Missing}
-	p := judgeAll(&w)
+func Survey(w plan.World) *Outlook {
+	w.Ledger = plan.Reading{Condition: plan.Missing}
+	judged := plan.Judge(w)
 	o := &Outlook{world: w}
-	for _, claim := range p.claims {
-		switch {
-		case !claim.held():
-		case p.live.has(claim):
-			o.onMux = append(o.onMux, *claim)
-		default:
-			o.coming = append(o.coming, *claim)
-		}
-	}
+	o.onMux, o.coming = judged.Claims()
 	if w.Mux != nil {
-		o.world.Mux = explained(w.Mux, p.live.foreign)
+		o.world.Mux = without(w.Mux, judged.Unexplained())
 	}
 	return o
 }
 
-// judgeAll makes the same verdicts as Mux, but plans no writes. For a mux of 10,000 ports that is a quarter of the work.
-// A test checks that the verdicts agree.
-func judgeAll(w *World) *pass {
-	p := newPass(w, &Memory{})
-	p.judge()
-	return p
-}
-
-// explained is the mux without unexplained ports. Their channels were most likely deleted a moment ago, and the ports
+// without returns the mux without unexplained ports. Their channels were most likely deleted a moment ago, and the ports
 // are about to be removed.
-func explained(mux *ObservedMux, foreign []*corev1.ServicePort) *ObservedMux {
-	unexplained := make(map[Slot]bool, len(foreign))
-	for _, port := range foreign {
-		if LooksOurs(port.Name) {
-			unexplained[slotOf(port)] = true
-		}
+func without(mux *plan.ObservedMux, unexplained []string) *plan.ObservedMux {
+	names := make(map[string]bool, len(unexplained))
+	for _, name := range unexplained {
+		names[name] = true
 	}
-	without := *mux
-	without.Ports = slices.DeleteFunc(slices.Clone(mux.Ports), func(port corev1.ServicePort) bool {
-		return unexplained[slotOf(&port)]
-	})
-	return &without
+	rest := *mux
+	rest.Ports = slices.DeleteFunc(slices.Clone(mux.Ports), func(port corev1.ServicePort) bool { return names[port.Name] })
+	return &rest
 }
 
 // decided decides about the mux as if a ledger had these claims.
-func (o *Outlook) decided(mux *ObservedMux, claims []Claim, channels ...ObservedChannel) *pass {
-	w := World{
+func (o *Outlook) decided(mux *plan.ObservedMux, claims []plan.Claim, channels ...plan.ObservedChannel) plan.Judgement {
+	return plan.Judge(plan.World{
 		Now: o.world.Now, Keys: o.world.Keys, Key: o.world.Key, Mux: mux, Channels: channels,
-		Ledger: Reading{Ledger: Ledger{Mux: o.world.Key, Generation: math.MaxInt64, Claims: claims}},
-	}
-	return judgeAll(&w)
+		Ledger: plan.Reading{Ledger: plan.Ledger{Mux: o.world.Key, Generation: math.MaxInt64, Claims: claims}},
+	})
 }
 
 // carried returns the channels with ports on the mux, sorted.
@@ -95,6 +76,6 @@ func (o *Outlook) carried() []types.NamespacedName {
 	for i := range o.onMux {
 		keys = append(keys, o.onMux[i].Owner.Channel)
 	}
-	slices.SortFunc(keys, CompareKeys)
+	slices.SortFunc(keys, plan.CompareKeys)
 	return slices.Compact(keys)
 }

@@ -1,4 +1,4 @@
-package plan_test
+package forecast_test
 
 import (
 	"fmt"
@@ -10,10 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-func (q *question) answer(t testing.TB) []plan.Prediction {
+func (q *question) answer(t testing.TB) []forecast.Prediction {
 	t.Helper()
 	world := plan.World{Keys: english(t).Keys(), Key: muxKey, Channels: channelsOf(t, q.Channels, q.Pending)}
 	var live []corev1.ServicePort
@@ -21,8 +22,8 @@ func (q *question) answer(t testing.TB) []plan.Prediction {
 		live = q.portsFor(t)
 		world.Mux = q.Mux.observed(t, live)
 	}
-	outlook := plan.Survey(world)
-	var said []plan.Prediction
+	outlook := forecast.Survey(world)
+	var said []forecast.Prediction
 	for name, text := range q.Create {
 		said = append(said, outlook.Channel(nil, text.observed(t, name), q.Hide)...)
 	}
@@ -54,7 +55,7 @@ func (q *question) before(t testing.TB, name string) plan.ObservedChannel {
 }
 
 func TestPredictions(t *testing.T) {
-	files, err := filepath.Glob("testdata/predictions/*.yaml")
+	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestPredictions(t *testing.T) {
 }
 
 // predicted prints predictions: the effect, the message, the field, and whether it is proven.
-func predicted(said []plan.Prediction) string {
+func predicted(said []forecast.Prediction) string {
 	if len(said) == 0 {
 		return "nothing to say\n"
 	}

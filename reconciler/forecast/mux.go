@@ -1,4 +1,4 @@
-package plan
+package forecast
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -29,7 +30,7 @@ func (o *Outlook) predictGone(part string, hide bool, text func(types.Namespaced
 }
 
 // Mux predicts the effect of a change of the mux on its channels. Only what the change causes is predicted.
-func (o *Outlook) Mux(before, after *ObservedMux, hide bool) []Prediction {
+func (o *Outlook) Mux(before, after *plan.ObservedMux, hide bool) []Prediction {
 	if len(after.Problems) > 0 {
 		return nil // a mux with problems is frozen
 	}
@@ -37,30 +38,26 @@ func (o *Outlook) Mux(before, after *ObservedMux, hide bool) []Prediction {
 }
 
 // dropped predicts which channel ports the change removes from the mux, or renames.
-func (o *Outlook) dropped(before, after *ObservedMux, hide bool) []Prediction {
-	had, has := indexPorts(before.Ports), indexPorts(after.Ports)
-	var keys []types.NamespacedName
-	count := 0
-	for i := range o.onMux {
-		if claim := &o.onMux[i]; had.has(claim) && !has.has(claim) {
-			keys = append(keys, claim.Owner.Channel)
-			count++
-		}
-	}
-	if count == 0 {
+func (o *Outlook) dropped(before, after *plan.ObservedMux, hide bool) []Prediction {
+	dropped := plan.Dropped(o.onMux, before.Ports, after.Ports)
+	if len(dropped) == 0 {
 		return nil
 	}
-	slices.SortFunc(keys, CompareKeys)
-	message := textPortsDropped(count, o.named(slices.Compact(keys), hide))
+	keys := make([]types.NamespacedName, 0, len(dropped))
+	for i := range dropped {
+		keys = append(keys, dropped[i].Owner.Channel)
+	}
+	slices.SortFunc(keys, plan.CompareKeys)
+	message := textPortsDropped(len(dropped), o.named(slices.Compact(keys), hide))
 	if after.Disabled {
-		message = textPortsDroppedPaused(count, o.named(slices.Compact(keys), hide), o.world.Keys.Disabled)
+		message = textPortsDroppedPaused(len(dropped), o.named(slices.Compact(keys), hide), o.world.Keys.Disabled)
 	}
 	return []Prediction{o.about(ChannelPortsDropped, "spec.ports", message)}
 }
 
 // detached predicts which channels lose their ports because the change excludes their namespace. Effects of earlier
 // changes that no pass has handled yet don't count.
-func (o *Outlook) detached(before, after *ObservedMux, hide bool) []Prediction {
+func (o *Outlook) detached(before, after *plan.ObservedMux, hide bool) []Prediction {
 	if before.Namespaces.Equal(after.Namespaces) {
 		return nil
 	}
@@ -68,30 +65,30 @@ func (o *Outlook) detached(before, after *ObservedMux, hide bool) []Prediction {
 	var keys []types.NamespacedName
 	for i := range o.world.Channels {
 		key := o.world.Channels[i].Key
-		if !after.Namespaces.Allows(key.Namespace) && was.byKey[key].attached && !is.byKey[key].attached {
+		if !after.Namespaces.Allows(key.Namespace) && was.Of(key).IsAttached && !is.Of(key).IsAttached {
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == 0 {
 		return nil
 	}
-	slices.SortFunc(keys, CompareKeys)
+	slices.SortFunc(keys, plan.CompareKeys)
 	return []Prediction{o.about(ChannelsDetached, "metadata.annotations["+o.world.Keys.AllowedNamespaces+"]",
 		textDetached(after, o.named(keys, hide)))}
 }
 
 // narrowed warns if the change makes a cap or a range nearly used up.
-func (o *Outlook) narrowed(before, after *ObservedMux) []Prediction {
+func (o *Outlook) narrowed(before, after *plan.ObservedMux) []Prediction {
 	if before.Cap == after.Cap && before.Auto.Equal(after.Auto) {
 		return nil
 	}
 	was, is := o.decided(before, o.onMux), o.decided(after, o.onMux)
 	var predicted []Prediction
-	if !scarce(before.Cap.Ports-was.held, before.Cap.Ports) {
-		predicted = append(predicted, is.warnOfFewPorts()...)
+	if held, _ := was.Held(""); !scarce(before.Cap.Ports-held, before.Cap.Ports) {
+		predicted = append(predicted, warnOfFewPorts(after, is)...)
 	}
-	if before.Auto.Len() == 0 || !scarce(was.freeNumbers(corev1.ProtocolTCP), before.Auto.Len()) {
-		predicted = append(predicted, is.warnOfFewNumbers(corev1.ProtocolTCP)...)
+	if before.Auto.Len() == 0 || !scarce(was.Free(corev1.ProtocolTCP), before.Auto.Len()) {
+		predicted = append(predicted, warnOfFewNumbers(after, is, corev1.ProtocolTCP)...)
 	}
 	return predicted
 }

@@ -1,4 +1,4 @@
-package plan
+package forecast
 
 import (
 	"fmt"
@@ -7,9 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// The messages of predictions; those shared with conditions are in messages.go. Kubernetes shows 256 characters of a
+// The messages of predictions; those of conditions are in package plan. Kubernetes shows 256 characters of a
 // warning, so the important part comes first, and lists are short.
 
 // The effects of a refusal. A message begins with one.
@@ -20,7 +22,7 @@ func textUnlessHeld() string { return "it will get no port, unless its numbers a
 
 func textKeeps() string { return "it will keep the ports it has" }
 
-func textHiddenHolder(port string, slot Slot) string {
+func textHiddenHolder(port string, slot plan.Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which a channel of another namespace has", port, slot)
 }
 
@@ -28,7 +30,7 @@ func textHiddenNamespaces(mux types.NamespacedName, namespace string) string {
 	return fmt.Sprintf("namespace %s may not attach to the mux %s: ask the mux's owner, or use another", namespace, mux)
 }
 
-func textNearlyFull(mux *ObservedMux, left int) string {
+func textNearlyFull(mux *plan.ObservedMux, left int) string {
 	which := "max-ports"
 	if mux.Cap.Reason != "" {
 		which = mux.Provider.Name
@@ -37,12 +39,12 @@ func textNearlyFull(mux *ObservedMux, left int) string {
 		mux.Key, counted(left, "port"), mux.Cap.Ports, which)
 }
 
-func textQuotaNearlyFull(mux *ObservedMux, namespace string, left int) string {
+func textQuotaNearlyFull(mux *plan.ObservedMux, namespace string, left int) string {
 	return fmt.Sprintf("after this namespace %s may have %s more on the mux %s (of %d): free some in time, or have the limit "+
 		"raised", namespace, counted(left, "port"), mux.Key, mux.CapPerNamespace)
 }
 
-func textNearlyUsedUp(mux *ObservedMux, protocol corev1.Protocol, left int) string {
+func textNearlyUsedUp(mux *plan.ObservedMux, protocol corev1.Protocol, left int) string {
 	return fmt.Sprintf("after this the mux %s has %s left for %s in %s: have its port-range widened in time",
 		mux.Key, counted(left, "number"), protocol, mux.Auto.Brief())
 }
@@ -70,14 +72,14 @@ func textMuxDropped(mux types.NamespacedName, channels string) string {
 
 func textPortsDropped(ports int, channels string) string {
 	return fmt.Sprintf("takes %s of %s off the mux until the reconciler puts them back: apply the mux with its own ports "+
-		"alone, and don't replace it", portCount(ports), channels)
+		"alone, and don't replace it", counted(ports, "port"), channels)
 }
 
 func textPortsDroppedPaused(ports int, channels, key string) string {
-	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set", portCount(ports), channels, key)
+	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set", counted(ports, "port"), channels, key)
 }
 
-func textDetached(mux *ObservedMux, channels string) string {
+func textDetached(mux *plan.ObservedMux, channels string) string {
 	return fmt.Sprintf("shuts out %s, which will lose address and ports: to keep them, allow their namespaces beside %s",
 		channels, mux.Namespaces.Brief())
 }

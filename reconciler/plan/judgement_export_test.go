@@ -2,9 +2,9 @@ package plan
 
 // PredictedVerdicts returns the verdicts that predictions use.
 func PredictedVerdicts(w World) []Verdict {
-	p := judgeAll(&w)
-	if len(p.plan.Verdicts) == 0 {
-		p.tell()
+	judged := Judge(w)
+	if len(judged.plan.Verdicts) == 0 {
+		tell(judged.pass)
 	}
-	return p.plan.Verdicts
+	return judged.plan.Verdicts
 }

@@ -1,4 +1,4 @@
-package plan_test
+package forecast_test
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A question is a case of testdata/predictions: a state of the cluster, and a change.
+// A question is a case of testdata: a state of the cluster, and a change.
 type question struct {
 	Case string `json:"case"`
 

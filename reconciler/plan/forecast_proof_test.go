@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -107,7 +108,7 @@ func provenIn(t *testing.T, file string, text []byte) (proven int) {
 func (c *cluster) provenOf(t *testing.T, where string, was plan.World) (proven int) {
 	t.Helper()
 	is := c.world()
-	outlook := plan.Survey(plan.World{Now: was.Now, Keys: was.Keys, Key: was.Key, Mux: was.Mux, Channels: was.Channels})
+	outlook := forecast.Survey(plan.World{Now: was.Now, Keys: was.Keys, Key: was.Key, Mux: was.Mux, Channels: was.Channels})
 	_, decided := c.decide()
 	for _, after := range is.Channels {
 		var before *plan.ObservedChannel

@@ -1,0 +1,181 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Channel predicts the result for a new or changed channel of this mux. before is nil if it was no channel of this mux.
+// Only what the change causes is predicted. With hide, the messages name no channels of other namespaces, and no other
+// namespaces that may attach.
+func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChannel, hide bool) []Prediction {
+	if before != nil && before.Mux != after.Mux {
+		before = nil
+	}
+	switch {
+	case len(after.Problems) > 0 || after.Disabled || after.Deleting:
+		return nil // refused for its problems, or withdrawn on purpose
+	case before != nil && sameRequests(before, &after):
+		return nil
+	}
+	now := o.try(&after)
+	if now.IsRefused {
+		return o.refusal(before, &after, &now, hide)
+	}
+	if !now.IsAccepted {
+		return nil
+	}
+	return append(o.warnOfScarcity(&after, &now), o.warnOfForbiddenNames(before, &now)...)
+}
+
+func sameRequests(a, b *plan.ObservedChannel) bool {
+	return len(a.Problems) == 0 && a.Disabled == b.Disabled && slices.Equal(a.Ports, b.Ports) &&
+		slices.Equal(a.Hostnames, b.Hostnames) && slices.Equal(a.Direct, b.Direct)
+}
+
+// outcome is the decision about one channel.
+type outcome struct {
+	plan.Answer
+	of plan.Judgement
+}
+
+// try decides about the channel after all others. Claims that it was about to get count only if it still asks for them.
+func (o *Outlook) try(c *plan.ObservedChannel) outcome {
+	claims := slices.Clip(o.onMux)
+	for i := range o.coming {
+		if o.coming[i].Owner.Channel != c.Key {
+			claims = append(claims, o.coming[i])
+		}
+	}
+	return o.tryAmong(c, claims)
+}
+
+func (o *Outlook) tryAmong(c *plan.ObservedChannel, claims []plan.Claim) outcome {
+	of := o.decided(o.world.Mux, claims, *c)
+	return outcome{of.Of(c.Key), of}
+}
+
+// refusal predicts that the channel won't get its ports. It returns nil if the channel was refused for the same reason
+// before.
+func (o *Outlook) refusal(before, after *plan.ObservedChannel, now *outcome, hide bool) []Prediction {
+	was := o.outcomeBefore(before)
+	if was.IsRefused && was.Reason == now.Reason && was.Message == now.Message {
+		return nil
+	}
+	predicted := Prediction{
+		Problem: validation.Problem{Reason: now.Reason, Field: "spec.loadBalancerClass", Message: now.Message},
+		Effect:  textNothing(),
+	}
+	if now.Key != "" {
+		predicted.Field = "metadata.annotations[" + now.Key + "]"
+	}
+	switch {
+	case now.IsAttached:
+		predicted.Effect = textKeeps()
+	case o.mayHold(before, now):
+		predicted.Effect = textUnlessHeld()
+	}
+	predicted.Proven = !o.mayHold(before, now) && !o.asksNothingNew(before, after, &was, now) && o.isProvenByPorts(after, now)
+	if hide && now.Reason == plan.NamespaceNotAllowed {
+		predicted.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
+	}
+	if no := now.Refused; no != nil {
+		predicted.Field, predicted.Port = o.refusedField(after, no)
+		if no.Holder.Name != "" && hide && no.Holder.Namespace != after.Key.Namespace {
+			predicted.Message = textHiddenHolder(predicted.Port, no.Slot)
+		}
+		if no.Advice != "" {
+			predicted.Message += ": " + no.Advice
+		}
+	}
+	return []Prediction{predicted}
+}
+
+// refusedField returns the field that holds the refused request, and the name of its port, if it is one.
+func (o *Outlook) refusedField(c *plan.ObservedChannel, no *plan.RefusedPorts) (part, name string) {
+	external := "metadata.annotations[" + o.world.Keys.ExternalPorts + "]"
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if no.UsedUp != "" && port.Request.Kind == validation.Auto && port.Protocol == no.UsedUp {
+			return external, port.Name
+		}
+		if no.Slot.Number == 0 || port.Protocol != no.Slot.Protocol || port.Request.Number != no.Slot.Number {
+			continue
+		}
+		if port.Request.Kind == validation.Number {
+			return external, port.Name
+		}
+		return "spec.ports", port.Name
+	}
+	return "spec.ports", ""
+}
+
+// warnOfScarcity warns if the channel takes some of the last numbers or ports.
+func (o *Outlook) warnOfScarcity(c *plan.ObservedChannel, now *outcome) []Prediction {
+	had := o.count(c)
+	has := map[corev1.Protocol]int{} // picked numbers, by protocol
+	more := -had.all
+	for _, claim := range now.of.ClaimsOf(c.Key) {
+		more++
+		if claim.Source == plan.Auto {
+			has[claim.Owner.Protocol]++
+		}
+	}
+	var predicted []Prediction
+	if more > 0 {
+		predicted = append(warnOfFewPorts(o.world.Mux, now.of), warnOfQuota(o.world.Mux, now.of, c.Key.Namespace)...)
+	}
+	for _, protocol := range [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
+		if has[protocol] > had.picked[protocol] {
+			predicted = append(predicted, warnOfFewNumbers(o.world.Mux, now.of, protocol)...)
+		}
+	}
+	return predicted
+}
+
+// warnOfForbiddenNames warns of DNS names that the mux doesn't allow. Names that another namespace may hold aren't predicted:
+// only the ledger records the holders.
+func (o *Outlook) warnOfForbiddenNames(before *plan.ObservedChannel, now *outcome) []Prediction {
+	var was []plan.Note
+	if before != nil {
+		was = o.try(before).Notes
+	}
+	var predicted []Prediction
+	for _, note := range now.Notes {
+		if note.Reason == plan.HostnameNotAllowed && len(predicted) < plan.MaxNotes && !slices.Contains(was, note) {
+			// Names that external-dns takes from the channel itself aren't in the ledger, so the refusal is proven.
+			key := cmp.Or(note.Key, o.world.Keys.ChannelHostname)
+			predicted = append(predicted, Prediction{Proven: note.Key != "", Problem: validation.Problem{
+				Reason: note.Reason, Field: "metadata.annotations[" + key + "]", Message: note.Message,
+			}})
+		}
+	}
+	return predicted
+}
+
+type claimCount struct {
+	all    int
+	picked map[corev1.Protocol]int
+}
+
+func (o *Outlook) count(c *plan.ObservedChannel) claimCount {
+	count := claimCount{picked: map[corev1.Protocol]int{}}
+	for _, claims := range [...][]plan.Claim{o.onMux, o.coming} {
+		for i := range claims {
+			claim := &claims[i]
+			if claim.Owner.Channel != c.Key {
+				continue
+			}
+			count.all++
+			if claim.Source == plan.Auto {
+				count.picked[claim.Owner.Protocol]++
+			}
+		}
+	}
+	return count
+}
