@@ -77,7 +77,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	channel.Disabled = l.disabled(svc, &found)
 	channel.Ports = l.channelPorts(svc, &found)
 	refuseSourceRanges(svc, &found)
-	if n, set := l.note(svc, l.keys.ChannelHostname, externalDNSHostname, InvalidHostname, &found); set {
+	if n, set := l.note(svc, l.keys.ChannelHostname, InvalidHostname, &found); set {
 		channel.Hostnames = parseHostnames(&n)
 	}
 	if recorded, set := svc.Annotations[l.keys.Ports]; set {
@@ -90,9 +90,9 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 }
 
 // note returns a note for an annotation, and whether the annotation is set.
-func (l Language) note(svc *corev1.Service, key, name string, reason Reason, found *Findings) (note, bool) {
+func (l Language) note(svc *corev1.Service, key string, reason Reason, found *Findings) (note, bool) {
 	value, set := svc.Annotations[key]
-	return note{to: found, reason: reason, key: key, name: name, value: value}, set
+	return note{to: found, reason: reason, key: key, name: shortName(key), value: value}, set
 }
 
 // checkType checks spec.type. It matters for files only: an API server accepts a class on a LoadBalancer only.
@@ -111,7 +111,7 @@ func (l Language) checkRoles(svc *corev1.Service, found *Findings) {
 }
 
 func (l Language) disabled(svc *corev1.Service, found *Findings) bool {
-	n, set := l.note(svc, l.keys.Disabled, disabled, InvalidDisabled, found)
+	n, set := l.note(svc, l.keys.Disabled, InvalidDisabled, found)
 	if set && n.value != "true" && n.value != "false" {
 		n.problem("", n.value, textTrueOrFalse(n.value))
 	}
@@ -127,7 +127,7 @@ func (l Language) channelPorts(svc *corev1.Service, found *Findings) []ChannelPo
 	if count := len(channel); count > MaxChannelPorts {
 		found.exceeds(InvalidPort, "spec.ports", textTooManyPorts(count))
 	}
-	n, set := l.note(svc, l.keys.ExternalPorts, externalPorts, InvalidPortMapping, found)
+	n, set := l.note(svc, l.keys.ExternalPorts, InvalidPortMapping, found)
 	if set {
 		parseExternalPorts(&n, channel, index)
 	}

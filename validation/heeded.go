@@ -51,7 +51,7 @@ const (
 func (l Language) useOf(key string) use {
 	name, ours := l.ownName(key)
 	switch {
-	case ours && placeOf(name) != 0:
+	case ours && l.names[name].at != 0:
 		return useValue
 	case ours:
 		return useUnknown

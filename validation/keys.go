@@ -1,46 +1,12 @@
 package validation
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // DefaultPrefix is the prefix of all names below, unless another one is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
-
-// Names of annotations and conditions, without prefix and slash.
-const (
-	multiplexer          = "multiplexer"
-	disabled             = "disabled"
-	portRange            = "port-range"
-	explicitRange        = "explicit-range"
-	maxPorts             = "max-ports"
-	maxPortsPerNamespace = "max-ports-per-namespace"
-	allowedNamespaces    = "allowed-namespaces"
-	allowedHostnames     = "allowed-hostnames"
-	allowedProtocols     = "allowed-protocols"
-	allocationConfigMap  = "allocation-configmap"
-	releaseGrace         = "release-grace"
-	placeholder          = "placeholder"
-	provider             = "provider"
-	externalPorts        = "external-ports"
-	externalDNSHostname  = "external-dns-hostname"
-
-	ports                 = "ports"
-	generation            = "generation"
-	ledger                = "ledger"
-	channels              = "channels"
-	topology              = "topology"
-	summary               = "summary"
-	aggregatedExternalDNS = "aggregated-external-dns"
-	managed               = "managed"
-	mux                   = "mux"
-	channelNamespace      = "channel-namespace"
-	channelName           = "channel-name"
-	source                = "source"
-	finalizer             = "finalizer"
-
-	accepted      = "Accepted"
-	programmed    = "Programmed"
-	backendsReady = "BackendsReady"
-)
 
 // Annotations of external-dns, written on a mux; CloudflareProxied is also read from channels.
 const (
@@ -92,42 +58,81 @@ type Keys struct {
 	BackendsReady string
 }
 
-func keysUnder(prefix string) Keys {
-	under := prefix + "/"
-	return Keys{
-		Multiplexer:           under + multiplexer,
-		PortRange:             under + portRange,
-		ExplicitRange:         under + explicitRange,
-		MaxPorts:              under + maxPorts,
-		MaxPortsPerNamespace:  under + maxPortsPerNamespace,
-		AllowedNamespaces:     under + allowedNamespaces,
-		AllowedHostnames:      under + allowedHostnames,
-		AllowedProtocols:      under + allowedProtocols,
-		AllocationConfigMap:   under + allocationConfigMap,
-		ReleaseGrace:          under + releaseGrace,
-		Placeholder:           under + placeholder,
-		Provider:              under + provider,
-		Disabled:              under + disabled,
-		ExternalPorts:         under + externalPorts,
-		ChannelHostname:       under + externalDNSHostname,
-		Ports:                 under + ports,
-		Generation:            under + generation,
-		Ledger:                under + ledger,
-		Channels:              under + channels,
-		Topology:              under + topology,
-		Summary:               under + summary,
-		AggregatedExternalDNS: under + aggregatedExternalDNS,
-		Managed:               under + managed,
-		Mux:                   under + mux,
-		ChannelNamespace:      under + channelNamespace,
-		ChannelName:           under + channelName,
-		Source:                under + source,
-		Finalizer:             under + finalizer,
-		Accepted:              under + accepted,
-		Programmed:            under + programmed,
-		BackendsReady:         under + backendsReady,
+// key is one of our names.
+type key struct {
+	name string // without prefix and slash
+	of   func(*Keys) *string
+	// at is where an annotation or label has an effect. It is 0 for names that no Service of ours has as an annotation.
+	at place
+	// isSettable is true for annotations that users may set. There is no warning about others: a Service that changed between
+	// mux and channel may still carry them for a moment.
+	isSettable bool
+}
+
+// names returns all our names. Everything else about names follows from this list.
+func names() []key {
+	return []key{
+		{multiplexer, func(k *Keys) *string { return &k.Multiplexer }, anywhere, true},
+		{"port-range", func(k *Keys) *string { return &k.PortRange }, onMux, true},
+		{"explicit-range", func(k *Keys) *string { return &k.ExplicitRange }, onMux, true},
+		{"max-ports", func(k *Keys) *string { return &k.MaxPorts }, onMux, true},
+		{"max-ports-per-namespace", func(k *Keys) *string { return &k.MaxPortsPerNamespace }, onMux, true},
+		{"allowed-namespaces", func(k *Keys) *string { return &k.AllowedNamespaces }, onMux, true},
+		{"allowed-hostnames", func(k *Keys) *string { return &k.AllowedHostnames }, onMux, true},
+		{"allowed-protocols", func(k *Keys) *string { return &k.AllowedProtocols }, onMux, true},
+		{"allocation-configmap", func(k *Keys) *string { return &k.AllocationConfigMap }, onMux, true},
+		{"release-grace", func(k *Keys) *string { return &k.ReleaseGrace }, onMux, true},
+		{"placeholder", func(k *Keys) *string { return &k.Placeholder }, onMux, true},
+		{"provider", func(k *Keys) *string { return &k.Provider }, onMux, true},
+		{"disabled", func(k *Keys) *string { return &k.Disabled }, anywhere, true},
+		{"external-ports", func(k *Keys) *string { return &k.ExternalPorts }, onChannel, true},
+		{"external-dns-hostname", func(k *Keys) *string { return &k.ChannelHostname }, onChannel, true},
+
+		{"ports", func(k *Keys) *string { return &k.Ports }, anywhere, false},
+		{"generation", func(k *Keys) *string { return &k.Generation }, anywhere, false},
+		{"ledger", func(k *Keys) *string { return &k.Ledger }, anywhere, false},
+		{"channels", func(k *Keys) *string { return &k.Channels }, anywhere, false},
+		{"topology", func(k *Keys) *string { return &k.Topology }, anywhere, false},
+		{"summary", func(k *Keys) *string { return &k.Summary }, anywhere, false},
+		{"aggregated-external-dns", func(k *Keys) *string { return &k.AggregatedExternalDNS }, anywhere, false},
+		{"managed", func(k *Keys) *string { return &k.Managed }, anywhere, false},
+		{"mux", func(k *Keys) *string { return &k.Mux }, anywhere, false},
+		{"channel-namespace", func(k *Keys) *string { return &k.ChannelNamespace }, 0, false},
+		{"channel-name", func(k *Keys) *string { return &k.ChannelName }, 0, false},
+		{"source", func(k *Keys) *string { return &k.Source }, 0, false},
+		{"finalizer", func(k *Keys) *string { return &k.Finalizer }, 0, false},
+
+		{"Accepted", func(k *Keys) *string { return &k.Accepted }, 0, false},
+		{"Programmed", func(k *Keys) *string { return &k.Programmed }, 0, false},
+		{"BackendsReady", func(k *Keys) *string { return &k.BackendsReady }, 0, false},
 	}
 }
+
+// multiplexer makes a Service a mux. Messages name it.
+const multiplexer = "multiplexer"
+
+func keysUnder(prefix string) Keys {
+	var keys Keys
+	for _, key := range names() {
+		*key.of(&keys) = prefix + "/" + key.name
+	}
+	return keys
+}
+
+// byName returns the list by name.
+func byName() map[string]key {
+	all := map[string]key{}
+	for _, key := range names() {
+		all[key.name] = key
+	}
+	return all
+}
+
+// shortName returns a key without its prefix.
+func shortName(key string) string { return key[strings.IndexByte(key, '/')+1:] }
+
+// Conditions returns the types of all conditions that we write on channels.
+func (k *Keys) Conditions() []string { return []string{k.Accepted, k.Programmed, k.BackendsReady} }
 
 // place is the set of kinds on which an annotation has an effect.
 type place uint8
@@ -138,30 +143,14 @@ const (
 	anywhere  = place(Both)
 )
 
-// placeOf returns where an annotation of ours has an effect, by its name without the prefix; 0 if the name is unknown.
-func placeOf(name string) place {
-	switch name {
-	case portRange, explicitRange, maxPorts, maxPortsPerNamespace, allowedNamespaces, allowedHostnames,
-		allowedProtocols, allocationConfigMap, releaseGrace, placeholder, provider:
-		return onMux
-	case externalPorts, externalDNSHostname:
-		return onChannel
-	case multiplexer, disabled, ports, generation, ledger, channels, topology, summary, aggregatedExternalDNS, managed, mux:
-		// No warnings for annotations that we write: a Service that changed between mux and channel may still carry
-		// them for a moment.
-		return anywhere
-	}
-	return 0
-}
-
-// isSettable says that users may set the annotation.
-func isSettable(name string) bool { return slices.Contains(settable(), name) }
-
-// settable returns the annotations that users may set.
+// settable returns the annotations that users may set, sorted.
 func settable() []string {
-	return []string{
-		allocationConfigMap, allowedHostnames, allowedNamespaces, allowedProtocols, disabled, explicitRange,
-		externalDNSHostname, externalPorts, maxPorts, maxPortsPerNamespace, multiplexer, placeholder, portRange,
-		provider, releaseGrace,
+	var settable []string
+	for _, key := range names() {
+		if key.isSettable {
+			settable = append(settable, key.name)
+		}
 	}
+	slices.Sort(settable)
+	return settable
 }

@@ -13,7 +13,8 @@ type Language struct {
 	prefix    string
 	namespace string
 	keys      Keys
-	external  []string // the annotations from which external-dns takes a Service's names
+	names     map[string]key // by name without prefix
+	external  []string       // the annotations from which external-dns takes a Service's names
 }
 
 // New returns the language for a prefix, a DNS name such as DefaultPrefix.
@@ -24,7 +25,7 @@ func New(prefix, defaultMuxNamespace string) (Language, error) {
 	if !isLabel(defaultMuxNamespace) {
 		return Language{}, fmt.Errorf("default mux namespace %s is not the name of a namespace", quote(defaultMuxNamespace))
 	}
-	l := Language{prefix: prefix, namespace: defaultMuxNamespace, keys: keysUnder(prefix)}
+	l := Language{prefix: prefix, namespace: defaultMuxNamespace, keys: keysUnder(prefix), names: byName()}
 	return l.WithExternalDNS(ExternalDNSPrefixes())
 }
 

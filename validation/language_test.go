@@ -58,7 +58,7 @@ func TestAllKeysAreUnderThePrefix(t *testing.T) {
 		seen[key] = true
 	}
 	for _, name := range settable() {
-		if placeOf(name) == 0 || !seen["mux.example.com/"+name] {
+		if lang.names[name].at == 0 || !seen["mux.example.com/"+name] {
 			t.Errorf("%s is suggested to users, but unknown", name)
 		}
 	}

@@ -98,7 +98,7 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 }
 
 func (l Language) checkMux(svc *corev1.Service, found *Findings) {
-	n, set := l.note(svc, l.keys.Multiplexer, multiplexer, InvalidMultiplexer, found)
+	n, set := l.note(svc, l.keys.Multiplexer, InvalidMultiplexer, found)
 	if !set || n.value != "true" {
 		n.problem("", n.value, textTrueOrFalse(n.value))
 	}

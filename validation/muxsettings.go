@@ -24,12 +24,12 @@ func (l Language) muxSettings(svc *corev1.Service, mux *Mux, found *Findings) {
 }
 
 // get returns a note for a setting, and whether the setting has a value. An empty value is a mistake, not the default.
-func (s settings) get(key, name string, reason Reason) (*note, bool) {
+func (s settings) get(key string, reason Reason) (*note, bool) {
 	value, set := s.svc.Annotations[key]
 	if !set {
 		return nil, false
 	}
-	n := &note{to: s.found, reason: reason, key: key, name: name, value: trim(value)}
+	n := &note{to: s.found, reason: reason, key: key, name: shortName(key), value: trim(value)}
 	if isEmptyList(n.value) {
 		n.problem("", n.value, textEmpty())
 		return nil, false
@@ -39,19 +39,19 @@ func (s settings) get(key, name string, reason Reason) (*note, bool) {
 
 func (s settings) provider(mux *Mux) {
 	named := ""
-	if n, set := s.get(s.keys.Provider, provider, InvalidProvider); set {
+	if n, set := s.get(s.keys.Provider, InvalidProvider); set {
 		named = parseProvider(n)
 	}
 	mux.Provider, mux.ProviderNamed = detectProvider(mux.Class, named, s.svc.Annotations)
 }
 
 func (s settings) ranges(mux *Mux) {
-	if n, set := s.get(s.keys.PortRange, portRange, InvalidPortRange); set {
+	if n, set := s.get(s.keys.PortRange, InvalidPortRange); set {
 		n.checkLength(textTooManyRanges)
 		mux.Auto = parsePortRanges(n)
 	}
 	mux.Explicit = AllPorts()
-	if n, set := s.get(s.keys.ExplicitRange, explicitRange, InvalidExplicitRange); set {
+	if n, set := s.get(s.keys.ExplicitRange, InvalidExplicitRange); set {
 		n.checkLength(textTooManyRanges)
 		mux.Explicit = parsePortRanges(n)
 	}
@@ -59,28 +59,28 @@ func (s settings) ranges(mux *Mux) {
 
 func (s settings) caps(mux *Mux) {
 	stated := 0
-	if n, set := s.get(s.keys.MaxPorts, maxPorts, InvalidMaxPorts); set {
+	if n, set := s.get(s.keys.MaxPorts, InvalidMaxPorts); set {
 		stated = parseCap(n)
 	}
 	mux.Cap = capOf(mux.Provider, stated, s.keys.MaxPorts, s.found)
-	if n, set := s.get(s.keys.MaxPortsPerNamespace, maxPortsPerNamespace, InvalidMaxPortsPerNamespace); set {
+	if n, set := s.get(s.keys.MaxPortsPerNamespace, InvalidMaxPortsPerNamespace); set {
 		mux.CapPerNamespace = parseCap(n)
 	}
 }
 
 func (s settings) allowed(mux *Mux) {
 	mux.Namespaces = AllNamespaces()
-	if n, set := s.get(s.keys.AllowedNamespaces, allowedNamespaces, InvalidAllowedNamespaces); set {
+	if n, set := s.get(s.keys.AllowedNamespaces, InvalidAllowedNamespaces); set {
 		n.checkLength(textTooManyNamespaces)
 		mux.Namespaces = parseNamespaces(s.svc.Namespace, n)
 	}
 	mux.Hostnames = AllHostnames()
-	if n, set := s.get(s.keys.AllowedHostnames, allowedHostnames, InvalidAllowedHostnames); set {
+	if n, set := s.get(s.keys.AllowedHostnames, InvalidAllowedHostnames); set {
 		n.checkLength(textTooManyPatterns)
 		mux.Hostnames = parseHostnamePatterns(n)
 	}
 	mux.Protocols = mux.Provider.protocols()
-	if n, set := s.get(s.keys.AllowedProtocols, allowedProtocols, InvalidAllowedProtocols); set {
+	if n, set := s.get(s.keys.AllowedProtocols, InvalidAllowedProtocols); set {
 		mux.Protocols, mux.ProtocolsStated = ProtocolPolicy{Allowed: parseProtocols(n)}, true
 	}
 }
@@ -88,19 +88,19 @@ func (s settings) allowed(mux *Mux) {
 // bookkeeping parses the settings of the ledger and the placeholder.
 func (s settings) bookkeeping(mux *Mux) {
 	mux.Ledger = ledgerName(s.svc.Name)
-	if n, set := s.get(s.keys.AllocationConfigMap, allocationConfigMap, InvalidAllocationConfigMap); set {
+	if n, set := s.get(s.keys.AllocationConfigMap, InvalidAllocationConfigMap); set {
 		mux.Ledger = parseConfigMapName(n)
 	}
 	if named := s.svc.Annotations[s.keys.Ledger]; isDNSName(named) { // any other value was never ours
 		mux.LedgerInForce = named
 	}
-	if n, set := s.get(s.keys.ReleaseGrace, releaseGrace, InvalidReleaseGrace); set {
+	if n, set := s.get(s.keys.ReleaseGrace, InvalidReleaseGrace); set {
 		mux.Grace = parseGrace(n)
 	}
-	if n, set := s.get(s.keys.Placeholder, placeholder, InvalidPlaceholder); set {
+	if n, set := s.get(s.keys.Placeholder, InvalidPlaceholder); set {
 		mux.Placeholder = parsePlaceholder(n)
 	}
-	if n, set := s.get(s.keys.Generation, generation, InvalidGeneration); set {
+	if n, set := s.get(s.keys.Generation, InvalidGeneration); set {
 		mux.Generation = parseStamp(n)
 	}
 }

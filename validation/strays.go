@@ -11,16 +11,16 @@ func (l Language) warnStrays(svc *corev1.Service, found *Findings) {
 	likely := l.likely(svc)
 	strays := keysThat(svc.Annotations, func(key string) bool {
 		name, ours := l.ownName(key)
-		return ours && (placeOf(name) == 0 || isSettable(name) && placeOf(name)&likely == 0)
+		return ours && (l.names[name].at == 0 || l.names[name].isSettable && l.names[name].at&likely == 0)
 	})
 	for _, key := range strays {
 		name, _ := l.ownName(key)
-		if placeOf(name) == 0 {
+		if l.names[name].at == 0 {
 			found.warn(UnknownAnnotation, annotationField(key), "", svc.Annotations[key], textUnknownAnnotation(name))
 			continue
 		}
 		found.warn(MisplacedAnnotation, annotationField(key), "", svc.Annotations[key],
-			textStray(name, l.prefix, placeOf(name)))
+			textStray(name, l.prefix, l.names[name].at))
 	}
 }
 

@@ -69,11 +69,11 @@ func (l Language) warnAnnotations(svc *corev1.Service, what Kind, found *Finding
 	}
 	useless := keysThat(svc.Annotations, func(key string) bool {
 		name, ours := l.ownName(key)
-		return ours && placeOf(name)&here == 0
+		return ours && l.names[name].at&here == 0
 	})
 	for _, key := range useless {
 		name, _ := l.ownName(key)
-		if placeOf(name) == 0 {
+		if l.names[name].at == 0 {
 			found.warn(UnknownAnnotation, annotationField(key), "", svc.Annotations[key], textUnknownAnnotation(name))
 			continue
 		}

@@ -92,9 +92,10 @@ func trimStranger(svc *corev1.Service, keys validation.Keys) {
 	} else {
 		svc.Finalizers = nil
 	}
+	ours := keys.Conditions()
 	var conditions []metav1.Condition
 	for _, condition := range svc.Status.Conditions {
-		if condition.Type == keys.Accepted || condition.Type == keys.Programmed || condition.Type == keys.BackendsReady {
+		if slices.Contains(ours, condition.Type) {
 			conditions = append(conditions, metav1.Condition{Type: condition.Type, Status: condition.Status})
 		}
 	}

@@ -6,7 +6,7 @@ import "nowake.ai/svc-lb-mux/validation"
 // don't count: other operators use Kopf, too.
 func Stray(keys validation.Keys, c *ObservedChannel) *ChannelPatch {
 	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}
-	for _, kind := range [...]string{keys.Accepted, keys.Programmed, keys.BackendsReady} {
+	for _, kind := range keys.Conditions() {
 		if find(c.Conditions, kind) != nil {
 			patch.Drop = append(patch.Drop, kind)
 			patch.Why = append(patch.Why, kind+" goes")

@@ -63,7 +63,7 @@ func statusOf(is bool) metav1.ConditionStatus {
 func (w *World) conditions(svc *corev1.Service) map[string]metav1.ConditionStatus {
 	keys, conditions := w.Language.Keys(), map[string]metav1.ConditionStatus{}
 	for _, condition := range svc.Status.Conditions {
-		if slices.Contains([]string{keys.Accepted, keys.Programmed, keys.BackendsReady}, condition.Type) {
+		if slices.Contains(keys.Conditions(), condition.Type) {
 			conditions[condition.Type] = condition.Status
 		}
 	}
