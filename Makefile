@@ -97,6 +97,14 @@ AGAIN_HISTORY ?= $(BIN)/retries
 PACKAGES ?= 2
 PARALLEL ?= 1
 
+# What a change should pass before each commit: the tests that need no cluster, from the cache where nothing changed.
+.PHONY: check
+check: export RAPID_SEED ?= 1
+check: ## Run the tests without clusters, 200 simulated histories, and the linters: two minutes
+	go test -timeout $(TIMEOUT) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/') ./test/again ./test/chart
+	go test -timeout $(TIMEOUT) ./test/sim -run 'TestSim$$|TestMutantsApply$$' -args -histories=200
+	$(LINT) run --allow-parallel-runners
+
 # No test result is taken from the cache: clusters depend on more files than Go knows of. The packages of test/ start
 # clusters, so they run last. Property tests use the same cases each time, so that a failure comes from a change;
 # `make properties` uses other cases. A test that failed while the machine stood still is retried once: see test/again.

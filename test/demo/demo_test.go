@@ -93,11 +93,13 @@ func readme(t *testing.T) string {
 // likely removes the parts of the output that differ from run to run.
 func likely(output string) string {
 	for pattern, instead := range map[string]string{
-		`took [0-9.]+ s`:                           "took a while",
-		`  with cold caches this .*\n`:             "", // also printed on a slow machine
-		`(/tmp/svc-lb-mux-)[0-9]+/[0-9]+`:          "${1}here",
-		`(-in outside )[0-9]+`:                     "${1}here",
-		`from pod (web|rooms)-[a-z0-9]+-[a-z0-9]+`: "from pod ${1}",
+		`took [0-9.]+ s`:                                                   "took a while",
+		`  with cold caches this .*\n`:                                     "", // also printed on a slow machine
+		`(/tmp/svc-lb-mux-)[0-9]+/[0-9]+`:                                  "${1}here",
+		`(-in outside )[0-9]+`:                                             "${1}here",
+		`from pod (web|rooms)-[a-z0-9]+-[a-z0-9]+`:                         "from pod ${1}",
+		`(explicit|auto)  ( *)[0-9]+s +`:                                   "${1} a while ",
+		`  10\.244\.[0-9.]+ (port 8080, pod shop/web)-[a-z0-9]+-[a-z0-9]+`: "  ${1}",
 	} {
 		output = regexp.MustCompile(pattern).ReplaceAllString(output, instead)
 	}

@@ -61,9 +61,12 @@ func run(ctx context.Context, o options, p printer) (err error) {
 // begin starts the cluster. Package binaries builds the missing programs and prints its progress.
 func (s *show) begin(ctx context.Context) error {
 	begun := time.Now()
-	s.heading("Webhook and reconciler, built from this checkout")
+	s.heading("Webhook, reconciler and command line, built from this checkout")
 	patience := time.AfterFunc(15*time.Second, func() { s.text("  with cold caches this takes some minutes") })
 	archive, err := product.Build(ctx, s.scratch, version)
+	if err == nil {
+		err = s.buildCommandLine(ctx)
+	}
 	patience.Stop()
 	if err != nil {
 		return err
@@ -86,7 +89,7 @@ func (s *show) begin(ctx context.Context) error {
 }
 
 func (s *show) parts(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit} {
+	for _, part := range []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit, s.look} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -105,7 +108,8 @@ func (s *show) typed(ctx context.Context, command string) error {
 // shell runs a command, and returns its whole output.
 func (s *show) shell(ctx context.Context, command string) (string, error) {
 	out, err := s.cluster.Run(ctx, cluster.Program{
-		Args: []string{"/bin/sh", "-c", "cd \"$CHECKOUT\" && {\n" + command + "\n} 2>&1"}, Env: []string{"CHECKOUT=" + s.root}})
+		Args: []string{"/bin/sh", "-c", "cd \"$CHECKOUT\" && PATH=\"$SCRATCH:$PATH\" && {\n" + command + "\n} 2>&1"},
+		Env:  []string{"CHECKOUT=" + s.root, "SCRATCH=" + s.scratch}})
 	if err != nil {
 		return out.Stdout, fmt.Errorf("this failed: %s\n%s", command, strings.TrimRight(out.Stdout, "\n"))
 	}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+func (s *show) buildCommandLine(ctx context.Context) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(s.scratch, "svcmux"), "./cmd/svcmux")
+	build.Dir = s.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build svcmux: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// look shows the cluster as the command line sees it.
+func (s *show) look(ctx context.Context) error {
+	s.heading("The same by svcmux, the command line")
+	for _, command := range []string{"svcmux status", "svcmux ports", "svcmux explain shop/web"} {
+		if err := s.typed(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
