@@ -1,0 +1,75 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+)
+
+type options struct {
+	look.Flags
+	files []string
+}
+
+// Command returns the command.
+func Command(env cli.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE|DIR|-",
+		Short: "Foretell what Services in files would do to the muxes of the cluster",
+		Long: `Foretell what the files would do if kubectl applied them: which ports of channels are given a number, moved to another one,
+freed, or refused, and why. Files may create and change muxes and channels. A channel goes if its file makes a ClusterIP of
+it; a Service that no file has stays as it is.
+
+The reconciler's own decision is made for the cluster as it is, and for the cluster with the files. Numbers of auto ports
+are exact if you may read the ledger; else the output says what can't be known. Nothing is written to the cluster.
+
+The exit code is 0 without a change, 2 with changes, 3 if something is refused, and 1 for an error.`,
+		Example: `  {{.}} plan -f channels/
+  kustomize build . | {{.}} plan -f - -o markdown`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), env) },
+	}
+	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
+	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "a file, a directory, or - for standard input; may be repeated")
+	o.Bind(cmd, env, "json", "yaml", "markdown")
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, env cli.Env) error {
+	report, err := o.foretell(ctx, env)
+	if err != nil {
+		return failed(err)
+	}
+	if err := report.print(env, o.Output); err != nil {
+		return err
+	}
+	return cli.Exit(report.exitCode())
+}
+
+// failed gives every error the exit code 1: 2 means changes.
+func failed(err error) error { return fmt.Errorf("%s", err.Error()) }
+
+func (r *Report) print(env cli.Env, format string) error {
+	switch format {
+	case "json", "yaml":
+		return look.Encode(env.Out, format, r)
+	case "markdown":
+		return look.Write(env.Out, []byte(r.markdown()))
+	}
+	lines := r.list()
+	if len(lines.Rows) == 0 { // no table before the sentences
+		for _, note := range lines.Notes {
+			if err := look.Write(env.Out, []byte(cli.Wrap(note, env.Columns(env.Out), "")+"\n")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return lines.Print(env, format)
+}
