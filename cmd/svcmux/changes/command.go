@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,9 +33,12 @@ are exact if you may read the ledger; else the output says what can't be known. 
 The exit code is 0 without a change, 2 with changes, 3 if something is refused, and 1 for an error.`,
 		Example: `  {{.}} plan -f channels/
   kustomize build . | {{.}} plan -f - -o markdown`,
-		Args: cli.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error { return failed(cli.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), env) },
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w (%s -h lists the flags)", err, cmd.CommandPath())
+	})
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "a file, a directory, or - for standard input; may be repeated")
 	o.Bind(cmd, env, "json", "yaml", "markdown")
@@ -53,7 +57,12 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 }
 
 // failed gives every error the exit code 1: 2 means changes.
-func failed(err error) error { return fmt.Errorf("%s", err.Error()) }
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
 
 func (r *Report) print(env cli.Env, format string) error {
 	switch format {

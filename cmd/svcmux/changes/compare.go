@@ -148,10 +148,12 @@ func (c *comparing) port(id plan.PortID, verdicts both, refused bool) Port {
 		}
 	case asks && refused:
 		told.Change = refusal(verdicts.after.Reason)
-		told.Source = c.wanted(id, told.Source)
+		c.ask(id, &told)
 	case was.Public == is.Public:
 	case was.Public == 0:
 		told.Change = Given
+	case is.Public == 0 && c.after.Plan.Freeze != nil:
+		told.Change, told.After, told.Source = Waiting, was.Public, was.Source.String()
 	case is.Public == 0:
 		told.Change, told.Source = Freed, was.Source.String()
 		told.InSeconds = seconds(c.graces[plan.Slot{Number: was.Public, Protocol: id.Protocol}].Sub(c.foretelling.after.Now()))

@@ -82,19 +82,22 @@ func refusal(reason validation.Reason) Change {
 	return Refused
 }
 
-// wanted is the source of a number that a port asks for.
-func (c *comparing) wanted(id plan.PortID, otherwise string) string {
+// ask notes what a refused port asks for.
+func (c *comparing) ask(id plan.PortID, told *Port) {
 	for i := range c.after.World.Channels {
 		if c.after.World.Channels[i].Key != id.Channel {
 			continue
 		}
 		for _, port := range c.after.World.Channels[i].Ports {
-			if port.Name == id.Name && port.Protocol == id.Protocol && port.Request.Kind == validation.Auto {
-				return plan.Auto.String()
+			if port.Name != id.Name || port.Protocol != id.Protocol {
+				continue
+			}
+			told.Asked, told.Source = port.Request.Number, plan.Static.String()
+			if port.Request.Kind == validation.Auto {
+				told.Asked, told.Source = 0, plan.Auto.String()
 			}
 		}
 	}
-	return otherwise
 }
 
 // told returns what changes for the mux itself.

@@ -68,7 +68,9 @@ type Port struct {
 	Change   Change `json:"change"`
 	Before   int32  `json:"before,omitempty"`
 	After    int32  `json:"after,omitempty"`
-	Source   string `json:"source,omitempty"` // auto or static
+	// Asked is the number that a refused port asks for; absent for auto.
+	Asked  int32  `json:"asked,omitempty"`
+	Source string `json:"source,omitempty"` // auto or static
 	// InSeconds is how long a grace lasts: until the port gets its number, or until the freed number may have another owner.
 	InSeconds int64 `json:"inSeconds,omitempty"`
 	// AnyNumber is true if the port gets a number, and nobody can tell which without the ledger.

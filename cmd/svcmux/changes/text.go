@@ -41,8 +41,14 @@ func (p *Port) number() string {
 	switch {
 	case p.Change == Moved:
 		return was + " -> " + is
-	case p.Change == Freed || p.Before != 0 && p.After == 0 && !p.AnyNumber:
+	case p.Change == Freed:
 		return was
+	case p.Before != 0 && p.Before == p.After:
+		return "keeps " + was
+	case p.Before != 0 && p.After == 0 && !p.AnyNumber:
+		return was + " -> none"
+	case p.Asked != 0:
+		return fmt.Sprintf("%d/%s", p.Asked, p.Protocol)
 	case p.After == 0 && !p.AnyNumber:
 		return "-/" + p.Protocol
 	}

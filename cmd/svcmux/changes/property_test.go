@@ -1,0 +1,223 @@
+package changes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+const under = validation.DefaultPrefix + "/"
+
+// TestReconcilerDoesWhatIsForetold makes up histories of a mux and its channels, then files, and compares what is foretold of the files
+// with what the reconciler does once they are applied: at once, and after each grace.
+func TestReconcilerDoesWhatIsForetold(t *testing.T) {
+	changed := 0
+	rapid.Check(t, func(r *rapid.T) {
+		c := looktest.Empty(t)
+		c.Apply(document(muxOf(r), true))
+		for range rapid.IntRange(0, 6).Draw(r, "edits") {
+			apply(c, accepted(c, files(r, 2)))
+			c.Reconcile()
+			c.Wait(time.Duration(rapid.SampledFrom([]int{1, 7, 12}).Draw(r, "minutes")) * time.Minute)
+		}
+		c.Reconcile()
+		applied := files(r, 4)
+		report, err := Foretell(c.World(), applied, c.Time())
+		if err != nil {
+			r.Fatal(err)
+		}
+		before := shownPorts(c)
+		apply(c, accepted(c, applied))
+		c.Reconcile()
+		if diff := cmp.Diff(expected(before, report, 0), shownPorts(c)); diff != "" {
+			r.Fatalf("at once (-foretold +done):\n%s\n%s", diff, textOf(report))
+		}
+		begin := c.Time()
+		for _, seconds := range graces(report) {
+			c.Wait(begin.Add(time.Duration(seconds) * time.Second).Sub(c.Time()))
+			c.Reconcile()
+			if diff := cmp.Diff(expected(before, report, seconds), shownPorts(c)); diff != "" {
+				r.Fatalf("after %d s (-foretold +done):\n%s\n%s", seconds, diff, textOf(report))
+			}
+		}
+		changed += len(report.Muxes)
+	})
+	if changed == 0 {
+		t.Error("no history had a change")
+	}
+}
+
+func textOf(report *Report) string {
+	text, _ := json.MarshalIndent(report, "", " ")
+	return string(text)
+}
+
+// files are manifests of channels, and sometimes of the mux.
+func files(r *rapid.T, most int) []*corev1.Service {
+	var all []*corev1.Service
+	for range rapid.IntRange(1, most).Draw(r, "files") {
+		if rapid.IntRange(0, 4).Draw(r, "what") == 0 {
+			all = append(all, muxOf(r))
+			continue
+		}
+		all = append(all, channelOf(r))
+	}
+	return all
+}
+
+func muxOf(r *rapid.T) *corev1.Service {
+	svc := &corev1.Service{}
+	svc.Namespace, svc.Name = "svc-mux", "mux"
+	svc.Annotations = map[string]string{under + "multiplexer": "true", under + "provider": "none"}
+	for _, setting := range [...]struct {
+		name   string
+		values []string
+	}{
+		{"port-range", []string{"20000-20002", "20001-20004"}},
+		{"max-ports", []string{"", "", "3", "5"}},
+		{"release-grace", []string{"", "10m", "20m"}},
+		{"allowed-namespaces", []string{"", "", "", "a"}},
+		{"explicit-range", []string{"", "", "", "1-443"}},
+	} {
+		if value := rapid.SampledFrom(setting.values).Draw(r, setting.name); value != "" {
+			svc.Annotations[under+setting.name] = value
+		}
+	}
+	svc.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "own", Port: 9, Protocol: "TCP"}}}
+	return svc
+}
+
+func channelOf(r *rapid.T) *corev1.Service {
+	svc := &corev1.Service{}
+	svc.Namespace, svc.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(r, "namespace"), rapid.SampledFrom([]string{"k", "l", "m"}).Draw(r, "name")
+	svc.Annotations = map[string]string{}
+	var asked []string
+	for i, name := range []string{"one", "two", "three"}[:rapid.IntRange(1, 3).Draw(r, "ports")] {
+		number := rapid.SampledFrom([]int32{80, 443, 20001}).Draw(r, "port") + int32(i)*7
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: name, Port: number, Protocol: "TCP"})
+		if as := rapid.SampledFrom([]string{"", "auto", "auto", "80", "444", "20002"}).Draw(r, "as"); as != "" {
+			asked = append(asked, name+":"+as)
+		}
+	}
+	if rapid.IntRange(0, 5).Draw(r, "drop") == 0 {
+		svc.Spec.Type = corev1.ServiceTypeClusterIP
+		return svc
+	}
+	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	class := under + "mux"
+	svc.Spec.LoadBalancerClass = &class
+	if len(asked) > 0 {
+		svc.Annotations[under+"external-ports"] = strings.Join(asked, ",")
+	}
+	if rapid.IntRange(0, 7).Draw(r, "disabled") == 0 {
+		svc.Annotations[under+"disabled"] = "true"
+	}
+	return svc
+}
+
+// accepted leaves out the manifests that admission refuses: the API server doesn't store them.
+func accepted(c *looktest.Cluster, manifests []*corev1.Service) []*corev1.Service {
+	language, _ := validation.New(validation.DefaultPrefix, "svc-mux")
+	stored := map[types.NamespacedName]*corev1.Service{}
+	for key, svc := range c.World().Services {
+		stored[key] = svc
+	}
+	return slices.DeleteFunc(slices.Clone(manifests), func(svc *corev1.Service) bool {
+		if len(language.Review(stored[keyOf(svc)], svc).Denied) > 0 {
+			return true
+		}
+		stored[keyOf(svc)] = svc
+		return false
+	})
+}
+
+func apply(c *looktest.Cluster, manifests []*corev1.Service) {
+	for _, svc := range manifests {
+		_, exists := c.World().Services[keyOf(svc)]
+		c.Apply(document(svc, !exists))
+	}
+}
+
+// document is a merge patch that makes a Service what the manifest says. A mux that exists keeps its ports.
+func document(svc *corev1.Service, isNew bool) string {
+	annotations := map[string]any{}
+	if !isNew {
+		for _, name := range []string{"port-range", "max-ports", "release-grace", "allowed-namespaces", "explicit-range", "external-ports", "disabled"} {
+			annotations[under+name] = nil
+		}
+	}
+	for name, value := range svc.Annotations {
+		annotations[name] = value
+	}
+	spec := map[string]any{"type": svc.Spec.Type, "ports": svc.Spec.Ports, "loadBalancerClass": svc.Spec.LoadBalancerClass}
+	if svc.Name == "mux" && !isNew {
+		delete(spec, "ports")
+	}
+	text, _ := json.Marshal(map[string]any{"kind": "Service", "spec": spec,
+		"metadata": map[string]any{"namespace": svc.Namespace, "name": svc.Name, "annotations": annotations}})
+	return string(text)
+}
+
+// ports are the numbers that channels have, by channel and port name.
+type ports map[string]int32
+
+func shownPorts(c *looktest.Cluster) ports {
+	language, _ := validation.New(validation.DefaultPrefix, "svc-mux")
+	all := ports{}
+	for _, svc := range c.World().Services {
+		if !language.Classify(svc).Channel() {
+			continue // the stand-in leaves the annotation on former channels
+		}
+		channel, _ := language.ParseChannel(svc)
+		for _, recorded := range channel.Recorded {
+			all[fmt.Sprintf("%s/%s:%s", svc.Namespace, svc.Name, recorded.Name)] = recorded.Public
+		}
+	}
+	return all
+}
+
+// expected is what channels have some seconds after the files were applied, as the report says.
+func expected(before ports, report *Report, seconds int64) ports {
+	all := ports{}
+	for port, number := range before {
+		all[port] = number
+	}
+	for i := range report.Muxes {
+		for _, channel := range report.Muxes[i].Channels {
+			for _, port := range channel.Ports {
+				at := channel.Name + ":" + port.Name
+				if all[at] = port.After; port.After == 0 || port.Change != Freed && port.InSeconds > seconds {
+					delete(all, at)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// graces are the moments after which ports get their numbers.
+func graces(report *Report) []int64 {
+	var all []int64
+	for i := range report.Muxes {
+		for _, channel := range report.Muxes[i].Channels {
+			for _, port := range channel.Ports {
+				if port.Change != Freed && port.InSeconds > 0 {
+					all = append(all, port.InSeconds)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
