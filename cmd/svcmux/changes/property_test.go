@@ -25,7 +25,7 @@ func TestReconcilerDoesWhatIsForetold(t *testing.T) {
 	changed := 0
 	rapid.Check(t, func(r *rapid.T) {
 		c := looktest.Empty(t)
-		c.Apply(document(muxOf(r), true))
+		c.Apply(document(muxOf(r), nil))
 		for range rapid.IntRange(0, 6).Draw(r, "edits") {
 			apply(c, accepted(c, files(r, 2)))
 			c.Reconcile()
@@ -41,7 +41,7 @@ func TestReconcilerDoesWhatIsForetold(t *testing.T) {
 		apply(c, accepted(c, applied))
 		c.Reconcile()
 		if diff := cmp.Diff(expected(before, report, 0), shownPorts(c)); diff != "" {
-			r.Fatalf("at once (-foretold +done):\n%s\n%s", diff, textOf(report))
+			r.Fatalf("at once (-foretold +done):\n%s\n%s\n%s", diff, textOf(report), conditions(c))
 		}
 		begin := c.Time()
 		for _, seconds := range graces(report) {
@@ -144,16 +144,15 @@ func accepted(c *looktest.Cluster, manifests []*corev1.Service) []*corev1.Servic
 
 func apply(c *looktest.Cluster, manifests []*corev1.Service) {
 	for _, svc := range manifests {
-		_, exists := c.World().Services[keyOf(svc)]
-		c.Apply(document(svc, !exists))
+		c.Apply(document(svc, c.World().Services[keyOf(svc)]))
 	}
 }
 
 // document is a merge patch that makes a Service what the manifest says. A mux that exists keeps its ports.
-func document(svc *corev1.Service, isNew bool) string {
+func document(svc, old *corev1.Service) string {
 	annotations := map[string]any{}
-	if !isNew {
-		for _, name := range []string{"port-range", "max-ports", "release-grace", "allowed-namespaces", "explicit-range", "external-ports", "disabled"} {
+	for _, name := range []string{"port-range", "max-ports", "release-grace", "allowed-namespaces", "explicit-range", "external-ports", "disabled"} {
+		if old != nil && old.Annotations[under+name] != "" {
 			annotations[under+name] = nil
 		}
 	}
@@ -161,7 +160,7 @@ func document(svc *corev1.Service, isNew bool) string {
 		annotations[name] = value
 	}
 	spec := map[string]any{"type": svc.Spec.Type, "ports": svc.Spec.Ports, "loadBalancerClass": svc.Spec.LoadBalancerClass}
-	if svc.Name == "mux" && !isNew {
+	if svc.Name == "mux" && old != nil {
 		delete(spec, "ports")
 	}
 	text, _ := json.Marshal(map[string]any{"kind": "Service", "spec": spec,
@@ -220,4 +219,15 @@ func graces(report *Report) []int64 {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// conditions are what the stand-in says of each channel.
+func conditions(c *looktest.Cluster) string {
+	var b strings.Builder
+	for key, svc := range c.World().Services {
+		for _, condition := range svc.Status.Conditions {
+			fmt.Fprintf(&b, "%s: %s %s %s %s\n", key, condition.Type, condition.Status, condition.Reason, condition.Message)
+		}
+	}
+	return b.String()
 }

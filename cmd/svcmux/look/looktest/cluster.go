@@ -78,7 +78,7 @@ func (c *Cluster) apply(part string) {
 			continue
 		}
 		meta, _ := object["metadata"].(map[string]any)
-		at := key{object["kind"].(string), types.NamespacedName{Namespace: meta["namespace"].(string), Name: meta["name"].(string)}}
+		at := key{object["kind"].(string), types.NamespacedName{Namespace: textOf(meta["namespace"]), Name: textOf(meta["name"])}}
 		if meta["deletionTimestamp"] == "now" {
 			delete(c.objects, at)
 			continue
@@ -90,6 +90,11 @@ func (c *Cluster) apply(part string) {
 		}
 		merge(c.objects[at], object)
 	}
+}
+
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
 }
 
 // merge is a JSON merge patch.

@@ -1,0 +1,67 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// JSON reads a path of the API into a value, for kinds of which few fields are needed. It is false if nothing is there: no such object, or
+// no such kind.
+func (c *Cluster) JSON(ctx context.Context, path string, into any) (bool, error) {
+	data, err := c.core.Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	return c.parsed(path, data, err, into)
+}
+
+// May asks whether a user has a right. The API server stores nothing.
+func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, error) {
+	const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+		"spec": map[string]any{"user": user, "resourceAttributes": right},
+	})
+	if err != nil {
+		return false, err
+	}
+	data, err := c.core.Post().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Raw()
+	var review struct {
+		Status struct{ Allowed bool }
+	}
+	_, err = c.parsed(path, data, err, &review)
+	return review.Status.Allowed, err
+}
+
+// Right is a right in a namespace, or in all if that is empty.
+type Right struct {
+	Verb        string `json:"verb"`
+	Group       string `json:"group"`
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+}
+
+func (r Right) String() string {
+	text := r.Verb + " " + r.Resource
+	if r.Subresource != "" {
+		text += "/" + r.Subresource
+	}
+	if r.Namespace != "" {
+		return text + " in " + r.Namespace
+	}
+	return text
+}
+
+func (c *Cluster) parsed(path string, data []byte, err error, into any) (bool, error) {
+	if isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, c.explain(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return false, fmt.Errorf("the API server %s answers %s with something that can't be read: %w", c.Server, path, err)
+	}
+	return true, nil
+}
