@@ -53,7 +53,7 @@ func (e *examination) add(name string, state State, message, wayOut string) {
 // failed notes an error of a read. The other checks go on.
 func (e *examination) failed(name, what string, err error) {
 	if kube.IsForbidden(err) {
-		e.add(name, Unknown, "you may not read "+what+" ("+cli.Sentence(err.Error())+")", "ask for this right, or ask an administrator to run svcmux doctor")
+		e.add(name, Unknown, "you may not read "+look.Unavailable(what, err), "ask for this right, or ask an administrator to run svcmux doctor")
 		return
 	}
 	e.add(name, Unknown, what+" can't be read: "+cli.Sentence(err.Error()), "run svcmux doctor again")

@@ -79,7 +79,7 @@ func (e *examination) mux(s *sight.Sight) {
 	case m.Usage.Limit-used <= m.Usage.Limit/tenth:
 		e.add("mux", Warning, limits+" are used", "raise max-ports if the provider allows it, or create another mux")
 	case len(m.Pending) > 0:
-		e.add("mux", Warning, limits+"; "+cli.Count(len(m.Pending), "write")+" wait for the reconciler", "if this lasts, read the reconciler's log")
+		e.add("mux", Warning, limits+"; the reconciler hasn't carried out "+cli.Count(len(m.Pending), "write"), "if this lasts, read the reconciler's log")
 	default:
 		e.add("mux", OK, limits, "")
 	}
@@ -132,7 +132,7 @@ func (e *examination) ipMode(s *sight.Sight) {
 	name := cli.Shown(s.World.Key.String())
 	switch {
 	case wrong > 0:
-		e.add("ipMode", Failure, fmt.Sprintf("%s of channels of %s lack ipMode Proxy", cli.Count(wrong, "address"), name), "see docs/providers.md: the data plane can send one channel's traffic to another")
+		e.add("ipMode", Failure, fmt.Sprintf("ipMode Proxy is missing from %s of channels of %s", cli.Count(wrong, "IP"), name), "see docs/providers.md: the data plane can send one channel's traffic to another")
 	case all > 0:
 		e.add("ipMode", OK, fmt.Sprintf("%s of channels of %s have ipMode Proxy", cli.Count(all, "IP"), name), "")
 	}

@@ -48,7 +48,7 @@ func (e *examination) rights() {
 		case len(more) > 0:
 			e.add("rights", Warning, cli.Shown(user)+" needn't, but may "+strings.Join(more, ", "), "find the binding that gives it more than the chart's roles")
 		default:
-			e.add("rights", OK, "the reconciler has the rights that it needs, and no dangerous others", "")
+			e.add("rights", OK, "the reconciler has the rights that it needs, and none that it never uses", "")
 		}
 	}
 }

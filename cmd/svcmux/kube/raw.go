@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 )
 
 // JSON reads a path of the API into a value, for kinds of which few fields are needed. It is false if nothing is there: no such object, or
 // no such kind.
 func (c *Cluster) JSON(ctx context.Context, path string, into any) (bool, error) {
-	data, err := c.core.Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
-	return c.parsed(path, data, err, into)
+	return c.parsed(path, c.core.Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
 }
 
 // May asks whether a user has a right. The API server stores nothing.
@@ -25,11 +25,11 @@ func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	data, err := c.core.Post().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Raw()
+	answer := c.core.Post().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx)
 	var review struct {
 		Status struct{ Allowed bool }
 	}
-	_, err = c.parsed(path, data, err, &review)
+	_, err = c.parsed(path, answer, &review)
 	return review.Status.Allowed, err
 }
 
@@ -53,13 +53,15 @@ func (r Right) String() string {
 	return text
 }
 
-func (c *Cluster) parsed(path string, data []byte, err error, into any) (bool, error) {
+func (c *Cluster) parsed(path string, answer rest.Result, into any) (bool, error) {
+	err := answer.Error() // unlike the error of Raw, it has the API server's words
 	if isMissing(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, c.explain(err)
 	}
+	data, _ := answer.Raw()
 	if err := json.Unmarshal(data, into); err != nil {
 		return false, fmt.Errorf("the API server %s answers %s with something that can't be read: %w", c.Server, path, err)
 	}

@@ -62,7 +62,7 @@ func (r *reading) readServices(ctx context.Context) (err error) {
 	if !kube.IsForbidden(err) || r.ask.All {
 		return err
 	}
-	r.Unread.Services, r.Unread.ServicesIn = unavailable("Services of other namespaces", err), r.ask.Namespace
+	r.Unread.Services, r.Unread.ServicesIn = Unavailable("Services of other namespaces", err), r.ask.Namespace
 	r.Remarks = append(r.Remarks, fmt.Sprintf("You may not read the Services of all namespaces: only namespace %s is read.", cli.Shown(r.ask.Namespace)))
 	r.services, err = r.cluster.EachService(ctx, r.ask.Namespace, r.PutService)
 	return err
@@ -80,7 +80,7 @@ func (r *reading) readMuxes(ctx context.Context) error {
 		svc, err := r.cluster.Service(ctx, mux)
 		switch {
 		case kube.IsForbidden(err):
-			r.Unread.Muxes[mux] = unavailable("the Service "+mux.String(), err)
+			r.Unread.Muxes[mux] = Unavailable("the Service "+mux.String(), err)
 		case err != nil:
 			return err
 		case svc != nil:
@@ -114,7 +114,7 @@ func (w *World) ReadLedger(ctx context.Context, cluster *kube.Cluster, svc *core
 		cm, err := cluster.ConfigMap(ctx, key)
 		switch {
 		case kube.IsForbidden(err):
-			w.Unread.ConfigMaps[key] = unavailable("the ledger of mux "+mux.String(), err)
+			w.Unread.ConfigMaps[key] = Unavailable("the ledger of mux "+mux.String(), err)
 		case err != nil:
 			return err
 		}
@@ -123,8 +123,8 @@ func (w *World) ReadLedger(ctx context.Context, cluster *kube.Cluster, svc *core
 	return nil
 }
 
-// unavailable is the sentence for objects that the user may not read.
-func unavailable(what string, err error) string {
+// Unavailable is the sentence for objects that the user may not read.
+func Unavailable(what string, err error) string {
 	said := strings.TrimSuffix(cli.Sentence(err.Error()), ": ask for this right, or choose another namespace with -n")
 	if _, user, told := strings.Cut(said, " is forbidden: "); told {
 		said = user
