@@ -140,7 +140,7 @@ func (c *comparing) port(id plan.PortID, verdicts both, refused bool) Port {
 		told.Source = is.Source.String()
 	}
 	switch later, waits := c.later[id]; {
-	case asks && is.Public == 0 && waits:
+	case asks && waits:
 		told.Change, told.After, told.InSeconds = Given, later.number, seconds(later.at.Sub(c.foretelling.after.Now()))
 		told.Source = later.source.String()
 		if was.Public != 0 {

@@ -44,9 +44,10 @@ func (c *comparing) wait() error {
 	return nil
 }
 
+// note notes the first number that a port gets after a grace. An incumbent whose edit is refused keeps its number until then.
 func (c *comparing) note(id plan.PortID, port plan.PortVerdict, at time.Time) {
 	now, _ := find(c.verdicts[id.Channel].after, id)
-	if _, known := c.later[id]; !known && port.Public != 0 && now.Public == 0 {
+	if _, known := c.later[id]; !known && port.Public != 0 && port.Public != now.Public {
 		c.later[id] = laterPort{port.Public, port.Source, at}
 	}
 }
