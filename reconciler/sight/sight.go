@@ -68,7 +68,7 @@ type gathering struct {
 	skipped  bool // slices weren't read, so conditions tell of backends
 }
 
-// Of gathers what is known of a mux, and decides about it.
+// Of gathers the world of a mux, and decides about it.
 func Of(q Question, from Source) (*Sight, error) {
 	g := gathering{&Sight{
 		World:   plan.World{Now: q.Now, Keys: q.Language.Keys(), Key: q.Mux, RebuildFrom: q.RebuildFrom},

@@ -32,7 +32,7 @@ func (u Unread) Why() []string {
 	return all
 }
 
-// Unreadable is the error of a Source for what it may not read. It is a sentence with the way out.
+// Unreadable is the error of a Source without the right to read something. It is a sentence with the way out.
 type Unreadable string
 
 func (u Unreadable) Error() string { return string(u) }

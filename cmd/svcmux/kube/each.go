@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// EachService calls take with each Service, page by page, so that a caller keeps only what it needs. An empty namespace is all
+// EachService calls take with each Service, page by page, so that a caller can drop the rest. An empty namespace is all
 // namespaces. It returns the resource version from which a watch goes on.
 func (c *Cluster) EachService(ctx context.Context, namespace string, take func(*corev1.Service)) (string, error) {
 	version := ""

@@ -37,7 +37,7 @@ type reading struct {
 	services, slices string
 }
 
-// Read reads what a command needs. What the user may not read is noted in the World. An error means that there is no answer at all.
+// Read reads what a command needs. The World notes objects that the user may not read. An error means that there is no answer at all.
 func Read(ctx context.Context, cluster *kube.Cluster, ask Ask) (*World, error) {
 	r, err := read(ctx, cluster, ask)
 	if err != nil {
@@ -137,7 +137,7 @@ func WhatIsUnread(mux string, why []string) string {
 	return mux + " is shown without what you may not read: " + strings.Join(why, "; ") + ". Ask for these rights to see all."
 }
 
-// Name adds the Service that an argument NAME or NAMESPACE/NAME names, so that a message can tell what it is.
+// Name adds the Service that an argument NAME or NAMESPACE/NAME names, for messages that describe it.
 func (a *Ask) Name(argument string) error {
 	if argument == "" {
 		return nil

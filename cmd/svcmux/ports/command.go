@@ -4,7 +4,6 @@
 package ports
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +38,8 @@ the namespace. A ? stands for what you may not read.`,
 		ValidArgsFunction: o.CompleteMux,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.mux = strings.Join(args, "")
-			return o.run(cmd.Context(), env)
+			list := func(w *look.World, ask look.Ask) (*look.List, error) { return o.list(w, ask, env) }
+			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, Slices: !o.free, List: list, Empty: "No number is in use."})
 		},
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
@@ -47,39 +47,6 @@ the namespace. A ? stands for what you may not read.`,
 	o.Bind(cmd, env, "wide", "json", "yaml", "name")
 	o.BindMany(cmd)
 	return cmd
-}
-
-func (o *options) run(ctx context.Context, env cli.Env) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
-	cluster, ask, err := o.Open(ctx, env)
-	if err != nil {
-		return err
-	}
-	if err := ask.Name(o.mux); err != nil {
-		return err
-	}
-	ask.Slices = !o.free
-	list := func(w *look.World) (*look.List, error) { return o.list(w, ask, env) }
-	if o.Watch {
-		return look.Watch(ctx, env, &o.Flags, cluster, ask, list)
-	}
-	done := env.Progress("reading from " + cluster.Server)
-	world, err := look.Read(ctx, cluster, ask)
-	done()
-	if err != nil {
-		return err
-	}
-	look.Remark(env, world.Remarks)
-	lines, err := list(world)
-	if err != nil {
-		return err
-	}
-	if len(lines.Rows) == 0 && o.Output == "" {
-		look.Remark(env, []string{"No number is in use."})
-	}
-	return lines.Print(env, o.Output)
 }
 
 // list is the decision: the lines for a world.

@@ -4,7 +4,6 @@
 package status
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,42 +39,14 @@ the ledger doesn't tell, or nearly no port was given.`,
 		ValidArgsFunction: o.CompleteMux,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.mux = strings.Join(args, "")
-			return o.run(cmd.Context(), env)
+			list := func(w *look.World, ask look.Ask) (*look.List, error) { return o.list(w, ask, env) }
+			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, List: list})
 		},
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
 	o.Bind(cmd, env, "wide", "json", "yaml", "name")
 	o.BindMany(cmd)
 	return cmd
-}
-
-func (o *options) run(ctx context.Context, env cli.Env) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
-	cluster, ask, err := o.Open(ctx, env)
-	if err != nil {
-		return err
-	}
-	if err := ask.Name(o.mux); err != nil {
-		return err
-	}
-	list := func(w *look.World) (*look.List, error) { return o.list(w, ask, env) }
-	if o.Watch {
-		return look.Watch(ctx, env, &o.Flags, cluster, ask, list)
-	}
-	done := env.Progress("reading from " + cluster.Server)
-	world, err := look.Read(ctx, cluster, ask)
-	done()
-	if err != nil {
-		return err
-	}
-	look.Remark(env, world.Remarks)
-	lines, err := list(world)
-	if err != nil {
-		return err
-	}
-	return lines.Print(env, o.Output)
 }
 
 // list is the decision: the lines for a world.

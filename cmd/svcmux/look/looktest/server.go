@@ -31,7 +31,7 @@ type Server struct {
 	Denied    string
 	Excessive bool
 	codecs    serializer.CodecFactory
-	// Stream answers watches; nil if there are none.
+	// Stream answers watches; nil without any.
 	Stream func(w http.ResponseWriter, r *http.Request)
 }
 
