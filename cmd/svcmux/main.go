@@ -8,7 +8,7 @@
 //	validate/    files without a cluster
 //	look/        what commands about muxes read and print
 //	status/, ports/, explain/  muxes, their numbers, and the chain to the pods
-//	changes/     what files would do; imagine/ carries plans out on a copy of the cluster
+//	changes/     the effect of files; dryrun/ carries out plans on a copy of the cluster
 //	doctor/      whether an installation is healthy
 //	survey/      which load balancers of a cluster could become one
 //	tcpservices/ import from ingress-nginx

@@ -26,6 +26,7 @@ func TestGoldenPlan(t *testing.T) {
 		"refused":            {World: "several", Args: files + "refused.yaml", Code: 3},
 		"refused-markdown":   {World: "several", Args: files + "refused.yaml -o markdown", Code: 3},
 		"same":               {World: "healthy", Args: files + "same.yaml"},
+		"same-busy":          {World: "busy", Args: files + "same.yaml"},
 		"same-json":          {World: "healthy", Args: files + "same.yaml -o json"},
 		"dropped":            {World: "healthy", Args: files + "dropped.yaml", Code: 2},
 		"dropped-busy":       {World: "busy", Args: files + "dropped.yaml", Code: 2},

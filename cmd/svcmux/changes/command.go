@@ -22,13 +22,13 @@ func Command(env cli.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
-		Short: "Foretell what Services in files would do to the muxes of the cluster",
-		Long: `Foretell what the files would do if kubectl applied them: which ports of channels are given a number, moved to another one,
-freed, or refused, and why. Files may create and change muxes and channels. A channel goes if its file makes a ClusterIP of
-it; a Service that no file has stays as it is.
+		Short: "Predict what Services in files would do to the muxes of the cluster",
+		Long: `Predict the effect of kubectl apply: which ports of channels get a number, move to another one, lose theirs, or are refused,
+and why. Files may create and change muxes and channels. A channel ends if its file changes its type to ClusterIP. Services
+that no file has stay.
 
-The reconciler's own decision is made for the cluster as it is, and for the cluster with the files. Numbers of auto ports
-are exact if you may read the ledger; else the output says what can't be known. Nothing is written to the cluster.
+The reconciler's own code decides for the cluster as it is, and for the cluster with the files. Numbers of auto ports are
+exact if you may read the ledger; otherwise the output says what is unknown. Nothing is written to the cluster.
 
 The exit code is 0 without a change, 2 with changes, 3 if something is refused, and 1 for an error.`,
 		Example: `  {{.}} plan -f channels/
@@ -46,7 +46,7 @@ The exit code is 0 without a change, 2 with changes, 3 if something is refused, 
 }
 
 func (o *options) run(ctx context.Context, env cli.Env) error {
-	report, err := o.foretell(ctx, env)
+	report, err := o.predict(ctx, env)
 	if err != nil {
 		return failed(err)
 	}

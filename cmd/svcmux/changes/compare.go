@@ -7,111 +7,108 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/cmd/svcmux/imagine"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/dryrun"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
-// comparing is the comparison of one mux.
-type comparing struct {
-	*foretelling
-	mux           types.NamespacedName
-	before, after imagine.State
-	graces        map[plan.Slot]time.Time       // when a number's grace ends
-	later         map[plan.PortID]laterPort     // ports that get a number after a grace
-	verdicts      map[types.NamespacedName]both // by channel
+// side is the outcome of a mux, without the manifests or with them.
+type side struct {
+	dryrun.Outcome
+	verdicts map[types.NamespacedName]*plan.Verdict
+	ports    map[plan.PortID]plan.PortVerdict
+	grants   map[plan.PortID]grant
 }
 
-type both struct{ before, after *plan.Verdict }
+func sideOf(cluster *dryrun.Cluster, outcome dryrun.Outcome) (side, error) {
+	s := side{outcome, map[types.NamespacedName]*plan.Verdict{}, map[plan.PortID]plan.PortVerdict{}, nil}
+	for i := range outcome.Plan.Verdicts {
+		s.verdicts[outcome.Plan.Verdicts[i].Channel] = &outcome.Plan.Verdicts[i]
+	}
+	eachPort(outcome.Plan, func(id plan.PortID, port plan.PortVerdict) { s.ports[id] = port })
+	var err error
+	s.grants, err = grantsOf(cluster, outcome)
+	return s, err
+}
 
-// compare adds a mux to the report if it, or one of its channels, changes.
-func (f *foretelling) compare(mux types.NamespacedName, before, after imagine.State) error {
-	c := &comparing{f, mux, before, after, map[plan.Slot]time.Time{}, nil, map[types.NamespacedName]both{}}
-	for _, claim := range after.World.Ledger.Ledger.Claims {
-		if claim.State == plan.InGrace {
-			c.graces[claim.Slot()] = claim.Until
-		}
-	}
-	for i := range before.Plan.Verdicts {
-		verdict := &before.Plan.Verdicts[i]
-		c.verdicts[verdict.Channel] = both{before: verdict}
-	}
-	for i := range after.Plan.Verdicts {
-		verdict := &after.Plan.Verdicts[i]
-		c.verdicts[verdict.Channel] = both{c.verdicts[verdict.Channel].before, verdict}
-	}
-	if err := c.wait(); err != nil {
+// comparison compares the two outcomes of a mux.
+type comparison struct {
+	*prediction
+	mux           types.NamespacedName
+	before, after side
+	graceEnds     map[plan.Slot]time.Time
+}
+
+// compare adds a mux to the report if the mux or one of its channels changes.
+func (p *prediction) compare(mux types.NamespacedName, before, after dryrun.Outcome) (err error) {
+	c := &comparison{prediction: p, mux: mux, graceEnds: map[plan.Slot]time.Time{}}
+	if c.before, err = sideOf(p.before, before); err != nil {
 		return err
 	}
-	told := c.told()
-	for _, key := range slices.SortedFunc(maps.Keys(c.verdicts), plan.CompareKeys) {
-		if channel := c.channel(key); channel != nil {
-			told.Channels = append(told.Channels, *channel)
+	if c.after, err = sideOf(p.after, after); err != nil {
+		return err
+	}
+	for _, claim := range after.World.Ledger.Ledger.Claims {
+		if claim.State == plan.InGrace {
+			c.graceEnds[claim.Slot()] = claim.Until
 		}
 	}
-	if told.Action != "" || len(told.Channels) > 0 {
-		told.Unread, told.Notes = c.unread[mux].Why(), append(told.Notes, c.unknowns(mux)...)
-		f.report.Muxes = append(f.report.Muxes, told)
+	keys := map[types.NamespacedName]bool{}
+	for _, verdicts := range [...]map[types.NamespacedName]*plan.Verdict{c.before.verdicts, c.after.verdicts} {
+		for key := range verdicts {
+			keys[key] = true
+		}
+	}
+	changed := c.describe()
+	for _, key := range slices.SortedFunc(maps.Keys(keys), plan.CompareKeys) {
+		if channel := c.channel(key); len(channel.Ports) > 0 {
+			changed.Channels = append(changed.Channels, channel)
+		}
+	}
+	if changed.Action != "" || len(changed.Channels) > 0 {
+		p.report.Muxes = append(p.report.Muxes, changed)
 	}
 	return nil
 }
 
-// channel returns what changes for a channel; nil if nothing does.
-func (c *comparing) channel(key types.NamespacedName) *Channel {
-	verdicts := c.verdicts[key]
-	told := &Channel{Name: key.String(), Ports: []Port{}}
-	if c.unread[c.mux].Mux != "" {
-		if told.Ports = c.requests(key); len(told.Ports) == 0 {
-			return nil
-		}
-		return told
+// channel returns a channel with its ports that change.
+func (c *comparison) channel(key types.NamespacedName) Channel {
+	changed := Channel{Name: key.String(), Ports: []Port{}}
+	if c.prediction.unread[c.mux].Mux != "" {
+		changed.Ports = append(changed.Ports, c.requests(key)...)
+		return changed
 	}
-	refused := verdicts.after != nil && !verdicts.after.Accepted && c.tells(key, verdicts)
-	for _, id := range portsOf(verdicts) {
-		port := c.port(id, verdicts, refused)
-		if port.Change != "" {
-			told.Ports = append(told.Ports, port)
+	refused := c.reportsRefusal(key)
+	for _, id := range c.portsOf(key) {
+		if port := c.port(id, refused); port.Change != "" {
+			changed.Ports = append(changed.Ports, port)
 		}
-	}
-	if len(told.Ports) == 0 {
-		return nil
 	}
 	if refused {
-		told.Reason, told.Message = string(verdicts.after.Reason), verdicts.after.Message
+		changed.Reason, changed.Message = string(c.after.verdicts[key].Reason), c.after.verdicts[key].Message
 	}
-	return told
+	return changed
 }
 
-// tells is true if the refusal of a channel comes from the files: they have the channel, or its verdict changes.
-func (c *comparing) tells(key types.NamespacedName, verdicts both) bool {
-	was, is := verdicts.before, verdicts.after
-	if is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
+// reportsRefusal is true if a channel is refused and the files have it, or the files cause the refusal.
+func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
+	was, is := c.before.verdicts[key], c.after.verdicts[key]
+	if is == nil || is.Accepted || is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
 		return false
 	}
-	return c.inFiles[key] || was == nil || was.Accepted || was.Reason != is.Reason
+	return c.inFiles[key] || was == nil || was.Accepted || was.Reason != is.Reason ||
+		slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool { return c.before.grants[id] != c.after.grants[id] })
 }
 
-// requests are the ports that the files ask for from a mux that can't be read.
-func (c *comparing) requests(key types.NamespacedName) []Port {
-	if !c.inFiles[key] {
-		return nil
-	}
-	for i := range c.after.World.Channels {
-		if c.after.World.Channels[i].Key == key {
-			return requestsOf(&c.after.World.Channels[i])
-		}
-	}
-	return nil
-}
-
-// portsOf returns the ports that a channel has after or before: those of its spec in their order, then those that go.
-func portsOf(verdicts both) []plan.PortID {
+// portsOf returns the ports of a channel: those of its spec with the manifests in their order, then those that go.
+func (c *comparison) portsOf(key types.NamespacedName) []plan.PortID {
 	var all []plan.PortID
-	for _, verdict := range [...]*plan.Verdict{verdicts.after, verdicts.before} {
+	for _, verdict := range [...]*plan.Verdict{c.after.verdicts[key], c.before.verdicts[key]} {
 		if verdict == nil {
 			continue
 		}
 		for _, port := range verdict.Ports {
-			if id := (plan.PortID{Channel: verdict.Channel, Name: port.Name, Protocol: port.Protocol}); !slices.Contains(all, id) {
+			if id := (plan.PortID{Channel: key, Name: port.Name, Protocol: port.Protocol}); !slices.Contains(all, id) {
 				all = append(all, id)
 			}
 		}
@@ -119,51 +116,54 @@ func portsOf(verdicts both) []plan.PortID {
 	return all
 }
 
-func find(verdict *plan.Verdict, id plan.PortID) (found plan.PortVerdict, is bool) {
-	if verdict == nil {
-		return found, false
-	}
-	for _, port := range verdict.Ports {
-		if port.Name == id.Name && port.Protocol == id.Protocol {
-			return port, true
-		}
-	}
-	return found, false
-}
-
-// port returns what changes for a port. Its Change is empty if nothing does.
-func (c *comparing) port(id plan.PortID, verdicts both, refused bool) Port {
-	was, _ := find(verdicts.before, id)
-	is, asks := find(verdicts.after, id)
-	told := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, After: is.Public}
+// port returns a port of a channel; its Change is empty if nothing changes.
+func (c *comparison) port(id plan.PortID, refused bool) Port {
+	was := c.before.ports[id]
+	is, asks := c.after.ports[id]
+	port := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, After: is.Public}
 	if asks {
-		told.Source = is.Source.String()
+		port.Source = is.Source.String()
 	}
-	switch later, waits := c.later[id]; {
-	case asks && waits:
-		told.Change, told.After, told.InSeconds = Given, later.number, seconds(later.at.Sub(c.foretelling.after.Now()))
-		told.Source = later.source.String()
+	grant, waits := c.after.grants[id]
+	switch {
+	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Public == is.Public: // it gets the number anyway
+	case waits:
+		port.Change, port.After, port.InSeconds = Given, grant.number, secondsUntil(grant.at, c.prediction.after.Now)
+		port.Source = grant.source.String()
 		if was.Public != 0 {
-			told.Change = Moved
+			port.Change = Moved
 		}
 	case asks && refused:
-		told.Change = refusal(verdicts.after.Reason)
-		c.ask(id, &told)
+		port.Change = changeOf(c.after.verdicts[id.Channel].Reason)
+		port.Asked, port.Source = c.request(id)
 	case was.Public == is.Public:
 	case was.Public == 0:
-		told.Change = Given
+		port.Change = Given
 	case is.Public == 0 && c.after.Plan.Freeze != nil:
-		told.Change, told.After, told.Source = Waiting, was.Public, was.Source.String()
+		port.Change, port.After, port.Source = Waiting, was.Public, was.Source.String()
 	case is.Public == 0:
-		told.Change, told.Source = Freed, was.Source.String()
-		told.InSeconds = seconds(c.graces[plan.Slot{Number: was.Public, Protocol: id.Protocol}].Sub(c.foretelling.after.Now()))
+		port.Change, port.Source = Freed, was.Source.String()
+		port.InSeconds = secondsUntil(c.graceEnds[plan.Slot{Number: was.Public, Protocol: id.Protocol}], c.prediction.after.Now)
 	default:
-		told.Change = Moved
+		port.Change = Moved
 	}
-	if told.Source == plan.Auto.String() && (told.Change == Given || told.Change == Moved) && c.unread[c.mux].Ledger != "" {
-		told.After, told.AnyNumber = 0, true
+	if port.Source == plan.Auto.String() && (port.Change == Given || port.Change == Moved) && c.prediction.unread[c.mux].Ledger != "" {
+		port.After, port.AnyNumber = 0, true
 	}
-	return told
+	return port
 }
 
-func seconds(d time.Duration) int64 { return max(int64(d.Round(time.Second).Seconds()), 0) }
+// changeOf is the change of a port whose channel is refused for a reason.
+func changeOf(reason validation.Reason) Change {
+	switch reason {
+	case plan.Disabled:
+		return Withdrawn
+	case plan.Waiting, plan.Contested:
+		return Waiting
+	}
+	return Refused
+}
+
+func secondsUntil(end, now time.Time) int64 {
+	return max(int64(end.Sub(now).Round(time.Second).Seconds()), 0)
+}

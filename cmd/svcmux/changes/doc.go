@@ -1,9 +1,11 @@
-// Package changes is `svcmux plan`: what files of Services would do to the muxes of a cluster, if they were applied.
+// Package changes is `svcmux plan`: it predicts what manifests would do to the muxes of a cluster.
 //
-//	command.go    flags, and the exit code            gather.go    the files and the cluster
-//	foretell.go   the cluster before and after        compare.go   what differs for a channel
-//	report.go     the difference as data              unknown.go   what can't be known without rights
-//	text.go, markdown.go  printers of it
+//	command.go    flags, and the exit code            gather.go    reads the files and the cluster
+//	predict.go    the cluster without and with the    admit.go     manifests that the API server would refuse
+//	              manifests
+//	compare.go    the difference for a channel        later.go     numbers that come when a grace ends
+//	mux.go        the difference for a mux            unknown.go   questions that the user's rights leave open
+//	report.go     the difference as data              text.go, markdown.go  print it
 //
-// It decides nothing: package imagine carries out the plans of package plan on a copy of the cluster.
+// It decides nothing: package dryrun carries out the plans of package plan on a copy of the cluster.
 package changes

@@ -13,13 +13,13 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 )
 
-// foretell reads the files and the cluster.
-func (o *options) foretell(ctx context.Context, env cli.Env) (*Report, error) {
+// predict reads the files and the cluster, and predicts.
+func (o *options) predict(ctx context.Context, env cli.Env) (*Report, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	if len(o.files) == 0 {
-		return nil, fmt.Errorf("no file is named: use -f FILE, -f DIR, or -f - (%s plan -h lists the flags)", env.Program)
+		return nil, fmt.Errorf("name the files: -f FILE, -f DIR, or -f - (%s plan -h lists the flags)", env.Program)
 	}
 	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {
@@ -31,10 +31,8 @@ func (o *options) foretell(ctx context.Context, env cli.Env) (*Report, error) {
 	}
 	for _, manifest := range manifests {
 		ask.Named = append(ask.Named, keyOf(manifest))
-		if ask.Language.Classify(manifest).Channel() {
-			if mux, _ := ask.Language.ParseClass(*manifest.Spec.LoadBalancerClass); mux.Name != "" {
-				ask.Named = append(ask.Named, mux)
-			}
+		if mux := muxOf(ask.Language, manifest); mux.Name != "" {
+			ask.Named = append(ask.Named, mux)
 		}
 	}
 	done := env.Progress("reading from " + cluster.Server)
@@ -47,18 +45,18 @@ func (o *options) foretell(ctx context.Context, env cli.Env) (*Report, error) {
 	if err := readLedgers(ctx, cluster, world, manifests); err != nil {
 		return nil, err
 	}
-	return Foretell(world, manifests, env.Time())
+	return Predict(world, manifests, env.Time())
 }
 
-// read reads the Services in the files. Half of the files would foretell something else, so each file must be readable.
+// read reads the Services in the files. An unreadable file is an error: a part of the files would lead to another prediction.
 func (o *options) read(env cli.Env, namespace string) ([]*corev1.Service, error) {
 	found := validate.Read(o.files, namespace, env.In)
 	look.Remark(env, found.Unreadable)
 	switch {
 	case found.Incomplete:
-		return nil, errors.New("not all files could be read, so nothing is foretold: correct them, or name others with -f")
+		return nil, errors.New("not all files could be read, so there is no prediction: correct them, or name others with -f")
 	case len(found.Services) == 0:
-		return nil, errors.New("there is no Service in the files: name those with muxes and channels with -f")
+		return nil, errors.New("the files have no Service: name files with muxes and channels with -f")
 	}
 	return found.Services, nil
 }

@@ -12,15 +12,15 @@ func files(r *rapid.T, most int) []*corev1.Service {
 	var all []*corev1.Service
 	for range rapid.IntRange(1, most).Draw(r, "files") {
 		if rapid.IntRange(0, 4).Draw(r, "what") == 0 {
-			all = append(all, muxOf(r))
+			all = append(all, muxManifest(r))
 			continue
 		}
-		all = append(all, channelOf(r))
+		all = append(all, channelManifest(r))
 	}
 	return all
 }
 
-func muxOf(r *rapid.T) *corev1.Service {
+func muxManifest(r *rapid.T) *corev1.Service {
 	svc := &corev1.Service{}
 	svc.Namespace, svc.Name = "svc-mux", "mux"
 	svc.Annotations = map[string]string{under + "multiplexer": "true", under + "provider": "none"}
@@ -42,7 +42,7 @@ func muxOf(r *rapid.T) *corev1.Service {
 	return svc
 }
 
-func channelOf(r *rapid.T) *corev1.Service {
+func channelManifest(r *rapid.T) *corev1.Service {
 	svc := &corev1.Service{}
 	svc.Namespace, svc.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(r, "namespace"), rapid.SampledFrom([]string{"k", "l", "m"}).Draw(r, "name")
 	svc.Annotations = map[string]string{}

@@ -6,26 +6,26 @@ const Schema = "svc-lb-mux/plan/v1"
 // Change is what happens to a port.
 type Change string
 
-// The changes of ports. A port that stays as it is isn't reported.
+// The changes of ports. A port that doesn't change isn't reported.
 const (
 	Given     Change = "given"     // it gets a number
 	Moved     Change = "moved"     // it gets another number
 	Freed     Change = "freed"     // it gives its number back
-	Refused   Change = "refused"   // it asks for what it can't get
+	Refused   Change = "refused"   // it can't get the number that it asks for
 	Withdrawn Change = "withdrawn" // its channel is disabled: the number is off the mux, and held
 	Waiting   Change = "waiting"   // its mux is frozen
-	Unknown   Change = "unknown"   // the user may not read what decides
+	Unknown   Change = "unknown"   // the user may not read the mux
 )
 
-// Report is what the files would do.
+// Report is the effect of the files.
 type Report struct {
 	Schema  string         `json:"schema"`
 	Summary map[Change]int `json:"summary"` // ports, and Services that aren't admitted as refused
 	Denied  []Denied       `json:"denied"`
-	Muxes   []Mux          `json:"muxes"` // sorted, those alone that change
+	Muxes   []Mux          `json:"muxes"` // those that change, sorted
 }
 
-// Denied is a Service that the API server or admission refuses. The cluster stays as it is there.
+// Denied is a Service that the API server or admission refuses.
 type Denied struct {
 	Service string `json:"service"`
 	Reason  string `json:"reason"`
@@ -40,7 +40,7 @@ type Mux struct {
 	Ports    int       `json:"ports"` // on the mux before
 	After    int       `json:"portsAfter"`
 	Limit    int       `json:"limit"`
-	Freeze   string    `json:"freeze,omitempty"` // why nothing happens
+	Freeze   string    `json:"freeze,omitempty"` // why the reconciler changes no ports
 	Channels []Channel `json:"channels"`
 	Unread   []string  `json:"unread,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`
@@ -73,7 +73,7 @@ type Port struct {
 	Source string `json:"source,omitempty"` // auto or static
 	// InSeconds is how long a grace lasts: until the port gets its number, or until the freed number may have another owner.
 	InSeconds int64 `json:"inSeconds,omitempty"`
-	// AnyNumber is true if the port gets a number, and nobody can tell which without the ledger.
+	// AnyNumber is true if the number is unknown, because the user may not read the ledger or the mux.
 	AnyNumber bool `json:"anyNumber,omitempty"`
 }
 

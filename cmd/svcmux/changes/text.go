@@ -56,16 +56,16 @@ func (p *Port) number() string {
 }
 
 func (p *Port) how() string {
-	switch {
-	case p.Source == "static":
+	switch p.Source {
+	case "static":
 		return "explicit"
-	case p.Source == "":
+	case "":
 		return "-"
 	}
 	return p.Source
 }
 
-// when says what happens later. A freed number may have another owner only after its grace.
+// when is the moment of the change. A freed number is held for its grace.
 func (p *Port) when() string {
 	switch {
 	case p.InSeconds == 0 && (p.Change == Given || p.Change == Moved || p.Change == Freed):
@@ -80,7 +80,7 @@ func (p *Port) when() string {
 	return "after its grace, " + age
 }
 
-// sentences are what a table of ports doesn't tell.
+// sentences returns the changes that the table of ports lacks.
 func (m *Mux) sentences() []string {
 	name := cli.Shown(m.Name)
 	var all []string
@@ -89,11 +89,11 @@ func (m *Mux) sentences() []string {
 		all = append(all, fmt.Sprintf("%s is %s.", name, m.Action))
 	case "changed":
 		for _, s := range m.Settings {
-			all = append(all, fmt.Sprintf("%s: %s is %s, and becomes %s.", name, s.Key, shown(s.Before), shown(s.After)))
+			all = append(all, fmt.Sprintf("%s: %s: %s -> %s", name, s.Key, shown(s.Before), shown(s.After)))
 		}
 	}
 	if m.Ports != m.After {
-		all = append(all, fmt.Sprintf("%s has %s of %d, and then %d.", name, cli.Count(m.Ports, "port"), m.Limit, m.After))
+		all = append(all, fmt.Sprintf("%s has %s of %d now, and %d with the files.", name, cli.Count(m.Ports, "port"), m.Limit, m.After))
 	}
 	if m.Freeze != "" {
 		all = append(all, name+" is frozen: "+cli.Sentence(m.Freeze))
@@ -114,7 +114,7 @@ func (m *Mux) sentences() []string {
 
 func shown(value string) string {
 	if value == "" {
-		return "not set"
+		return "(not set)"
 	}
 	return cli.Shown(value)
 }

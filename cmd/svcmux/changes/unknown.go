@@ -11,9 +11,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// unreadLedger says why the ledger can't be read that a manifest names for its mux; empty if it can.
-func (f *foretelling) unreadLedger(world *look.World, mux types.NamespacedName) string {
-	for _, manifest := range f.manifests {
+// unreadLedger returns why the user may not read the ledger that a manifest names for its mux; empty if they may.
+func (p *prediction) unreadLedger(world *look.World, mux types.NamespacedName) string {
+	for _, manifest := range p.manifests {
 		if keyOf(manifest) != mux {
 			continue
 		}
@@ -26,34 +26,58 @@ func (f *foretelling) unreadLedger(world *look.World, mux types.NamespacedName) 
 	return ""
 }
 
-// unknowns are sentences about what can't be foretold of a mux.
-func (f *foretelling) unknowns(mux types.NamespacedName) []string {
-	unread := f.unread[mux]
+// unknowns returns sentences about questions that stay open for a mux, because of missing rights.
+func (p *prediction) unknowns(mux types.NamespacedName) []string {
+	unread := p.unread[mux]
 	var notes []string
 	switch {
 	case unread.Mux != "":
-		notes = append(notes, "What becomes of its channels can't be known: you may not read the mux.")
+		notes = append(notes, "The result for its channels is unknown: you may not read the mux.")
 	case unread.Ledger != "":
-		notes = append(notes, "Which numbers auto ports get can't be known: you may not read the ledger, which knows the numbers in grace and those of disabled channels. "+
-			"A number that is asked for may be one of them.")
+		notes = append(notes, "The numbers of auto ports are unknown: you may not read the ledger. It has the numbers in grace and those of disabled channels, so a "+
+			"number that a channel asks for may be taken, too.")
 	}
 	if unread.Channels != "" && unread.Mux == "" {
-		notes = append(notes, "Channels of other namespaces that wait for a number aren't known: they may get one that becomes free.")
+		notes = append(notes, "You may not read other namespaces: channels there that wait for a number may get one that becomes free.")
 	}
 	return notes
 }
 
-// requestsOf are the ports of a channel whose mux can't be read.
-func requestsOf(channel *plan.ObservedChannel) []Port {
+// requests returns the ports that the files ask for from a mux that the user may not read.
+func (c *comparison) requests(key types.NamespacedName) []Port {
 	var ports []Port
-	for _, port := range channel.Ports {
-		asked := Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: "static", After: port.Request.Number}
-		if port.Request.Kind == validation.Auto {
-			asked.Source, asked.AnyNumber = "auto", true
+	for i := range c.after.World.Channels {
+		if channel := &c.after.World.Channels[i]; channel.Key == key && c.inFiles[key] {
+			for _, port := range channel.Ports {
+				number, source := requestOf(port)
+				ports = append(ports, Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source, After: number, AnyNumber: number == 0})
+			}
 		}
-		ports = append(ports, asked)
 	}
 	return ports
+}
+
+// request returns what a port asks for.
+func (c *comparison) request(id plan.PortID) (number int32, source string) {
+	for i := range c.after.World.Channels {
+		if c.after.World.Channels[i].Key != id.Channel {
+			continue
+		}
+		for _, port := range c.after.World.Channels[i].Ports {
+			if port.Name == id.Name && port.Protocol == id.Protocol {
+				return requestOf(port)
+			}
+		}
+	}
+	return 0, ""
+}
+
+// requestOf returns the number that a port asks for; 0 for auto.
+func requestOf(port validation.ChannelPort) (number int32, source string) {
+	if port.Request.Kind == validation.Auto {
+		return 0, plan.Auto.String()
+	}
+	return port.Request.Number, plan.Static.String()
 }
 
 func messagesOf(problems []validation.Problem) string {

@@ -29,7 +29,7 @@ spec:
   ports: [{name: xmpp, port: 5222}]
 `
 
-// testPlan foretells with each user's rights, applies, and compares.
+// testPlan predicts with each user's rights, applies, and compares.
 func testPlan(t *testing.T, w *world) {
 	const refused = "shop/talk-too (MuxPortConflict): "
 	w.expect(t, "a refusal", want{code: 3, out: refused}, w.run(t, plannedTwice, admin, "plan", "-f", "-"))
@@ -43,7 +43,7 @@ func testPlan(t *testing.T, w *world) {
 	w.Kubectl(t, "wait", "service", "api", "--namespace=shop", "--for=condition=svc-mux.nowake.ai/Programmed", "--timeout=60s")
 	number := w.Kubectl(t, "get", "service", "api", "--namespace=shop", `--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports}`)
 	if number != "grpc:9090->30001" {
-		t.Errorf("foretold was 30001, and the reconciler gives %s", number)
+		t.Errorf("the prediction was 30001, and the reconciler gives %s", number)
 	}
 	w.expect(t, "no change", want{out: "No change.\n"}, w.run(t, planned, admin, "plan", "-f", "-"))
 }

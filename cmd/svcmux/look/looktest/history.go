@@ -1,8 +1,11 @@
 package looktest
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -15,6 +18,16 @@ func Empty(t testing.TB) *Cluster {
 		t.Fatal(err)
 	}
 	return &Cluster{t: t, language: language, objects: map[key]map[string]any{}, now: Now(), step: time.Second}
+}
+
+// Copy returns a copy that changes on its own.
+func (c *Cluster) Copy() *Cluster {
+	copied := *c
+	copied.order, copied.objects = slices.Clone(c.order), map[key]map[string]any{}
+	for at, object := range c.objects {
+		copied.objects[at] = runtime.DeepCopyJSON(object)
+	}
+	return &copied
 }
 
 // Apply changes objects as people do: documents are merge patches. The reconciler doesn't see them yet.

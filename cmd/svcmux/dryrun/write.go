@@ -1,4 +1,4 @@
-package imagine
+package dryrun
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// carryOut writes a plan into the copy, in the reconciler's order.
-func (c *Cluster) carryOut(mux types.NamespacedName, seen *sight.Sight) error {
+// carryOut writes a plan into the copy, in the order of the reconciler.
+func (c *Cluster) carryOut(seen *sight.Sight) error {
 	p := seen.Plan
 	if p.Reserve != nil {
 		if err := c.writeLedger(seen.World.Mux, p.Reserve); err != nil {
@@ -25,7 +25,7 @@ func (c *Cluster) carryOut(mux types.NamespacedName, seen *sight.Sight) error {
 		c.show(&p.Hide[i])
 	}
 	if p.Publish != nil {
-		c.publish(mux, p.Publish)
+		c.publish(seen.World.Key, p.Publish)
 	}
 	if p.Settle != nil {
 		if err := c.writeLedger(seen.World.Mux, p.Settle); err != nil {
@@ -75,12 +75,12 @@ func (c *Cluster) show(patch *plan.ChannelPatch) {
 	for _, name := range patch.Leftovers.Annotations {
 		annotate(svc, name, "")
 	}
-	svc.Status.Conditions = merged(svc.Status.Conditions, patch)
+	svc.Status.Conditions = withConditions(svc.Status.Conditions, patch)
 	c.Services[patch.Channel] = svc
 }
 
-// merged returns conditions with those of a patch, by type.
-func merged(conditions []metav1.Condition, patch *plan.ChannelPatch) []metav1.Condition {
+// withConditions returns conditions after a patch, sorted by type.
+func withConditions(conditions []metav1.Condition, patch *plan.ChannelPatch) []metav1.Condition {
 	conditions = slices.DeleteFunc(conditions, func(old metav1.Condition) bool {
 		return slices.Contains(patch.Drop, old.Type) ||
 			slices.ContainsFunc(patch.Conditions, func(set metav1.Condition) bool { return set.Type == old.Type })
