@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,6 +44,8 @@ type examination struct {
 
 	deployments []*appsv1.Deployment
 	unread      error // why Deployments can't be read
+	world       *look.World
+	unreadWorld error
 	checks      []Check
 }
 
@@ -50,19 +53,22 @@ func (e *examination) add(name string, state State, message, wayOut string) {
 	e.checks = append(e.checks, Check{name, state, message, wayOut})
 }
 
-// failed notes an error of a read. The other checks go on.
-func (e *examination) failed(name, what string, err error) {
+// failed adds a read that failed. The other checks go on.
+func (e *examination) failed(name, object string, err error) {
 	if kube.IsForbidden(err) {
-		e.add(name, Unknown, "you may not read "+look.Unavailable(what, err), "ask for this right, or ask an administrator to run svcmux doctor")
+		e.add(name, Unknown, "you may not read "+look.Unavailable(object, err), "ask for this right, or ask an administrator to run svcmux doctor")
 		return
 	}
-	e.add(name, Unknown, what+" can't be read: "+cli.Sentence(err.Error()), "run svcmux doctor again")
+	e.add(name, Unknown, object+" can't be read: "+cli.Sentence(err.Error()), "run svcmux doctor again")
 }
 
-// run runs all checks, in the order in which they are printed.
+// run runs all checks, in the order of the report.
 func (e *examination) run() {
 	e.deployments, e.unread = e.cluster.Deployments(e.ctx, "", kube.ChartSelector)
-	for _, check := range [...]func(){e.versions, e.pods, e.lease, e.rights, e.admission, e.certificate, e.server, e.muxes, e.alerts} {
+	e.world, e.unreadWorld = look.Read(e.ctx, e.cluster, e.ask)
+	for _, check := range [...]func(){
+		e.versions, e.pods, e.lease, e.rights, e.admission, e.certificate, e.server, e.dataPlane, e.muxes, e.alerts,
+	} {
 		check()
 	}
 }
@@ -78,4 +84,16 @@ func (e *examination) find(container string) []*appsv1.Deployment {
 		}
 	}
 	return found
+}
+
+// flagOf returns the value of a flag of a container; "" if it isn't set.
+func flagOf(d *appsv1.Deployment, container, flag string) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, arg := range c.Args {
+			if value, is := strings.CutPrefix(arg, flag+"="); is && c.Name == container {
+				return value
+			}
+		}
+	}
+	return ""
 }

@@ -17,11 +17,11 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether an installation is healthy, and say what to do",
-		Long: `Check whether an installation is healthy: releases, pods, the leader, the reconciler's rights, admission and its
-certificate, the API server, muxes and channels, and alerts. Each check is ok, ! (a warning), X (a failure), or ? (you may
-not read what it needs), with what to do.
+		Long: `Check whether an installation is healthy: releases, pods, the leader, rights, admission and its certificate, ipMode in the
+API server and the data plane, muxes and channels, and alerts. Each check is ok, ! (a warning), X (a failure), or ? (unknown,
+for example because you lack a right), with the way out.
 
-Rights are asked for with a SubjectAccessReview, which stores nothing. Secrets aren't read. The exit code is 1 if a check
+Rights are checked with SubjectAccessReviews, which store nothing. Secrets aren't read. The exit code is 1 if a check
 fails.`,
 		Example: `  {{.}} doctor
   {{.}} doctor -o json`,
@@ -45,7 +45,7 @@ func run(ctx context.Context, env cli.Env, flags *look.Flags) error {
 	e := &examination{ctx: ctx, cluster: cluster, ask: ask, now: env.Time(), version: env.Version}
 	e.run()
 	done()
-	if err := print(env, flags.Output, e.checks); err != nil {
+	if err := printReport(env, flags.Output, e.checks); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(e.checks, func(c Check) bool { return c.State == Failure }) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -26,9 +27,9 @@ func (e *examination) versions() {
 	found := versions.In(e.deployments, e.version)
 	switch {
 	case len(found.Reconciler) == 0:
-		e.add("versions", Failure, "no Deployment of the reconciler was found", "install the chart: nobody carries changes out")
+		e.add("versions", Failure, "no Deployment of the reconciler was found: channels get no ports", "install the chart")
 	case len(found.Webhook) == 0:
-		e.add("versions", Failure, "no Deployment of the webhook was found", "install the chart: nobody refuses mistakes")
+		e.add("versions", Failure, "no Deployment of the webhook was found: mistakes in muxes and channels aren't refused", "install the chart")
 	case len(found.Skew) > 0:
 		e.add("versions", Warning, strings.Join(found.Skew, "; "), "upgrade all parts to one release")
 	default:
@@ -61,19 +62,9 @@ func (e *examination) pods() {
 	}
 }
 
-// usualLease is the name of the lease unless the flag --lease-name gives another one.
-const usualLease = "svc-lb-mux-reconciler"
-
-// leaseOf returns the name of a reconciler's lease.
+// leaseOf returns the name of the lease of a reconciler.
 func leaseOf(d *appsv1.Deployment) string {
-	for _, container := range d.Spec.Template.Spec.Containers {
-		for _, arg := range container.Args {
-			if name, is := strings.CutPrefix(arg, "--lease-name="); is {
-				return name
-			}
-		}
-	}
-	return usualLease
+	return cmp.Or(flagOf(d, reconciler, "--lease-name"), "svc-lb-mux-reconciler")
 }
 
 // lease checks that a reconciler leads.
@@ -93,9 +84,9 @@ func (e *examination) lease() {
 		case err != nil:
 			e.failed("leader", "the Lease "+name, err)
 		case !found:
-			e.add("leader", Warning, "there is no Lease "+name, "if leader election is on, "+wayOut)
+			e.add("leader", Warning, "the Lease "+name+" doesn't exist", "if leader election is on, "+wayOut)
 		case spec.HolderIdentity == "" || spec.RenewTime == nil:
-			e.add("leader", Failure, "nobody holds the Lease "+name, wayOut)
+			e.add("leader", Failure, "the Lease "+name+" has no holder: no reconciler leads", wayOut)
 		case e.now.Sub(*spec.RenewTime) > time.Duration(spec.LeaseDurationSeconds)*time.Second:
 			e.add("leader", Failure, fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name, cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
 		default:
@@ -104,7 +95,7 @@ func (e *examination) lease() {
 	}
 }
 
-// alerts checks that rules for alerts are there, where Prometheus' operator is.
+// alerts checks that rules for alerts exist, if the cluster has the Prometheus operator.
 func (e *examination) alerts() {
 	for _, d := range e.find(reconciler) {
 		var rules struct {
@@ -118,9 +109,9 @@ func (e *examination) alerts() {
 		case err != nil:
 			e.failed("alerts", "PrometheusRules of "+at, err)
 		case !found:
-			e.add("alerts", OK, "the cluster has no PrometheusRule kind, so alerts can't be checked", "")
+			e.add("alerts", Unknown, "the cluster has no Prometheus operator, so alerts aren't checked", "see docs/operations.md for the rules")
 		case len(rules.Items) == 0:
-			e.add("alerts", Warning, "there is no PrometheusRule in "+at, "set monitoring.rules.enabled=true in the chart's values")
+			e.add("alerts", Warning, at+" has no PrometheusRule", "set monitoring.rules.enabled=true in the chart's values")
 		default:
 			e.add("alerts", OK, cli.Count(len(rules.Items), "PrometheusRule")+" in "+at, "")
 		}

@@ -1,51 +1,28 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
-	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// knowsIPMode is the first minor version 1.x of Kubernetes in which ipMode is on by default.
-const knowsIPMode = 30
-
-// server checks that the API server keeps ipMode.
-func (e *examination) server() {
-	var version struct{ Major, Minor, GitVersion string }
-	if _, err := e.cluster.JSON(e.ctx, "/version", &version); err != nil {
-		e.failed("server", "the version of the API server", err)
-		return
-	}
-	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
-	switch {
-	case err != nil:
-		e.add("server", Unknown, "the API server's version is "+cli.Shown(version.GitVersion), "see docs/versions.md")
-	case version.Major == "1" && minor < knowsIPMode:
-		e.add("server", Failure, "Kubernetes "+cli.Shown(version.GitVersion)+" doesn't keep ipMode: a channel can take another's traffic within the cluster", "upgrade to 1.30 or newer")
-	default:
-		e.add("server", OK, "Kubernetes "+cli.Shown(version.GitVersion)+" keeps ipMode", "")
-	}
-}
-
 // muxes checks each mux, and its channels.
 func (e *examination) muxes() {
-	world, err := look.Read(e.ctx, e.cluster, e.ask)
-	if err != nil {
-		e.failed("muxes", "Services", err)
+	if e.unreadWorld != nil {
+		e.failed("muxes", "Services", e.unreadWorld)
 		return
 	}
-	index := world.Index()
+	index := e.world.Index()
 	if len(index.Muxes()) == 0 {
-		e.add("muxes", Warning, "there is neither a mux nor a channel with prefix "+cli.Shown(e.ask.Language.Prefix()), "create one, or choose another prefix with --prefix")
+		e.add("muxes", Warning, "the cluster has neither a mux nor a channel with prefix "+cli.Shown(e.ask.Language.Prefix()), "create one, or choose another prefix with --prefix")
 	}
 	for _, mux := range index.Muxes() {
 		seen, err := index.Sight(mux, e.now)
@@ -55,7 +32,11 @@ func (e *examination) muxes() {
 		}
 		e.mux(seen)
 		e.backends(seen)
-		e.ipMode(seen)
+		var addresses []corev1.LoadBalancerIngress
+		for i := range seen.World.Channels {
+			addresses = append(addresses, seen.World.Channels[i].Address...)
+		}
+		e.ipMode(cli.Shown(mux.String()), addresses)
 	}
 }
 
@@ -63,10 +44,7 @@ func (e *examination) mux(s *sight.Sight) {
 	m := view.Of(s)
 	name := cli.Shown(m.Namespace + "/" + m.Name)
 	used := m.Usage.Held + m.Usage.Foreign
-	provider := m.Settings.Provider
-	if provider == "" {
-		provider = "other"
-	}
+	provider := cmp.Or(m.Settings.Provider, "other")
 	limits := fmt.Sprintf("%s, provider %s: %d of %s", name, provider, used, cli.Count(m.Usage.Limit, "port"))
 	const tenth = 10
 	switch {
@@ -85,7 +63,7 @@ func (e *examination) mux(s *sight.Sight) {
 	}
 }
 
-// backends checks the conditions that tell of slices, and counts refused channels.
+// backends counts the conditions of channels about slices.
 func (e *examination) backends(s *sight.Sight) {
 	count := map[validation.Reason]int{}
 	for i := range s.World.Channels {
@@ -113,27 +91,5 @@ func (e *examination) backends(s *sight.Sight) {
 	}
 	if told == 0 && s.World.Mux != nil {
 		e.add("slices", OK, fmt.Sprintf("%s carries the backends of %s", name, cli.Count(count[plan.HasBackends], "channel")), "")
-	}
-}
-
-// ipMode checks the addresses of channels: without ipMode Proxy, kube-proxy would take the mux's address for the channel's own.
-func (e *examination) ipMode(s *sight.Sight) {
-	wrong, all := 0, 0
-	for i := range s.World.Channels {
-		for _, ingress := range s.World.Channels[i].Address {
-			if ingress.IP == "" {
-				continue
-			}
-			if all++; ingress.IPMode == nil || *ingress.IPMode != corev1.LoadBalancerIPModeProxy {
-				wrong++
-			}
-		}
-	}
-	name := cli.Shown(s.World.Key.String())
-	switch {
-	case wrong > 0:
-		e.add("ipMode", Failure, fmt.Sprintf("ipMode Proxy is missing from %s of channels of %s", cli.Count(wrong, "IP"), name), "see docs/providers.md: the data plane can send one channel's traffic to another")
-	case all > 0:
-		e.add("ipMode", OK, fmt.Sprintf("%s of channels of %s have ipMode Proxy", cli.Count(all, "IP"), name), "")
 	}
 }

@@ -18,8 +18,8 @@ func mark(state State) string {
 	return map[State]string{OK: "ok", Warning: "! ", Failure: "X ", Unknown: "? "}[state]
 }
 
-// print writes a line for each check, and its way out.
-func print(env cli.Env, format string, checks []Check) error {
+// printReport writes a line for each check, and its way out.
+func printReport(env cli.Env, format string, checks []Check) error {
 	var b bytes.Buffer
 	if format != "" {
 		if err := look.Encode(&b, format, report{Schema, checks}); err != nil {

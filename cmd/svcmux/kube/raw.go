@@ -9,13 +9,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// JSON reads a path of the API into a value, for kinds of which few fields are needed. It is false if nothing is there: no such object, or
-// no such kind.
+// JSON reads a path of the API into a value, for kinds of which few fields are needed. Of a list, it reads the first page. It returns false
+// if the object or the kind doesn't exist.
 func (c *Cluster) JSON(ctx context.Context, path string, into any) (bool, error) {
-	return c.parsed(path, c.core.Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
+	return c.parsed(path, c.core.Get().AbsPath(path).Param("limit", page).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
 }
 
-// May asks whether a user has a right. The API server stores nothing.
+// May asks the API server whether a user has a right.
 func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, error) {
 	const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 	body, err := json.Marshal(map[string]any{
@@ -54,7 +54,7 @@ func (r Right) String() string {
 }
 
 func (c *Cluster) parsed(path string, answer rest.Result, into any) (bool, error) {
-	err := answer.Error() // unlike the error of Raw, it has the API server's words
+	err := answer.Error() // the error of Raw lacks the API server's words
 	if isMissing(err) {
 		return false, nil
 	}

@@ -25,8 +25,8 @@ type Server struct {
 	cluster *Cluster
 	// Forbidden are the resources that the user may not read, as resource for all namespaces, and resource/namespace for one.
 	Forbidden []string
-	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services". Excessive gives it
-	// rights that it needn't have.
+	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services", or the webhook, such as
+	// "webhook: list services". Excessive gives the reconciler rights that it never uses.
 	Minor     string
 	Denied    string
 	Excessive bool
