@@ -2,6 +2,7 @@ package changes
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
@@ -26,7 +27,6 @@ func TestGoldenPlan(t *testing.T) {
 		"refused":            {World: "several", Args: files + "refused.yaml", Code: 3},
 		"refused-markdown":   {World: "several", Args: files + "refused.yaml -o markdown", Code: 3},
 		"same":               {World: "healthy", Args: files + "same.yaml"},
-		"same-busy":          {World: "busy", Args: files + "same.yaml"},
 		"same-json":          {World: "healthy", Args: files + "same.yaml -o json"},
 		"dropped":            {World: "healthy", Args: files + "dropped.yaml", Code: 2},
 		"dropped-busy":       {World: "busy", Args: files + "dropped.yaml", Code: 2},
@@ -45,5 +45,21 @@ func TestGoldenPlan(t *testing.T) {
 		"no-rights":          {World: "healthy", Args: files + "same.yaml", Forbidden: []string{"services", "services/shop", "deployments"}, Code: 1},
 	} {
 		t.Run(name, func(t *testing.T) { looktest.Golden(t, Command, name, tc, *update) })
+	}
+}
+
+// TestNumberThatComesAnywayIsNoChange has a channel outside the files that waits for a grace.
+func TestNumberThatComesAnywayIsNoChange(t *testing.T) {
+	waits, err := os.ReadFile("testdata/files/waits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := looktest.Load(t, looktest.Worlds+"/busy.yaml")
+	c.Apply(string(waits))
+	c.Reconcile()
+	kubeconfig, _ := c.Serve(t)
+	got := looktest.RunAt(t, Command, kubeconfig, "", "-f", "testdata/files/same.yaml")
+	if got.Code != 0 || got.Out != "No change.\n" {
+		t.Errorf("exit code %d:\n%s%s", got.Code, got.Out, got.Err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -50,6 +51,9 @@ func TestPredictionAgreesWithReconciler(t *testing.T) {
 			if diff := cmp.Diff(want, shownPorts(c)); diff != "" {
 				r.Fatalf("after %d min (-predicted +done):\n%s\n%s\n%s", minute, diff, textOf(report), conditions(c))
 			}
+			if !hasGrace(t, c) && !hasGrace(t, without) {
+				break // nothing more happens
+			}
 			c.Wait(time.Minute)
 			without.Wait(time.Minute)
 		}
@@ -58,6 +62,15 @@ func TestPredictionAgreesWithReconciler(t *testing.T) {
 	if changed == 0 {
 		t.Error("no history had a change")
 	}
+}
+
+// hasGrace is true if a number of the mux is in grace.
+func hasGrace(t *testing.T, c *looktest.Cluster) bool {
+	seen, err := c.World().Index().Sight(types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, c.Time())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(seen.World.Ledger.Ledger.Claims, func(claim plan.Claim) bool { return claim.State == plan.InGrace })
 }
 
 func textOf(report *Report) string {
