@@ -8,6 +8,8 @@
 //	validate/    files without a cluster
 //	look/        what commands about muxes read and print
 //	status/, ports/, explain/  muxes, their numbers, and the chain to the pods
+//	changes/     the effect of files; dryrun/ carries out plans on a copy of the cluster
+//	doctor/      whether an installation is healthy
 //	survey/      which load balancers of a cluster could become one
 //	tcpservices/ import from ingress-nginx
 //	versions/    releases of this program and of what a cluster runs

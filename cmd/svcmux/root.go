@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nowake.ai/svc-lb-mux/cmd/svcmux/changes"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/doctor"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/explain"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/ports"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
@@ -59,7 +61,7 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetVersionTemplate(name + " {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(imports(env), explain.Command(env), ports.Command(env), status.Command(env), survey.Command(env), validate.Command(env), versions.Command(env))
+	root.AddCommand(changes.Command(env), doctor.Command(env), imports(env), explain.Command(env), ports.Command(env), status.Command(env), survey.Command(env), validate.Command(env), versions.Command(env))
 	return root
 }
 

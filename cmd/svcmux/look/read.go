@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
@@ -61,7 +62,7 @@ func (r *reading) readServices(ctx context.Context) (err error) {
 	if !kube.IsForbidden(err) || r.ask.All {
 		return err
 	}
-	r.Unread.Services, r.Unread.ServicesIn = unavailable("Services of other namespaces", err), r.ask.Namespace
+	r.Unread.Services, r.Unread.ServicesIn = Unavailable("Services of other namespaces", err), r.ask.Namespace
 	r.Remarks = append(r.Remarks, fmt.Sprintf("You may not read the Services of all namespaces: only namespace %s is read.", cli.Shown(r.ask.Namespace)))
 	r.services, err = r.cluster.EachService(ctx, r.ask.Namespace, r.PutService)
 	return err
@@ -79,7 +80,7 @@ func (r *reading) readMuxes(ctx context.Context) error {
 		svc, err := r.cluster.Service(ctx, mux)
 		switch {
 		case kube.IsForbidden(err):
-			r.Unread.Muxes[mux] = unavailable("the Service "+mux.String(), err)
+			r.Unread.Muxes[mux] = Unavailable("the Service "+mux.String(), err)
 		case err != nil:
 			return err
 		case svc != nil:
@@ -92,36 +93,38 @@ func (r *reading) readMuxes(ctx context.Context) error {
 // readLedgers reads the ConfigMaps of all muxes that were read.
 func (r *reading) readLedgers(ctx context.Context) error {
 	for _, mux := range r.Index().Existing() {
-		if err := r.readLedger(ctx, mux); err != nil {
+		if err := r.ReadLedger(ctx, r.cluster, r.Services[mux]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reading) readLedger(ctx context.Context, mux types.NamespacedName) error {
-	ask := codec.AskOf(plan.ReadMux(r.Language, r.Services[mux], false))
+// ReadLedger reads the ConfigMaps that a mux names as its ledger. The mux needn't exist: a ledger outlives its mux.
+func (w *World) ReadLedger(ctx context.Context, cluster *kube.Cluster, svc *corev1.Service) error {
+	mux := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	ask := codec.AskOf(plan.ReadMux(w.Language, svc, false))
 	wanted, old := ask.Names()
 	for _, name := range [...]string{wanted, old} {
 		key := types.NamespacedName{Namespace: mux.Namespace, Name: name}
 		if name == "" {
 			continue
 		}
-		delete(r.Unread.ConfigMaps, key)
-		cm, err := r.cluster.ConfigMap(ctx, key)
+		delete(w.Unread.ConfigMaps, key)
+		cm, err := cluster.ConfigMap(ctx, key)
 		switch {
 		case kube.IsForbidden(err):
-			r.Unread.ConfigMaps[key] = unavailable("the ledger of mux "+mux.String(), err)
+			w.Unread.ConfigMaps[key] = Unavailable("the ledger of mux "+mux.String(), err)
 		case err != nil:
 			return err
 		}
-		r.ConfigMaps[key] = cm
+		w.ConfigMaps[key] = cm
 	}
 	return nil
 }
 
-// unavailable is the sentence for objects that the user may not read.
-func unavailable(what string, err error) string {
+// Unavailable is the sentence for objects that the user may not read.
+func Unavailable(what string, err error) string {
 	said := strings.TrimSuffix(cli.Sentence(err.Error()), ": ask for this right, or choose another namespace with -n")
 	if _, user, told := strings.Cut(said, " is forbidden: "); told {
 		said = user

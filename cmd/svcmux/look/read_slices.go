@@ -21,7 +21,7 @@ func (r *reading) readSlices(ctx context.Context) (err error) {
 	if !kube.IsForbidden(err) || r.ask.All {
 		return err
 	}
-	r.Unread.Slices, r.Unread.SlicesIn = unavailable("EndpointSlices of other namespaces", err), map[string]bool{}
+	r.Unread.Slices, r.Unread.SlicesIn = Unavailable("EndpointSlices of other namespaces", err), map[string]bool{}
 	r.slices, err = r.cluster.EachSlice(ctx, r.ask.Namespace, "", r.PutSlice)
 	if err := r.readable(r.ask.Namespace, err); err != nil {
 		return err

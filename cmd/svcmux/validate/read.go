@@ -16,6 +16,8 @@ type Objects struct {
 	ConfigMaps []*corev1.ConfigMap
 	// Unreadable has a sentence for each file, or part of a file, that can't be read.
 	Unreadable []string
+	// Incomplete is true if one of these sentences is about a file that was asked for, and not about one that is skipped.
+	Incomplete bool
 }
 
 // Read reads files and directories as validate does. Objects without a namespace get the given one.
@@ -37,6 +39,7 @@ func Read(paths []string, namespace string, stdin io.Reader) Objects {
 	}
 	charts.reportSkipped(rep)
 	rep.sort()
+	all.Incomplete = len(rep.Unreadable) > 0
 	for _, remark := range append(rep.Unreadable, rep.Skipped...) {
 		all.Unreadable = append(all.Unreadable, remark.place()+remark.Message)
 	}

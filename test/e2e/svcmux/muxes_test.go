@@ -64,6 +64,8 @@ func testMuxes(t *testing.T, w *world) {
 	t.Run("status", func(t *testing.T) { testStatus(t, w) })
 	t.Run("ports", func(t *testing.T) { testPorts(t, w) })
 	t.Run("explain", func(t *testing.T) { testExplain(t, w) })
+	t.Run("plan", func(t *testing.T) { testPlan(t, w) })
+	t.Run("doctor", func(t *testing.T) { testDoctor(t, w) })
 }
 
 // settled runs a command as the administrator until it prints a line with these words: slices and conditions follow in seconds.

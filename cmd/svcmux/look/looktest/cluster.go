@@ -34,6 +34,7 @@ type Cluster struct {
 	objects  map[key]map[string]any
 	order    []key
 	now      time.Time
+	step     time.Duration // between the creations of two objects
 }
 
 // The lines of a file that separate its parts. Documents change objects that exist, as a merge patch. The reconciler works after each
@@ -55,7 +56,7 @@ func Load(t testing.TB, path string) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{t: t, language: language, objects: map[key]map[string]any{}, now: Now().Add(-12 * 24 * time.Hour)}
+	c := &Cluster{t: t, language: language, objects: map[key]map[string]any{}, now: Now().Add(-12 * 24 * time.Hour), step: time.Minute}
 	for part := range strings.SplitSeq("\n"+string(text), nextPart) {
 		first, later, _ := strings.Cut(part, unattended)
 		c.apply(first)
@@ -77,18 +78,23 @@ func (c *Cluster) apply(part string) {
 			continue
 		}
 		meta, _ := object["metadata"].(map[string]any)
-		at := key{object["kind"].(string), types.NamespacedName{Namespace: meta["namespace"].(string), Name: meta["name"].(string)}}
+		at := key{object["kind"].(string), types.NamespacedName{Namespace: textOf(meta["namespace"]), Name: textOf(meta["name"])}}
 		if meta["deletionTimestamp"] == "now" {
 			delete(c.objects, at)
 			continue
 		}
 		if c.objects[at] == nil {
 			c.order = append(c.order, at)
-			meta["uid"], meta["creationTimestamp"] = at.String(), c.now.Add(time.Duration(len(c.order))*time.Minute).Format(time.RFC3339)
+			meta["uid"], meta["creationTimestamp"] = at.String(), c.now.Add(time.Duration(len(c.order))*c.step).Format(time.RFC3339)
 			c.objects[at] = map[string]any{}
 		}
 		merge(c.objects[at], object)
 	}
+}
+
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
 }
 
 // merge is a JSON merge patch.

@@ -25,6 +25,11 @@ type Server struct {
 	cluster *Cluster
 	// Forbidden are the resources that the user may not read, as resource for all namespaces, and resource/namespace for one.
 	Forbidden []string
+	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services", or the webhook, such as
+	// "webhook: list services". Excessive gives the reconciler rights that it never uses.
+	Minor     string
+	Denied    string
+	Excessive bool
 	codecs    serializer.CodecFactory
 	// Stream answers watches; nil without any.
 	Stream func(w http.ResponseWriter, r *http.Request)
@@ -40,7 +45,7 @@ func (c *Cluster) Serve(t testing.TB, forbidden ...string) (kubeconfig string, s
 		}
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	s = &Server{cluster: c, Forbidden: forbidden, codecs: serializer.NewCodecFactory(scheme)}
+	s = &Server{cluster: c, Forbidden: forbidden, Minor: "34", codecs: serializer.NewCodecFactory(scheme)}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	return Kubeconfig(t, server.URL), s
@@ -95,6 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.Stream(w, r)
 		}
 		<-r.Context().Done()
+	case s.raw(w, r, ask):
 	default:
 		object := s.find(ask, r.URL.Query().Get("labelSelector"))
 		if object == nil {

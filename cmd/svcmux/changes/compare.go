@@ -1,0 +1,169 @@
+package changes
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/dryrun"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// side is the outcome of a mux, without the manifests or with them.
+type side struct {
+	dryrun.Outcome
+	verdicts map[types.NamespacedName]*plan.Verdict
+	ports    map[plan.PortID]plan.PortVerdict
+	grants   map[plan.PortID]grant
+}
+
+func sideOf(cluster *dryrun.Cluster, outcome dryrun.Outcome) (side, error) {
+	s := side{outcome, map[types.NamespacedName]*plan.Verdict{}, map[plan.PortID]plan.PortVerdict{}, nil}
+	for i := range outcome.Plan.Verdicts {
+		s.verdicts[outcome.Plan.Verdicts[i].Channel] = &outcome.Plan.Verdicts[i]
+	}
+	eachPort(outcome.Plan, func(id plan.PortID, port plan.PortVerdict) { s.ports[id] = port })
+	var err error
+	s.grants, err = grantsOf(cluster, outcome)
+	return s, err
+}
+
+// comparison compares the two outcomes of a mux.
+type comparison struct {
+	*prediction
+	mux           types.NamespacedName
+	before, after side
+	graceEnds     map[plan.Slot]time.Time
+}
+
+// compare adds a mux to the report if the mux or one of its channels changes.
+func (p *prediction) compare(mux types.NamespacedName, before, after dryrun.Outcome) (err error) {
+	c := &comparison{prediction: p, mux: mux, graceEnds: map[plan.Slot]time.Time{}}
+	if c.before, err = sideOf(p.before, before); err != nil {
+		return err
+	}
+	if c.after, err = sideOf(p.after, after); err != nil {
+		return err
+	}
+	for _, claim := range after.World.Ledger.Ledger.Claims {
+		if claim.State == plan.InGrace {
+			c.graceEnds[claim.Slot()] = claim.Until
+		}
+	}
+	keys := map[types.NamespacedName]bool{}
+	for _, verdicts := range [...]map[types.NamespacedName]*plan.Verdict{c.before.verdicts, c.after.verdicts} {
+		for key := range verdicts {
+			keys[key] = true
+		}
+	}
+	changed := c.describe()
+	for _, key := range slices.SortedFunc(maps.Keys(keys), plan.CompareKeys) {
+		if channel := c.channel(key); len(channel.Ports) > 0 {
+			changed.Channels = append(changed.Channels, channel)
+		}
+	}
+	if changed.Action != "" || len(changed.Channels) > 0 {
+		p.report.Muxes = append(p.report.Muxes, changed)
+	}
+	return nil
+}
+
+// channel returns a channel with its ports that change.
+func (c *comparison) channel(key types.NamespacedName) Channel {
+	changed := Channel{Name: key.String(), Ports: []Port{}}
+	if c.prediction.unread[c.mux].Mux != "" {
+		changed.Ports = append(changed.Ports, c.requests(key)...)
+		return changed
+	}
+	refused := c.reportsRefusal(key)
+	for _, id := range c.portsOf(key) {
+		if port := c.port(id, refused); port.Change != "" {
+			changed.Ports = append(changed.Ports, port)
+		}
+	}
+	if refused {
+		changed.Reason, changed.Message = string(c.after.verdicts[key].Reason), c.after.verdicts[key].Message
+	}
+	return changed
+}
+
+// reportsRefusal is true if a channel is refused and the files have it, or the files cause the refusal.
+func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
+	was, is := c.before.verdicts[key], c.after.verdicts[key]
+	if is == nil || is.Accepted || is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
+		return false
+	}
+	return c.inFiles[key] || was == nil || was.Accepted || was.Reason != is.Reason ||
+		slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool { return c.before.grants[id] != c.after.grants[id] })
+}
+
+// portsOf returns the ports of a channel: those of its spec with the manifests in their order, then those that go.
+func (c *comparison) portsOf(key types.NamespacedName) []plan.PortID {
+	var all []plan.PortID
+	for _, verdict := range [...]*plan.Verdict{c.after.verdicts[key], c.before.verdicts[key]} {
+		if verdict == nil {
+			continue
+		}
+		for _, port := range verdict.Ports {
+			if id := (plan.PortID{Channel: key, Name: port.Name, Protocol: port.Protocol}); !slices.Contains(all, id) {
+				all = append(all, id)
+			}
+		}
+	}
+	return all
+}
+
+// port returns a port of a channel; its Change is empty if nothing changes.
+func (c *comparison) port(id plan.PortID, refused bool) Port {
+	was := c.before.ports[id]
+	is, asks := c.after.ports[id]
+	port := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, After: is.Public}
+	if asks {
+		port.Source = is.Source.String()
+	}
+	grant, waits := c.after.grants[id]
+	switch {
+	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Public == is.Public: // it gets the number anyway
+	case waits:
+		port.Change, port.After, port.InSeconds = Given, grant.number, secondsUntil(grant.at, c.prediction.after.Now)
+		port.Source = grant.source.String()
+		if was.Public != 0 {
+			port.Change = Moved
+		}
+	case asks && refused:
+		port.Change = changeOf(c.after.verdicts[id.Channel].Reason)
+		port.Asked, port.Source = c.request(id)
+	case was.Public == is.Public:
+	case was.Public == 0:
+		port.Change = Given
+	case is.Public == 0 && c.after.Plan.Freeze != nil:
+		port.Change, port.After, port.Source = Waiting, was.Public, was.Source.String()
+	case is.Public == 0:
+		port.Change, port.Source = Freed, was.Source.String()
+		port.InSeconds = secondsUntil(c.graceEnds[plan.Slot{Number: was.Public, Protocol: id.Protocol}], c.prediction.after.Now)
+	default:
+		port.Change = Moved
+	}
+	if port.Source == plan.Auto.String() && (port.Change == Given || port.Change == Moved) && c.prediction.unread[c.mux].Ledger != "" {
+		port.After, port.AnyNumber = 0, true
+	}
+	return port
+}
+
+// changeOf is the change of a port whose channel is refused for a reason.
+func changeOf(reason validation.Reason) Change {
+	switch reason {
+	case plan.Disabled:
+		return Withdrawn
+	case plan.Waiting, plan.Contested:
+		return Waiting
+	}
+	return Refused
+}
+
+func secondsUntil(end, now time.Time) int64 {
+	return max(int64(end.Sub(now).Round(time.Second).Seconds()), 0)
+}

@@ -1,0 +1,140 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+)
+
+// list returns the report as tables, one for each mux, and sentences.
+func (r *Report) list() *look.List {
+	lines := &look.List{Header: []string{"CHANGE", "CHANNEL", "PORT", "NUMBER", "HOW", "WHEN"}}
+	for i := range r.Denied {
+		denied := &r.Denied[i]
+		lines.Notes = append(lines.Notes, "refused: "+cli.Shown(denied.Service)+" ("+denied.Reason+"): "+cli.Sentence(denied.Message))
+	}
+	for i := range r.Muxes {
+		mux := &r.Muxes[i]
+		for _, channel := range mux.Channels {
+			for _, port := range channel.Ports {
+				lines.Rows = append(lines.Rows, look.Row{Group: cli.Shown(mux.Name), Cells: []string{
+					string(port.Change), cli.Shown(channel.Name), cli.Shown(port.Name), port.number(), port.how(), port.when(),
+				}})
+			}
+		}
+		lines.Notes = append(lines.Notes, mux.sentences()...)
+	}
+	lines.Notes = append(lines.Notes, r.summary())
+	return lines
+}
+
+// number shows the numbers before and after.
+func (p *Port) number() string {
+	is := fmt.Sprintf("%d/%s", p.After, p.Protocol)
+	if p.AnyNumber {
+		is = "?/" + p.Protocol
+	}
+	was := fmt.Sprintf("%d/%s", p.Before, p.Protocol)
+	switch {
+	case p.Change == Moved:
+		return was + " -> " + is
+	case p.Change == Freed:
+		return was
+	case p.Before != 0 && p.Before == p.After:
+		return "keeps " + was
+	case p.Before != 0 && p.After == 0 && !p.AnyNumber:
+		return was + " -> none"
+	case p.Asked != 0:
+		return fmt.Sprintf("%d/%s", p.Asked, p.Protocol)
+	case p.After == 0 && !p.AnyNumber:
+		return "-/" + p.Protocol
+	}
+	return is
+}
+
+func (p *Port) how() string {
+	switch p.Source {
+	case "static":
+		return "explicit"
+	case "":
+		return "-"
+	}
+	return p.Source
+}
+
+// when is the moment of the change. A freed number is held for its grace.
+func (p *Port) when() string {
+	switch {
+	case p.InSeconds == 0 && (p.Change == Given || p.Change == Moved || p.Change == Freed):
+		return "at once"
+	case p.InSeconds == 0:
+		return "-"
+	}
+	age := cli.Age(time.Duration(p.InSeconds) * time.Second)
+	if p.Change == Freed {
+		return "held for " + age
+	}
+	return "after its grace, " + age
+}
+
+// sentences returns the changes that the table of ports lacks.
+func (m *Mux) sentences() []string {
+	name := cli.Shown(m.Name)
+	var all []string
+	switch m.Action {
+	case "created", "removed":
+		all = append(all, fmt.Sprintf("%s is %s.", name, m.Action))
+	case "changed":
+		for _, s := range m.Settings {
+			all = append(all, fmt.Sprintf("%s: %s: %s -> %s", name, s.Key, shown(s.Before), shown(s.After)))
+		}
+	}
+	if m.Ports != m.After {
+		all = append(all, fmt.Sprintf("%s has %s of %d now, and %d with the files.", name, cli.Count(m.Ports, "port"), m.Limit, m.After))
+	}
+	if m.Freeze != "" {
+		all = append(all, name+" is frozen: "+cli.Sentence(m.Freeze))
+	}
+	for _, channel := range m.Channels {
+		if channel.Message != "" {
+			all = append(all, cli.Shown(channel.Name)+" ("+channel.Reason+"): "+cli.Sentence(channel.Message))
+		}
+	}
+	for _, note := range m.Notes {
+		all = append(all, name+": "+note)
+	}
+	if len(m.Unread) > 0 {
+		all = append(all, look.WhatIsUnread(name, m.Unread))
+	}
+	return all
+}
+
+func shown(value string) string {
+	if value == "" {
+		return "(not set)"
+	}
+	return cli.Shown(value)
+}
+
+// order is that of changes in a summary.
+func order() []Change { return []Change{Given, Moved, Freed, Withdrawn, Waiting, Unknown, Refused} }
+
+// summary is one line about all.
+func (r *Report) summary() string {
+	var parts []string
+	for _, change := range order() {
+		if n := r.Summary[change]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, change))
+		}
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ") + "."
+	case len(r.Muxes) > 0:
+		return "No number changes."
+	}
+	return "No change."
+}

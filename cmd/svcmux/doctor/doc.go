@@ -1,0 +1,8 @@
+// Package doctor is `svcmux doctor`: it checks whether an installation is healthy.
+//
+//	command.go      flags, and the exit code          check.go        a check and its result
+//	installed.go    Deployments, the lease, alerts    rights.go       rights of the reconciler and the webhook
+//	admission.go    the webhook's configuration       certificate.go  certificates, without Secrets
+//	dataplane.go    ipMode: the API server, nodes,    muxes.go        muxes and channels
+//	planes.go       and the known data planes         print.go        the report
+package doctor

@@ -1,0 +1,129 @@
+package doctor
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// command is the command of release v1.
+func command(env cli.Env) *cobra.Command {
+	env.Version = "v1"
+	return Command(env)
+}
+
+func TestGoldenDoctor(t *testing.T) {
+	all := []string{
+		"services", "services/svc-mux", "services/shop", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux", "deployments",
+		"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux", "prometheusrules/svc-mux", "version", "subjectaccessreviews", "daemonsets",
+	}
+	for name, tc := range map[string]looktest.Case{
+		"installed":      {World: "installed"},
+		"installed-json": {World: "installed", Args: "-o json"},
+		"installed-40":   {World: "installed", Columns: "40"},
+		"ill":            {World: "ill", Code: 1},
+		"half":           {World: "half", Code: 1},
+		"none":           {World: "none", Code: 1},
+		"frozen":         {World: "frozen", Code: 1},
+		"full":           {World: "full", Code: 1},
+		"some-rights": {World: "installed", Forbidden: []string{"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux",
+			"prometheusrules/svc-mux", "subjectaccessreviews", "configmaps/svc-mux", "daemonsets"}},
+		"no-rights":    {World: "installed", Forbidden: all},
+		"wrong-format": {World: "installed", Args: "-o wide", Code: 2},
+	} {
+		t.Run(name, func(t *testing.T) { looktest.Golden(t, command, name, tc, *update) })
+	}
+}
+
+// TestServerAndRights changes answers that the file of a world doesn't have.
+func TestServerAndRights(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*looktest.Server)
+		want   Check
+	}{
+		"a server without ipMode": {func(s *looktest.Server) { s.Minor = "29" }, Check{
+			"server", Failure, "Kubernetes v1.29.0 drops ipMode: a channel can get another channel's traffic within the cluster", "upgrade to 1.30 or newer",
+		}},
+		"a right is missing": {func(s *looktest.Server) { s.Denied = "patch services/status" }, Check{
+			"rights", Failure, "system:serviceaccount:svc-mux:svc-mux may not patch services/status",
+			"restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values",
+		}},
+		"a right on muxes is missing": {func(s *looktest.Server) { s.Denied = "patch services" }, Check{
+			"rights", Failure, "system:serviceaccount:svc-mux:svc-mux may not patch services in svc-mux",
+			"restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values",
+		}},
+		"a right of the webhook is missing": {func(s *looktest.Server) { s.Denied = "webhook: list services" }, Check{
+			"rights", Failure, "system:serviceaccount:svc-mux:svc-mux-webhook may not list services",
+			"restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values",
+		}},
+		"too many rights": {func(s *looktest.Server) { s.Excessive = true }, Check{
+			"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, delete services, create services, create clusterrolebindings, and never needs to",
+			"find the binding that gives more than the chart's roles",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig, server := looktest.Load(t, looktest.Worlds+"/installed.yaml").Serve(t)
+			tc.change(server)
+			got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out)
+			if !slices.Contains(got.Checks, tc.want) {
+				t.Errorf("got %+v\nwant %+v", got.Checks, tc.want)
+			}
+		})
+	}
+}
+
+// TestCertificateIsCheckedInEachMode changes the reconciler's flags.
+func TestCertificateIsCheckedInEachMode(t *testing.T) {
+	const guard = "--webhook-configuration=svc-mux.svc-mux"
+	for name, tc := range map[string]struct {
+		args  string
+		ready int
+		want  Check
+	}{
+		"self-managed": {guard + ", --self-managed-secret=svc-mux-webhook-tls", 2, Check{
+			"certificate", OK, "the reconciler renews it, and its TLS handshakes with the webhook succeed", "",
+		}},
+		"self-managed, no pod is ready": {guard + ", --self-managed-secret=svc-mux-webhook-tls", 0, Check{
+			"certificate", Unknown, "no pod of the reconciler is ready: the certificate may be the reason", "the reconciler's /readyz names it; see docs/certificates.md",
+		}},
+		"provided": {guard, 1, Check{
+			"certificate", Unknown, "TLS handshakes of the reconciler with the webhook succeed. The certificate's end is unknown: it is provided, and svcmux doesn't read Secrets",
+			"the metric svc_lb_mux_webhook_certificate_expiry_timestamp_seconds has its end",
+		}},
+		"cert-manager, without the Certificate": {guard + ", --certificates=gone", 2, Check{
+			"certificate", Failure, "the Certificate svc-mux/gone doesn't exist, so cert-manager doesn't renew the webhook's certificate", "restore it with helm upgrade",
+		}},
+		"cert-manager, not issued": {guard + ", --certificates=slow", 2, Check{
+			"certificate", Failure, "Certificate svc-mux/slow isn't issued yet", "kubectl describe certificate --namespace svc-mux slow shows why",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := looktest.Load(t, looktest.Worlds+"/installed.yaml")
+			c.Apply(fmt.Sprintf("kind: Deployment\nmetadata: {namespace: svc-mux, name: svc-mux}\nspec: {template: {spec: {containers: [{name: reconciler, args: [%s]}]}}}\n"+
+				"status: {availableReplicas: %d}\n---\nkind: Certificate\nmetadata: {namespace: svc-mux, name: slow}\n", tc.args, tc.ready))
+			kubeconfig, _ := c.Serve(t)
+			got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out)
+			if !slices.Contains(got.Checks, tc.want) {
+				t.Errorf("got %+v\nwant %+v", got.Checks, tc.want)
+			}
+		})
+	}
+}
+
+func reportOf(t *testing.T, text string) report {
+	t.Helper()
+	var got report
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	return got
+}

@@ -1,0 +1,114 @@
+package dryrun
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Merged returns an object after kubectl apply of a manifest. It keeps the annotations and ports that the reconciler writes on a mux. old
+// is nil for a new object. created counts the manifests before it: of two new channels, the one that is created first is served first.
+func (c *Cluster) Merged(old, manifest *corev1.Service, created int) *corev1.Service {
+	manifest = manifest.DeepCopy()
+	setDefaults(manifest)
+	applied := lastApplied(manifest)
+	if old == nil {
+		manifest.UID = types.UID("dry-run/" + manifest.Namespace + "/" + manifest.Name)
+		manifest.CreationTimestamp = metav1.NewTime(c.Now.Add(time.Duration(created) * time.Microsecond))
+		manifest.Status = corev1.ServiceStatus{}
+		annotate(manifest, corev1.LastAppliedConfigAnnotation, applied)
+		return manifest
+	}
+	last := parseLastApplied(old)
+	merged := old.DeepCopy()
+	merged.Spec = manifest.Spec
+	merged.Spec.IPFamilies = slices.Clone(old.Spec.IPFamilies) // the API server chooses them
+	if manifest.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		merged.Spec.LoadBalancerClass = cmp.Or(manifest.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass)
+	}
+	if c.Language.Classify(old).Mux() {
+		merged.Spec.Ports = mergedPorts(old.Spec.Ports, manifest.Spec.Ports, last.Spec.Ports)
+	}
+	for _, name := range removable(last, c.Language.Keys()) {
+		annotate(merged, name, "")
+	}
+	for name, value := range manifest.Annotations {
+		annotate(merged, name, value)
+	}
+	annotate(merged, corev1.LastAppliedConfigAnnotation, applied)
+	return merged
+}
+
+// setDefaults sets defaults of the API server, for the fields that decisions read.
+func setDefaults(svc *corev1.Service) {
+	svc.Spec.Type = cmp.Or(svc.Spec.Type, corev1.ServiceTypeClusterIP)
+	for i := range svc.Spec.Ports {
+		svc.Spec.Ports[i].Protocol = cmp.Or(svc.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+}
+
+// lastApplied returns the annotation in which kubectl apply keeps a manifest.
+func lastApplied(manifest *corev1.Service) string {
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// parseLastApplied returns the manifest that kubectl applied last; it has no name if there is none.
+func parseLastApplied(svc *corev1.Service) *corev1.Service {
+	last := &corev1.Service{}
+	if json.Unmarshal([]byte(svc.Annotations[corev1.LastAppliedConfigAnnotation]), last) != nil {
+		return &corev1.Service{}
+	}
+	setDefaults(last)
+	return last
+}
+
+// removable are the annotations that go if the manifest lacks them: those of the last manifest. Helm and server-side apply leave no last
+// manifest. Then all settings that users write on muxes and channels go.
+func removable(last *corev1.Service, keys validation.Keys) []string {
+	if last.Name == "" {
+		return []string{
+			keys.Multiplexer, keys.PortRange, keys.ExplicitRange, keys.MaxPorts, keys.MaxPortsPerNamespace, keys.AllowedNamespaces,
+			keys.AllowedHostnames, keys.AllowedProtocols, keys.AllocationConfigMap, keys.ReleaseGrace, keys.Placeholder, keys.Provider,
+			keys.Disabled, keys.ExternalPorts, keys.ChannelHostname,
+		}
+	}
+	var names []string
+	for name := range last.Annotations {
+		names = append(names, name)
+	}
+	return names
+}
+
+// mergedPorts returns the ports of a mux: those of the manifest, and those that no manifest had, which are channels'.
+func mergedPorts(old, manifest, last []corev1.ServicePort) []corev1.ServicePort {
+	find := func(ports []corev1.ServicePort, slot plan.Slot) int {
+		return slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return slotOf(port) == slot })
+	}
+	merged := slices.Clone(manifest)
+	for _, port := range old {
+		if i := find(manifest, slotOf(port)); i >= 0 {
+			merged[i].NodePort = cmp.Or(merged[i].NodePort, port.NodePort)
+			continue
+		}
+		if find(last, slotOf(port)) < 0 {
+			merged = append(merged, port)
+		}
+	}
+	return merged
+}
+
+func slotOf(port corev1.ServicePort) plan.Slot {
+	return plan.Slot{Number: port.Port, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)}
+}

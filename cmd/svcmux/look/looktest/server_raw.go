@@ -1,0 +1,78 @@
+package looktest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// rawKinds are the kinds that are answered as they are in the file. A cluster without an object of a kind doesn't know the kind.
+func rawKinds(resource string) string {
+	return map[string]string{
+		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "leases": "Lease", "certificates": "Certificate",
+		"prometheusrules": "PrometheusRule", "daemonsets": "DaemonSet", "nodes": "Node",
+	}[resource]
+}
+
+// raw answers requests for kinds that this program reads as JSON. It is false for another kind.
+func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
+	var answer any
+	switch kind := rawKinds(ask.resource); {
+	case ask.resource == "version":
+		answer = map[string]any{"major": "1", "minor": s.Minor, "gitVersion": "v1." + s.Minor + ".0"}
+	case ask.resource == "subjectaccessreviews":
+		answer = map[string]any{"status": map[string]any{"allowed": s.allows(r)}}
+	case kind != "" && ask.name == "":
+		var items []any
+		for _, at := range s.cluster.order {
+			if at.kind == kind && s.cluster.objects[at] != nil && (ask.namespace == "" || at.Namespace == ask.namespace) {
+				items = append(items, s.cluster.objects[at])
+			}
+		}
+		if len(items) == 0 {
+			return false
+		}
+		answer = map[string]any{"items": items}
+	case kind != "":
+		for at, object := range s.cluster.objects {
+			if at.kind == kind && at.Namespace == ask.namespace && at.Name == ask.name {
+				answer = object
+			}
+		}
+	}
+	if answer == nil {
+		return false
+	}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		s.cluster.t.Error(err)
+	}
+	return true
+}
+
+// allows answers a SubjectAccessReview: the chart's parts have the chart's rights, except for Denied. Excessive gives the reconciler more.
+func (s *Server) allows(r *http.Request) bool {
+	var review struct {
+		Spec struct {
+			User               string
+			ResourceAttributes struct{ Verb, Resource, Subresource string }
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		s.cluster.t.Error(err)
+	}
+	asked := review.Spec.ResourceAttributes
+	right := strings.Trim(asked.Verb+" "+asked.Resource+"/"+asked.Subresource, "/")
+	if strings.HasSuffix(review.Spec.User, "webhook") {
+		return (right == "list services" || right == "watch services") && "webhook: "+right != s.Denied
+	}
+	switch right {
+	case "list secrets", "create pods", "delete services", "create services", "create clusterrolebindings":
+		return s.Excessive
+	case s.Denied:
+		return false
+	}
+	return true
+}
