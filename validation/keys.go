@@ -143,7 +143,18 @@ const (
 	anywhere  = place(Both)
 )
 
-// settable returns the annotations that users may set, sorted.
+// Settings returns the annotations that users may set.
+func (k *Keys) Settings() []string {
+	var settings []string
+	for _, key := range names() {
+		if key.isSettable {
+			settings = append(settings, *key.of(k))
+		}
+	}
+	return settings
+}
+
+// settable returns the annotations that users may set, without prefix, sorted.
 func settable() []string {
 	var settable []string
 	for _, key := range names() {

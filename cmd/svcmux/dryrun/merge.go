@@ -78,11 +78,7 @@ func parseLastApplied(svc *corev1.Service) *corev1.Service {
 // manifest. Then all settings that users write on muxes and channels go.
 func removable(last *corev1.Service, keys validation.Keys) []string {
 	if last.Name == "" {
-		return []string{
-			keys.Multiplexer, keys.PortRange, keys.ExplicitRange, keys.MaxPorts, keys.MaxPortsPerNamespace, keys.AllowedNamespaces,
-			keys.AllowedHostnames, keys.AllowedProtocols, keys.AllocationConfigMap, keys.ReleaseGrace, keys.Placeholder, keys.Provider,
-			keys.Disabled, keys.ExternalPorts, keys.ChannelHostname,
-		}
+		return keys.Settings()
 	}
 	var names []string
 	for name := range last.Annotations {

@@ -73,7 +73,7 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 			hasnt = append(hasnt, port.Name)
 			continue
 		}
-		has = append(has, fmt.Sprintf("%s has %d/%s (%s)", port.Name, port.Public, port.Protocol, port.Source))
+		has = append(has, fmt.Sprintf("%s has %d/%s (%s)", port.Name, port.Public, port.Protocol, how(port.Source)))
 	}
 	switch {
 	case len(has) == 0:
@@ -172,4 +172,12 @@ func (c *Chain) backends(shown *Channel) {
 		return
 	}
 	c.ok("backends", text)
+}
+
+// how says in the words of the pages how a port got its number.
+func how(source string) string {
+	if source == plan.Static.String() {
+		return "explicit"
+	}
+	return source
 }
