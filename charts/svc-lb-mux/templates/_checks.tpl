@@ -13,36 +13,11 @@ each time, so it is enough that one template includes this.
 {{- include "svc-mux.checkReplicas" . -}}
 {{- include "svc-mux.checkEnv" . -}}
 {{- include "svc-mux.checkMux" . -}}
-{{- include "svc-mux.checkTimes" . -}}
+{{- include "svc-mux.checkCertTimes" . -}}
 {{- include "svc-mux.checkTolerated" . -}}
 {{- include "svc-mux.checkClientCA" . -}}
 {{- if and .Values.webhook.predictions.strict (not .Values.webhook.predictions.enabled) -}}
 {{- fail "webhook.predictions.strict denies what predictions find, and those are off: set webhook.predictions.enabled=true too" -}}
-{{- end -}}
-{{- end -}}
-
-{{- /*
-`helm template` knows no cluster, and passes: a GitOps pipeline may render before cert-manager is installed. Its list of APIs
-lacks apiregistration.k8s.io/v1, which each real cluster has. Argo CD renders in the same way, but passes the APIs of its
-cluster.
-*/ -}}
-{{- define "svc-mux.checkCertManager" -}}
-{{- $apis := .Capabilities.APIVersions -}}
-{{- if and (eq .Values.certs.mode "certManager") ($apis.Has "apiregistration.k8s.io/v1") (not ($apis.Has "cert-manager.io/v1")) -}}
-{{- fail "certs.mode is certManager, and this cluster has no cert-manager (no API cert-manager.io/v1): install cert-manager first, or set certs.mode=selfManaged, which needs none, or certs.mode=provided with a certificate of yours" -}}
-{{- end -}}
-{{- end -}}
-
-{{- define "svc-mux.checkProvided" -}}
-{{- with .Values.certs -}}
-{{- if eq .mode "provided" -}}
-{{- if not .provided.secretName -}}
-{{- fail "certs.mode is provided: set certs.provided.secretName to the Secret with the webhook's tls.crt and tls.key" -}}
-{{- end -}}
-{{- if not (or .provided.caBundle .provided.injectCAFromSecret) -}}
-{{- fail "certs.mode is provided: set certs.provided.caBundle to the CA that signed the certificate, as PEM, or certs.provided.injectCAFromSecret to the Secret that has it as ca.crt" -}}
-{{- end -}}
-{{- end -}}
 {{- end -}}
 {{- end -}}
 

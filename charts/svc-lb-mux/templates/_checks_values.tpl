@@ -70,36 +70,6 @@ would never become ready, or muxes would freeze.
 {{- end -}}
 {{- end -}}
 
-{{- define "svc-mux.checkTimes" -}}
-{{- with .Values.certs -}}
-{{- if eq .mode "certManager" -}}
-{{- include "svc-mux.checkLife" (dict "name" "certs.certManager" "times" .certManager) -}}
-{{- else if eq .mode "selfManaged" -}}
-{{- include "svc-mux.checkLife" (dict "name" "certs.selfManaged" "times" .selfManaged) -}}
-{{- $life := include "svc-mux.seconds" .selfManaged.duration | int64 -}}
-{{- if gt (mul 4 (include "svc-mux.seconds" .selfManaged.renewBefore | int64)) (mul 3 $life) -}}
-{{- fail (printf "certs.selfManaged.renewBefore %s is more than three quarters of certs.selfManaged.duration %s: write less, such as a third of it" .selfManaged.renewBefore .selfManaged.duration) -}}
-{{- end -}}
-{{- $authority := include "svc-mux.seconds" .selfManaged.caDuration | int64 -}}
-{{- if or (lt $authority $life) (lt $authority 12600) -}}
-{{- fail (printf "certs.selfManaged.caDuration %s is too short: write 3h30m or more, which a rotation takes, and no less than certs.selfManaged.duration %s" .selfManaged.caDuration .selfManaged.duration) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{- /* The limits of a certificate's life, the same as cert-manager's. */ -}}
-{{- define "svc-mux.checkLife" -}}
-{{- $life := include "svc-mux.seconds" .times.duration | int64 -}}
-{{- $before := include "svc-mux.seconds" .times.renewBefore | int64 -}}
-{{- if lt $life 3600 -}}
-{{- fail (printf "%s.duration %s is too short: write 1h or more" .name .times.duration) -}}
-{{- end -}}
-{{- if or (lt $before 300) (ge $before $life) -}}
-{{- fail (printf "%s.renewBefore %s must be 5m or more, and less than %s.duration %s: write such as a third of it" .name .times.renewBefore .name .times.duration) -}}
-{{- end -}}
-{{- end -}}
-
 {{- /* A duration such as 1h30m in seconds. */ -}}
 {{- define "svc-mux.seconds" -}}
 {{- $sum := 0 -}}

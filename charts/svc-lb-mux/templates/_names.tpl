@@ -67,15 +67,6 @@ see that.
 {{ printf "%s-test" (include "svc-mux.fullname" . | trunc 58 | trimSuffix "-") }}
 {{- end -}}
 
-{{- /* The Secret with the webhook's serving certificate. */ -}}
-{{- define "svc-mux.certSecret" -}}
-{{- if eq .Values.certs.mode "provided" -}}
-{{ .Values.certs.provided.secretName }}
-{{- else -}}
-{{ include "svc-mux.webhook" . }}-tls
-{{- end -}}
-{{- end -}}
-
 {{- define "svc-mux.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (include "svc-mux.fullname" .) -}}
 {{- end -}}

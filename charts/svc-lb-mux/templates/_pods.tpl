@@ -88,16 +88,8 @@ httpGet: {path: {{ . }}, port: metrics}
 {{ include "svc-mux.placeArgs" . }}
 - --predecessors=app.kubernetes.io/name={{ include "svc-mux.name" . }},app.kubernetes.io/instance={{ .Release.Name }},{{ include "svc-mux.electionLabel" . | replace ": " "!=" }}
 - --webhook-configuration={{ include "svc-mux.clusterName" . }}
-{{- with include "svc-mux.certificates" . }}
-- --certificates={{ . }}
-{{- end }}
-{{- if eq .Values.certs.mode "selfManaged" }}
-- --self-managed-secret={{ include "svc-mux.certSecret" . }}
-{{- with .Values.certs.selfManaged }}
-- --self-managed-ca-duration={{ .caDuration }}
-- --self-managed-duration={{ .duration }}
-- --self-managed-renew-before={{ .renewBefore }}
-{{- end }}
+{{- with include "svc-mux.certArgs" . }}
+{{ . }}
 {{- end }}
 {{- if .Values.backends.legacyEndpoints }}
 - --legacy-endpoints
