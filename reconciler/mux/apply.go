@@ -15,76 +15,76 @@ import (
 // apply writes a plan in the order that keeps the promises: ledger, removed addresses, mux, ledger, channels. It stops
 // at the first write that fails, and the next pass continues from the state in the cluster. It returns when to
 // reconcile again.
-func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
-	start := l.Now()
+func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
+	start := o.Now()
 	trial := o.trial(p)
 	if !trial {
-		l.tellStanding(o, p)
+		o.tellStanding(p)
 	}
-	if l.Print != nil {
-		l.Print(p)
-		l.setBoard(o, p, p.Leaving)
+	if o.Print != nil {
+		o.Print(p)
+		o.setBoard(p, p.Leaving)
 		o.done = true
 		return time.Time{}, nil
 	}
-	if err := l.writeLedger(ctx, o, p.Reserve); err != nil {
-		l.giveTurnBack(p)
-		return l.block(ctx, o, true, err)
+	if err := o.writeLedger(ctx, p.Reserve); err != nil {
+		o.giveTurnBack(p)
+		return o.block(ctx, true, err)
 	}
 	o.memory.spending.spend(p.Changed, start)
 	if !trial { // a trial may fail: backends follow the old claims until it succeeds
-		l.setBoard(o, p, p.Leaving)
+		o.setBoard(p, p.Leaving)
 	}
-	stuck, again := l.hide(ctx, o, p)
+	stuck, again := o.hide(ctx, p)
 	if stuck > 0 {
-		l.giveTurnBack(p)
+		o.giveTurnBack(p)
 		return start, nil // plan again: channels that still show the address keep their ports
 	}
-	refused, err := l.publish(ctx, o, p)
-	l.dropOld(ctx, o)
+	refused, err := o.publish(ctx, p)
+	o.dropOld(ctx)
 	if err != nil || refused {
-		l.giveTurnBack(p)
+		o.giveTurnBack(p)
 	}
 	if err != nil {
-		return l.block(ctx, o, false, err)
+		return o.block(ctx, false, err)
 	}
 	if refused {
 		return start, nil
 	}
 	var kept []plan.Claim
 	if trial { // keep the backends of the old claims, or each failed trial would remove and restore them
-		kept = notInForce(l.Board.Claims(p.Mux), p.InForce)
+		kept = notInForce(o.Board.Claims(p.Mux), p.InForce)
 	}
-	l.setBoard(o, p, kept)
-	if err := l.writeLedger(ctx, o, p.Settle); err != nil {
-		return l.block(ctx, o, true, err)
+	o.setBoard(p, kept)
+	if err := o.writeLedger(ctx, p.Settle); err != nil {
+		return o.block(ctx, true, err)
 	}
 	if len(kept) > 0 || p.Settle != nil {
-		l.setBoard(o, p, nil)
+		o.setBoard(p, nil)
 	}
-	l.unblock(o, p)
-	again = earlier(again, l.show(ctx, o, p.Show))
+	o.unblock(p)
+	again = earlier(again, o.show(ctx, p.Show))
 	for _, event := range o.memory.backendEvents.unsent(p.Told) {
-		l.tell(o.service, event)
+		o.tell(o.service, event)
 	}
 	o.done = true
 	if !p.Empty() {
-		l.Metrics.Applied(p.Mux, l.Now().Sub(start))
+		o.Metrics.Applied(p.Mux, o.Now().Sub(start))
 	}
 	return again, nil
 }
 
 // takeTurn delays the correction of a mux that another writer keeps changing. During the delay the mux is frozen.
-func (l *Line) takeTurn(o *observed, p *plan.Plan) *plan.Plan {
-	if p.Publish == nil || l.Print != nil {
+func (o *pass) takeTurn(p *plan.Plan) *plan.Plan {
+	if p.Publish == nil || o.Print != nil {
 		return p
 	}
-	switch turn := l.paces.Ask(p.Mux, pace.Content(p.Publish.Content), l.Now()); {
+	switch turn := o.paces.Ask(p.Mux, pace.Content(p.Publish.Content), o.Now()); {
 	case turn.Wait > 0:
-		o.known.Contested = o.memory.contestedUntil(l.Now().Add(turn.Wait))
-		return l.plan(o, plan.Mux)
+		o.known.Contested = o.memory.contestedUntil(o.Now().Add(turn.Wait))
+		return o.plan(plan.Mux)
 	case turn.Drift:
-		p.Publish.Events = l.drift(turn, p.Mux, p.Mux, p.Publish.Why)
+		p.Publish.Events = o.drift(turn, p.Mux, p.Mux, p.Publish.Why)
 	}
 	return p
 }
@@ -105,34 +105,34 @@ func (l *Line) giveTurnBack(p *plan.Plan) {
 	}
 }
 
-func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerWrite) error {
+func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
 	if write == nil {
 		return nil
 	}
-	entry, err := l.Ledgers.Write(ctx, write.Ledger, o.entry)
+	entry, err := o.Ledgers.Write(ctx, write.Ledger, o.entry)
 	if err != nil {
 		return err
 	}
-	l.Metrics.Wrote("ledger")
+	o.Metrics.Wrote("ledger")
 	o.entry, o.world.Ledger = entry, entry.Reading
 	return nil
 }
 
 // dropOld deletes the former ConfigMap of a moved ledger, once the mux no longer names it. A ConfigMap that can't be
 // deleted does no harm.
-func (l *Line) dropOld(ctx context.Context, o *observed) {
-	if old := o.entry.Old(); old == "" || o.service.Annotations[l.Language.Keys().Ledger] == old {
+func (o *pass) dropOld(ctx context.Context) {
+	if old := o.entry.Old(); old == "" || o.service.Annotations[o.Language.Keys().Ledger] == old {
 		return
 	}
-	if err := l.Ledgers.DropOld(ctx, o.entry); err != nil {
-		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: messageOf(err)})
+	if err := o.Ledgers.DropOld(ctx, o.entry); err != nil {
+		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: messageOf(err)})
 	}
 }
 
 // setBoard gives the board the claims that backends follow: those in force, and kept, which are kept for now.
-func (l *Line) setBoard(o *observed, p *plan.Plan, kept []plan.Claim) {
+func (o *pass) setBoard(p *plan.Plan, kept []plan.Claim) {
 	if o.world.Mux == nil {
-		l.Board.Forget(p.Mux)
+		o.Board.Forget(p.Mux)
 		return
 	}
 	claims := append(slices.Clip(p.InForce), kept...)
@@ -140,7 +140,7 @@ func (l *Line) setBoard(o *observed, p *plan.Plan, kept []plan.Claim) {
 	if p.Freeze == nil || inForce(&o.world) {
 		good = &o.world.Ledger.Ledger
 	}
-	l.Board.Set(p.Mux, claims, good)
+	o.Board.Set(p.Mux, claims, good)
 }
 
 // inForce is true for a good ledger that isn't older than the mux's stamp.

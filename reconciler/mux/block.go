@@ -54,17 +54,17 @@ func (b *block) active(now time.Time) *plan.Blocked {
 }
 
 // trial is true for a pass that tries to write a blocked mux.
-func (o *observed) trial(p *plan.Plan) bool {
+func (o *pass) trial(p *plan.Plan) bool {
 	return o.memory.blocked.reason != nil && p.Freeze == nil
 }
 
 // block handles an error that kept the ledger or the mux from being written. If the error won't pass by itself, the mux
 // is blocked, and the next pass comes at once to report that.
-func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error) (time.Time, error) {
+func (o *pass) block(ctx context.Context, ofLedger bool, why error) (time.Time, error) {
 	if apierrors.IsConflict(why) || errors.Is(why, errBehind) {
 		return time.Time{}, why
 	}
-	b, now := &o.memory.blocked, l.Now()
+	b, now := &o.memory.blocked, o.Now()
 	if b.since.IsZero() {
 		b.since = now
 	}
@@ -79,20 +79,20 @@ func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error)
 	if b.pause > longestBlock {
 		b.setback = setback{until: now.Add(longestBlock), pause: longestBlock}
 	}
-	l.log(ctx).V(1).Info("the mux can't be written", "mux", o.world.Key, "error", why.Error())
+	o.log(ctx).V(1).Info("the mux can't be written", "mux", o.world.Key, "error", why.Error())
 	return now, nil
 }
 
 // unblock ends a block after a pass that wrote everything.
-func (l *Line) unblock(o *observed, p *plan.Plan) {
+func (o *pass) unblock(p *plan.Plan) {
 	if p.Freeze != nil {
 		return
 	}
 	trial := o.trial(p)
 	o.memory.blocked = block{}
 	if trial {
-		l.Metrics.Decided(p, o.took)
-		l.tellStanding(o, p)
+		o.Metrics.Decided(p, o.took)
+		o.tellStanding(p)
 	}
 }
 
@@ -108,7 +108,7 @@ func withoutNumbers(text string) []string {
 }
 
 // logFrozen records whether the mux is frozen, and logs a change.
-func (l *Line) logFrozen(ctx context.Context, o *observed, p *plan.Plan) {
+func (o *pass) logFrozen(ctx context.Context, p *plan.Plan) {
 	now := ""
 	if p.Freeze != nil {
 		now = p.Freeze.Message
@@ -117,9 +117,9 @@ func (l *Line) logFrozen(ctx context.Context, o *observed, p *plan.Plan) {
 	switch {
 	case before == now || o.world.Mux == nil:
 	case now == "":
-		l.log(ctx).Info("the mux isn't frozen any more", "mux", p.Mux, "was", before)
+		o.log(ctx).Info("the mux isn't frozen any more", "mux", p.Mux, "was", before)
 	default:
-		l.log(ctx).Info("the mux is frozen", "mux", p.Mux, "reason", p.Freeze.Reason, "why", now)
+		o.log(ctx).Info("the mux is frozen", "mux", p.Mux, "reason", p.Freeze.Reason, "why", now)
 	}
 }
 

@@ -30,31 +30,31 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	line := newLine(t, answering{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	line.Now = func() time.Time { return now }
-	o := &observed{memory: newMemory(Budget{})}
+	o := &pass{Line: line, memory: newMemory(Budget{})}
 	b := &o.memory.blocked
 	trouble := apierrors.NewInternalError(errors.New("failed calling webhook"))
 	for _, passing := range []error{
 		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")), fmt.Errorf("service x: %w", errBehind),
 		apierrors.NewServiceUnavailable("x"), errors.New("connection refused"),
 	} {
-		if _, err := line.block(t.Context(), o, true, passing); err == nil || b.reason != nil {
+		if _, err := o.block(t.Context(), true, passing); err == nil || b.reason != nil {
 			t.Errorf("%v: the mux is blocked with %v", passing, b.reason)
 		}
 	}
 	now = now.Add(blockAfter)
-	_, err := line.block(t.Context(), o, true, trouble)
+	_, err := o.block(t.Context(), true, trouble)
 	if err != nil || b.reason == nil || !strings.Contains(b.reason.Words, "failed calling webhook") {
 		t.Errorf("lasting internal error: got %v, blocked with %v", err, b.reason)
 	}
 
 	*b = block{}
 	_, unwritable := codec.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
-	if _, err := line.block(t.Context(), o, true, unwritable); err != nil || b.reason == nil || !strings.Contains(b.reason.Words, `"a b"`) {
+	if _, err := o.block(t.Context(), true, unwritable); err != nil || b.reason == nil || !strings.Contains(b.reason.Words, `"a b"`) {
 		t.Errorf("unwritable ledger: got %v, blocked with %v", err, b.reason)
 	}
 
 	*b = block{}
-	if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil || b.reason == nil {
+	if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil || b.reason == nil {
 		t.Fatalf("refusal: got %v, blocked with %v", err, b.reason)
 	}
 	first := b.reason
@@ -71,14 +71,14 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 		if next := o.memory.nextTry(); !next.IsZero() {
 			t.Errorf("the next try is at %s, though a trial is under way", next)
 		}
-		if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.reason != first {
+		if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.reason != first {
 			t.Errorf("the message changes with the used quota: %v, %v", b.reason, err)
 		}
 	}
 	if text := fmt.Sprint(pauses); text != "[2s 4s 8s 10s 10s]" {
 		t.Errorf("got pauses %s", text)
 	}
-	if _, err := line.block(t.Context(), o, true, forbidden("by a policy")); err != nil || b.reason == first {
+	if _, err := o.block(t.Context(), true, forbidden("by a policy")); err != nil || b.reason == first {
 		t.Errorf("another refusal: got %v, blocked with %v", err, b.reason)
 	}
 }
@@ -103,10 +103,10 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 	keys := line.Language.Keys()
 	line.Ledgers, line.Board = ledger.NewStore(keys, emptyCache{}, forbiddenServer{}, nil), ledger.NewBoard(nil)
 	line.OnMux, line.Carried = noSlices, noneCarried
-	o := &observed{memory: newMemory(Budget{})}
+	o := &pass{Line: line, memory: newMemory(Budget{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
 	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
-	if err := line.observeLedger(t.Context(), o); err != nil {
+	if err := o.observeLedger(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	read := o.world.Ledger
@@ -114,7 +114,7 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 		t.Errorf("got %+v", read)
 	}
 	line.Ledgers = ledger.NewStore(keys, emptyCache{}, busyServer{}, nil)
-	if err := line.observeLedger(t.Context(), o); err == nil {
+	if err := o.observeLedger(t.Context()); err == nil {
 		t.Error("an API server that is busy freezes the mux")
 	}
 }
@@ -180,7 +180,7 @@ func TestFailedTrialKeepsBackends(t *testing.T) {
 	server, line := &fullServer{}, newLine(t, answering{})
 	line.Metrics, line.Board = uncounted{}, ledger.NewBoard(nil)
 	line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
-	o := &observed{memory: newMemory(Budget{}), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
+	o := &pass{Line: line, memory: newMemory(Budget{}), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
 	var err error
 	if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "claims"}); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestFailedTrialKeepsBackends(t *testing.T) {
 		Settle: &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 1, Claims: []plan.Claim{added, kept}}},
 	}
 	for _, want := range []string{"[added old kept]", "[added kept]"} {
-		if _, err := line.apply(t.Context(), o, p); err != nil {
+		if _, err := o.apply(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
@@ -210,7 +210,7 @@ func TestFailedTrialKeepsBackends(t *testing.T) {
 	}
 	o.memory.blocked.reason = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
 	p.Settle.Ledger.Claims = []plan.Claim{added}
-	if _, err := line.apply(t.Context(), o, p); err != nil {
+	if _, err := o.apply(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	if last := line.Board.LastGood(mux); last == nil || len(last.Claims) != 1 {
@@ -224,9 +224,9 @@ func TestLedgerOfAFrozenMuxIsRemembered(t *testing.T) {
 	for generation, remembered := range map[int64]bool{1: false, 2: true, 3: true} {
 		line := newLine(t, answering{})
 		line.Board = ledger.NewBoard(nil)
-		o := &observed{world: plan.World{Mux: &plan.ObservedMux{Mux: validation.Mux{Generation: stamp}}}}
+		o := &pass{Line: line, world: plan.World{Mux: &plan.ObservedMux{Mux: validation.Mux{Generation: stamp}}}}
 		o.world.Ledger.Ledger.Generation = generation
-		line.setBoard(o, &plan.Plan{Freeze: &plan.Freeze{}}, nil)
+		o.setBoard(&plan.Plan{Freeze: &plan.Freeze{}}, nil)
 		if last := line.Board.LastGood(types.NamespacedName{}); (last != nil) != remembered {
 			t.Errorf("ledger generation %d, stamp %d: remembered %+v", generation, stamp, last)
 		}

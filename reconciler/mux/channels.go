@@ -20,12 +20,12 @@ import (
 // hide removes addresses. It returns how many channels the API server refused, and when to retry. It skips a channel
 // that was refused before, until its pause is over: the plan keeps that channel's ports just as long. Both use the time
 // at which the pass began, so that a clock set back in between can't make them disagree.
-func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
-	due, again := l.inTurn(p.Mux, withoutPaused(p.Hide, o.memory.stuck, o.world.Now))
-	failed := l.patchChannels(ctx, o, due)
-	l.tellRefused(o, failed, o.memory.stuck)
+func (o *pass) hide(ctx context.Context, p *plan.Plan) (int, time.Time) {
+	due, again := o.inTurn(p.Mux, withoutPaused(p.Hide, o.memory.stuck, o.world.Now))
+	failed := o.patchChannels(ctx, due)
+	o.tellRefused(failed, o.memory.stuck)
 	for key := range failed {
-		o.memory.stuck[key] = o.memory.stuck[key].next(l.Now())
+		o.memory.stuck[key] = o.memory.stuck[key].next(o.Now())
 	}
 	for i := range due {
 		if key := due[i].Channel; failed[key] == nil {
@@ -37,12 +37,12 @@ func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.T
 
 // show writes addresses, conditions and annotations of channels. A failed channel is retried later, and doesn't affect
 // the others.
-func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
-	due, again := l.inTurn(o.world.Key, withoutPaused(patches, o.memory.failing, o.world.Now))
-	failed := l.patchChannels(ctx, o, due)
-	l.tellRefused(o, failed, o.memory.failing)
+func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) time.Time {
+	due, again := o.inTurn(o.world.Key, withoutPaused(patches, o.memory.failing, o.world.Now))
+	failed := o.patchChannels(ctx, due)
+	o.tellRefused(failed, o.memory.failing)
 	for key := range failed {
-		o.memory.failing[key] = o.memory.failing[key].next(l.Now())
+		o.memory.failing[key] = o.memory.failing[key].next(o.Now())
 	}
 	for i := range due {
 		if key := due[i].Channel; failed[key] == nil {
@@ -87,25 +87,25 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // patchChannels writes channels in parallel, and returns the errors by channel.
-func (l *Line) patchChannels(ctx context.Context, o *observed, patches []plan.ChannelPatch) map[types.NamespacedName]error {
+func (o *pass) patchChannels(ctx context.Context, patches []plan.ChannelPatch) map[types.NamespacedName]error {
 	failed := map[types.NamespacedName]error{}
 	var mu sync.Mutex
-	l.inParallel(len(patches), func(i int) {
-		if err := l.patchChannel(ctx, o, &patches[i]); err != nil {
+	o.inParallel(len(patches), func(i int) {
+		if err := o.patchChannel(ctx, &patches[i]); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			failed[patches[i].Channel] = err
 		}
 	})
 	for key := range failed {
-		l.paces.Failed(key)
+		o.paces.Failed(key)
 	}
 	return failed
 }
 
 // tellRefused sends an Event about the mux if the API server refuses the status of channels. Channels that failed in an
 // earlier pass (before) cause no Event.
-func (l *Line) tellRefused(o *observed, failed map[types.NamespacedName]error, before map[types.NamespacedName]setback) {
+func (o *pass) tellRefused(failed map[types.NamespacedName]error, before map[types.NamespacedName]setback) {
 	var fresh []types.NamespacedName
 	for key, err := range failed {
 		if _, known := before[key]; !known && isRefusal(err) {
@@ -116,7 +116,7 @@ func (l *Line) tellRefused(o *observed, failed map[types.NamespacedName]error, b
 		return
 	}
 	first := slices.MinFunc(fresh, plan.CompareKeys)
-	l.tell(o.service, plan.Event{
+	o.tell(o.service, plan.Event{
 		Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: textStatusRefused(first, len(fresh)-1, failed[first]),
 	})
 }
@@ -129,40 +129,40 @@ func textStatusRefused(channel types.NamespacedName, others int, why error) stri
 	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, messageOf(why))
 }
 
-func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.ChannelPatch) error {
+func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error {
 	before := o.channels[patch.Channel]
-	body, err := channelBody(patch, before.UID, l.Language.Keys())
+	body, err := channelBody(patch, before.UID, o.Language.Keys())
 	if err != nil {
 		return err
 	}
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
-	err = l.Writer.Status().Patch(ctx, svc, client.RawPatch(types.StrategicMergePatchType, body))
+	err = o.Writer.Status().Patch(ctx, svc, client.RawPatch(types.StrategicMergePatchType, body))
 	switch {
 	case apierrors.IsNotFound(err), isRecreated(err):
 		return nil // it was deleted meanwhile
 	case err != nil:
-		l.log(ctx).Info("a channel can't be told", "channel", patch.Channel, "error", err.Error())
+		o.log(ctx).Info("a channel can't be told", "channel", patch.Channel, "error", err.Error())
 		return fmt.Errorf("status of channel %s: %w", patch.Channel, err)
 	}
-	l.Metrics.Wrote("channel")
+	o.Metrics.Wrote("channel")
 	if asWritten(before, svc, patch) {
-		l.rememberWrite(before, svc)
+		o.rememberWrite(before, svc)
 	} else {
-		l.rememberWrite(nil, svc) // another writer changed the status meanwhile
+		o.rememberWrite(nil, svc) // another writer changed the status meanwhile
 	}
 	for _, event := range patch.Events {
-		l.tell(before, event)
+		o.tell(before, event)
 	}
-	l.tellProgrammed(o, patch)
+	o.tellProgrammed(patch)
 	return nil
 }
 
 // tellProgrammed measures how long a channel waited for its first address.
-func (l *Line) tellProgrammed(o *observed, patch *plan.ChannelPatch) {
+func (o *pass) tellProgrammed(patch *plan.ChannelPatch) {
 	if !patch.SetAddress || len(patch.Address) == 0 {
 		return
 	}
 	if last, known := o.memory.read[patch.Channel]; known && len(last.channel.Conditions) == 0 {
-		l.Metrics.Programmed(&last.channel)
+		o.Metrics.Programmed(&last.channel)
 	}
 }

@@ -35,7 +35,7 @@ func TestRefusedStatusIsAnEventOnTheMux(t *testing.T) {
 			events := record.NewFakeRecorder(2)
 			line := newLine(t, answering{})
 			line.Events = events
-			line.tellRefused(&observed{service: service("1")}, test.failed, test.before)
+			(&pass{Line: line, service: service("1")}).tellRefused(test.failed, test.before)
 			close(events.Events)
 			if got := <-events.Events; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

@@ -16,15 +16,15 @@ import (
 const maxConfirmations = 5
 
 // decide makes the plan. While the plan asks to confirm Services, decide reads them live and decides again.
-func (l *Line) decide(ctx context.Context, o *observed, decide func(plan.World, plan.Memory) *plan.Plan) (*plan.Plan, error) {
-	start := l.Now()
+func (o *pass) decide(ctx context.Context, decide func(plan.World, plan.Memory) *plan.Plan) (*plan.Plan, error) {
+	start := o.Now()
 	for range maxConfirmations {
-		p := l.plan(o, decide)
+		p := o.plan(decide)
 		if len(p.Confirm) == 0 {
-			o.took = l.Now().Sub(start)
+			o.took = o.Now().Sub(start)
 			return p, nil
 		}
-		if err := l.confirm(ctx, o, p.Confirm); err != nil {
+		if err := o.confirm(ctx, p.Confirm); err != nil {
 			return nil, err
 		}
 	}
@@ -32,20 +32,20 @@ func (l *Line) decide(ctx context.Context, o *observed, decide func(plan.World, 
 }
 
 // plan decides when it is the turn of the mux's namespace.
-func (l *Line) plan(o *observed, decide func(plan.World, plan.Memory) *plan.Plan) *plan.Plan {
-	defer l.turns.Take(o.world.Key.Namespace)()
+func (o *pass) plan(decide func(plan.World, plan.Memory) *plan.Plan) *plan.Plan {
+	defer o.turns.Take(o.world.Key.Namespace)()
 	return decide(o.world, o.known)
 }
 
 // confirm reads Services live and puts them into the world. If the mux isn't as the cache shows it, the pass fails. A
 // channel that isn't in the cache and can't be read counts as present, so it keeps its ports. If a cached channel can't
 // be read, the pass fails: nothing can be decided about its ports.
-func (l *Line) confirm(ctx context.Context, o *observed, keys []types.NamespacedName) error {
+func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 	if o.world.Confirmed == nil {
 		o.world.Confirmed, o.world.Live = map[types.NamespacedName]bool{}, map[types.NamespacedName]plan.Liveness{}
 	}
 	live, failed := make([]*corev1.Service, len(keys)), make([]error, len(keys))
-	l.inParallel(len(keys), func(i int) { live[i], failed[i] = l.readLive(ctx, keys[i]) })
+	o.inParallel(len(keys), func(i int) { live[i], failed[i] = o.readLive(ctx, keys[i]) })
 	for i, key := range keys {
 		cached := o.channels[key] != nil || key == o.world.Key
 		switch {
@@ -55,13 +55,13 @@ func (l *Line) confirm(ctx context.Context, o *observed, keys []types.Namespaced
 			o.world.Live[key], o.unread = plan.Present, true
 		case key == o.world.Key:
 			if live[i] != nil {
-				l.services.Put(live[i]) // the next pass begins with it
+				o.services.Put(live[i]) // the next pass begins with it
 			}
 			if live[i] == nil || live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}
 		default:
-			l.confirmChannel(ctx, o, key, live[i])
+			o.confirmChannel(ctx, key, live[i])
 		}
 		o.world.Confirmed[key] = true
 	}
@@ -69,19 +69,19 @@ func (l *Line) confirm(ctx context.Context, o *observed, keys []types.Namespaced
 }
 
 // confirmChannel replaces a channel in the world by its live state.
-func (l *Line) confirmChannel(ctx context.Context, o *observed, key types.NamespacedName, live *corev1.Service) {
+func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, live *corev1.Service) {
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	delete(o.channels, key)
 	o.world.Live[key] = plan.Gone
 	if live == nil || live.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
 	}
-	channel, is := l.channel(live, o.memory)
+	channel, is := o.channel(live, o.memory)
 	if !is || channel.Mux != o.world.Key {
 		return
 	}
-	channel.Backends = o.memory.settleBacking(key, l.backing(ctx, &channel, o.world.Mux, o.service), o.world.Now)
-	channel.RefusedSlices = l.refusedSlices(key)
+	channel.Backends = o.memory.settleBacking(key, o.backing(ctx, &channel, o.world.Mux, o.service), o.world.Now)
+	channel.RefusedSlices = o.refusedSlices(key)
 	o.world.Channels, o.channels[key] = append(o.world.Channels, channel), live
 	o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
 }

@@ -69,14 +69,14 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 			line := newLine(t, answering{})
 			line.Sources, line.Carried = noSlices, noneCarried
 			line.Live = &liveServer{services: map[string]*corev1.Service{"web": test.live}, err: test.err}
-			o := &observed{memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}}
+			o := &pass{Line: line, memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}}
 			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}}
 			web := client.ObjectKeyFromObject(channel(ours, 0))
 			if test.cached != nil {
 				o.channels[web] = test.cached
 				o.world.Channels = []plan.ObservedChannel{plan.ReadChannel(line.Language, test.cached)}
 			}
-			err := line.confirm(t.Context(), o, []types.NamespacedName{web})
+			err := o.confirm(t.Context(), []types.NamespacedName{web})
 			if (err != nil) != test.fails {
 				t.Fatal(err)
 			}
@@ -103,9 +103,9 @@ func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
 	for asked, fails := range map[int]bool{0: false, 1: false, maxConfirmations - 1: false, maxConfirmations: true} {
 		line, live := newLine(t, answering{}), &liveServer{}
 		line.Live = live
-		o := &observed{memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
+		o := &pass{Line: line, memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
 		decisions := 0
-		p, err := line.decide(t.Context(), o, func(plan.World, plan.Memory) *plan.Plan {
+		p, err := o.decide(t.Context(), func(plan.World, plan.Memory) *plan.Plan {
 			decisions++
 			if decisions <= asked {
 				return &plan.Plan{Confirm: []types.NamespacedName{{Namespace: "app", Name: string(rune('a' + decisions))}}}
@@ -130,8 +130,8 @@ func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 		line := newLine(t, answering{})
 		line.Live = &liveServer{services: map[string]*corev1.Service{"mux": test.live}}
 		key := client.ObjectKeyFromObject(service(""))
-		o := &observed{memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
-		err := line.confirm(t.Context(), o, []types.NamespacedName{key})
+		o := &pass{Line: line, memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
+		err := o.confirm(t.Context(), []types.NamespacedName{key})
 		if (err != nil) != test.fails || test.fails != errors.Is(err, errBehind) || !test.fails && !o.world.Confirmed[key] {
 			t.Errorf("%s: %v", name, err)
 		}

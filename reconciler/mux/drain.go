@@ -56,7 +56,7 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.decide(ctx, o, plan.Drain)
+	p, err := o.decide(ctx, plan.Drain)
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +65,10 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 		return p, nil
 	}
 	defer memory.dropDue()
-	if err := l.writeLedger(ctx, o, p.Reserve); err != nil {
+	if err := o.writeLedger(ctx, p.Reserve); err != nil {
 		return nil, err
 	}
-	if stuck, _ := l.hide(ctx, o, p); stuck > 0 {
+	if stuck, _ := o.hide(ctx, p); stuck > 0 {
 		// The next pass leaves these channels their ports, and removes the ports of the others.
 		for i := range p.Hide {
 			if _, failed := memory.stuck[p.Hide[i].Channel]; failed {
@@ -77,8 +77,8 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 		}
 		return nil, o.notDrained()
 	}
-	_, err = l.publish(ctx, o, p)
-	l.dropOld(ctx, o)
+	_, err = o.publish(ctx, p)
+	o.dropOld(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 
 // notDrained returns an error that names a channel that keeps its address and its ports, because its status can't be
 // written.
-func (o *observed) notDrained() error {
+func (o *pass) notDrained() error {
 	stuck := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
 	stuck = slices.DeleteFunc(stuck, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
 	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: it is tried again",
@@ -112,11 +112,11 @@ func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 		if svc == nil || ctx.Err() != nil {
 			continue
 		}
-		patch := l.outsidePatch(svc)
+		patch := outside{l}.outsidePatch(svc)
 		if patch == nil {
 			continue
 		}
-		wrote, err := l.writeOutside(ctx, svc, patch)
+		wrote, err := outside{l}.writeOutside(ctx, svc, patch)
 		failed = append(failed, err)
 		if wrote {
 			strays++

@@ -18,21 +18,21 @@ const maxIsolated = 3
 // isolate finds the channel that makes the API server refuse a patch with new ports. It decides again without some of
 // the last channels, tries that patch as a dry run, and so halves the number of suspects. A thousand channels take ten
 // dry runs and no write. The next pass leaves the channel out.
-func (l *Line) isolate(ctx context.Context, o *observed, p *plan.Plan, why error) (bool, error) {
+func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, error) {
 	adds := additions(o.service, p)
 	added := slices.DeleteFunc(slices.Clone(p.Publish.Added), func(key types.NamespacedName) bool { return len(adds[key]) == 0 })
 	if len(added) == 0 {
 		return false, why
 	}
 	accepted, refused := 0, len(added)
-	reason, err := l.tryWithout(ctx, o, adds, added, why)
+	reason, err := o.tryWithout(ctx, adds, added, why)
 	if reason != nil || err != nil {
 		return false, why // the patch is refused without any addition
 	}
 	reason = why
 	for refused-accepted > 1 {
 		middle := (accepted + refused) / 2
-		refusalErr, err := l.tryWithout(ctx, o, adds, added[middle:], why)
+		refusalErr, err := o.tryWithout(ctx, adds, added[middle:], why)
 		switch {
 		case err != nil:
 			return false, err
@@ -48,14 +48,14 @@ func (l *Line) isolate(ctx context.Context, o *observed, p *plan.Plan, why error
 		last = len(added)
 	}
 	for i, key := range added[accepted:last] {
-		l.refuse(o, key, adds[key], reason, i == 0)
+		o.refuse(key, adds[key], reason, i == 0)
 	}
 	return true, nil
 }
 
 // tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if
 // there was none.
-func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (refusal, err error) {
+func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (refusal, err error) {
 	trial := *o
 	trial.known.Refused = make(map[types.NamespacedName]plan.Refusal, len(o.known.Refused)+len(without))
 	for key, no := range o.known.Refused {
@@ -64,16 +64,16 @@ func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.Names
 	for _, key := range without {
 		trial.known.Refused[key] = plan.Refusal{Words: messageOf(why), Slots: adds[key], Withheld: true}
 	}
-	p := l.plan(&trial, plan.Mux)
+	p := trial.plan(plan.Mux)
 	if p.Publish == nil || p.Freeze != nil {
 		return nil, nil
 	}
 	patch := *p.Publish
-	for _, part := range l.optionalParts(o) {
+	for _, part := range o.optionalParts() {
 		patch = part.without(patch)
 	}
 	patch.ResourceVersion = o.service.ResourceVersion
-	err = l.patchMux(ctx, &trial, &patch, client.DryRunAll)
+	err = trial.patchMux(ctx, &patch, client.DryRunAll)
 	if isRefusal(err) {
 		return err, nil
 	}
@@ -82,12 +82,12 @@ func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.Names
 
 // refuse makes the next plans leave a channel out. A channel that was tried waits longer each time. The others are
 // tried first the next time.
-func (l *Line) refuse(o *observed, key types.NamespacedName, slots []plan.Slot, reason error, tried bool) {
+func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error, tried bool) {
 	at := slices.IndexFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if at < 0 {
 		return
 	}
-	now := l.Now()
+	now := o.Now()
 	back := setback{}.next(now)
 	if tried || isOutOfNodePorts(reason) {
 		back = o.memory.refused[key].next(now)

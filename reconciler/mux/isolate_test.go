@@ -83,14 +83,14 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 			for _, number := range test.refuses {
 				server.refuses[number] = true
 			}
-			line, o := newIsolation(t, server, test.channels)
+			_, o := newIsolation(t, server, test.channels)
 			passes := 0
 			for refused := true; refused; passes++ {
 				if passes == 10 {
 					t.Fatal("the passes don't end")
 				}
 				var err error
-				if refused, err = line.publish(t.Context(), o, line.plan(o, plan.Mux)); err != nil {
+				if refused, err = o.publish(t.Context(), o.plan(plan.Mux)); err != nil {
 					t.Fatal(err)
 				}
 				o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
@@ -115,16 +115,16 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 // TestNoChannelIsRefusedForAForeignPort: the API server also refuses the patch without new ports.
 func TestNoChannelIsRefusedForAForeignPort(t *testing.T) {
 	server := &strictServer{refuses: map[int32]bool{22: true}, nodePorts: 1 << 16}
-	line, o := newIsolation(t, server, 10)
+	_, o := newIsolation(t, server, 10)
 	o.world.Mux.Ports = append(o.world.Mux.Ports, corev1.ServicePort{Name: "ssh", Port: 22, Protocol: "TCP"})
-	refused, err := line.publish(t.Context(), o, line.plan(o, plan.Mux))
+	refused, err := o.publish(t.Context(), o.plan(plan.Mux))
 	if refused || !apierrors.IsForbidden(err) || len(o.memory.refused) > 0 || server.dryRuns > 1 {
 		t.Errorf("refused: %t, %v; %v after %d dry runs", refused, err, o.memory.refused, server.dryRuns)
 	}
 }
 
 // newIsolation returns a mux with channels that ask for the numbers from 1001 on, the oldest first.
-func newIsolation(t *testing.T, server *strictServer, channels int) (*Line, *observed) {
+func newIsolation(t *testing.T, server *strictServer, channels int) (*Line, *pass) {
 	t.Helper()
 	line := newLine(t, answering{})
 	line.Writer, line.Events = server, record.NewFakeRecorder(10)
@@ -135,7 +135,7 @@ func newIsolation(t *testing.T, server *strictServer, channels int) (*Line, *obs
 	server.mux = mux
 	now := time.Unix(1_000_000_000, 0)
 	line.Now = func() time.Time { return now }
-	o := &observed{
+	o := &pass{Line: line,
 		service: mux.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{}, memory: newMemory(Budget{}),
 		world: plan.World{Now: now, Keys: line.Language.Keys(), Key: client.ObjectKeyFromObject(mux), Mux: plan.ReadMux(line.Language, mux, false)},
 	}

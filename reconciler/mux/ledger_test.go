@@ -54,15 +54,15 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 				},
 			})
 			line.Ledgers, line.Events = ledger.NewStore(keys, emptyCache{}, server, writer), events
-			o := &observed{memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: mux}}
+			o := &pass{Line: line, memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: mux}}
 			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
 				t.Fatal(err)
 			}
-			if err := line.writeLedger(t.Context(), o, &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 2}}); err != nil {
+			if err := o.writeLedger(t.Context(), &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 2}}); err != nil {
 				t.Fatal(err)
 			}
 			o.service.Annotations[keys.Ledger] = test.named
-			line.dropOld(t.Context(), o)
+			o.dropOld(t.Context())
 			err = server.Get(t.Context(), client.ObjectKey{Namespace: mux.Namespace, Name: "old"}, &corev1.ConfigMap{})
 			if gone := client.IgnoreNotFound(err) == nil && err != nil; gone != test.deleted {
 				t.Errorf("the old ledger is deleted: %t, %v", gone, err)

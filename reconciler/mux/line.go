@@ -128,18 +128,18 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p, again, err := l.carryOut(ctx, o)
+	p, again, err := o.carryOut(ctx)
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
-		l.rememberPass(o, nil) // a write conflict isn't worth reporting
+		o.rememberPass(nil) // a write conflict isn't worth reporting
 		// The informer's event will cause the next pass; requeue in case it doesn't.
 		logr.FromContextOrDiscard(ctx).V(1).Info("somebody was faster", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: behindPause}, nil
 	}
-	l.rememberPass(o, err)
+	o.rememberPass(err)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	l.updateMemory(ctx, o, p)
+	o.updateMemory(ctx, p)
 	if p.Freeze != nil {
 		again = earlier(again, l.Now().Add(frozenPause))
 	}
@@ -205,21 +205,21 @@ func (l *Line) memory(mux types.NamespacedName) *memory {
 	return m
 }
 
-func (l *Line) carryOut(ctx context.Context, o *observed) (*plan.Plan, time.Time, error) {
-	p, err := l.decide(ctx, o, plan.Mux)
+func (o *pass) carryOut(ctx context.Context) (*plan.Plan, time.Time, error) {
+	p, err := o.decide(ctx, plan.Mux)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	p = l.takeTurn(o, p)
+	p = o.takeTurn(p)
 	if !o.trial(p) {
-		l.Metrics.Decided(p, o.took)
+		o.Metrics.Decided(p, o.took)
 	}
-	again, err := l.apply(ctx, o, p)
+	again, err := o.apply(ctx, p)
 	return p, again, err
 }
 
 // updateMemory updates the memory after a pass, and forgets muxes and channels that are gone.
-func (l *Line) updateMemory(ctx context.Context, o *observed, p *plan.Plan) {
+func (o *pass) updateMemory(ctx context.Context, p *plan.Plan) {
 	m := o.memory
 	there := make(map[types.NamespacedName]bool, len(o.world.Channels)+1)
 	there[o.world.Key] = true
@@ -231,16 +231,16 @@ func (l *Line) updateMemory(ctx context.Context, o *observed, p *plan.Plan) {
 		m.dropDue()
 	}
 	if o.done || p.Freeze != nil {
-		l.logFrozen(ctx, o, p)
+		o.logFrozen(ctx, p)
 	}
 	if o.world.Mux == nil && len(o.world.Channels) == 0 {
-		l.mu.Lock()
-		delete(l.memories, o.world.Key)
-		delete(l.passes, o.world.Key)
-		l.mu.Unlock()
-		l.debounce.forget(o.world.Key)
-		l.paces.Forget(o.world.Key)
-		l.Ledgers.Forget(o.world.Key)
-		l.Metrics.Forget(o.world.Key)
+		o.mu.Lock()
+		delete(o.memories, o.world.Key)
+		delete(o.passes, o.world.Key)
+		o.mu.Unlock()
+		o.debounce.forget(o.world.Key)
+		o.paces.Forget(o.world.Key)
+		o.Ledgers.Forget(o.world.Key)
+		o.Metrics.Forget(o.world.Key)
 	}
 }

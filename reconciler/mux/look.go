@@ -88,12 +88,12 @@ func (c *cached) RefusedSlices(channel types.NamespacedName) string {
 }
 
 // rememberPass keeps the last pass's memory and error for the console.
-func (l *Line) rememberPass(o *observed, failed error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (o *pass) rememberPass(failed error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	known := o.known
 	known.Blocked, known.Contested, known.Frozen = o.memory.blocked.reason, time.Time{}, ""
-	l.passes[o.world.Key] = lastPass{at: l.Now(), failed: failed, known: known}
+	o.passes[o.world.Key] = lastPass{at: o.Now(), failed: failed, known: known}
 }
 
 // Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs

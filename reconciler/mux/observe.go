@@ -18,8 +18,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// observed is the world and the memory for one decision, and the objects that they were made from.
-type observed struct {
+// pass is one pass over a mux: the world and the memory of its decision, and the objects that they were made from.
+type pass struct {
+	*Line
 	world    plan.World
 	known    plan.Memory
 	service  *corev1.Service // the mux; nil if it doesn't exist
@@ -34,18 +35,19 @@ type observed struct {
 }
 
 // observe gathers all that a decision about a mux needs. The decision makes no requests.
-func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*observed, error) {
+func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*pass, error) {
 	now := l.Now()
 	m.markDue(now)
-	o := &observed{
+	o := &pass{
+		Line:     l,
 		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}
-	if err := l.observeMux(ctx, o); err != nil {
+	if err := o.observeMux(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.observeChannels(ctx, o); err != nil {
+	if err := o.observeChannels(ctx); err != nil {
 		return nil, err
 	}
 	o.known = plan.Memory{
@@ -55,23 +57,23 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	if o.world.Mux == nil {
 		return o, nil
 	}
-	err := l.observeLedger(ctx, o)
+	err := o.observeLedger(ctx)
 	return o, err
 }
 
 // observeLedger reads the ledger and, if it may be lost, the records in our slices.
-func (l *Line) observeLedger(ctx context.Context, o *observed) error {
+func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
-	entry, err := l.Ledgers.Read(ctx, codec.AskOf(mux))
+	entry, err := o.Ledgers.Read(ctx, codec.AskOf(mux))
 	if isRefusal(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
 	if err != nil {
 		return err
 	}
-	o.entry, o.world.Ledger, o.known.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
+	o.entry, o.world.Ledger, o.known.LastGood = entry, entry.Reading, o.Board.LastGood(mux.Key)
 	if entry.Condition != plan.Good || len(entry.Ledger.Claims) == 0 || entry.Ledger.Generation < mux.Generation {
-		o.world.Records, err = l.records(ctx, mux.Key)
+		o.world.Records, err = o.records(ctx, mux.Key)
 	}
 	return err
 }
@@ -83,13 +85,13 @@ func (l *Line) rebuildFrom() time.Time {
 	return l.RebuildFrom()
 }
 
-func (l *Line) observeMux(ctx context.Context, o *observed) error {
-	svc, err := l.service(ctx, o.world.Key)
-	if err != nil || svc == nil || !l.isMux(svc) {
+func (o *pass) observeMux(ctx context.Context) error {
+	svc, err := o.Line.service(ctx, o.world.Key)
+	if err != nil || svc == nil || !o.isMux(svc) {
 		return err
 	}
 	o.service = svc
-	o.world.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
+	o.world.Mux = plan.ReadMux(o.Language, svc, declaresPlaceholder(svc))
 	o.memory.setFamilies(o.world.Mux.Families)
 	return nil
 }
@@ -145,10 +147,10 @@ func (l *Line) inCache(ctx context.Context, key types.NamespacedName) bool {
 	return !apierrors.IsNotFound(l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy))
 }
 
-func (l *Line) observeChannels(ctx context.Context, o *observed) error {
+func (o *pass) observeChannels(ctx context.Context) error {
 	var list corev1.ServiceList
-	written := l.services.Before()
-	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: o.world.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	written := o.services.Before()
+	if err := o.Cache.List(ctx, &list, client.MatchingFields{indexMux: o.world.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("channels of mux %s: %w", o.world.Key, err)
 	}
 	for i := range list.Items {
@@ -156,14 +158,14 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 		if svc == nil {
 			continue
 		}
-		channel, names := l.channel(svc, o.memory)
+		channel, names := o.channel(svc, o.memory)
 		if !names || channel.Mux != o.world.Key && o.world.Key != noMux {
 			continue // it changed since it was listed
 		}
 		if o.world.Mux != nil {
-			channel.Backends = o.memory.cachedBacking(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
+			channel.Backends = o.memory.cachedBacking(channel.Key, func() plan.Backing { return o.backing(ctx, &channel, o.world.Mux, o.service) })
 			channel.Backends = o.memory.settleBacking(channel.Key, channel.Backends, o.world.Now)
-			channel.RefusedSlices = l.refusedSlices(channel.Key)
+			channel.RefusedSlices = o.refusedSlices(channel.Key)
 		}
 		o.channels[channel.Key] = svc
 		o.world.Channels = append(o.world.Channels, channel)

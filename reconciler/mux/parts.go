@@ -12,9 +12,9 @@ import (
 // publishInParts retries a mux's patch that the API server refused. First it leaves out the annotations for people,
 // which may be too large, and the DNS names, which a policy may forbid. If that doesn't help, the ports of one channel
 // may be the cause, which must not affect the others: see isolate. It returns true if another plan must be made.
-func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
-	l.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
-	all, tried := l.optionalParts(o), []map[string]string{patch.Annotations}
+func (o *pass) publishInParts(ctx context.Context, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
+	o.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
+	all, tried := o.optionalParts(), []map[string]string{patch.Annotations}
 	for _, parts := range [...][]optionalPart{all[:1], all[1:], all} {
 		bare := patch
 		for _, part := range parts {
@@ -25,14 +25,14 @@ func (l *Line) publishInParts(ctx context.Context, o *observed, p *plan.Plan, pa
 			continue
 		}
 		tried = append(tried, bare.Annotations)
-		if err := l.publishWithout(ctx, o, p, &bare, parts, why); err == nil || !isRefusal(err) {
+		if err := o.publishWithout(ctx, p, &bare, parts, why); err == nil || !isRefusal(err) {
 			return false, err
 		}
 	}
 	if len(patch.Added) == 0 {
 		return false, why
 	}
-	return l.isolate(ctx, o, p, why)
+	return o.isolate(ctx, p, why)
 }
 
 // optionalPart is a kind of annotations that the mux can do without.
@@ -42,8 +42,8 @@ type optionalPart struct {
 	without func(plan.MuxPatch) plan.MuxPatch
 }
 
-func (l *Line) optionalParts(o *observed) []optionalPart {
-	keys := l.Language.Keys()
+func (o *pass) optionalParts() []optionalPart {
+	keys := o.Language.Keys()
 	return []optionalPart{
 		{"what is written for people on the mux was refused", &o.memory.notes, func(patch plan.MuxPatch) plan.MuxPatch {
 			return withoutNotes(patch, keys, o.service.Annotations)
@@ -55,28 +55,28 @@ func (l *Line) optionalParts(o *observed) []optionalPart {
 }
 
 // publishWithout writes the mux without some parts. If the API server accepts that, the parts were the cause.
-func (l *Line) publishWithout(ctx context.Context, o *observed, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart, why error) error {
+func (o *pass) publishWithout(ctx context.Context, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart, why error) error {
 	if !isEmpty(bare) {
-		if err := l.patchMux(ctx, o, bare); err != nil {
+		if err := o.patchMux(ctx, bare); err != nil {
 			return err
 		}
-		l.tellPublished(o, bare, false)
+		o.tellPublished(bare, false)
 	}
 	for _, part := range parts {
-		l.leaveOut(o, p, part, why)
+		o.leaveOut(p, part, why)
 	}
 	return nil
 }
 
 // leaveOut leaves a part out until its next retry. The first time, it sends an Event.
-func (l *Line) leaveOut(o *observed, p *plan.Plan, part optionalPart, why error) {
+func (o *pass) leaveOut(p *plan.Plan, part optionalPart, why error) {
 	if *part.retry == (setback{}) {
-		l.tell(o.service, plan.Event{
+		o.tell(o.service, plan.Event{
 			Object: p.Mux, Warning: true, Reason: plan.MuxPatchRefused,
 			Message: part.message + ": " + messageOf(why),
 		})
 	}
-	*part.retry = part.retry.next(l.Now())
+	*part.retry = part.retry.next(o.Now())
 }
 
 // withoutNotes removes the annotations for people, also from the mux: names and ports need the room.

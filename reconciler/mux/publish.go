@@ -16,48 +16,48 @@ import (
 )
 
 // publish patches the mux. It returns true if channels were refused, so that another plan must be made.
-func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, error) {
+func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 	if p.Publish == nil {
 		return false, nil
 	}
 	patch := *p.Publish
 	whole := true
-	for _, part := range l.optionalParts(o) {
-		if l.Now().Before(part.retry.until) {
+	for _, part := range o.optionalParts() {
+		if o.Now().Before(part.retry.until) {
 			patch, whole = part.without(patch), false
 		}
 	}
 	if isEmpty(&patch) {
 		return false, nil
 	}
-	err := l.patchMux(ctx, o, &patch)
+	err := o.patchMux(ctx, &patch)
 	switch {
 	case err == nil:
-		l.tellPublished(o, &patch, whole)
+		o.tellPublished(&patch, whole)
 		return false, nil
 	case !isRefusal(err):
 		return false, err
 	}
-	return l.publishInParts(ctx, o, p, patch, err)
+	return o.publishInParts(ctx, p, patch, err)
 }
 
 // tellPublished sends the Events of a patch. Unless it was written as a whole, it sends none about annotations.
-func (l *Line) tellPublished(o *observed, patch *plan.MuxPatch, whole bool) {
+func (o *pass) tellPublished(patch *plan.MuxPatch, whole bool) {
 	for _, event := range patch.Events {
 		if whole || event.Reason != plan.MuxAnnotationsUpdated {
-			l.tell(o.service, event)
+			o.tell(o.service, event)
 		}
 	}
 }
 
-func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch, how ...client.PatchOption) error {
+func (o *pass) patchMux(ctx context.Context, patch *plan.MuxPatch, how ...client.PatchOption) error {
 	body, err := muxBody(patch, o.service.Finalizers)
 	if err != nil {
 		return err
 	}
 	key := o.world.Key
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	err = l.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body), how...)
+	err = o.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body), how...)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("mux %s: %w", key, errBehind)
@@ -67,9 +67,9 @@ func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch, 
 	if len(how) > 0 { // a dry run
 		return nil
 	}
-	l.Metrics.Wrote("mux")
-	l.debounce.wrote(key, l.Now())
-	l.rememberWrite(o.service, svc)
+	o.Metrics.Wrote("mux")
+	o.debounce.wrote(key, o.Now())
+	o.rememberWrite(o.service, svc)
 	o.service = svc
 	return nil
 }

@@ -17,12 +17,15 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
+// outside writes Services outside of the served muxes: strays, and channels of muxes that this process doesn't serve.
+type outside struct{ *Line }
+
 // A stray is a former channel, or a mux that is being deleted or is no mux any more. It has a controller of its own,
 // because its mux may be long gone.
 
-func (l *Line) onStray() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
+func (o outside) onStray() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	look := func(q queue, svc *corev1.Service) {
-		if l.strayPatch(svc) != nil {
+		if o.strayPatch(svc) != nil {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(svc)})
 		}
 	}
@@ -33,22 +36,22 @@ func (l *Line) onStray() handler.TypedEventHandler[*corev1.Service, reconcile.Re
 }
 
 // strayPatch returns a patch that removes our fields from a stray; nil if the Service is no stray, or has none.
-func (l *Line) strayPatch(svc *corev1.Service) *plan.ChannelPatch {
-	kind := l.Language.Classify(svc)
-	if kind.Mux() && (svc.DeletionTimestamp != nil || !l.isMux(svc)) {
-		return l.leftoversPatch(svc)
+func (o outside) strayPatch(svc *corev1.Service) *plan.ChannelPatch {
+	kind := o.Language.Classify(svc)
+	if kind.Mux() && (svc.DeletionTimestamp != nil || !o.isMux(svc)) {
+		return o.leftoversPatch(svc)
 	}
 	if kind != 0 {
 		return nil
 	}
-	seen := plan.ReadChannel(l.Language, svc)
-	return plan.Stray(l.Language.Keys(), &seen)
+	seen := plan.ReadChannel(o.Language, svc)
+	return plan.Stray(o.Language.Keys(), &seen)
 }
 
 // leftoversPatch removes the original's leftovers from a mux that is no longer reconciled: the finalizer would block its
 // deletion.
-func (l *Line) leftoversPatch(svc *corev1.Service) *plan.ChannelPatch {
-	left := l.Language.Leftovers(svc)
+func (o outside) leftoversPatch(svc *corev1.Service) *plan.ChannelPatch {
+	left := o.Language.Leftovers(svc)
 	if left.Empty() {
 		return nil
 	}
@@ -57,53 +60,53 @@ func (l *Line) leftoversPatch(svc *corev1.Service) *plan.ChannelPatch {
 	}
 }
 
-func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	svc, err := l.service(ctx, request.NamespacedName)
+func (o outside) reconcileStray(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	svc, err := o.service(ctx, request.NamespacedName)
 	if err != nil || svc == nil {
 		return reconcile.Result{}, err
 	}
-	if patch := l.strayPatch(svc); patch != nil {
-		return l.patchOutside(ctx, svc, patch)
+	if patch := o.strayPatch(svc); patch != nil {
+		return o.patchOutside(ctx, svc, patch)
 	}
 	return reconcile.Result{}, nil
 }
 
 // patchOutside writes a Service outside of the served muxes. If another writer keeps changing it back, it waits for its
 // turn.
-func (l *Line) patchOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
-	if turn := l.paces.Ask(patch.Channel, pace.Content(patch.Content), l.Now()); turn.Wait > 0 {
+func (o outside) patchOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
+	if turn := o.paces.Ask(patch.Channel, pace.Content(patch.Content), o.Now()); turn.Wait > 0 {
 		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}
-	_, err := l.writeOutside(ctx, svc, patch)
+	_, err := o.writeOutside(ctx, svc, patch)
 	if err != nil {
-		l.paces.Failed(patch.Channel)
+		o.paces.Failed(patch.Channel)
 	}
 	return reconcile.Result{}, err
 }
 
 // writeOutside returns true if it wrote the Service. A deleted Service needs no write.
-func (l *Line) writeOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (bool, error) {
-	if l.Print != nil {
-		l.Print(&plan.Plan{Mux: noMux, Hide: []plan.ChannelPatch{*patch}})
+func (o outside) writeOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (bool, error) {
+	if o.Print != nil {
+		o.Print(&plan.Plan{Mux: noMux, Hide: []plan.ChannelPatch{*patch}})
 		return false, nil
 	}
-	body, err := channelBody(patch, svc.UID, l.Language.Keys())
+	body, err := channelBody(patch, svc.UID, o.Language.Keys())
 	if err != nil {
 		return false, err
 	}
 	after := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
-	err = l.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
+	err = o.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
 	if apierrors.IsNotFound(err) || isRecreated(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("status of %s: %w", patch.Channel, err)
 	}
-	l.Metrics.Wrote("channel")
+	o.Metrics.Wrote("channel")
 	for _, event := range patch.Events {
-		l.tell(svc, event)
+		o.tell(svc, event)
 	}
-	l.trim(after)
-	l.services.Put(after)
+	o.trim(after)
+	o.services.Put(after)
 	return true, nil
 }

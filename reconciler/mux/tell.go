@@ -35,9 +35,9 @@ func Tell(events record.EventRecorder, about *corev1.Service, event plan.Event) 
 }
 
 // tellStanding sends an Event for each lasting problem of the mux, once.
-func (l *Line) tellStanding(o *observed, p *plan.Plan) {
+func (o *pass) tellStanding(p *plan.Plan) {
 	for _, event := range o.memory.standing.unsent(p.Standing) {
-		l.tell(o.service, event)
+		o.tell(o.service, event)
 	}
 }
 

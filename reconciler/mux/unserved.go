@@ -26,25 +26,25 @@ import (
 const othersPatience = 10 * time.Second
 
 // setupUnserved adds the controller for unserved muxes and channels. A process that serves all namespaces has none.
-func (l *Line) setupUnserved(m manager.Manager) error {
-	if len(l.Namespaces) == 0 {
+func (o outside) setupUnserved(m manager.Manager) error {
+	if len(o.Namespaces) == 0 {
 		return nil
 	}
-	unserved, err := controller.New("unserved", m, controller.Options{Reconciler: reconcile.Func(l.reconcileUnserved), RateLimiter: retries()})
+	unserved, err := controller.New("unserved", m, controller.Options{Reconciler: reconcile.Func(o.reconcileUnserved), RateLimiter: retries()})
 	if err != nil {
 		return err
 	}
-	return unserved.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onUnserved()))
+	return unserved.Watch(source.Kind(m.GetCache(), &corev1.Service{}, o.onUnserved()))
 }
 
-func (l *Line) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
+func (o outside) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	look := func(q queue, svc *corev1.Service) {
-		if l.isUnserved(svc) {
+		if o.isUnserved(svc) {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(svc)})
 		}
 	}
 	lookForMux := func(q queue, old, now *corev1.Service) {
-		if l.isUnservedMux(now) && (old == nil || !l.isUnservedMux(old)) {
+		if o.isUnservedMux(now) && (old == nil || !o.isUnservedMux(old)) {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(now)}, othersPatience)
 		}
 	}
@@ -52,8 +52,8 @@ func (l *Line) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
 			look(q, e.Object)
 			lookForMux(q, nil, e.Object)
-			if e.IsInInitialList && l.isServedBefore(e.Object) {
-				l.tell(e.Object, plan.MuxServedBefore(client.ObjectKeyFromObject(e.Object), l.server()))
+			if e.IsInInitialList && o.isServedBefore(e.Object) {
+				o.tell(e.Object, plan.MuxServedBefore(client.ObjectKeyFromObject(e.Object), o.server()))
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
@@ -63,56 +63,56 @@ func (l *Line) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile
 	}
 }
 
-func (l *Line) isUnserved(svc *corev1.Service) bool {
-	return l.Language.Classify(svc).Channel() && !l.LooksAfter(l.muxOf(svc))
+func (o outside) isUnserved(svc *corev1.Service) bool {
+	return o.Language.Classify(svc).Channel() && !o.LooksAfter(o.muxOf(svc))
 }
 
 // isUnservedMux is true for a mux that no reconciler has written: a reconciler writes the ledger's generation on each
 // mux that it serves.
-func (l *Line) isUnservedMux(svc *corev1.Service) bool {
-	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[l.Language.Keys().Generation] == ""
+func (o outside) isUnservedMux(svc *corev1.Service) bool {
+	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[o.Language.Keys().Generation] == ""
 }
 
 // isServedBefore is true for a mux elsewhere that a reconciler has written to: another release's, or this one's until the mux's
 // namespace was taken off the list. Nothing on the mux tells which, so the Event names both. It is sent once, when the process
 // begins to lead: the list changes only with a restart.
-func (l *Line) isServedBefore(svc *corev1.Service) bool {
-	return isElsewhere(svc) && svc.DeletionTimestamp == nil && !l.isUnservedMux(svc)
+func (o outside) isServedBefore(svc *corev1.Service) bool {
+	return isElsewhere(svc) && svc.DeletionTimestamp == nil && !o.isUnservedMux(svc)
 }
 
-func (l *Line) reconcileUnserved(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	svc, err := l.service(ctx, request.NamespacedName)
+func (o outside) reconcileUnserved(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	svc, err := o.service(ctx, request.NamespacedName)
 	if err != nil || svc == nil {
 		return reconcile.Result{}, err
 	}
-	if l.isUnservedMux(svc) {
-		l.tell(svc, plan.UnservedMux(request.NamespacedName, l.server()))
+	if o.isUnservedMux(svc) {
+		o.tell(svc, plan.UnservedMux(request.NamespacedName, o.server()))
 	}
-	if !l.isUnserved(svc) {
+	if !o.isUnserved(svc) {
 		return reconcile.Result{}, nil
 	}
-	if wait := svc.CreationTimestamp.Add(othersPatience).Sub(l.Now()); wait > 0 && wait <= othersPatience {
+	if wait := svc.CreationTimestamp.Add(othersPatience).Sub(o.Now()); wait > 0 && wait <= othersPatience {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	seen := plan.ReadChannel(l.Language, svc)
-	patch := plan.Unserved(l.Language.Keys(), &seen, l.muxOf(svc), l.server(), l.Now())
+	seen := plan.ReadChannel(o.Language, svc)
+	patch := plan.Unserved(o.Language.Keys(), &seen, o.muxOf(svc), o.server(), o.Now())
 	if patch == nil {
 		return reconcile.Result{}, nil
 	}
-	again, err := l.patchOutside(ctx, svc, patch)
+	again, err := o.patchOutside(ctx, svc, patch)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: behindPause}, nil // another reconciler wrote its status meanwhile
 	}
 	return again, err
 }
 
-func (l *Line) server() plan.Server { return plan.Server{Name: l.Name, Namespaces: l.Namespaces} }
+func (o outside) server() plan.Server { return plan.Server{Name: o.Name, Namespaces: o.Namespaces} }
 
 // outsidePatch returns a patch that removes our fields from a Service before this reconciler is uninstalled, or nil.
-func (l *Line) outsidePatch(svc *corev1.Service) *plan.ChannelPatch {
-	if patch := l.strayPatch(svc); patch != nil || !l.isUnserved(svc) {
+func (o outside) outsidePatch(svc *corev1.Service) *plan.ChannelPatch {
+	if patch := o.strayPatch(svc); patch != nil || !o.isUnserved(svc) {
 		return patch
 	}
-	seen := plan.ReadChannel(l.Language, svc)
-	return plan.NoLongerUnserved(l.Language.Keys(), &seen, l.server())
+	seen := plan.ReadChannel(o.Language, svc)
+	return plan.NoLongerUnserved(o.Language.Keys(), &seen, o.server())
 }

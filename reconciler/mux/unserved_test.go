@@ -40,7 +40,7 @@ func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 			test.change(svc)
 			for range 2 {
 				line.trim(svc)
-				if got := line.isUnservedMux(svc); got != test.told {
+				if got := (outside{line}).isUnservedMux(svc); got != test.told {
 					t.Errorf("unserved: %v, want %v", got, test.told)
 				}
 				if isMux := language.Classify(svc) != validation.Stranger; isMux != (test.namespace == "edge") {
@@ -77,7 +77,7 @@ func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
 				annotate(svc, keys.Generation, test.generation)
 			}
 			line.trim(svc)
-			line.onUnserved().Create(t.Context(), event.TypedCreateEvent[*corev1.Service]{Object: svc, IsInInitialList: test.initial}, ignored{})
+			outside{line}.onUnserved().Create(t.Context(), event.TypedCreateEvent[*corev1.Service]{Object: svc, IsInInitialList: test.initial}, ignored{})
 			select {
 			case got := <-events.Events:
 				if !test.told || !strings.HasPrefix(got, "Normal MuxNotServed the reconciler svc-mux looks after muxes in edge alone") {

@@ -41,32 +41,33 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err := l.Index(ctx, m); err != nil {
 		return err
 	}
+	w, o := watching{l}, outside{l}
 	line, err := controller.New("mux", m, controller.Options{
 		Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes, RateLimiter: retries(), NewQueue: fair.NewQueue(l.Muxes),
 	})
 	if err != nil {
 		return err
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onService())); err != nil {
+	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, w.onService())); err != nil {
 		return err
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice())); err != nil {
+	if err := line.Watch(source.Kind(m.GetCache(), &discoveryv1.EndpointSlice{}, w.onSlice())); err != nil {
 		return err
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), l.onLedger())); err != nil {
+	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), w.onLedger())); err != nil {
 		return err
 	}
 	if err := line.Watch(l.woken.source()); err != nil {
 		return err
 	}
-	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
+	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(o.reconcileStray), RateLimiter: retries()})
 	if err != nil {
 		return err
 	}
-	if err := strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, l.onStray())); err != nil {
+	if err := strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, o.onStray())); err != nil {
 		return err
 	}
-	return l.setupUnserved(m)
+	return o.setupUnserved(m)
 }
 
 // retries backs off up to 30 s. The default maximum of 17 minutes would let users wait too long without a word.
@@ -88,55 +89,58 @@ func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
 	return mux
 }
 
+// watching turns events of informers into passes.
+type watching struct{ *Line }
+
 // onService wakes the mux itself, or the muxes that a channel names and named before.
-func (l *Line) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
+func (w watching) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	wake := func(q queue, services ...*corev1.Service) {
 		for _, svc := range services {
-			kind := l.Language.Classify(svc)
+			kind := w.Language.Classify(svc)
 			if kind.Channel() {
-				l.wake(q, l.muxOf(svc))
+				w.wake(q, w.muxOf(svc))
 			}
 			if kind.Mux() {
-				l.wake(q, client.ObjectKeyFromObject(svc))
+				w.wake(q, client.ObjectKeyFromObject(svc))
 			}
 		}
 	}
 	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
-			l.services.Seen(e.Object)
+			w.services.Seen(e.Object)
 			wake(q, e.Object)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
-			echo := l.isEcho(e.ObjectNew)
-			l.services.Seen(e.ObjectNew)
+			echo := w.isEcho(e.ObjectNew)
+			w.services.Seen(e.ObjectNew)
 			if echo || e.ObjectOld.ResourceVersion == e.ObjectNew.ResourceVersion {
 				return
 			}
 			wake(q, e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Service], q queue) {
-			l.forgetEcho(e.Object)
-			l.services.Seen(e.Object)
+			w.forgetEcho(e.Object)
+			w.services.Seen(e.Object)
 			wake(q, e.Object)
 		},
 	}
 }
 
-func (l *Line) wake(q queue, mux types.NamespacedName) {
-	if !l.LooksAfter(mux) {
+func (w watching) wake(q queue, mux types.NamespacedName) {
+	if !w.LooksAfter(mux) {
 		return
 	}
-	l.debounce.changed(mux, l.Now())
+	w.debounce.changed(mux, w.Now())
 	q.Add(reconcile.Request{NamespacedName: mux})
 }
 
 // onSlice wakes a mux when one of its channels may have got its first backend, or lost its last. Other changes of
 // slices don't concern the mux line.
-func (l *Line) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
+func (w watching) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
 	edge := func(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
 		if muxslices.Edge(old, now) {
-			l.onEdge(ctx, q, old)
-			l.onEdge(ctx, q, now)
+			w.onEdge(ctx, q, old)
+			w.onEdge(ctx, q, now)
 		}
 	}
 	return handler.TypedFuncs[*discoveryv1.EndpointSlice, reconcile.Request]{
@@ -152,44 +156,44 @@ func (l *Line) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, r
 	}
 }
 
-func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
+func (w watching) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
 	if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
 		return
 	}
-	if muxslices.IsOurSlice(l.Language.Keys(), slice) {
-		l.onCarried(ctx, q, slice)
+	if muxslices.IsOurSlice(w.Language.Keys(), slice) {
+		w.onCarried(ctx, q, slice)
 		return
 	}
 	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
-	svc, err := l.service(ctx, channel)
-	if err != nil || svc == nil || !l.Language.Classify(svc).Channel() {
-		l.forgetBacking(channel) // its Service's own event wakes the mux
+	svc, err := w.service(ctx, channel)
+	if err != nil || svc == nil || !w.Language.Classify(svc).Channel() {
+		w.forgetBacking(channel) // its Service's own event wakes the mux
 		return
 	}
-	mux := l.muxOf(svc)
-	if l.LooksAfter(mux) {
-		l.memory(mux).edge(channel)
+	mux := w.muxOf(svc)
+	if w.LooksAfter(mux) {
+		w.memory(mux).edge(channel)
 	}
-	l.wake(q, mux)
+	w.wake(q, mux)
 }
 
 // onCarried wakes the mux that owns our slice. A foreign slice with our labels wakes no mux.
-func (l *Line) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
-	mux := muxslices.MuxOfSlice(l.Language.Keys(), slice)
-	svc, err := l.service(ctx, mux)
-	if err != nil || svc == nil || !l.LooksAfter(mux) || !slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID) {
+func (w watching) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
+	mux := muxslices.MuxOfSlice(w.Language.Keys(), slice)
+	svc, err := w.service(ctx, mux)
+	if err != nil || svc == nil || !w.LooksAfter(mux) || !slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID) {
 		return
 	}
-	if channel, told := muxslices.ChannelOfSlice(l.Language.Keys(), slice); told {
-		l.memory(mux).edge(channel)
-		l.wake(q, mux)
+	if channel, told := muxslices.ChannelOfSlice(w.Language.Keys(), slice); told {
+		w.memory(mux).edge(channel)
+		w.wake(q, mux)
 	}
 }
 
 // BackendsChanged wakes a mux after the API server began or ceased to refuse slices of a channel.
 func (l *Line) BackendsChanged(_, mux types.NamespacedName) {
 	if q := l.woken.get(); q != nil && mux != noMux {
-		l.wake(q, mux)
+		watching{l}.wake(q, mux)
 	}
 }
 
@@ -227,14 +231,14 @@ func (l *Line) forgetBacking(channel types.NamespacedName) {
 
 // onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap
 // that they need.
-func (l *Line) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
+func (w watching) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	wake := func(q queue, cm *metav1.PartialObjectMetadata) {
-		namespace, name, _ := strings.Cut(cm.Annotations[l.Language.Keys().Mux], "/")
+		namespace, name, _ := strings.Cut(cm.Annotations[w.Language.Keys().Mux], "/")
 		if named := (types.NamespacedName{Namespace: namespace, Name: name}); namespace == cm.Namespace {
-			l.wake(q, named)
+			w.wake(q, named)
 		}
-		for _, mux := range l.frozenIn(cm.Namespace) {
-			l.wake(q, mux)
+		for _, mux := range w.frozenIn(cm.Namespace) {
+			w.wake(q, mux)
 		}
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
@@ -253,11 +257,11 @@ func (l *Line) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadat
 	}
 }
 
-func (l *Line) frozenIn(namespace string) []types.NamespacedName {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (w watching) frozenIn(namespace string) []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var frozen []types.NamespacedName
-	for mux, m := range l.memories {
+	for mux, m := range w.memories {
 		if mux.Namespace == namespace && m.frozenBy() != "" {
 			frozen = append(frozen, mux)
 		}

@@ -59,8 +59,8 @@ func service(version string) *corev1.Service {
 func TestWrittenMuxCountsWhileTheCacheIsBehind(t *testing.T) {
 	line := newLine(t, answering{patched: service("17")})
 	key := client.ObjectKeyFromObject(service(""))
-	o := &observed{world: plan.World{Key: key}, service: service("11"), memory: newMemory(Budget{})}
-	if err := line.patchMux(t.Context(), o, &plan.MuxPatch{}); err != nil {
+	o := &pass{Line: line, world: plan.World{Key: key}, service: service("11"), memory: newMemory(Budget{})}
+	if err := o.patchMux(t.Context(), &plan.MuxPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := line.services.Latest(key, service("11")); got.ResourceVersion != "17" || o.service.ResourceVersion != "17" {
