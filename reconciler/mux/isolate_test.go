@@ -83,7 +83,7 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 			for _, number := range test.refuses {
 				server.refuses[number] = true
 			}
-			_, o := newIsolation(t, server, test.channels)
+			o := newIsolation(t, server, test.channels)
 			passes := 0
 			for refused := true; refused; passes++ {
 				if passes == 10 {
@@ -115,7 +115,7 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 // TestNoChannelIsRefusedForAForeignPort: the API server also refuses the patch without new ports.
 func TestNoChannelIsRefusedForAForeignPort(t *testing.T) {
 	server := &strictServer{refuses: map[int32]bool{22: true}, nodePorts: 1 << 16}
-	_, o := newIsolation(t, server, 10)
+	o := newIsolation(t, server, 10)
 	o.world.Mux.Ports = append(o.world.Mux.Ports, corev1.ServicePort{Name: "ssh", Port: 22, Protocol: "TCP"})
 	refused, err := o.publish(t.Context(), o.plan(plan.Mux))
 	if refused || !apierrors.IsForbidden(err) || len(o.memory.refused) > 0 || server.dryRuns > 1 {
@@ -124,7 +124,7 @@ func TestNoChannelIsRefusedForAForeignPort(t *testing.T) {
 }
 
 // newIsolation returns a mux with channels that ask for the numbers from 1001 on, the oldest first.
-func newIsolation(t *testing.T, server *strictServer, channels int) (*Line, *pass) {
+func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 	t.Helper()
 	line := newLine(t, answering{})
 	line.Writer, line.Events = server, record.NewFakeRecorder(10)
@@ -150,5 +150,5 @@ func newIsolation(t *testing.T, server *strictServer, channels int) (*Line, *pas
 		o.world.Channels = append(o.world.Channels, plan.ReadChannel(line.Language, svc))
 		o.channels[client.ObjectKeyFromObject(svc)] = svc
 	}
-	return line, o
+	return o
 }
