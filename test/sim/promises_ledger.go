@@ -220,7 +220,9 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
 		}
 		name := live[claim.Slot()]
-		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
+		// If others wrote the ledger, and another process the mux, this process may know of neither.
+		unknown := p.doubted[mux] && !p.found(name, claim.Slot(), mux, process)
+		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !unknown && !p.drifted[place{mux, claim.Slot(), name}] {
 			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel, owner)
 		}
 	}
@@ -318,8 +320,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
 			continue // a policy kept this port off the mux, so it was never in use
 		}
-		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process)) {
-			continue // the process rebuilt the ledger, and its cache didn't have the channel as it is
+		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process) || !p.found(old.MuxName, slot, mux, process)) {
+			continue // the process rebuilt the ledger, and its cache didn't have the channel, or the mux, as it is
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}

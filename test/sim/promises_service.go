@@ -100,7 +100,9 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	}
 	for _, slot := range slices.SortedFunc(maps.Keys(had), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		claim, held := p.held[mux][slot]
-		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !p.drifted[place{mux, slot, had[slot]}] {
+		// A ledger from before one that was lost may have another name for the channel's port.
+		renamed := p.rebuilt[mux] && p.owners[called{mux, has[slot]}] == claim.Owner.Channel
+		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
 			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
 		}
 	}
