@@ -92,7 +92,7 @@ func (d *desk) Patch(_ context.Context, object client.Object, patch client.Patch
 	return json.Unmarshal(data, d.live)
 }
 
-// pass reconciles once, and compares what was asked of the API server.
+// pass reconciles once, and compares the requests to the API server.
 func (d *desk) pass(t *testing.T, after time.Duration, want ...string) {
 	t.Helper()
 	d.asked = nil
@@ -105,7 +105,7 @@ func (d *desk) pass(t *testing.T, after time.Duration, want ...string) {
 	}
 }
 
-// sync has the cache show what was written.
+// sync makes the cache show all writes.
 func (d *desk) sync() { d.cached = d.live.DeepCopy() }
 
 func TestLegacyEndpointsAreWrittenOnceAndReadBack(t *testing.T) {

@@ -106,7 +106,7 @@ func TestTheLastLedgerStaysWhileThereIsNone(t *testing.T) {
 	}
 }
 
-// TestNobodyChangesTheBoard but who sets it: what goes in and what comes out are copies.
+// TestNobodyChangesTheBoard: only Set changes the board. Its arguments and results are copies.
 func TestNobodyChangesTheBoard(t *testing.T) {
 	board := NewBoard(nil)
 	set := []plan.Claim{claimOf("a", 80), claimOf("b", 81)}
@@ -124,7 +124,7 @@ func TestNobodyChangesTheBoard(t *testing.T) {
 	}
 }
 
-// TestManyReadWhileOneWrites is for the race detector, and for one promise: what is told can be read by then.
+// TestManyReadWhileOneWrites is for the race detector. It also checks that claims can be read by the time of their notice.
 func TestManyReadWhileOneWrites(t *testing.T) {
 	var board *Board
 	var all sync.WaitGroup

@@ -88,7 +88,7 @@ func TestBadNewsIsReadLive(t *testing.T) {
 	}
 }
 
-// TestADeletedLedgerIsMissingAfterALiveRead, and what was remembered of it counts no more.
+// TestADeletedLedgerIsMissingAfterALiveRead: the remembered ledger no longer counts.
 func TestADeletedLedgerIsMissingAfterALiveRead(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(newName, one(1, 80))

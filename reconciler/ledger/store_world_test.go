@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// storeWorld is a store, a fake API server that counts requests, and a cache that shows what it has caught up with.
+// storeWorld is a store, a fake API server that counts requests, and a cache that shows changes when catchUp is called.
 type storeWorld struct {
 	*testing.T
 	store *Store
@@ -106,7 +106,7 @@ func (w *storeWorld) checkPreconditions(obj client.Object, opts []client.DeleteO
 	}
 }
 
-// catchUp has the cache show what is there.
+// catchUp makes the cache show the present state.
 func (w *storeWorld) catchUp() {
 	w.Helper()
 	var list corev1.ConfigMapList
@@ -122,7 +122,7 @@ func (w *storeWorld) catchUp() {
 	}
 }
 
-// live is a ConfigMap as it is; nil if there is none.
+// live is a ConfigMap as it is; nil if it doesn't exist.
 func (w *storeWorld) live(name string) *corev1.ConfigMap {
 	w.Helper()
 	var cm corev1.ConfigMap
@@ -174,7 +174,7 @@ func one(generation int64, public int32) plan.Ledger {
 	return plan.Ledger{Mux: mux, Generation: generation, Claims: withNumber(public)}
 }
 
-// requests checks what was sent since it was asked last.
+// requests compares the requests since the last call.
 func (w *storeWorld) requests(want string) {
 	w.Helper()
 	if got := strings.Join(w.sent, ", "); got != want {

@@ -36,7 +36,7 @@ type cluster struct {
 	version  int
 	nodePort int32
 
-	// ledger is nil if there is none; condition is what is found when it is read, and why what is said of it.
+	// ledger is nil without a ledger. Its reader finds it in that condition, for the reason why.
 	ledger    *plan.Ledger
 	condition plan.Condition
 	why       string
@@ -51,7 +51,7 @@ type cluster struct {
 	// crashAfter is after how many writes the process crashes in its next pass; 0 if it doesn't.
 	crashAfter int
 
-	// What the process knows.
+	// The process remembers these.
 	rebuildFrom time.Time
 	lastGood    *plan.Ledger
 	refused     map[types.NamespacedName]plan.Refusal
@@ -61,7 +61,7 @@ type cluster struct {
 	blocked     *plan.Blocked
 	frozen      string
 	backends    map[types.NamespacedName]plan.Backing
-	refusedBy   map[types.NamespacedName]string // what the API server says of a channel's slices
+	refusedBy   map[types.NamespacedName]string // the API server's words about a channel's slices
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // what the cache doesn't show
 
@@ -218,7 +218,7 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	return read
 }
 
-// decide plans, and confirms what the plan asks for, as the process does. It returns what was asked.
+// decide plans, and confirms what the plan asks for, as the process does. It returns the names that the plan asked for.
 func (c *cluster) decide() (asked []types.NamespacedName, final *plan.Plan) {
 	w := c.world()
 	clear(c.answered)
@@ -349,7 +349,7 @@ func (c *cluster) remember(p *plan.Plan) {
 	}
 }
 
-// inForce is true for a ledger that its mux goes by.
+// inForce is true for a ledger that counts for its mux.
 func (c *cluster) inForce() bool {
 	if c.condition != plan.Good || c.ledger.Generation == 0 || c.mux() == nil {
 		return false

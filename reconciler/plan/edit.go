@@ -61,7 +61,7 @@ func (k *keeping) compare(c *channel) *edit {
 // manyPorts is how many of a channel's claims are looked through one by one.
 const manyPorts = 8
 
-// claimOf returns the claim in force of a port; nil if there is none.
+// claimOf returns the claim in force of a port; nil if the port has none.
 func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 	id := PortID{c.Key, port.Name, port.Protocol}
 	if len(c.claims) <= manyPorts {

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestHistories lets people, providers, GitOps tools and crashes do what they may, holds every write to the promises,
-// and asks in the end that all comes to rest.
+// TestHistories plays random actions of users, providers and GitOps tools, and crashes. It checks every write against the promises, and that
+// each history comes to rest.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := &history{cluster: newCluster(t), r: r}
@@ -32,7 +32,7 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-// terse leaves out of a plan what people are told.
+// terse leaves messages out of a plan.
 func terse(p *plan.Plan) string {
 	var lines []string
 	for _, line := range strings.Split(printed(p), "\n") {
@@ -307,7 +307,7 @@ func (h *history) provider() {
 	h.put(svc)
 }
 
-// drift is what others do to what is ours.
+// drift changes our part of an object, as other writers do.
 func (h *history) drift() {
 	if h.mux() == nil {
 		return

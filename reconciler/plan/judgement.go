@@ -24,14 +24,14 @@ func Judge(w World) Judgement {
 type Answer struct {
 	Reason  validation.Reason
 	Message string
-	// IsRefused is true if the channel doesn't get what it asks for, also with the next pass.
+	// IsRefused is true if the channel doesn't get what it asks for, and won't with the next pass.
 	IsRefused  bool
 	IsAccepted bool
 	// IsAttached is true if the channel has ports on the mux.
 	IsAttached bool
 	// Notes are warnings about an accepted channel.
 	Notes []Note
-	// Refused is what was refused of the channel's ports; nil if the refusal isn't about ports.
+	// Refused names the refused request; nil if the refusal isn't about ports.
 	Refused *RefusedPorts
 	// Key is the annotation with a DNS name that was refused; empty if the refusal isn't about one.
 	Key string

@@ -32,7 +32,7 @@ func indexPorts(ports []corev1.ServicePort) livePorts {
 	return live
 }
 
-// named returns the port of a name; nil if there is none. Most passes ask for numbers alone, so the index is made at the first call.
+// named returns the port of a name; nil if there is no such port. Most passes ask for numbers alone, so the index is made at the first call.
 func (l *livePorts) named(name string) *corev1.ServicePort {
 	if l.byName == nil {
 		l.byName = make(map[string]*corev1.ServicePort, len(l.ports))

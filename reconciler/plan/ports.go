@@ -65,7 +65,7 @@ func (w *writing) port(claim *Claim) corev1.ServicePort {
 	return port
 }
 
-// predecessor is what a claim's port was before: it has its name, or at least its number; nil if there is none.
+// predecessor is what a claim's port was before: it has its name, or at least its number; nil if there is no such port.
 func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 	there := w.live.bySlot.at(claim.Slot())
 	if there != nil && there.Name == claim.MuxName {

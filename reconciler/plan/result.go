@@ -77,7 +77,7 @@ type MuxPatch struct {
 	ResourceVersion string
 	// Ports is the whole list, nil if it stays as it is.
 	Ports []corev1.ServicePort
-	// Added are the channels that get ports with it, in the order in which they are to be served. If the API server refuses the
+	// Added are the channels that get ports with it, in the order in which they are served. If the API server refuses the
 	// patch, one of them may be why.
 	Added []types.NamespacedName
 	// Annotations to set; those to an empty value are taken away.

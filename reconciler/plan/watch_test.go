@@ -15,14 +15,14 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// watch looks at every single write of a plan, and holds it to the promises. It knows what the process saw when it
-// decided: what people did since isn't its fault.
+// watch checks every write of a plan against the promises. It judges by the state that the process decided from, not by
+// later changes of users.
 type watch struct {
 	world  plan.World
 	memory plan.Memory
 	mux    *plan.ObservedMux
 	seen   map[types.NamespacedName]*plan.ObservedChannel
-	// answered is what live reads said.
+	// answered has the answers of live reads.
 	answered map[types.NamespacedName]plan.Liveness
 }
 
@@ -69,7 +69,8 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 	return w.channelWritten(c, p, s.channel)
 }
 
-// ledgerWritten: a number has one owner, and another one only after none; who has ports keeps them; all or none.
+// ledgerWritten checks a ledger: a number has one owner, and is free before it gets another one. A channel keeps its ports, and gets
+// all that it asks for or nothing.
 func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	claims := map[plan.Slot]*plan.Claim{}
 	has := map[types.NamespacedName]int{}
@@ -122,8 +123,8 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	return w.capped(c, now, was, had)
 }
 
-// doubt keeps as promised only what can be known without a ledger: what is on the mux under the name that can be derived,
-// of channels that are to be seen.
+// doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that the
+// cache shows.
 func (w *watch) doubt(c *cluster, ports []corev1.ServicePort) {
 	maps.DeleteFunc(c.established, func(slot plan.Slot, claim plan.Claim) bool {
 		return w.seen[claim.Owner.Channel] == nil ||
@@ -264,8 +265,8 @@ func slotOf(port *corev1.ServicePort) plan.Slot {
 	return plan.Slot{Number: port.Port, Protocol: port.Protocol}
 }
 
-// published: what is on the mux is in the ledger, and has its generation; what goes shows no address any more; what
-// isn't ours is as it was.
+// published checks the mux: each port of ours is in the ledger, and the generation is the ledger's. The channel of a removed port
+// shows no address. Foreign ports are unchanged.
 func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 	for key := range patch.Annotations {
 		if !strings.HasPrefix(key, c.language.Prefix()+"/") && key != validation.ExternalDNSHostname &&
@@ -310,14 +311,14 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 	return nil
 }
 
-// drifted is true if somebody put a name of ours where it doesn't belong.
+// drifted is true if users put a name of ours on another number.
 func (c *cluster) drifted(port *corev1.ServicePort) bool {
 	return c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
 		return claim.MuxName == port.Name && claim.Slot() == slotOf(port)
 	})
 }
 
-// renamed is true if somebody gave a port of ours another name, or took its number.
+// renamed is true if users renamed a port of ours, or put another port on its number.
 func (w *watch) renamed(c *cluster, port *corev1.ServicePort) bool {
 	return slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool { return claim.Slot() == slotOf(port) })
 }
@@ -382,8 +383,8 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 	return nil
 }
 
-// carriedOn is true if a channel has a port on a frozen mux by the ledger that the mux is carried on by, or may have one, as there is
-// none. What is rebuilt isn't asked about, but for what was last in force while the mux's owner lets nothing be decided.
+// carriedOn is true if a channel has a port on a frozen mux by the last good ledger, or may have one because there is none. A rebuilt
+// ledger doesn't count, except on a paused mux.
 func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName) bool {
 	read, ledger := &w.world.Ledger, w.memory.LastGood
 	rebuilt := read.Condition == plan.Missing || read.Condition == plan.Edited || read.Condition == plan.Good && read.Ledger.Generation == 0
@@ -402,7 +403,7 @@ func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName
 	})
 }
 
-// establish takes what is in force now as promised.
+// establish makes the claims in force the promised ones.
 func (c *cluster) establish() {
 	if c.ledger == nil || c.condition != plan.Good || !c.isMux() {
 		return

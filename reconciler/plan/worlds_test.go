@@ -21,11 +21,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A world is a file of several YAML documents: a sentence of what is to be seen, in comments; then objects. Those after
-// a document of kind Then come once all before has come to rest. Its text has every pass.
+// A world is a file of several YAML documents. It begins with a comment that says what the world shows. Then come objects. Objects after
+// a document of kind Then come once all passes before have ended. The world's text has every pass.
 //
-// A Service is merged into the one of its name. What it leaves out is as in most: a LoadBalancer, and unless it is the
-// mux, a channel of it. Ledger and World stand for what isn't a Service.
+// A Service is merged into the one of its name. By default it is a LoadBalancer, and a channel of the mux unless it is the
+// mux itself. The kinds Ledger and World set everything else.
 type story struct {
 	stages []stageOf
 }
@@ -43,7 +43,7 @@ type ledgerDoc struct {
 	Claims     []string          `json:"claims"`
 	Hostnames  map[string]string `json:"hostnames"`
 	Name       string            `json:"name"`
-	// Found is how it is read: good, edited, unreadable, foreign or newer; lost if there is none.
+	// Found is the condition in which the ledger is read: good, edited, unreadable, foreign or newer; lost if it is missing.
 	Found string `json:"found"`
 	Why   string `json:"why"`
 	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, or lose.
@@ -55,23 +55,23 @@ type worldDoc struct {
 	Kind    string            `json:"kind"`
 	Later   string            `json:"later"`   // time goes by
 	Delete  []string          `json:"delete"`  // Services
-	Hidden  []string          `json:"hidden"`  // what the cache doesn't show
-	Live    map[string]string `json:"live"`    // what a live read says: gone, or present where it fails
+	Hidden  []string          `json:"hidden"`  // Services that the cache doesn't show
+	Live    map[string]string `json:"live"`    // answers of live reads: gone, or present if the read fails
 	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
 	// Withheld are refused channels whose ports the API server did not put back either.
 	Withheld []string `json:"withheld"`
 	// Unpublished are the numbers that were refused, as 81/TCP.
 	Unpublished map[string][]string `json:"unpublished"`
 	Stuck       []string            `json:"stuck"` // channels whose address couldn't be taken off
-	// Contested is for how long the mux isn't put right, since somebody keeps changing it back.
+	// Contested is for how long the mux isn't corrected, because another writer keeps changing it.
 	Contested string `json:"contested"`
 	// Limited is for how long namespaces may not change ports.
 	Limited  map[string]string `json:"limited"`
 	Backends map[string]string `json:"backends"` // backed, unbacked, otherFamily, notCarried
-	// RefusedSlices are what the API server says of a channel's slices; empty ends it.
+	// RefusedSlices are the API server's words about a channel's slices; an empty text ends the refusal.
 	RefusedSlices map[string]string `json:"refusedSlices"`
 	Records       map[string]string `json:"records"` // port names on the mux, and the channels that our slices carry there
-	Restart       bool              `json:"restart"` // the process forgets all it knew
+	Restart       bool              `json:"restart"` // the process loses its memory
 	// Leads is for how long another process may believe that it leads: a process has just become the leader.
 	Leads string `json:"leads"`
 	// CrashAfter is after how many writes the next pass ends.
@@ -327,7 +327,7 @@ func printed(p *plan.Plan) string {
 	return b.String()
 }
 
-// shortened leaves out what is like the lines before it.
+// shortened leaves out lines that repeat.
 func shortened(text string) string {
 	const most = 12
 	var out []string
@@ -374,7 +374,7 @@ func lineKind(line string) string {
 	return ""
 }
 
-// tell plays a story and writes down what is decided.
+// tell plays a story and prints the decisions.
 func (s *story) tell(t testing.TB, c *cluster) string {
 	t.Helper()
 	var b strings.Builder

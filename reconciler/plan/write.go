@@ -11,7 +11,7 @@ import (
 type writing struct{ *pass }
 
 // write decides the new content of ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
-// release, even if only the generation on the mux changes: a slow process that goes by the old ledger meets a new resourceVersion.
+// release, even if only the generation on the mux changes. So a slow process that decided from the old ledger meets a new resourceVersion.
 func write(p *pass) {
 	w := &writing{p}
 	published := w.publishedClaims()

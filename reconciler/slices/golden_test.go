@@ -56,7 +56,7 @@ type scene struct {
 	// Slices are in the mux's namespace beside those of earlier scenes, with our labels or without. A slice with the name of
 	// an earlier one is merged into it, as a person would edit it.
 	Slices []map[string]any `json:"slices"`
-	// Removed are slices that somebody deleted, by their source.
+	// Removed are the sources of carried slices that users deleted.
 	Removed []string `json:"removed"`
 }
 

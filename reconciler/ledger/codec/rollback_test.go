@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// theOriginal reads and writes a ledger as its documents say: it goes by its own fields, in the list of claims or else
-// in the view, keeps what else a claim has until the claim changes, and drops what else there is.
+// theOriginal reads and writes a ledger as its documents say. It reads its own fields, in the list of claims or else in the
+// view. It keeps other fields of a claim until the claim changes, and drops all other fields.
 type theOriginal struct {
 	claims map[string]map[string]any
 }

@@ -129,7 +129,7 @@ func (nothing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ .
 
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// unknown: a process that has just begun doesn't begin a ledger anew beside the one that the mux names.
+// unknown: a process that has just started doesn't create a second ledger beside the one that the mux names.
 func unknown(t *testing.T, w *world) {
 	w.established()
 	entry, err := ledger.NewStore(w.keys, nothing{}, w.admin, w.admin).Read(t.Context(), w.renamed(1))
