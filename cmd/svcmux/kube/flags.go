@@ -6,24 +6,33 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Flags are kubectl's flags for the choice of a cluster, a user and a namespace.
 type Flags struct {
+	// Record is set by the command that takes a snapshot. It sees the answers of the API server, as JSON.
+	Record func(http.RoundTripper) http.RoundTripper
+
 	kubeconfig string
+	snapshot   string
 	overrides  clientcmd.ConfigOverrides
 	all        bool
 	loader     clientcmd.ClientConfig
@@ -32,6 +41,7 @@ type Flags struct {
 // Bind adds the flags to a command, with their completion.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	flags.StringVar(&f.snapshot, "snapshot", "", "a file of svcmux snapshot to read, in place of a cluster")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl's
@@ -97,8 +107,14 @@ func (f *Flags) config() clientcmd.ClientConfig {
 	return f.loader
 }
 
-// Configured says that the user has a kubeconfig, or is in a pod. Without a cluster, commands do the rest of their work.
+// FromSnapshot is true if commands read a snapshot.
+func (f *Flags) FromSnapshot() bool { return f.snapshot != "" }
+
+// Configured is true if the user has a kubeconfig or a snapshot, or is in a pod. Without a cluster, commands do the rest of their work.
 func (f *Flags) Configured() bool {
+	if f.FromSnapshot() {
+		return true
+	}
 	_, err := f.config().ClientConfig()
 	return !clientcmd.IsEmptyConfig(err)
 }
@@ -106,8 +122,11 @@ func (f *Flags) Configured() bool {
 // contexts returns the names of all contexts, sorted.
 func contexts(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Contexts)) }
 
-// Cluster connects to the cluster that the flags choose. Nothing is sent yet.
+// Cluster connects to the cluster or the snapshot that the flags choose. Nothing is sent yet.
 func (f *Flags) Cluster(env cli.Env) (*Cluster, error) {
+	if f.FromSnapshot() {
+		return f.openSnapshot(env)
+	}
 	raw, err := f.config().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig can't be read: %w: name another one with --kubeconfig or KUBECONFIG", err)
@@ -131,7 +150,30 @@ func (f *Flags) Cluster(env cli.Env) (*Cluster, error) {
 	if context == "" {
 		context = raw.CurrentContext
 	}
+	if f.Record != nil {
+		config.Wrap(f.Record)
+		config.AcceptContentTypes = runtime.ContentTypeJSON
+	}
 	return connect(config, context, namespace, env.Err)
+}
+
+// openSnapshot returns a snapshot as a cluster.
+func (f *Flags) openSnapshot(env cli.Env) (*Cluster, error) {
+	taken, err := archive.Open(f.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	config := &rest.Config{Host: "http://snapshot", Transport: taken}
+	config.AcceptContentTypes = runtime.ContentTypeJSON
+	if f.Record != nil {
+		config.Wrap(f.Record)
+	}
+	cluster, err := connect(config, "", cmp.Or(f.NamespaceGiven(), taken.Namespace), env.Err)
+	if err != nil {
+		return nil, err
+	}
+	cluster.Server, cluster.Taken = f.snapshot, taken.Taken
+	return cluster, nil
 }
 
 // alternatives names the context that was probably meant, or all contexts if they are few.
