@@ -1,4 +1,4 @@
-// Package archive is the file of `svcmux snapshot`: objects of a cluster, and the limits of what was read.
+// Package archive is the file of `svcmux snapshot`: objects of a cluster, and the API server's refusals.
 //
 //	archive.go  the contents                     file.go    reads and writes the file
 //	record.go   keeps the answers of a cluster   serve.go   answers commands in place of a cluster
@@ -24,7 +24,7 @@ type Archive struct {
 // Object is an object as JSON has it.
 type Object map[string]any
 
-// Header says what was read of the cluster. Commands get the same answers from the snapshot, refusals included.
+// Header lists the requests that the API server answered. Commands get the same answers from the snapshot, refusals included.
 type Header struct {
 	Schema     string    `json:"schema"`
 	Taken      time.Time `json:"taken"`

@@ -3,7 +3,7 @@
 //	command.go  flags, and the file               gather.go  reads what the other commands read
 //	trim.go     drops fields that no command reads
 //	pick.go     keeps some fields of an object
-//	hash.go, hash_service.go, hash_ledger.go       --hash-names
+//	hash.go     --hash-names: the hashes          hash_*.go  the names in objects and in the header
 //
 // Package archive has the file's format. Secrets are never read.
 package snapshot

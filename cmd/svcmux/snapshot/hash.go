@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -158,66 +157,4 @@ func (h *hashing) object(object archive.Object) archive.Object {
 		return fieldsOf(node, object)
 	}
 	return object
-}
-
-// slice gives our slices the name that the reconciler gives them for the hashed channel.
-func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
-	keys := h.language.Keys()
-	slice.Namespace, slice.Name, slice.GenerateName = h.name(slice.Namespace), h.name(slice.Name), ""
-	for label, value := range slice.Labels {
-		switch label {
-		case discoveryv1.LabelServiceName, keys.ChannelNamespace, keys.ChannelName, keys.Source:
-			slice.Labels[label] = h.name(value)
-		case discoveryv1.LabelManagedBy:
-		default:
-			slice.Labels[label] = h.value(value)
-		}
-	}
-	if namespace, name, is := strings.Cut(slice.Annotations[keys.Mux], "/"); is {
-		slice.Annotations[keys.Mux] = h.name(namespace) + "/" + h.name(name)
-	}
-	for i := range slice.OwnerReferences {
-		slice.OwnerReferences[i].Name = h.name(slice.OwnerReferences[i].Name)
-	}
-	for i := range slice.Endpoints {
-		endpoint := &slice.Endpoints[i]
-		for _, name := range [...]*string{endpoint.NodeName, endpoint.Hostname} {
-			if name != nil {
-				*name = h.name(*name)
-			}
-		}
-		if endpoint.TargetRef != nil {
-			endpoint.TargetRef.Namespace, endpoint.TargetRef.Name = h.name(endpoint.TargetRef.Namespace), h.name(endpoint.TargetRef.Name)
-		}
-	}
-	if channel, is := muxslices.ChannelOfSlice(keys, slice); is {
-		slice.Name = muxslices.SliceName(muxslices.MuxOfSlice(keys, slice), channel, slice.Labels[keys.Source], slice.AddressType)
-	}
-}
-
-func (h *hashing) header(header *archive.Header) {
-	header.Hashed, header.Namespace = true, h.name(header.Namespace)
-	for _, list := range [...][]archive.Request{header.Read, header.Absent} {
-		for i := range list {
-			h.request(&list[i])
-		}
-	}
-	for i := range header.Refused {
-		h.request(&header.Refused[i].Request)
-		header.Refused[i].Message = h.text(header.Refused[i].Message)
-	}
-	for i := range header.Rights {
-		header.Rights[i].Namespace = h.name(header.Rights[i].Namespace)
-	}
-}
-
-func (h *hashing) request(r *archive.Request) {
-	ledger, is := h.ledgers[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
-	r.Namespace = h.name(r.Namespace)
-	switch {
-	case r.Resource == "configmaps" && is:
-		r.Name = ledger
-	case r.Resource == "configmaps" || r.Resource == "services":
-		r.Name = h.name(r.Name)
-	}
 }
