@@ -17,6 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/survey"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/top"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/versions"
 )
@@ -63,7 +64,7 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(changes.Command(env), doctor.Command(env), explain.Command(env), imports(env), ports.Command(env), snapshot.Command(env),
-		status.Command(env), survey.Command(env), validate.Command(env), versions.Command(env))
+		status.Command(env), survey.Command(env), top.Command(env), validate.Command(env), versions.Command(env))
 	return root
 }
 

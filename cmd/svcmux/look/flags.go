@@ -43,10 +43,15 @@ func (f *Flags) Bind(cmd *cobra.Command, env cli.Env, formats ...string) {
 	f.Kube.Bind(cmd)
 }
 
-// BindMany adds -A, -l and -w for commands that list.
-func (f *Flags) BindMany(cmd *cobra.Command) {
+// BindSelector adds -A and -l for commands that show several muxes.
+func (f *Flags) BindSelector(cmd *cobra.Command) {
 	f.Kube.BindAll(cmd)
 	cmd.Flags().StringVarP(&f.Selector, "selector", "l", "", "only muxes with these labels")
+}
+
+// BindMany adds -A, -l and -w for commands that list.
+func (f *Flags) BindMany(cmd *cobra.Command) {
+	f.BindSelector(cmd)
 	cmd.Flags().BoolVarP(&f.Watch, "watch", "w", false, "go on, and print lines that change")
 }
 

@@ -48,6 +48,13 @@ the namespace. A ? stands for what you may not read.`,
 	return cmd
 }
 
+// List returns the lines of the numbers of the muxes that the flags choose, with a column for the mux.
+func List(f *look.Flags, world *look.World, ask look.Ask) (*look.List, error) {
+	o := options{Flags: *f}
+	o.Watch = true
+	return o.list(world, ask)
+}
+
 // list is the decision: the lines for a world.
 func (o *options) list(world *look.World, ask look.Ask) (*look.List, error) {
 	index := world.Index()

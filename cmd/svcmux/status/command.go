@@ -48,6 +48,11 @@ the ledger doesn't tell, or nearly no port was given.`,
 	return cmd
 }
 
+// List returns the lines of the muxes that the flags choose.
+func List(f *look.Flags, world *look.World, ask look.Ask) (*look.List, error) {
+	return (&options{Flags: *f}).list(world, ask)
+}
+
 // list is the decision: the lines for a world.
 func (o *options) list(world *look.World, ask look.Ask) (*look.List, error) {
 	index := world.Index()
