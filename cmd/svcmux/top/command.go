@@ -3,7 +3,9 @@ package top
 import (
 	"context"
 	"errors"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
@@ -48,8 +50,8 @@ func run(ctx context.Context, env cli.Env, flags *look.Flags) error {
 		return err
 	}
 	ask.Slices = true
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM) // without a handler, the terminal isn't restored
+	defer stop()
 	program := tea.NewProgram(newModel(env, cluster.Server), tea.WithContext(ctx), tea.WithInput(env.In), tea.WithOutput(env.Out))
 	f := &feed{flags: flags, ask: ask, env: env}
 	go func() {

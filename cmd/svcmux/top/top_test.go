@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,6 +63,14 @@ func start(t *testing.T, kubeconfig string, columns, rows int, args ...string) *
 func (s *session) press(keys string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.keys, keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// signal sends a signal to this process, in which the command runs.
+func (s *session) signal(is syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(os.Getpid(), is); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -218,6 +227,8 @@ func TestTerminalIsRestored(t *testing.T) {
 		"Ctrl+C":               {end: func(s *session) { s.await("7/5000"); s.press("\x03") }},
 		"an interrupt":         {end: func(s *session) { s.await("7/5000"); s.stop() }},
 		"an interrupt at once": {end: func(s *session) { s.stop() }},
+		"SIGHUP":               {end: func(s *session) { s.await("7/5000"); s.signal(syscall.SIGHUP) }},
+		"SIGTERM":              {end: func(s *session) { s.await("7/5000"); s.signal(syscall.SIGTERM) }},
 		"an error": {
 			forbidden: []string{"services"}, args: []string{"-A"}, end: func(*session) {},
 			want: `services is forbidden: User "jane" cannot list resource "services" in API group "" at the cluster scope: ask for this right, or choose another namespace with -n`,
