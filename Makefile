@@ -72,8 +72,11 @@ HELM ?= go run ./test/release/helm
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
 CLI_PLATFORMS ?= $(IMAGE_PLATFORMS) darwin/amd64 darwin/arm64 windows/amd64
 
+# The address of the folders of all versions, for the manifest of the kubectl plugin.
+DOWNLOADS ?= https://localhost/svc-lb-mux
+
 # The settings of both scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
-release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS \
+release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS DOWNLOADS \
 	REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
 
 .PHONY: release

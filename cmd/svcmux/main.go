@@ -10,7 +10,9 @@
 //	status/, ports/, explain/  muxes, their numbers, and the chain to the pods
 //	changes/     the effect of files; dryrun/ carries out plans on a copy of the cluster
 //	doctor/      whether an installation is healthy
+//	snapshot/    a file with which the others work elsewhere; archive/ is its format
 //	survey/      which load balancers of a cluster could become one
+//	top/         live in the terminal
 //	tcpservices/ import from ingress-nginx
 //	versions/    releases of this program and of what a cluster runs
 package main

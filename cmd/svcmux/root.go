@@ -13,9 +13,11 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/doctor"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/explain"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/ports"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/snapshot"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/survey"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/top"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/versions"
 )
@@ -61,7 +63,8 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetVersionTemplate(name + " {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(changes.Command(env), doctor.Command(env), imports(env), explain.Command(env), ports.Command(env), status.Command(env), survey.Command(env), validate.Command(env), versions.Command(env))
+	root.AddCommand(changes.Command(env), doctor.Command(env), explain.Command(env), imports(env), ports.Command(env), snapshot.Command(env),
+		status.Command(env), survey.Command(env), top.Command(env), validate.Command(env), versions.Command(env))
 	return root
 }
 

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	version  = "v0.0.0-dev.1" // the version of the trial in docs/releasing.md
-	commit   = "0123456789abcdef0123456789abcdef01234567"
-	madeAt   = "1700000000"
-	madeAtIs = "2023-11-14T22:13:20Z"
+	version   = "v0.0.0-dev.1" // the version of the trial in docs/releasing.md
+	downloads = "https://downloads.example.com/svc-lb-mux"
+	commit    = "0123456789abcdef0123456789abcdef01234567"
+	madeAt    = "1700000000"
+	madeAtIs  = "2023-11-14T22:13:20Z"
 )
 
 // platforms are the platforms that the test builds: this machine's, whose programs can run, and Windows, whose programs
@@ -64,6 +65,7 @@ func TestRelease(t *testing.T) {
 	for _, part := range []string{"webhook", "reconciler"} {
 		t.Run(part+"'s archive has an image for each platform", func(t *testing.T) { checkArchive(t, made, part) })
 	}
+	t.Run("Krew's manifest names an archive for each platform", func(t *testing.T) { checkKrew(t, made) })
 	t.Run("the bills of materials list the programs' modules", func(t *testing.T) { checkBills(t, here, made) })
 	t.Run("the chart package has this version", func(t *testing.T) { checkChart(t, here, made) })
 }
@@ -83,7 +85,7 @@ func makeRelease(t *testing.T, tree string) string {
 	t.Helper()
 	dist := t.TempDir()
 	out, err := command(t, tree, "make", "release", "DIST="+dist, "VERSION="+version, "COMMIT_TIME="+madeAt, "REVISION="+commit,
-		"CLI_PLATFORMS="+strings.Join(platforms(), " ")).CombinedOutput()
+		"CLI_PLATFORMS="+strings.Join(platforms(), " "), "DOWNLOADS="+downloads).CombinedOutput()
 	if err != nil {
 		t.Fatalf("make release: %v\n%s", err, out)
 	}

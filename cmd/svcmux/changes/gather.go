@@ -45,7 +45,7 @@ func (o *options) predict(ctx context.Context, env cli.Env) (*Report, error) {
 	if err := readLedgers(ctx, cluster, world, manifests); err != nil {
 		return nil, err
 	}
-	return Predict(world, manifests, env.Time())
+	return Predict(world, manifests, ask.Now())
 }
 
 // read reads the Services in the files. An unreadable file is an error: a part of the files would lead to another prediction.

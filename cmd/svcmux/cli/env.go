@@ -42,6 +42,12 @@ func width(to io.Writer) int {
 	return columns
 }
 
+// IsTerminal is true if a person sits at standard input and standard output.
+func (e Env) IsTerminal() bool {
+	in, isFile := e.In.(*os.File)
+	return isFile && term.IsTerminal(int(in.Fd())) && width(e.Out) > 0 //nolint:gosec // a file descriptor is a small number
+}
+
 // Paint returns the colours for a writer. Without a terminal, or with NO_COLOR, nothing is coloured.
 func (e Env) Paint(to io.Writer) Paint {
 	return Paint{on: width(to) > 0 && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}

@@ -49,6 +49,19 @@ type examination struct {
 	checks      []Check
 }
 
+// Examine runs all checks, in the order of the report. version is the release of this program.
+func Examine(ctx context.Context, cluster *kube.Cluster, ask look.Ask, version string) []Check {
+	e := &examination{ctx: ctx, cluster: cluster, ask: ask, now: ask.Now(), version: version}
+	e.deployments, e.unread = cluster.Deployments(ctx, "", kube.ChartSelector)
+	e.world, e.unreadWorld = look.Read(ctx, cluster, ask)
+	for _, check := range [...]func(){
+		e.versions, e.pods, e.lease, e.rights, e.admission, e.certificate, e.server, e.dataPlane, e.muxes, e.alerts,
+	} {
+		check()
+	}
+	return e.checks
+}
+
 func (e *examination) add(name string, state State, message, wayOut string) {
 	e.checks = append(e.checks, Check{name, state, message, wayOut})
 }
@@ -60,17 +73,6 @@ func (e *examination) failed(name, object string, err error) {
 		return
 	}
 	e.add(name, Unknown, object+" can't be read: "+cli.Sentence(err.Error()), "run svcmux doctor again")
-}
-
-// run runs all checks, in the order of the report.
-func (e *examination) run() {
-	e.deployments, e.unread = e.cluster.Deployments(e.ctx, "", kube.ChartSelector)
-	e.world, e.unreadWorld = look.Read(e.ctx, e.cluster, e.ask)
-	for _, check := range [...]func(){
-		e.versions, e.pods, e.lease, e.rights, e.admission, e.certificate, e.server, e.dataPlane, e.muxes, e.alerts,
-	} {
-		check()
-	}
 }
 
 // find returns the Deployments with a container of this name.

@@ -42,13 +42,12 @@ func run(ctx context.Context, env cli.Env, flags *look.Flags) error {
 		return err
 	}
 	done := env.Progress("asking " + cluster.Server)
-	e := &examination{ctx: ctx, cluster: cluster, ask: ask, now: env.Time(), version: env.Version}
-	e.run()
+	checks := Examine(ctx, cluster, ask, env.Version)
 	done()
-	if err := printReport(env, flags.Output, e.checks); err != nil {
+	if err := printReport(env, flags.Output, checks); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(e.checks, func(c Check) bool { return c.State == Failure }) {
+	if slices.ContainsFunc(checks, func(c Check) bool { return c.State == Failure }) {
 		return cli.Exit(cli.ExitFailed)
 	}
 	return nil

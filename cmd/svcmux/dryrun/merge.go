@@ -64,7 +64,7 @@ func lastApplied(manifest *corev1.Service) string {
 	return string(text)
 }
 
-// parseLastApplied returns the manifest that kubectl applied last; it has no name if there is none.
+// parseLastApplied returns the manifest that kubectl applied last; an empty one for a Service that kubectl didn't apply.
 func parseLastApplied(svc *corev1.Service) *corev1.Service {
 	last := &corev1.Service{}
 	if json.Unmarshal([]byte(svc.Annotations[corev1.LastAppliedConfigAnnotation]), last) != nil {

@@ -83,7 +83,7 @@ func (o *options) run(ctx context.Context, env cli.Env, argument string) error {
 	if what.needs(world) {
 		look.Remark(env, world.Remarks)
 	}
-	chains, err := what.chains(world, o.Kube.NamespaceGiven(), ask.Namespace, env.Time())
+	chains, err := what.chains(world, o.Kube.NamespaceGiven(), ask.Namespace, ask.Now())
 	if err != nil {
 		return err
 	}

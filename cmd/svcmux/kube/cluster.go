@@ -23,6 +23,8 @@ type Cluster struct {
 	Context, Server string
 	// Namespace is the namespace of the flag -n, or else the context's.
 	Namespace string
+	// Taken is when a snapshot was taken; zero for a cluster.
+	Taken time.Time
 
 	core, apps, discovery *rest.RESTClient
 }
@@ -37,7 +39,9 @@ func connect(config *rest.Config, context, namespace string, warn io.Writer) (*C
 	utilruntime.Must(appsv1.AddToScheme(scheme))
 	utilruntime.Must(discoveryv1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON // a fraction of the time for large lists
+	if config.AcceptContentTypes == "" {
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON // a fraction of the time for large lists
+	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c := &Cluster{Context: context, Server: config.Host, Namespace: namespace}
 	var err error

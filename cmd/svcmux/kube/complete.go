@@ -29,6 +29,9 @@ func (f *Flags) completeFlags(cmd *cobra.Command) {
 	Complete(cmd, "cluster", fromKubeconfig(func(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
 	Complete(cmd, "user", fromKubeconfig(func(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
 	Complete(cmd, "namespace", f.Namespaces())
+	Complete(cmd, "snapshot", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // files
+	})
 }
 
 // Complete registers the completion of a flag that the command has.

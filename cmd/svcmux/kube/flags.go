@@ -6,24 +6,23 @@
 package kube
 
 import (
-	"fmt"
-	"io"
 	"maps"
+	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Flags are kubectl's flags for the choice of a cluster, a user and a namespace.
 type Flags struct {
+	// Record is set by the command that takes a snapshot. It sees the answers of the API server, as JSON.
+	Record func(http.RoundTripper) http.RoundTripper
+
 	kubeconfig string
+	snapshot   string
 	overrides  clientcmd.ConfigOverrides
 	all        bool
 	loader     clientcmd.ClientConfig
@@ -32,6 +31,7 @@ type Flags struct {
 // Bind adds the flags to a command, with their completion.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	flags.StringVar(&f.snapshot, "snapshot", "", "a file of svcmux snapshot to read, in place of a cluster")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl's
@@ -97,64 +97,17 @@ func (f *Flags) config() clientcmd.ClientConfig {
 	return f.loader
 }
 
-// Configured says that the user has a kubeconfig, or is in a pod. Without a cluster, commands do the rest of their work.
+// FromSnapshot is true if commands read a snapshot.
+func (f *Flags) FromSnapshot() bool { return f.snapshot != "" }
+
+// Configured is true if the user has a kubeconfig or a snapshot, or is in a pod. Without a cluster, commands do the rest of their work.
 func (f *Flags) Configured() bool {
+	if f.FromSnapshot() {
+		return true
+	}
 	_, err := f.config().ClientConfig()
 	return !clientcmd.IsEmptyConfig(err)
 }
 
 // contexts returns the names of all contexts, sorted.
 func contexts(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Contexts)) }
-
-// Cluster connects to the cluster that the flags choose. Nothing is sent yet.
-func (f *Flags) Cluster(env cli.Env) (*Cluster, error) {
-	raw, err := f.config().RawConfig()
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig can't be read: %w: name another one with --kubeconfig or KUBECONFIG", err)
-	}
-	wanted := f.overrides.CurrentContext
-	if _, known := raw.Contexts[wanted]; wanted != "" && !known {
-		return nil, cli.Usagef("--context %s: the kubeconfig has no such context%s", cli.Shown(wanted), alternatives(wanted, contexts(raw)))
-	}
-	config, err := f.config().ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, cli.Usagef("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig can't be used: %w: choose a context with --context, or correct the file", err)
-	}
-	namespace, _, err := f.config().Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig can't be used: %w: choose a namespace with -n", err)
-	}
-	context := wanted
-	if context == "" {
-		context = raw.CurrentContext
-	}
-	return connect(config, context, namespace, env.Err)
-}
-
-// alternatives names the context that was probably meant, or all contexts if they are few.
-func alternatives(wanted string, known []string) string {
-	if near := validation.Nearest(wanted, known); near != "" {
-		return ": did you mean " + cli.Shown(near) + "?"
-	}
-	const few = 8
-	switch {
-	case len(known) == 0:
-		return ", and no other: name another file with --kubeconfig or KUBECONFIG"
-	case len(known) > few:
-		return ": kubectl config get-contexts lists them"
-	}
-	return ": choose one of " + strings.Join(known, ", ")
-}
-
-// warnings prints the API server's warnings, as kubectl does.
-type warnings struct{ to io.Writer }
-
-func (w warnings) HandleWarningHeader(code int, _, text string) {
-	const miscellaneous = 299 // the only code that Kubernetes uses
-	if code == miscellaneous && text != "" {
-		fmt.Fprintf(w.to, "Warning: %s\n", cli.Sentence(text))
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,15 +36,22 @@ func (f *Flags) Bind(cmd *cobra.Command, env cli.Env, formats ...string) {
 	set := cmd.Flags()
 	set.StringVar(&f.Prefix, "prefix", env.Getenv("API_PREFIX"), "prefix of annotations and classes; default that of the cluster")
 	set.StringVar(&f.MuxNamespace, "default-mux-namespace", env.Getenv("DEFAULT_MUX_NAMESPACE"), "namespace of a mux that is named without one; default that of the cluster")
-	set.StringVarP(&f.Output, "output", "o", "", strings.Join(formats, ", ")+"; default a table")
-	kube.Complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	if len(formats) > 0 {
+		set.StringVarP(&f.Output, "output", "o", "", strings.Join(formats, ", ")+"; default a table")
+		kube.Complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	}
 	f.Kube.Bind(cmd)
+}
+
+// BindSelector adds -A and -l for commands that show several muxes.
+func (f *Flags) BindSelector(cmd *cobra.Command) {
+	f.Kube.BindAll(cmd)
+	cmd.Flags().StringVarP(&f.Selector, "selector", "l", "", "only muxes with these labels")
 }
 
 // BindMany adds -A, -l and -w for commands that list.
 func (f *Flags) BindMany(cmd *cobra.Command) {
-	f.Kube.BindAll(cmd)
-	cmd.Flags().StringVarP(&f.Selector, "selector", "l", "", "only muxes with these labels")
+	f.BindSelector(cmd)
 	cmd.Flags().BoolVarP(&f.Watch, "watch", "w", false, "go on, and print lines that change")
 }
 
@@ -54,6 +62,9 @@ func (f *Flags) Wide() bool { return f.Output == "wide" }
 func (f *Flags) Check() error {
 	if f.Output != "" && !slices.Contains(f.formats, f.Output) {
 		return cli.Usagef("-o %s: use %s", cli.Shown(f.Output), strings.Join(f.formats, ", "))
+	}
+	if f.Watch && f.Kube.FromSnapshot() {
+		return cli.Usagef("-w: a snapshot doesn't change: leave out -w or --snapshot")
 	}
 	if _, err := labels.Parse(f.Selector); err != nil {
 		return cli.Usagef("-l %s: %w", cli.Shown(f.Selector), err)
@@ -103,7 +114,11 @@ func (f *Flags) Open(ctx context.Context, env cli.Env) (*kube.Cluster, Ask, erro
 		return nil, Ask{}, err
 	}
 	Remark(env, remarks)
-	return cluster, Ask{Language: language, All: f.Kube.All(), Namespace: cmp.Or(f.Kube.NamespaceGiven(), cluster.Namespace)}, nil
+	now := env.Time
+	if !cluster.Taken.IsZero() {
+		now = func() time.Time { return cluster.Taken }
+	}
+	return cluster, Ask{Language: language, All: f.Kube.All(), Namespace: cmp.Or(f.Kube.NamespaceGiven(), cluster.Namespace), Now: now}, nil
 }
 
 // Remark prints remarks on standard error.

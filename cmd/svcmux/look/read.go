@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,8 @@ type Ask struct {
 	// All is true if the user wants all namespaces or an error. Else only Namespace is read where not all may be.
 	All       bool
 	Namespace string
+	// Now returns the time: of the clock, or of the snapshot.
+	Now func() time.Time
 	// Slices is true if EndpointSlices are needed. Without them, only those are read that a lost ledger needs.
 	Slices bool
 	// Named are Services that are kept though they may be neither mux nor channel.

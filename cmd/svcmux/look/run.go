@@ -10,7 +10,7 @@ import (
 type Listing struct {
 	Mux    string // the argument; empty for all
 	Slices bool   // whether EndpointSlices are read
-	// List makes the list from what was read.
+	// List makes the list from the objects that were read.
 	List func(*World, Ask) (*List, error)
 	// Empty is a remark about a table without lines; "" for none.
 	Empty string

@@ -24,21 +24,27 @@ const (
 // Watch prints the list that make returns, and then the lines that change, until the user ends it.
 func Watch(ctx context.Context, env cli.Env, f *Flags, cluster *kube.Cluster, ask Ask, make func(*World) (*List, error)) error {
 	shown := &watched{env: env, format: f.Output}
+	return Follow(ctx, cluster, ask, 0, func(w *World) error {
+		if shown.last == nil {
+			Remark(env, w.Remarks)
+		}
+		list, err := make(w)
+		if err != nil {
+			return err
+		}
+		return shown.print(list)
+	})
+}
+
+// Follow calls show with the world, again after each change, and at intervals unless every is 0. It returns when the user ends it, or with an
+// error. show must not keep the world.
+func Follow(ctx context.Context, cluster *kube.Cluster, ask Ask, every time.Duration, show func(*World) error) error {
 	for {
 		r, err := read(ctx, cluster, ask)
 		if err != nil {
 			return ended(ctx, err)
 		}
-		if shown.last == nil {
-			Remark(env, r.Remarks)
-		}
-		again, err := r.follow(ctx, func() error {
-			list, err := make(r.World)
-			if err != nil {
-				return err
-			}
-			return shown.print(list)
-		})
+		again, err := r.follow(ctx, every, func() error { return show(r.World) })
 		if !again {
 			return ended(ctx, err)
 		}
@@ -53,8 +59,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// follow calls show now and after changes. It returns true if the world must be read again.
-func (r *reading) follow(ctx context.Context, show func() error) (again bool, err error) {
+// follow calls show now, after changes, and at intervals unless every is 0. It returns true if the world must be read again.
+func (r *reading) follow(ctx context.Context, every time.Duration, show func() error) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, broken := make(chan watch.Event), make(chan error, 2)
@@ -75,10 +81,20 @@ func (r *reading) follow(ctx context.Context, show func() error) (again bool, er
 		due   <-chan time.Time
 		first time.Time // of the changes that aren't shown yet
 	)
+	var ticks <-chan time.Time
+	if every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
+		case <-ticks:
+			if err := show(); err != nil {
+				return false, err
+			}
 		case err := <-broken:
 			return kube.IsExpired(err), err
 		case change := <-changes:

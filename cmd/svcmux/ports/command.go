@@ -38,8 +38,7 @@ the namespace. A ? stands for what you may not read.`,
 		ValidArgsFunction: o.CompleteMux,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.mux = strings.Join(args, "")
-			list := func(w *look.World, ask look.Ask) (*look.List, error) { return o.list(w, ask, env) }
-			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, Slices: !o.free, List: list, Empty: "No number is in use."})
+			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, Slices: !o.free, List: o.list, Empty: "No number is in use."})
 		},
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
@@ -49,8 +48,15 @@ the namespace. A ? stands for what you may not read.`,
 	return cmd
 }
 
+// List returns the lines of the numbers of the muxes that the flags choose, with a column for the mux.
+func List(f *look.Flags, world *look.World, ask look.Ask) (*look.List, error) {
+	o := options{Flags: *f}
+	o.Watch = true
+	return o.list(world, ask)
+}
+
 // list is the decision: the lines for a world.
-func (o *options) list(world *look.World, ask look.Ask, env cli.Env) (*look.List, error) {
+func (o *options) list(world *look.World, ask look.Ask) (*look.List, error) {
 	index := world.Index()
 	muxes, err := index.Choose(&o.Flags, ask, o.mux)
 	if err != nil {
@@ -61,11 +67,11 @@ func (o *options) list(world *look.World, ask look.Ask, env cli.Env) (*look.List
 		lines = &look.List{Schema: FreeSchema, Header: freeHeader(o.Watch)}
 	}
 	for _, mux := range muxes {
-		seen, err := index.Sight(mux, env.Time())
+		seen, err := index.Sight(mux, ask.Now())
 		if err != nil {
 			return nil, err
 		}
-		rows := o.rows(seen, env.Time())
+		rows := o.rows(seen, ask.Now())
 		if o.free {
 			rows = freeRows(seen, o.Watch)
 		}

@@ -39,8 +39,7 @@ the ledger doesn't tell, or nearly no port was given.`,
 		ValidArgsFunction: o.CompleteMux,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.mux = strings.Join(args, "")
-			list := func(w *look.World, ask look.Ask) (*look.List, error) { return o.list(w, ask, env) }
-			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, List: list})
+			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, List: o.list})
 		},
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
@@ -49,8 +48,13 @@ the ledger doesn't tell, or nearly no port was given.`,
 	return cmd
 }
 
+// List returns the lines of the muxes that the flags choose.
+func List(f *look.Flags, world *look.World, ask look.Ask) (*look.List, error) {
+	return (&options{Flags: *f}).list(world, ask)
+}
+
 // list is the decision: the lines for a world.
-func (o *options) list(world *look.World, ask look.Ask, env cli.Env) (*look.List, error) {
+func (o *options) list(world *look.World, ask look.Ask) (*look.List, error) {
 	index := world.Index()
 	muxes, err := index.Choose(&o.Flags, ask, o.mux)
 	if err != nil {
@@ -58,7 +62,7 @@ func (o *options) list(world *look.World, ask look.Ask, env cli.Env) (*look.List
 	}
 	lines := &look.List{Schema: Schema, Header: header(o.Wide())}
 	for _, mux := range muxes {
-		seen, err := index.Sight(mux, env.Time())
+		seen, err := index.Sight(mux, ask.Now())
 		if err != nil {
 			return nil, err
 		}

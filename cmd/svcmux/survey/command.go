@@ -67,6 +67,7 @@ is changed. Without -n, all namespaces are read; or the context's, if you may no
 	set.StringVar(&f.Range, "port-range", "20000-20999", "where ports get new numbers from")
 	set.StringVar(&f.prefix, "prefix", cmp.Or(env.Getenv("API_PREFIX"), validation.DefaultPrefix), "prefix of annotations and classes")
 	f.output.Bind(cmd)
+	set.Lookup("output").Usage = "wide, for more columns; json, for the report as data; yaml or name, for the Services instead of the report"
 	f.kube.Bind(cmd)
 	f.kube.BindAll(cmd)
 	fixed := func(flag string, values ...string) {

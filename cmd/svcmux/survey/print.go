@@ -2,6 +2,8 @@ package survey
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
 
-// write prints the report or the Services, and saves the Services if a folder is given.
+// write prints the report, its data or the Services, and saves the Services if a folder is given.
 func (f *flags) write(env cli.Env, result *Result) error {
 	services := result.services()
 	if f.output.Dir != "" && len(services) > 0 {
@@ -23,6 +25,12 @@ func (f *flags) write(env cli.Env, result *Result) error {
 			return err
 		}
 		fmt.Fprintf(env.Err, "%s written to %s: %s\n", cli.Count(len(files), "file"), cli.Shown(f.output.Dir), strings.Join(files, " "))
+	}
+	if f.output.Format == "json" {
+		encoder := json.NewEncoder(env.Out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(result.data())
 	}
 	if f.output.Objects() {
 		fmt.Fprintln(env.Err, result.headline())
@@ -115,12 +123,8 @@ func (r *Result) muxTable() cli.Table {
 				}
 			}
 		}
-		name := m.Provider.Name
-		if name == "" {
-			name = "other"
-		}
 		table.Rows = append(table.Rows, []string{
-			m.Key.String(), name, strconv.Itoa(len(m.Members)), strconv.Itoa(m.Ports()), strconv.Itoa(m.Limit), strconv.Itoa(moved),
+			m.Key.String(), cmp.Or(m.Provider.Name, "other"), strconv.Itoa(len(m.Members)), strconv.Itoa(m.Ports()), strconv.Itoa(m.Limit), strconv.Itoa(moved),
 		})
 	}
 	return table

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 )
 
-// usualNamespace is where ingress-nginx's own manifests and the examples for its chart install it.
-const usualNamespace = "ingress-nginx"
+// UsualNamespace is where ingress-nginx's own manifests and the examples for its chart install it.
+const UsualNamespace = "ingress-nginx"
 
 // gather reads ConfigMaps, then the Services that they name, then the mux.
 func (f *flags) gather(ctx context.Context, env cli.Env) (World, error) {
@@ -47,7 +47,7 @@ func (f *flags) gather(ctx context.Context, env cli.Env) (World, error) {
 
 func (f *flags) configMaps(ctx context.Context, env cli.Env, cluster *kube.Cluster, world *World) ([]*corev1.ConfigMap, error) {
 	if len(f.files) == 0 {
-		namespace := cmp.Or(f.kube.NamespaceGiven(), usualNamespace)
+		namespace := cmp.Or(f.kube.NamespaceGiven(), UsualNamespace)
 		if f.kube.All() || f.tcp != "" || f.udp != "" {
 			namespace = namespaceOf(f.tcp, f.udp)
 		}
@@ -102,6 +102,11 @@ func (f *flags) protocolOf(config *corev1.ConfigMap) corev1.Protocol {
 	case f.tcp != "" || f.udp != "":
 		return ""
 	}
+	return ProtocolOf(config)
+}
+
+// ProtocolOf returns the protocol of the entries of a ConfigMap with a usual name, or "" for another ConfigMap.
+func ProtocolOf(config *corev1.ConfigMap) corev1.Protocol {
 	for name, protocol := range map[string]corev1.Protocol{"tcp": corev1.ProtocolTCP, "udp": corev1.ProtocolUDP} {
 		if config.Name == name+"-services" || strings.HasSuffix(config.Name, "-"+name+"-services") ||
 			strings.HasSuffix(config.Name, "-"+name) && strings.Contains(config.Name, "nginx") {
@@ -118,7 +123,7 @@ func (f *flags) noConfigs() error {
 	case f.kube.All():
 		where = "in any namespace"
 	default:
-		where = "in namespace " + cmp.Or(f.kube.NamespaceGiven(), namespaceOf(f.tcp, f.udp), usualNamespace)
+		where = "in namespace " + cmp.Or(f.kube.NamespaceGiven(), namespaceOf(f.tcp, f.udp), UsualNamespace)
 	}
 	return fmt.Errorf("there is no ConfigMap with TCP or UDP services of ingress-nginx %s: name its namespace with -n, or the "+
 		"ConfigMap with --tcp-services-configmap or --udp-services-configmap", where)

@@ -66,6 +66,7 @@ func testMuxes(t *testing.T, w *world) {
 	t.Run("explain", func(t *testing.T) { testExplain(t, w) })
 	t.Run("plan", func(t *testing.T) { testPlan(t, w) })
 	t.Run("doctor", func(t *testing.T) { testDoctor(t, w) })
+	t.Run("snapshot", func(t *testing.T) { testSnapshot(t, w) })
 }
 
 // settled runs a command as the administrator until it prints a line with these words: slices and conditions follow in seconds.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rawKinds are the kinds that are answered as they are in the file. A cluster without an object of a kind doesn't know the kind.
+// rawKinds are the kinds that are answered as they are in the file. A cluster without an object of a custom kind doesn't know the kind.
 func rawKinds(resource string) string {
 	return map[string]string{
 		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "leases": "Lease", "certificates": "Certificate",
@@ -25,16 +25,16 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 	case ask.resource == "subjectaccessreviews":
 		answer = map[string]any{"status": map[string]any{"allowed": s.allows(r)}}
 	case kind != "" && ask.name == "":
-		var items []any
+		items := []any{}
 		for _, at := range s.cluster.order {
 			if at.kind == kind && s.cluster.objects[at] != nil && (ask.namespace == "" || at.Namespace == ask.namespace) {
 				items = append(items, s.cluster.objects[at])
 			}
 		}
-		if len(items) == 0 {
+		if isCustom := kind == "Certificate" || kind == "PrometheusRule"; isCustom && len(items) == 0 {
 			return false
 		}
-		answer = map[string]any{"items": items}
+		answer = map[string]any{"kind": kind + "List", "apiVersion": "v1", "items": items}
 	case kind != "":
 		for at, object := range s.cluster.objects {
 			if at.kind == kind && at.Namespace == ask.namespace && at.Name == ask.name {
