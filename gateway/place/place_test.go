@@ -136,6 +136,21 @@ func TestSeatMovesOnlyWithItsSeat(t *testing.T) {
 	})
 }
 
+func TestSeatsShareAddressesEvenly(t *testing.T) {
+	const addresses, seats = 4000, 16
+	taken := map[uint8]int{}
+	for i := range addresses {
+		seat, _ := place.Seat(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), []uint8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 200})
+		taken[seat]++
+	}
+	fair := float64(addresses) / seats
+	for seat, n := range taken {
+		if off := math.Abs(float64(n) - fair); off > 6*math.Sqrt(fair) || len(taken) != seats {
+			t.Errorf("seat %d of %d has %d addresses, a fair share is %.0f", seat, len(taken), n, fair)
+		}
+	}
+}
+
 func TestWithoutSeatsThereIsNone(t *testing.T) {
 	if seat, ok := place.Seat(netip.MustParseAddr("192.0.2.1"), nil); ok {
 		t.Errorf("got seat %d", seat)
