@@ -29,7 +29,8 @@ func (e elements) add(set string, at place, what content) {
 // elementsOf returns the elements that a family must have.
 func (f family) elementsOf(tables *want.Tables) elements {
 	all := elements{}
-	translated := map[netip.Addr]bool{}
+	returnsHere := map[netip.Addr]bool{} // where backends answer to the mux's address, a stray answer may reach this machine
+	from := replies{}
 	for i := range tables.Addresses {
 		a := &tables.Addresses[i]
 		if !f.has(a.Address) {
@@ -40,19 +41,25 @@ func (f family) elementsOf(tables *want.Tables) elements {
 		if f.has(a.Source) {
 			all.add(setSourcesSeen, at, content{data: string(a.Source.AsSlice())})
 		}
-		translated[a.Address] = a.Source == a.Address
+		returnsHere[a.Address] = a.Source == a.Address
 	}
 	for i := range tables.Services {
-		if s := &tables.Services[i]; f.has(s.Address) && len(s.Slots) > 0 {
-			all.addService(s, translated[s.Address])
+		s := &tables.Services[i]
+		if !f.has(s.Address) || len(s.Slots) == 0 {
+			continue
+		}
+		all.addService(s)
+		for _, b := range s.Slots {
+			if returnsHere[s.Address] {
+				from.add(b.Address, s.Protocol, b.Port, b.Port+min(s.Last-s.First, 1<<16-1-b.Port))
+			}
 		}
 	}
+	from.addTo(all)
 	return all
 }
 
-// addService adds a service. With returnsHere, backends answer to the mux's address, and a stray answer may reach this
-// machine.
-func (e elements) addService(s *want.Service, returnsHere bool) {
+func (e elements) addService(s *want.Service) {
 	set, at := setServices, place{key: key(s.Address, s.Protocol, s.First)}
 	if s.IsRange() {
 		set, at.end = setRanges, key(s.Address, s.Protocol, s.Last)
@@ -67,9 +74,6 @@ func (e elements) addService(s *want.Service, returnsHere bool) {
 			e.addRangeSlot(s, i, b)
 		} else {
 			e.add(setSlots, place{key: at.key + slot(i)}, content{data: string(b.Address.AsSlice()) + port(b.Port)})
-		}
-		if returnsHere {
-			e.add(setReplies, place{key(b.Address, s.Protocol, b.Port), key(b.Address, s.Protocol, b.Port+s.Last-s.First)}, content{})
 		}
 	}
 }

@@ -1,33 +1,35 @@
 package table
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/google/nftables"
-	"github.com/google/nftables/userdata"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // reader reads our table of one family.
 type reader struct {
-	family family
-	conn   *nftables.Conn
-	table  *nftables.Table
+	family    family
+	namespace int
+	conn      *nftables.Conn
+	table     *nftables.Table
+}
+
+func newReader(f family, namespace int, conn *nftables.Conn) *reader {
+	return &reader{f, namespace, conn, &nftables.Table{Name: tableName, Family: nftables.TableFamily(f.number)}}
 }
 
 // read returns what the kernel holds for a family. A table that was changed by others isn't intact, and has no elements: it is
 // replaced as a whole.
-func (f family) read(conn *nftables.Conn) (*state, error) {
-	r := reader{f, conn, &nftables.Table{Name: tableName, Family: nftables.TableFamily(f.number)}}
+func (r *reader) read() (*state, error) {
 	have, err := r.skeleton()
 	if err != nil || !have.intact {
 		return have, err
 	}
-	for _, set := range f.sets() {
-		list, err := conn.GetSetElements(&nftables.Set{Table: r.table, Name: set.name})
+	for _, set := range r.family.sets() {
+		list, err := r.conn.GetSetElements(&nftables.Set{Table: r.table, Name: set.name})
 		if err != nil {
 			return nil, fmt.Errorf("read set %s: %w", set.name, err)
 		}
@@ -49,6 +51,10 @@ func (r *reader) skeleton() (*state, error) {
 	for _, c := range r.family.baseChains() {
 		known[c.name] = c
 	}
+	marks, err := r.family.readMarks(r.namespace)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range chains {
 		if c.Table.Name != tableName {
 			continue
@@ -57,11 +63,7 @@ func (r *reader) skeleton() (*state, error) {
 		if choice, parsed := parseChoice(c.Name); !ok && parsed {
 			wanted, ok = chain{name: c.Name, rules: choice.rules(r.family)}, true
 		}
-		marks, err := r.marks(c)
-		if err != nil {
-			return nil, err
-		}
-		if !ok || !slices.Equal(marks, wanted.marks()) {
+		if !ok || !slices.Equal(marks[c.Name], wanted.marks()) {
 			return have, nil
 		}
 		have.chains[c.Name] = true
@@ -73,19 +75,6 @@ func (r *reader) skeleton() (*state, error) {
 	}
 	have.intact, err = r.hasSets()
 	return have, err
-}
-
-// marks returns the comments of a chain's rules.
-func (r *reader) marks(c *nftables.Chain) ([]string, error) {
-	rules, err := r.conn.GetRules(r.table, c)
-	if err != nil && !isGone(err) {
-		return nil, fmt.Errorf("read chain %s: %w", c.Name, err)
-	}
-	marks := make([]string, len(rules))
-	for i, rule := range rules {
-		marks[i], _ = userdata.GetString(rule.UserData, userdata.TypeComment)
-	}
-	return marks, nil
 }
 
 func (r *reader) hasSets() (bool, error) {
@@ -118,5 +107,3 @@ func contentOf(s set, value []byte) content {
 	}
 	return what
 }
-
-func isGone(err error) bool { return errors.Is(err, unix.ENOENT) }

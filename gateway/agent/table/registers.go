@@ -62,9 +62,22 @@ func (f family) loadSlot(slots uint32, sticky bool) []expr.Any {
 		Modulus: slots, Seed: seed, Type: expr.HashTypeJenkins})
 }
 
-// loadOriginal loads the address that the connection's client sent to, also of a translated packet.
-func loadOriginal() expr.Any {
-	return &expr.Ct{Key: expr.CtKeyDST, Direction: 0, Register: firstRegister}
+// loadOriginal loads the address that the connection's client sent to, also of a translated packet. nft can't print the older keys
+// that the library knows, and aborts.
+func (f family) loadOriginal() []byte {
+	const original = 0
+	key := uint32(unix.NFT_CT_DST_IP)
+	if f.number == unix.NFPROTO_IPV6 {
+		key = unix.NFT_CT_DST_IP6
+	}
+	var e attributes
+	e.text(unix.NFTA_EXPR_NAME, "ct")
+	e.nest(unix.NFTA_EXPR_DATA, func(e *attributes) {
+		e.number(unix.NFTA_CT_KEY, key)
+		e.number(unix.NFTA_CT_DREG, firstRegister)
+		e.bytes(unix.NFTA_CT_DIRECTION, []byte{original})
+	})
+	return e
 }
 
 // in continues if the set has the loaded key, or hasn't if absent is true.

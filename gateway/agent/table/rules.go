@@ -97,6 +97,7 @@ func isNeighbourDiscovery() []expr.Any {
 // translateSource gives requests the source address that backends must see. The port isn't specified, so the kernel keeps
 // the client's where it is free, and takes another one where two clients share it.
 func (f family) translateSource() []rule {
-	return []rule{f.rule(one(loadOriginal()), one(find(setSourcesSeen)),
-		one(&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(f.number), RegAddrMin: firstRegister}))}
+	translate := f.rule(one(find(setSourcesSeen)),
+		one(&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(f.number), RegAddrMin: firstRegister}))
+	return []rule{slices.Concat(rule{f.loadOriginal()}, translate)}
 }

@@ -68,8 +68,7 @@ func (k *Kernel) Intact() (bool, error) {
 	}
 	defer conn.CloseLasting()
 	for _, f := range families() {
-		r := reader{f, conn, &nftables.Table{Name: tableName, Family: nftables.TableFamily(f.number)}}
-		have, err := r.skeleton()
+		have, err := newReader(f, k.namespace, conn).skeleton()
 		if err != nil || !have.intact {
 			k.Forget()
 			return false, err
@@ -100,7 +99,7 @@ func (k *Kernel) read() error {
 	defer conn.CloseLasting()
 	var have []*state
 	for _, f := range families() {
-		state, err := f.read(conn)
+		state, err := newReader(f, k.namespace, conn).read()
 		if err != nil {
 			return fmt.Errorf("read our nftables: %w", err)
 		}
