@@ -18,6 +18,6 @@
 //
 // Everything fails closed: a chain that finds no slot drops the packet.
 //
-// What a machine should have is decided in gateway/agent/want. When to apply, and what to do about a refused
+// The values come from gateway/agent/want. When to apply, and what to do about a refused
 // transaction, is decided by the agent. Foreign tables are neither read nor written.
 package table

@@ -1,7 +1,5 @@
-// Package want decides what a gateway's kernel must hold, and which seats the gateway must take.
+// Package want is what a gateway's kernel must hold: services, their backends, and the muxes' addresses. It is pure: values only.
 //
-//	View ──Decide──▶ Tables, Seats, Refusals    muxes, our EndpointSlices, claims, and the settings of this machine
-//
-// It is pure and total: equal views give equal decisions. A mux that can't be served is refused with a sentence, and harms no
-// other mux. The tables are put into the kernel by gateway/agent/table.
+// The decision that makes these values of muxes, EndpointSlices and claims will live here, too. The tables are put into the kernel by
+// gateway/agent/table.
 package want
