@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/binary"
+	"maps"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -26,11 +27,9 @@ func (e elements) add(set string, at place, what content) {
 	e[set][at] = what
 }
 
-// elementsOf returns the elements that a family must have.
-func (f family) elementsOf(tables *want.Tables) elements {
-	all := elements{}
-	returnsHere := map[netip.Addr]bool{} // where backends answer to the mux's address, a stray answer may reach this machine
-	from := replies{}
+// elementsOf returns the elements that a family must have, and which of them are for replies.
+func (f family) elementsOf(tables *want.Tables) (elements, replies) {
+	all, from := elements{}, replies{}
 	for i := range tables.Addresses {
 		a := &tables.Addresses[i]
 		if !f.has(a.Address) {
@@ -41,22 +40,34 @@ func (f family) elementsOf(tables *want.Tables) elements {
 		if f.has(a.Source) {
 			all.add(setSourcesSeen, at, content{data: string(a.Source.AsSlice())})
 		}
-		returnsHere[a.Address] = a.Source == a.Address
 	}
-	for i := range tables.Services {
-		s := &tables.Services[i]
-		if !f.has(s.Address) || len(s.Slots) == 0 {
-			continue
-		}
-		all.addService(s)
-		for _, b := range s.Slots {
-			if returnsHere[s.Address] {
-				from.add(b.Address, s.Protocol, b.Port, b.Port+min(s.Last-s.First, 1<<16-1-b.Port))
-			}
+	services := f.servicesOf(tables.Services)
+	for i := range services {
+		all.addService(&services[i])
+	}
+	from.count(services, returnsHere(tables), 1)
+	from.addTo(all, maps.Keys(from))
+	return all, from
+}
+
+// servicesOf returns the family's services that have backends: the others have no elements.
+func (f family) servicesOf(all []want.Service) []want.Service {
+	var own []want.Service
+	for i := range all {
+		if f.has(all[i].Address) && len(all[i].Slots) > 0 {
+			own = append(own, all[i])
 		}
 	}
-	from.addTo(all)
-	return all
+	return own
+}
+
+// returnsHere has the addresses that backends answer to: a stray answer may reach this machine.
+func returnsHere(tables *want.Tables) map[netip.Addr]bool {
+	here := map[netip.Addr]bool{}
+	for i := range tables.Addresses {
+		here[tables.Addresses[i].Address] = tables.Addresses[i].Source == tables.Addresses[i].Address
+	}
+	return here
 }
 
 func (e elements) addService(s *want.Service) {

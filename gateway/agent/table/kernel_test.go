@@ -148,3 +148,33 @@ func TestServicesThatGoAreClosed(t *testing.T) {
 		}
 	}
 }
+
+// Without its element, packets to a removed address would still be refused by our guard, also once the address is used elsewhere.
+func TestARemovedMuxAddressLeavesTheKernel(t *testing.T) {
+	w := newWorld(t)
+	w.apply(t, everything())
+	less := everything()
+	for i := range less.Addresses {
+		less.Addresses[i].Source = less.Addresses[i].Address
+	}
+	w.apply(t, less)
+	less.Addresses = slices.DeleteFunc(less.Addresses, func(a want.Address) bool { return a.Address == families()["IPv4"].other })
+	for _, restart := range []bool{false, true} {
+		kernel := w.kernel
+		if restart {
+			kernel = table.Open(w.gateway.fd)
+		}
+		if _, err := kernel.Apply(less); err != nil {
+			t.Fatal(err)
+		}
+		for set, kind := range map[string]string{"addresses": "set", "sources-seen": "map"} {
+			listed := w.gateway.run("nft", "list", kind, "ip", "svc-lb-mux", set)
+			if strings.Contains(listed, "192.0.2.11") || !strings.Contains(listed, "192.0.2.10") {
+				t.Errorf("after a restart: %t\n%s", restart, listed)
+			}
+		}
+		if _, err := kernel.Apply(everything()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -53,15 +53,13 @@ func (f family) baseChains() []chain {
 }
 
 // choiceChains returns the chains that the services need, sorted: a chain comes after those that its rules name.
-func (f family) choiceChains(tables *want.Tables) []chain {
+func (f family) choiceChains(services []want.Service) []chain {
 	needed := map[choice]bool{}
-	for i := range tables.Services {
-		if s := &tables.Services[i]; f.has(s.Address) && len(s.Slots) > 0 {
-			c := choiceOf(s)
-			needed[c] = true
-			c.filtered = false
-			needed[c] = true
-		}
+	for i := range services {
+		c := choiceOf(&services[i])
+		needed[c] = true
+		c.filtered = false
+		needed[c] = true
 	}
 	chains := make([]chain, 0, len(needed))
 	for _, c := range slices.SortedFunc(maps.Keys(needed), compareChoices) {

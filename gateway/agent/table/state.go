@@ -16,6 +16,8 @@ type state struct {
 	// chains are the names of the chains of services.
 	chains   map[string]bool
 	elements elements
+	// replies are counted once tables were applied.
+	replies replies
 }
 
 // change is the difference between what the kernel holds and what it must hold.
@@ -25,6 +27,7 @@ type change struct {
 	remove  map[string][]place
 	add     map[string][]place
 	want    elements
+	replies replies // nil if the state has counted them already
 }
 
 // empty is true if there is nothing to write.
@@ -35,8 +38,9 @@ func (c *change) empty() bool {
 // differ returns what must change. Chains that no service needs any more stay: they do nothing, and the next service with as
 // many backends needs them again.
 func (f family) differ(have *state, tables *want.Tables) change {
-	c := change{want: f.elementsOf(tables), remove: map[string][]place{}, add: map[string][]place{}}
-	chains := f.choiceChains(tables)
+	c := change{remove: map[string][]place{}, add: map[string][]place{}}
+	c.want, c.replies = f.elementsOf(tables)
+	chains := f.choiceChains(f.servicesOf(tables.Services))
 	if !have.intact {
 		c.rebuild, c.chains = true, append(chains, f.baseChains()...)
 		for set, wanted := range c.want {
@@ -44,15 +48,19 @@ func (f family) differ(have *state, tables *want.Tables) change {
 		}
 		return c
 	}
+	c.addMissing(chains, have)
+	for _, set := range f.sets() {
+		c.differ(set.name, have.elements[set.name], c.want[set.name])
+	}
+	return c
+}
+
+func (c *change) addMissing(chains []chain, have *state) {
 	for _, chain := range chains {
 		if !have.chains[chain.name] {
 			c.chains = append(c.chains, chain)
 		}
 	}
-	for _, set := range f.sets() {
-		c.differ(set.name, have.elements[set.name], c.want[set.name])
-	}
-	return c
 }
 
 func (c *change) differ(set string, have, wanted map[place]content) {
@@ -70,9 +78,13 @@ func (c *change) differ(set string, have, wanted map[place]content) {
 	slices.SortFunc(c.add[set], comparePlaces)
 }
 
-// after returns the state once the kernel has taken the change.
+// after returns the state once the kernel has taken the change. It may reuse the state before.
 func (c *change) after(have *state) *state {
-	next := &state{intact: true, chains: map[string]bool{}, elements: c.want}
+	next := &state{intact: true, chains: map[string]bool{}, elements: c.want, replies: c.replies}
+	if c.replies == nil {
+		next.elements, next.replies = have.elements, have.replies
+		c.patch(next.elements)
+	}
 	if !c.rebuild {
 		maps.Copy(next.chains, have.chains)
 	}
@@ -82,6 +94,20 @@ func (c *change) after(have *state) *state {
 		}
 	}
 	return next
+}
+
+// patch removes and adds elements, as the kernel does.
+func (c *change) patch(all elements) {
+	for set, places := range c.remove {
+		for _, at := range places {
+			delete(all[set], at)
+		}
+	}
+	for set, places := range c.add {
+		for _, at := range places {
+			all.add(set, at, c.want[set][at])
+		}
+	}
 }
 
 func comparePlaces(a, b place) int {

@@ -13,6 +13,8 @@ type Kernel struct {
 	namespace int
 	// have is what the kernel holds, in the order of families. It is nil while that isn't known.
 	have []*state
+	// last is nil while it isn't known that the kernel holds just what was applied last.
+	last *memory
 }
 
 // Open returns the tables of a network namespace, which a file descriptor refers to; 0 is the process's own. Nothing is read or
@@ -34,14 +36,13 @@ func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 	}
 	var done Applied
 	var b batch
-	next := make([]*state, len(k.have))
+	next, changes := k.differ(tables)
 	for i, f := range families() {
-		c := f.differ(k.have[i], tables)
-		next[i] = c.after(k.have[i])
+		c := &changes[i]
 		if c.empty() {
 			continue
 		}
-		b.write(f, &c)
+		b.write(f, c)
 		done.Rebuilt = done.Rebuilt || c.rebuild
 		for _, set := range f.sets() {
 			done.Added += len(c.add[set.name])
@@ -52,12 +53,12 @@ func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 		k.Forget()
 		return Applied{}, err
 	}
-	k.have = next
+	k.remember(next, tables)
 	return done, nil
 }
 
 // Forget makes the next Apply read the kernel's tables instead of trusting memory, as after a restart.
-func (k *Kernel) Forget() { k.have = nil }
+func (k *Kernel) Forget() { k.have, k.last = nil, nil }
 
 // Intact is false if others removed or changed a table, a chain, a rule or a set of ours. Then it forgets, so that the next Apply
 // restores the whole. It doesn't read elements.

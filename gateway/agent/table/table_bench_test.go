@@ -82,7 +82,7 @@ func BenchmarkRestartWithPorts(b *testing.B) {
 	}
 }
 
-// BenchmarkOnePortAmongMany changes one of 10,000 ports, and compares all of them in memory.
+// BenchmarkOnePortAmongMany changes a backend of one of 10,000 ports.
 func BenchmarkOnePortAmongMany(b *testing.B) { onePort(b, manyPorts(8080)) }
 
 func BenchmarkOnePortAlone(b *testing.B) {
