@@ -10,32 +10,43 @@ import (
 // memory is a copy of the tables that were applied last. The caller may change its own.
 type memory struct{ tables want.Tables }
 
-// pair are services that changed, as they were and as they must be.
-type pair struct{ before, now []want.Service }
+// edit is how a list of services changed.
+type edit struct {
+	before, now []want.Service // those that differ
+	// at has the places of those that differ, if the list is as long as it was. Otherwise they are neighbours from the place from on.
+	at   []int
+	from int
+}
 
-// changed returns the services that differ, and true if nothing else does. Most changes are of the backends of a few ports: then the
-// elements of thousands of others needn't be made and compared.
-func (m *memory) changed(tables *want.Tables) (pair, bool) {
-	before, now := m.tables.Services, tables.Services
-	if m.tables.Addresses == nil || !slices.Equal(m.tables.Addresses, tables.Addresses) {
-		return pair{}, false
+// changed returns the services that differ, and true if nothing else does and they are few. Most changes are of the backends of a few
+// ports: then the elements of thousands of others needn't be made and compared.
+func (m *memory) changed(tables *want.Tables) (edit, bool) {
+	if m == nil || !slices.Equal(m.tables.Addresses, tables.Addresses) {
+		return edit{}, false
 	}
-	var p pair
+	e := changedServices(m.tables.Services, tables.Services)
+	return e, 2*len(e.now) <= len(tables.Services)
+}
+
+func changedServices(before, now []want.Service) edit {
+	var e edit
 	if len(before) == len(now) {
 		for i := range now {
 			if !equal(&before[i], &now[i]) {
-				p.before, p.now = append(p.before, before[i]), append(p.now, now[i])
+				e.at, e.before, e.now = append(e.at, i), append(e.before, before[i]), append(e.now, now[i])
 			}
 		}
-		return p, true
+		return e
 	}
 	for len(before) > 0 && len(now) > 0 && equal(&before[0], &now[0]) {
 		before, now = before[1:], now[1:]
+		e.from++
 	}
 	for len(before) > 0 && len(now) > 0 && equal(&before[len(before)-1], &now[len(now)-1]) {
 		before, now = before[:len(before)-1], now[:len(now)-1]
 	}
-	return pair{before, now}, true
+	e.before, e.now = before, now
+	return e
 }
 
 // equal is true for services with equal elements.
@@ -44,56 +55,72 @@ func equal(a, b *want.Service) bool {
 		slices.Equal(a.Slots, b.Slots) && slices.Equal(a.Sources, b.Sources)
 }
 
-// keep copies the tables. Services that didn't change keep their copies.
-func (m *memory) keep(tables *want.Tables) {
-	m.tables.Addresses = append([]want.Address{}, tables.Addresses...)
-	sameLength := len(m.tables.Services) == len(tables.Services)
-	if !sameLength {
-		m.tables.Services = make([]want.Service, len(tables.Services))
+// edit makes the edit in the copy.
+func (m *memory) edit(e edit) {
+	now := cloned(e.now)
+	if e.at == nil {
+		m.tables.Services = slices.Replace(m.tables.Services, e.from, e.from+len(e.before), now...)
+		return
 	}
-	for i := range tables.Services {
-		s := &tables.Services[i]
-		if sameLength && equal(&m.tables.Services[i], s) {
-			continue
-		}
-		m.tables.Services[i] = *s
-		m.tables.Services[i].Slots, m.tables.Services[i].Sources = slices.Clone(s.Slots), slices.Clone(s.Sources)
+	for i, at := range e.at {
+		m.tables.Services[at] = now[i]
 	}
 }
 
-// differ returns what must change in each family, and the states once the kernel has taken it.
-func (k *Kernel) differ(tables *want.Tables) (next []*state, changes []change) {
-	var p pair
-	onlyServices := false
-	if k.last != nil {
-		p, onlyServices = k.last.changed(tables)
+func remembered(tables *want.Tables) *memory {
+	return &memory{want.Tables{Addresses: slices.Clone(tables.Addresses), Services: cloned(tables.Services)}}
+}
+
+func cloned(services []want.Service) []want.Service {
+	all := slices.Clone(services)
+	for i := range all {
+		all[i].Slots, all[i].Sources = slices.Clone(all[i].Slots), slices.Clone(all[i].Sources)
+	}
+	return all
+}
+
+// transition is what must change in each family, and what is known once the kernel has taken it.
+type transition struct {
+	changes []change
+	have    []*state
+	// edit is how the memory changes; if it is nil, all of it does.
+	edit *edit
+}
+
+// differ returns what must change.
+func (k *Kernel) differ(tables *want.Tables) transition {
+	var t transition
+	e, few := k.last.changed(tables)
+	if few {
+		t.edit = &e
 	}
 	for i, f := range families() {
 		var c change
-		if onlyServices {
-			c = f.differServices(k.have[i], tables, p)
+		if few {
+			c = f.differServices(k.have[i], tables, &e)
 		} else {
 			c = f.differ(k.have[i], tables)
 		}
-		changes, next = append(changes, c), append(next, c.after(k.have[i]))
+		t.changes, t.have = append(t.changes, c), append(t.have, c.after(k.have[i]))
 	}
-	return next, changes
+	return t
 }
 
 // remember records that the kernel took the tables.
-func (k *Kernel) remember(next []*state, tables *want.Tables) {
-	k.have = next
-	if k.last == nil {
-		k.last = &memory{}
+func (k *Kernel) remember(t *transition, tables *want.Tables) {
+	k.have = t.have
+	if t.edit == nil {
+		k.last = remembered(tables)
+		return
 	}
-	k.last.keep(tables)
+	k.last.edit(*t.edit)
 }
 
 // differServices returns what must change for services that changed. It counts replies in the state at once: if the kernel refuses
 // the change, the state is forgotten.
-func (f family) differServices(have *state, tables *want.Tables, p pair) change {
+func (f family) differServices(have *state, tables *want.Tables, e *edit) change {
 	c := change{remove: map[string][]place{}, add: map[string][]place{}, want: elements{}}
-	before, now := f.servicesOf(p.before), f.servicesOf(p.now)
+	before, now := f.servicesOf(e.before), f.servicesOf(e.now)
 	if len(before)+len(now) == 0 {
 		return c
 	}

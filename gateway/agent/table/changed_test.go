@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -71,25 +72,39 @@ func nextTables(t *rapid.T, tables *want.Tables) *want.Tables {
 // After any history, the kernel holds what the last tables need, although only changed services were compared. No element is added
 // twice, and none is removed that isn't there: the kernel would refuse the transaction.
 func TestComparingOnlyChangedServicesReachesTheSameElements(t *testing.T) {
+	compared := false // only changed services, at least once
 	rapid.Check(t, func(t *rapid.T) {
 		kernel := Kernel{have: []*state{{intact: true, elements: elements{}}, {intact: true, elements: elements{}}}}
 		held := []elements{{}, {}}
 		tables := drawTables(t)
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
-			next, changes := kernel.differ(tables)
+			next := kernel.differ(tables)
 			for i, f := range families() {
-				carryOut(t, held[i], changes[i])
+				carryOut(t, held[i], next.changes[i])
 				if diff := cmp.Diff(needed(f, tables), nonEmpty(held[i]), cmp.AllowUnexported(place{}, content{})); diff != "" {
 					t.Fatalf("(-needed +held):\n%s", diff)
 				}
-				if diff := cmp.Diff(nonEmpty(held[i]), nonEmpty(next[i].elements), cmp.AllowUnexported(place{}, content{})); diff != "" {
+				if diff := cmp.Diff(nonEmpty(held[i]), nonEmpty(next.have[i].elements), cmp.AllowUnexported(place{}, content{})); diff != "" {
 					t.Fatalf("(-held +remembered):\n%s", diff)
 				}
 			}
-			kernel.remember(next, tables)
+			before := kernel.last
+			kernel.remember(&next, tables)
+			compared = compared || before == kernel.last
+			if diff := cmp.Diff(tables.Services, kernel.last.tables.Services, compareIP()...); diff != "" {
+				t.Fatalf("(-applied +remembered):\n%s", diff)
+			}
 			tables = nextTables(t, tables)
 		}
 	})
+	if !compared {
+		t.Error("everything was compared each time")
+	}
+}
+
+func compareIP() cmp.Options {
+	return cmp.Options{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 }
 
 func carryOut(t *rapid.T, held elements, c change) {

@@ -36,9 +36,9 @@ func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 	}
 	var done Applied
 	var b batch
-	next, changes := k.differ(tables)
+	next := k.differ(tables)
 	for i, f := range families() {
-		c := &changes[i]
+		c := &next.changes[i]
 		if c.empty() {
 			continue
 		}
@@ -53,7 +53,7 @@ func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 		k.Forget()
 		return Applied{}, err
 	}
-	k.remember(next, tables)
+	k.remember(&next, tables)
 	return done, nil
 }
 
