@@ -63,6 +63,10 @@ func nextTables(t *rapid.T, tables *want.Tables) *want.Tables {
 		return drawTables(t)
 	case 1:
 		next.Services = slices.Delete(next.Services, at, at+1)
+	case 2: // the caller reuses its own list of backends
+		if slots := next.Services[at].Slots; len(slots) > 0 {
+			slots[0].Port ^= 8
+		}
 	default:
 		next.Services[at] = drawService(t, next.Services[at].Address, next.Services[at].First)
 	}
