@@ -38,7 +38,7 @@ func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Se
 	for _, channel := range channels {
 		w.Channels = append(w.Channels, plan.ReadChannel(lang, channel))
 	}
-	if p := plan.Mux(w); p.Publish != nil && p.Publish.Ports != nil {
+	if p := plan.Mux(w, plan.Memory{}); p.Publish != nil && p.Publish.Ports != nil {
 		svc.Spec.Ports = p.Publish.Ports
 	}
 	return svc

@@ -6,6 +6,8 @@
 //	kube/        kubectl's flags, the client, its errors as sentences, completion
 //	manifest/    Services as files to apply
 //	validate/    files without a cluster
+//	look/        what commands about muxes read and print
+//	status/, ports/, explain/  muxes, their numbers, and the chain to the pods
 //	survey/      which load balancers of a cluster could become one
 //	tcpservices/ import from ingress-nginx
 //	versions/    releases of this program and of what a cluster runs

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/explain"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/ports"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/survey"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
@@ -56,7 +59,7 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetVersionTemplate(name + " {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(imports(env), survey.Command(env), validate.Command(env), versions.Command(env))
+	root.AddCommand(imports(env), explain.Command(env), ports.Command(env), status.Command(env), survey.Command(env), validate.Command(env), versions.Command(env))
 	return root
 }
 

@@ -105,8 +105,8 @@ func (s *server) topologies(r *http.Request) ([]view.MuxTopology, error) {
 		if err != nil {
 			return nil, err
 		}
-		if seen := view.Seen(*sight); seen.World.Mux != nil {
-			muxes = append(muxes, view.TopologyOf(&seen))
+		if sight.World.Mux != nil {
+			muxes = append(muxes, view.TopologyOf(sight))
 		}
 	}
 	return muxes, nil
@@ -163,13 +163,8 @@ func (s *server) question(r *http.Request, key types.NamespacedName) (*view.Ques
 	if !about || !s.Language.Classify(q.Service).Channel() {
 		return q, nil
 	}
-	sight, err := s.Line.Look(r.Context(), mux)
-	if err != nil {
-		return nil, err
-	}
-	seen := view.Seen(*sight)
-	q.Seen = &seen
-	return q, nil
+	q.Seen, err = s.Line.Look(r.Context(), mux)
+	return q, err
 }
 
 func encoded(value any) []byte {

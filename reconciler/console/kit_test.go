@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -75,7 +75,7 @@ func (d *desk) channel(name string) {
 	})
 }
 
-func (d *desk) Look(_ context.Context, key types.NamespacedName) (*mux.Sight, error) {
+func (d *desk) Look(_ context.Context, key types.NamespacedName) (*sight.Sight, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.looks++
@@ -93,7 +93,7 @@ func (d *desk) Look(_ context.Context, key types.NamespacedName) (*mux.Sight, er
 		}
 	}
 	// One pass, and the mux after it.
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	if p.Publish != nil && p.Publish.Ports != nil {
 		w.Mux.Ports = p.Publish.Ports
 	}
@@ -103,7 +103,7 @@ func (d *desk) Look(_ context.Context, key types.NamespacedName) (*mux.Sight, er
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 		}}
 	}
-	return &mux.Sight{World: w, Plan: p, Carried: carried}, nil
+	return &sight.Sight{World: w, Plan: p, Carried: carried}, nil
 }
 
 func (d *desk) News(_ context.Context, _ cache.Cache, changed func(types.NamespacedName)) error {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"nowake.ai/svc-lb-mux/certs/guard"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 
 // Line is the part of the mux line that the console uses.
 type Line interface {
-	Look(ctx context.Context, mux types.NamespacedName) (*mux.Sight, error)
+	Look(ctx context.Context, mux types.NamespacedName) (*sight.Sight, error)
 	News(ctx context.Context, informers cache.Cache, changed func(mux types.NamespacedName)) error
 	Spoken(ctx context.Context) ([]types.NamespacedName, error)
 	Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error)

@@ -31,8 +31,7 @@ func (h *hub) refresh(ctx context.Context) error {
 			h.changed(key)
 			return err
 		}
-		seen := view.Seen(*sight)
-		next, err := snapshotOf(view.Of(&seen), h.Now())
+		next, err := snapshotOf(view.Of(sight), h.Now())
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func checkChain(t *testing.T, text []byte, key types.NamespacedName, kinds map[t
 		t.Errorf("%s is %s, want %s", key, text, want)
 	}
 	broken := slices.ContainsFunc(chain.Links, func(l view.Link) bool { return l.State != "ok" && l.State != "warn" })
-	if len(chain.Links) == 0 || chain.Whole == broken || chain.Kind != "mux" && len(chain.Links) != 8 {
+	if len(chain.Links) == 0 || chain.Whole == broken || chain.Kind != "mux" && len(chain.Links) != 9 {
 		t.Errorf("whole %v, links %+v", chain.Whole, chain.Links)
 	}
 }

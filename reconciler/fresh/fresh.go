@@ -1,12 +1,12 @@
-// Package fresh lets a controller read its own writes: an informer's cache is behind, and who decides by it alone
-// writes the same thing twice.
+// Package fresh lets a controller read its own writes. An informer's cache is behind: a controller that reads only the
+// cache writes the same thing twice.
 //
 //	writes ──▶ Put, Delete ──┐
-//	                         ├──▶ Latest: whichever is newer
+//	                         ├──▶ Latest: the newer of the two
 //	informer ──▶ cache ──────┘
-//	     └─────▶ Seen: the cache is as far as this, so what is older may go
+//	     └─────▶ Seen: the cache has reached this version; older writes are dropped
 //
-// Usually it holds next to nothing: what was written comes back through the informer within milliseconds.
+// A store usually holds almost nothing: the informer shows a write within milliseconds.
 package fresh
 
 import (
@@ -27,22 +27,22 @@ type Object interface {
 	client.Object
 }
 
-// Store holds what was written of one kind of object. Objects in it are shared: nobody may change them.
+// Store holds the last write of each object of one kind. Callers must not change the objects.
 type Store[T Object] struct {
 	now      func() time.Time
 	patience time.Duration
-	// confirmed is true if what is late is looked at live, and never dropped for its age.
+	// confirmed keeps an overdue write until a live read replaces it. Without it, an overdue write is dropped.
 	confirmed bool
 
 	mu      sync.Mutex
 	written map[types.NamespacedName]write[T]
-	// seen is the newest resource version that the informer has shown, by namespace, since each may have a watch of
-	// its own.
+	// seen is the newest resource version that the informer has shown, by namespace: each namespace may have its own
+	// watch.
 	seen  map[string]string
 	sweep time.Time
 }
 
-// write is the last one of an object.
+// write is the last write of an object. It is overdue after until.
 type write[T Object] struct {
 	object T
 	gone   bool
@@ -57,21 +57,21 @@ func (w write[T]) unlessGone() T {
 	return w.object
 }
 
-// New returns an empty store. After patience, whatever the informer shows is believed: news of an object that came and
-// went while its watch was broken never arrives.
+// New returns an empty store. It trusts the cache again once a write is older than patience: if an object was created
+// and deleted while the watch was broken, the informer never shows it.
 func New[T Object](patience time.Duration, now func() time.Time) *Store[T] {
 	return &Store[T]{now: now, patience: patience, written: map[types.NamespacedName]write[T]{}, seen: map[string]string{}}
 }
 
-// Confirmed returns an empty store that never believes the informer only because time went by: a cache may be behind for as
-// long as it likes. Whoever asks Latest must look at what is Overdue first.
+// Confirmed returns an empty store that doesn't trust the cache because of age alone: a cache may be stale for any
+// time. Before Latest, the caller must read the Overdue objects live and pass the results to Renew.
 func Confirmed[T Object](patience time.Duration, now func() time.Time) *Store[T] {
 	s := New[T](patience, now)
 	s.confirmed = true
 	return s
 }
 
-// Overdue are the objects whose writes the informer should have shown by now, sorted. What a live read says of them is for Renew.
+// Overdue returns the objects whose writes the informer should have shown by now, sorted.
 func (s *Store[T]) Overdue() []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Store[T]) Overdue() []T {
 		switch {
 		case !now.After(last.until):
 		case last.gone && atLeast(s.seen[key.Namespace], last.object.GetResourceVersion()):
-			delete(s.written, key) // the informer has shown what came later
+			delete(s.written, key) // the informer has shown a later version
 		default:
 			overdue = append(overdue, last.object)
 		}
@@ -92,7 +92,7 @@ func (s *Store[T]) Overdue() []T {
 	return overdue
 }
 
-// Due is when the first of the writes that the informer hasn't shown is overdue; zero if it has shown them all.
+// Due returns when the first write becomes overdue; zero if the informer has shown all writes.
 func (s *Store[T]) Due() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,18 +105,18 @@ func (s *Store[T]) Due() time.Time {
 	return due
 }
 
-// Renew takes what a live read says of an object that was overdue: as it is, or that it is gone. It counts whatever its version
-// is: those of a cluster that was put back from a backup begin anew.
+// Renew stores the result of a live read of an overdue object. The result replaces the write even if its version is
+// lower: a cluster restored from a backup starts again with low versions.
 func (s *Store[T]) Renew(obj T, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written[client.ObjectKeyFromObject(obj)] = write[T]{obj, gone, s.now().Add(s.patience)}
 }
 
-// Put takes an object as the API server returned it from a create, an update or a patch.
+// Put stores an object as the API server returned it from a create, an update or a patch.
 func (s *Store[T]) Put(obj T) { s.put(obj, false) }
 
-// Delete takes an object that the API server has deleted.
+// Delete stores that we deleted an object.
 func (s *Store[T]) Delete(obj T) { s.put(obj, true) }
 
 func (s *Store[T]) put(obj T, gone bool) {
@@ -130,14 +130,15 @@ func (s *Store[T]) put(obj T, gone bool) {
 	s.written[key] = write[T]{obj, gone, now.Add(s.patience)}
 }
 
-// isOlder is true if what was written since is newer than a version.
-func isOlder[T Object](version string, since write[T]) bool {
+// isOlder is true if a version is older than the last write.
+func isOlder[T Object](version string, last write[T]) bool {
 	var none T
-	return since.object != none && !since.gone && atLeast(since.object.GetResourceVersion(), version) &&
-		since.object.GetResourceVersion() != version
+	return last.object != none && !last.gone && atLeast(last.object.GetResourceVersion(), version) &&
+		last.object.GetResourceVersion() != version
 }
 
-// Latest returns the newer of what the cache has (nil if nothing) and what was written; nil if there is no such object.
+// Latest returns the newer of the cached object (nil if the cache has none) and the last write; nil if the object
+// doesn't exist.
 func (s *Store[T]) Latest(key types.NamespacedName, cached T) T {
 	var none T
 	s.mu.Lock()
@@ -148,8 +149,8 @@ func (s *Store[T]) Latest(key types.NamespacedName, cached T) T {
 		return cached
 	case !s.confirmed && s.now().After(last.until):
 	case cached == none:
-		// If the informer is past the write, the object has been deleted since. If it isn't, it may yet show one that
-		// we have deleted.
+		// If the informer is past our write, another writer has deleted the object. If not, the cache doesn't show our
+		// write yet.
 		if !atLeast(s.seen[key.Namespace], last.object.GetResourceVersion()) {
 			return last.unlessGone()
 		}
@@ -162,8 +163,8 @@ func (s *Store[T]) Latest(key types.NamespacedName, cached T) T {
 	return cached
 }
 
-// Before is what was written and isn't seen yet, for who is about to read the cache: by the time that it is asked about what was
-// read, the informer may have shown what is newer, and it is dropped.
+// Before copies the writes that the informer hasn't shown. A caller takes the copy before it reads the cache: the
+// informer may show a newer version before the caller asks for Latest, and the store then drops its write.
 func (s *Store[T]) Before() Glance[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,13 +173,13 @@ func (s *Store[T]) Before() Glance[T] {
 	return Glance[T]{s, written}
 }
 
-// Glance is what was written before the cache was read.
+// Glance is a copy of the writes, taken before the cache was read.
 type Glance[T Object] struct {
 	store   *Store[T]
 	written map[types.NamespacedName]write[T]
 }
 
-// Latest is Store.Latest, of an object that was read since.
+// Latest does the same as Store.Latest for an object that was read after the copy was taken.
 func (g Glance[T]) Latest(key types.NamespacedName, cached T) T {
 	var none T
 	latest, last := g.store.Latest(key, cached), g.written[key]
@@ -188,7 +189,7 @@ func (g Glance[T]) Latest(key types.NamespacedName, cached T) T {
 	return latest
 }
 
-// Seen is called with every object that the informer shows, whatever has become of it. By then it is in the cache.
+// Seen records an object that the informer shows: added, updated or deleted. By then the cache reflects it.
 func (s *Store[T]) Seen(obj T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,15 +203,14 @@ func (s *Store[T]) Seen(obj T) {
 	}
 }
 
-// Forget takes the cache's word on an object from now on: for when the API server has said that what was decided by is
-// not so.
+// Forget drops the write of an object, so that the cache counts.
 func (s *Store[T]) Forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.written, key)
 }
 
-// tidy drops what nobody asked about any more.
+// tidy drops overdue writes.
 func (s *Store[T]) tidy(now time.Time) {
 	if s.confirmed || now.Before(s.sweep) {
 		return
@@ -223,7 +223,8 @@ func (s *Store[T]) tidy(now time.Time) {
 	}
 }
 
-// atLeast is true if version a is no older than b; false if they can't be compared, as with one that a dry run made up.
+// atLeast is true if version a isn't older than b. It is false if they can't be compared: an object from a dry run may
+// have no version.
 func atLeast(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order >= 0

@@ -38,31 +38,31 @@ func TestLatest(t *testing.T) {
 		cached *corev1.Service
 		want   *corev1.Service
 	}{
-		"nothing was written: the cache":         {func(*bench) {}, old, old},
-		"nothing is anywhere":                    {func(*bench) {}, nil, nil},
-		"what was written is newer":              {func(b *bench) { b.Put(now) }, old, now},
-		"versions are numbers, not words":        {func(b *bench) { b.Put(service("a", 10, "u")) }, now, now},
-		"the cache is newer":                     {func(b *bench) { b.Put(old) }, now, now},
-		"what was created isn't in the cache":    {func(b *bench) { b.Put(now) }, nil, now},
-		"an older answer comes later":            {func(b *bench) { b.Put(now); b.Put(old) }, nil, now},
-		"it was deleted since, and that is seen": {func(b *bench) { b.Put(old); b.Seen(service("a", 11, "u")) }, nil, nil},
-		"it was created and deleted before the answer to its creation came": {
+		"without a write the cache counts":        {func(*bench) {}, old, old},
+		"an object that doesn't exist":            {func(*bench) {}, nil, nil},
+		"the write is newer":                      {func(b *bench) { b.Put(now) }, old, now},
+		"versions compare as numbers":             {func(b *bench) { b.Put(service("a", 10, "u")) }, now, now},
+		"the cache is newer":                      {func(b *bench) { b.Put(old) }, now, now},
+		"a created object isn't in the cache yet": {func(b *bench) { b.Put(now) }, nil, now},
+		"an older response comes later":           {func(b *bench) { b.Put(now); b.Put(old) }, nil, now},
+		"the informer shows a later delete":       {func(b *bench) { b.Put(old); b.Seen(service("a", 11, "u")) }, nil, nil},
+		"created and deleted before the response to the create": {
 			func(b *bench) { b.Seen(service("a", 11, "u")); b.Put(now) }, nil, nil},
-		"the informer is past the write, as another object tells": {
+		"another object shows that the informer is past the write": {
 			func(b *bench) { b.Put(now); b.Seen(service("b", 12, "v")) }, nil, nil},
-		"the informer isn't that far": {func(b *bench) { b.Put(now); b.Seen(service("b", 9, "v")) }, nil, now},
-		"another namespace tells nothing": {func(b *bench) {
+		"the informer is before the write": {func(b *bench) { b.Put(now); b.Seen(service("b", 9, "v")) }, nil, now},
+		"versions of another namespace don't count": {func(b *bench) {
 			b.Put(now)
 			other := service("b", 12, "v")
 			other.Namespace = "other"
 			b.Seen(other)
 		}, nil, now},
-		"what we deleted is still in the cache": {func(b *bench) { b.Delete(old) }, old, nil},
-		"it was made anew":                      {func(b *bench) { b.Delete(old) }, service("a", 12, "new"), service("a", 12, "new")},
-		"we made it anew":                       {func(b *bench) { b.Delete(old); b.Put(service("a", 12, "new")) }, old, service("a", 12, "new")},
-		"patience ends":                         {func(b *bench) { b.Put(now); b.clock = b.clock.Add(2 * time.Minute) }, nil, nil},
-		"it is forgotten":                       {func(b *bench) { b.Put(now); b.Forget(key) }, old, old},
-		"a dry run's answer has no version": {func(b *bench) {
+		"the cache still shows an object that we deleted": {func(b *bench) { b.Delete(old) }, old, nil},
+		"another writer created it again":                 {func(b *bench) { b.Delete(old) }, service("a", 12, "new"), service("a", 12, "new")},
+		"we created it again":                             {func(b *bench) { b.Delete(old); b.Put(service("a", 12, "new")) }, old, service("a", 12, "new")},
+		"the write is overdue":                            {func(b *bench) { b.Put(now); b.clock = b.clock.Add(2 * time.Minute) }, nil, nil},
+		"the write is forgotten":                          {func(b *bench) { b.Put(now); b.Forget(key) }, old, old},
+		"an object from a dry run has no version": {func(b *bench) {
 			b.Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "dry"}})
 		}, nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "dry"}}},
 	} {
@@ -77,8 +77,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadBeforeTheInformerShowedMoreIsOld though nothing newer is kept any more by the time that it is asked about.
-func TestWhatWasReadBeforeTheInformerShowedMoreIsOld(t *testing.T) {
+// TestGlanceRemembersAWriteThatTheStoreDrops: the informer shows the write after the cache was read.
+func TestGlanceRemembersAWriteThatTheStoreDrops(t *testing.T) {
 	b := start()
 	b.Put(service("a", 10, "u"))
 	written, read := b.Before(), service("a", 9, "u")
@@ -97,8 +97,7 @@ func TestWhatWasReadBeforeTheInformerShowedMoreIsOld(t *testing.T) {
 	}
 }
 
-// TestTheCacheIsNeverBelievedForItsAge where what is late is looked at live.
-func TestTheCacheIsNeverBelievedForItsAge(t *testing.T) {
+func TestConfirmedStoreKeepsOverdueWritesUntilALiveRead(t *testing.T) {
 	old, now, other := service("a", 9, "u"), service("a", 10, "u"), service("b", 11, "v")
 	late := func() *bench {
 		b := start()
@@ -110,30 +109,30 @@ func TestTheCacheIsNeverBelievedForItsAge(t *testing.T) {
 	}
 	b := late()
 	if got := b.Latest(key, old); got != now {
-		t.Errorf("after patience, it is at %v", got)
+		t.Errorf("got %v for an overdue write, want the write", got)
 	}
 	if got := b.Overdue(); len(got) != 1 || got[0] != now {
-		t.Errorf("late are %v", got)
+		t.Errorf("overdue: %v", got)
 	}
 	if due := b.Due(); !due.Equal(b.clock.Add(-time.Minute)) || !start().Due().IsZero() {
-		t.Errorf("the first was due at %s, and with nothing written at %s", due, start().Due())
+		t.Errorf("Due is %s, and %s without writes", due, start().Due())
 	}
 	for name, test := range map[string]struct {
 		says *corev1.Service
 		gone bool
 		want *corev1.Service
 	}{
-		"it is as it was":                     {now, false, now},
-		"somebody has changed it since":       {service("a", 12, "u"), false, service("a", 12, "u")},
-		"versions began anew":                 {service("a", 2, "u"), false, old},
-		"it is gone, though the cache has it": {now, true, nil},
-		"it was made anew":                    {service("a", 12, "new"), false, service("a", 12, "new")},
+		"unchanged":                       {now, false, now},
+		"changed by another writer":       {service("a", 12, "u"), false, service("a", 12, "u")},
+		"the versions start again":        {service("a", 2, "u"), false, old},
+		"deleted, and still in the cache": {now, true, nil},
+		"created again":                   {service("a", 12, "new"), false, service("a", 12, "new")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := late()
 			b.Renew(test.says, test.gone)
 			if len(b.Overdue()) != 0 {
-				t.Error("it is late still")
+				t.Error("still overdue")
 			}
 			got := b.Latest(key, old)
 			if (got == nil) != (test.want == nil) || got != nil && (got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
@@ -145,11 +144,11 @@ func TestTheCacheIsNeverBelievedForItsAge(t *testing.T) {
 	b.Seen(service("b", 12, "v"))
 	b.clock = b.clock.Add(2 * time.Minute)
 	if got := b.Overdue(); len(got) != 0 || len(b.written) != 0 {
-		t.Errorf("what went is asked for again, though the informer is past it: %v", got)
+		t.Errorf("a deleted object is overdue though the informer is past the delete: %v", got)
 	}
 }
 
-func TestNothingIsKeptForLong(t *testing.T) {
+func TestOverdueWritesAreDropped(t *testing.T) {
 	b := start()
 	for i := range 100 {
 		b.Put(service(strconv.Itoa(i), i+1, "u"))
@@ -158,16 +157,16 @@ func TestNothingIsKeptForLong(t *testing.T) {
 		b.Seen(service(strconv.Itoa(i), i+1, "u"))
 	}
 	if len(b.written) != 50 {
-		t.Errorf("%d are held, 50 haven't come back", len(b.written))
+		t.Errorf("%d writes are held, want the 50 that the informer hasn't shown", len(b.written))
 	}
 	b.clock = b.clock.Add(2 * time.Minute)
 	b.Delete(service("x", 1, "u"))
 	if len(b.written) != 1 {
-		t.Errorf("%d are held, though all but one are old news", len(b.written))
+		t.Errorf("%d writes are held, want 1: the others are overdue", len(b.written))
 	}
 }
 
-// TestOverdueIsSorted, else a history in the simulation couldn't be told twice.
+// TestOverdueIsSorted: the simulation must be deterministic.
 func TestOverdueIsSorted(t *testing.T) {
 	b := start()
 	for i := range 100 {
@@ -179,19 +178,19 @@ func TestOverdueIsSorted(t *testing.T) {
 		names = append(names, late.Name)
 	}
 	if len(names) != 100 || !slices.IsSorted(names) {
-		t.Errorf("%d are late: %v", len(names), names)
+		t.Errorf("%d are overdue: %v", len(names), names)
 	}
 }
 
-// TestReadYourWrites plays an API server, and an informer that is any number of events behind: who goes by Latest never
-// sees less than it has written itself, and sees the truth once the informer has caught up.
+// TestReadYourWrites plays an API server and an informer that is any number of events behind. Latest never returns an
+// object older than our last write, and returns the truth once the informer has caught up.
 func TestReadYourWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := start()
 		var (
 			version   int
 			truth     *corev1.Service   // on the server
-			history   []*corev1.Service // events that the informer hasn't shown; nil name means deleted
+			history   []*corev1.Service // events that the informer hasn't shown
 			deleted   []bool
 			cached    *corev1.Service
 			lastWrite int
@@ -224,7 +223,7 @@ func TestReadYourWrites(t *testing.T) {
 				}
 				event(next(uid), false)
 				answer := truth
-				if rapid.Bool().Draw(t, "the event is faster than the answer") {
+				if rapid.Bool().Draw(t, "the event comes before the response") {
 					for len(history) > 0 {
 						show()
 					}
@@ -251,7 +250,7 @@ func TestReadYourWrites(t *testing.T) {
 			}
 			if got := b.Latest(key, cached); got != nil && lastWrite > 0 {
 				if v, _ := strconv.Atoi(got.ResourceVersion); v < lastWrite {
-					t.Fatalf("it shows version %d, and we have written %d", v, lastWrite)
+					t.Fatalf("Latest has version %d, and we have written %d", v, lastWrite)
 				}
 			}
 		}
@@ -259,7 +258,7 @@ func TestReadYourWrites(t *testing.T) {
 			show()
 		}
 		if got := b.Latest(key, cached); got != truth {
-			t.Fatalf("all is seen: got %v, the truth is %v", got, truth)
+			t.Fatalf("the informer has caught up: got %v, want %v", got, truth)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func FuzzTrim(f *testing.F) {
 		for _, generation := range []string{"7", "", "007", "-1", "9223372036854775807", "99999999999999999999", " 7", strings.Repeat("0", 100)} {
 			text, err := json.Marshal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "svc-mux", Name: "mux-ledger", UID: "u", ResourceVersion: "7", Finalizers: []string{"example.com/keep"},
-				Labels:      map[string]string{nameLabel: nameValue, componentLabel: componentBefore, "team": "a"},
+				Labels:      map[string]string{nameLabel: nameValue, "app.kubernetes.io/component": "port-allocation", "team": "a"},
 				Annotations: map[string]string{keys.Mux: mux, keys.Generation: generation, "example.com/note": "x"},
 			}})
 			if err != nil {

@@ -1,49 +1,7 @@
 // Package ledger stores the claims of each mux in a ConfigMap, and keeps those in force in memory. Package reconciler/plan decides about
 // claims.
 //
-//	codec   Encode, Decode    turns a plan.Ledger into the contents of a ConfigMap, and back; pure
-//	store   Store.Read, Write reads and writes that ConfigMap, and confirms by live reads what a cache can't prove
-//	board   Board             holds the claims in force of all muxes, for the backends and the console
-//
-// # The format
-//
-// It is the original's (schemaVersion 1), with more fields, so that both read what either wrote:
-//
-//	metadata:
-//	  labels:
-//	    app.kubernetes.io/name: svc-lb-mux
-//	    app.kubernetes.io/component: mux-state
-//	  annotations:
-//	    <prefix>/mux: <namespace>/<name>
-//	    <prefix>/generation: "12"
-//	data:
-//	  allocations.json: |
-//	    {
-//	      "schemaVersion": 1,
-//	      "mux": {"namespace": "svc-mux", "name": "mux"},
-//	      "generation": 12,
-//	      "portClaims": [
-//	        {"namespace": "app", "service": "api", "portName": "http", "protocol": "TCP", "channelPort": 80,
-//	         "muxPort": 20000, "port": 20000, "source": "auto",
-//	         "name": "1f0c5fd25a8f8ad2a2cb", "since": "2026-01-02T03:04:05Z"}
-//	      ],
-//	      "allocations": [ … the auto claims once more, in the original's fields alone … ],
-//	      "released": [
-//	        { … like a claim …, "state": "inGrace", "until": "2026-01-02T03:14:05Z"}
-//	      ],
-//	      "hostnames": [{"hostname": "app.example.com", "namespace": "app"}],
-//	      "checksum": "…"
-//	    }
-//
-// The text has no white space. Our additions are generation, name, since, until, released, hostnames and checksum. Released claims have
-// a list of their own, because the original takes all portClaims for claims in force. Times are in UTC, to the second.
-//
-// The checksum is the SHA-256 of the text without the checksum and without white space. It recognizes a well-meant edit, and is no
-// secret.
-//
-// The annotation has the generation too, because the original drops it from the text and keeps annotations. So a ledger that the
-// original wrote after us doesn't look like a restored backup.
-//
-// Past 900 KiB the text is compressed into binaryData under allocations.json.gz, without the view called allocations, and the original
-// can't read it. Only the original leaves both keys. Then the higher generation counts, and of equals the plain text.
+//	codec/  Encode, Decode      turns a plan.Ledger into the contents of a ConfigMap, and back; pure
+//	store   Store.Read, Write   reads and writes that ConfigMap, and confirms by live reads what a cache can't prove
+//	board   Board               holds the claims in force of all muxes, for the backends and the console
 package ledger

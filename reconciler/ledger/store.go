@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -15,7 +16,7 @@ import (
 // Store reads and writes ledgers. It is safe for several muxes at once. Of each mux, one goroutine at a time calls Read and Write;
 // any may call Peek.
 //
-// The cache holds names and versions of ConfigMaps, and no contents (see Selector, Object and Trim): else anybody who may write
+// The cache holds names and versions of ConfigMaps, and no contents (see codec.Selector, Object and Trim): else anybody who may write
 // ConfigMaps could fill it. So the store reads each version live once, and remembers it, as it remembers its own writes:
 //
 //	cache ──▶ is the remembered version at least as new? ────no──┐
@@ -47,17 +48,7 @@ func NewStore(keys validation.Keys, cache, live client.Reader, writer client.Wri
 }
 
 // Ask names the ledger of a mux, and says what the mux leads to expect of it.
-type Ask struct {
-	Mux types.NamespacedName
-	// Name is the ConfigMap that the mux's owner wants: validation.Mux.Ledger.
-	Name string
-	// InForce is the ConfigMap that annotation ledger on the mux names: validation.Mux.LedgerInForce.
-	InForce string
-	// Stamp is the generation on the mux: an older ledger is incomplete.
-	Stamp int64
-	// PortsLive is true if the mux has ports that may be ours: a ledger without claims has lost them.
-	PortsLive bool
-}
+type Ask = codec.Ask
 
 // Entry is a ledger as it was read or written, and what the next write needs.
 type Entry struct {
@@ -95,10 +86,8 @@ type place struct {
 
 // reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass, and never changes it.
 type reading struct {
-	plan.Reading
+	codec.Read
 	at version
-	// ours is true if the ConfigMap's annotation names the mux.
-	ours bool
 }
 
 func (r *reading) entry(ask Ask) Entry {
@@ -107,11 +96,12 @@ func (r *reading) entry(ask Ask) Entry {
 	return entry
 }
 
-func (r *reading) readable() bool { return r.Condition == plan.Good || r.Condition == plan.Edited }
-
-// good is true for good news.
-func (r *reading) good(ask *Ask) bool {
-	return r.readable() && r.Ledger.Generation >= ask.Stamp && (len(r.Ledger.Claims) > 0 || !ask.PortsLive)
+// read returns nil for nil.
+func (r *reading) read() *codec.Read {
+	if r == nil {
+		return nil
+	}
+	return &r.Read
 }
 
 // Forget drops what the store remembers of a mux that is gone.
@@ -143,11 +133,11 @@ func (s *Store) decode(cm *corev1.ConfigMap, mux types.NamespacedName) *reading 
 	if known := s.recall(at); known != nil && known.at == version {
 		return known
 	}
-	if len(cm.BinaryData[PackedKey]) > 0 {
+	if len(cm.BinaryData[codec.PackedKey]) > 0 {
 		s.unpacking.Lock()
 		defer s.unpacking.Unlock()
 	}
-	return s.remember(mux, &reading{Decode(cm, mux, s.keys), version, cm.Annotations[s.keys.Mux] == mux.String()})
+	return s.remember(mux, &reading{codec.ReadOf(cm, mux, s.keys), version})
 }
 
 // remember keeps a reading unless the store knows a newer version: reads of a pass and of the console may overtake each other.

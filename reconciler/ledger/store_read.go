@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -33,60 +33,36 @@ func (s *Store) Peek(ctx context.Context, ask Ask) (plan.Reading, error) {
 	return entry.Reading, err
 }
 
-// resolve returns the ledger in force. It is the ConfigMap that the mux's annotation names, if that is the mux's, else the one that
-// the mux's owner wants. If these are two, the ledger moves, and each step may be the last before a crash:
-//
-//	                     InForce        Name              the ledger is
-//	the owner renames    generation 7   nothing, or old   InForce, Moved: the plan reserves generation 8 under Name
-//	Name is written      generation 7   generation 8      Name: the plan publishes generation 8 and the name
-//	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
-//
-// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its
-// generation is past the mux's stamp and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
+// resolve reads the ConfigMaps that may hold a ledger, and returns the ledger in force: see codec.HolderOf.
 func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
-	if ask.Name == "" {
-		ask.Name = ask.InForce // the name that the owner wants can't be read
-	}
+	var moved string
+	ask.Name, moved = ask.Names()
 	wanted, err := find(ask.Name)
 	if err != nil {
 		return Entry{}, err
 	}
 	var old *reading
-	if ask.InForce != "" && ask.InForce != ask.Name {
-		if old, err = find(ask.InForce); err != nil {
+	if moved != "" {
+		if old, err = find(moved); err != nil {
 			return Entry{}, err
 		}
 	}
-	switch {
-	case wanted != nil && (old == nil || !old.ours || !wanted.ours):
-		return wanted.entry(ask), nil
-	case old == nil || !old.ours:
-		return Entry{Reading: plan.Reading{Condition: plan.Missing, Name: ask.Name}, ask: ask}, nil
-	}
-	entry := old.entry(ask)
-	entry.Moved, entry.at = true, nil
-	switch {
-	case wanted != nil && wanted.Ledger.Generation > ask.Stamp && wanted.continues(old):
+	entry := Entry{Reading: plan.Reading{Condition: plan.Missing, Name: ask.Name}, ask: ask}
+	switch codec.HolderOf(ask.Stamp, wanted.read(), old.read()) {
+	case codec.Wanted:
 		entry = wanted.entry(ask)
-	case wanted != nil:
-		entry.at = &wanted.at
+	case codec.Old:
+		entry = old.entry(ask)
+		entry.Moved, entry.at = true, nil
+		if wanted != nil {
+			entry.at = &wanted.at
+		}
+	case codec.Nobody:
 	}
-	entry.old = &old.at
+	if old != nil && old.Ours && (wanted == nil || wanted.Ours) {
+		entry.old = &old.at
+	}
 	return entry, nil
-}
-
-// continues is true if no number that old gives to a channel is free, or another channel's.
-func (r *reading) continues(old *reading) bool {
-	if !r.readable() || !old.readable() || r.Ledger.Generation < old.Ledger.Generation {
-		return false
-	}
-	owners := make(map[plan.Slot]types.NamespacedName, len(r.Ledger.Claims))
-	for i := range r.Ledger.Claims {
-		owners[r.Ledger.Claims[i].Slot()] = r.Ledger.Claims[i].Owner.Channel
-	}
-	return !slices.ContainsFunc(old.Ledger.Claims, func(c plan.Claim) bool {
-		return c.State == plan.Held && owners[c.Slot()] != c.Owner.Channel
-	})
 }
 
 // find returns what a ConfigMap says; nil without a ConfigMap. With confirm, it believes bad news only after a live read.
@@ -99,7 +75,7 @@ func (s *Store) find(ctx context.Context, ask *Ask, name string, confirm bool) (
 	switch {
 	case shown == nil && known == nil && !confirm:
 		return nil, nil
-	case shown != nil && known != nil && known.at.notBefore(shown.ResourceVersion) && (!confirm || known.good(ask)):
+	case shown != nil && known != nil && known.at.notBefore(shown.ResourceVersion) && (!confirm || known.Good(ask)):
 		return known, nil
 	}
 	return s.get(ctx, ask.Mux, name)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -59,10 +59,12 @@ func TestBadNewsIsReadLive(t *testing.T) {
 		"good":             {one(1, 80), nil, asks(1), plan.Good, false},
 		"newer than stamp": {one(2, 80), nil, asks(1), plan.Good, false},
 		"older than stamp": {one(1, 80), nil, asks(2), plan.Good, true},
-		"broken":           {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[PlainKey] = "{" }, asks(1), plan.Unreadable, true},
-		"edited":           {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[PlainKey] = strings.Replace(cm.Data[PlainKey], "80", "81", 1) }, asks(1), plan.Edited, false},
-		"foreign":          {one(1, 80), func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }, asks(0), plan.Foreign, true},
-		"no claims":        {plan.Ledger{Mux: mux, Generation: 1}, nil, asks(1), plan.Good, false},
+		"broken":           {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" }, asks(1), plan.Unreadable, true},
+		"edited": {one(1, 80), func(cm *corev1.ConfigMap) {
+			cm.Data[codec.PlainKey] = strings.Replace(cm.Data[codec.PlainKey], "80", "81", 1)
+		}, asks(1), plan.Edited, false},
+		"foreign":   {one(1, 80), func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }, asks(0), plan.Foreign, true},
+		"no claims": {plan.Ledger{Mux: mux, Generation: 1}, nil, asks(1), plan.Good, false},
 		"no claims, but ports": {plan.Ledger{Mux: mux, Generation: 1}, nil,
 			Ask{Mux: mux, Name: newName, InForce: newName, Stamp: 1, PortsLive: true}, plan.Good, true},
 		"claims and ports": {one(1, 80), nil, Ask{Mux: mux, Name: newName, InForce: newName, Stamp: 1, PortsLive: true}, plan.Good, false},
@@ -210,7 +212,7 @@ func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 	if _, err := w.store.Write(t.Context(), other, Entry{ask: asks(0)}); err == nil || !strings.Contains(err.Error(), "svc-mux/other") {
 		t.Errorf("another mux's ledger: %v", err)
 	}
-	if _, err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err, ErrUnwritable) {
+	if _, err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err, codec.ErrUnwritable) {
 		t.Errorf("a ledger that can't be read again: %v", err)
 	}
 }
@@ -220,19 +222,19 @@ func TestOthersKeysStay(t *testing.T) {
 	w.put(newName, one(1, 80))
 	w.edit(newName, func(cm *corev1.ConfigMap) {
 		cm.Labels["team"], cm.Annotations["example.com/note"], cm.Data["README"] = "edge", "hands off", "ask the edge team"
-		cm.BinaryData = map[string][]byte{"logo": {1, 2, 3}, PackedKey: mustPack(t, "{}")}
+		cm.BinaryData = map[string][]byte{"logo": {1, 2, 3}, codec.PackedKey: mustPack(t, "{}")}
 		delete(cm.Labels, nameLabel)
 	})
 	w.catchUp()
 	before := w.live(newName)
 	w.write(w.read(asks(1), "GET new-name"), one(2, 81), "PATCH new-name")
 	after := w.live(newName)
-	if after.Labels[nameLabel] != nameValue || after.Annotations[keys.Generation] != "2" || after.BinaryData[PackedKey] != nil {
+	if after.Labels[nameLabel] != nameValue || after.Annotations[keys.Generation] != "2" || after.BinaryData[codec.PackedKey] != nil {
 		t.Errorf("its labels are %v, its annotations %v", after.Labels, after.Annotations)
 	}
 	for _, cm := range []*corev1.ConfigMap{before, after} {
-		delete(cm.Data, PlainKey)
-		delete(cm.BinaryData, PackedKey)
+		delete(cm.Data, codec.PlainKey)
+		delete(cm.BinaryData, codec.PackedKey)
 		delete(cm.Labels, nameLabel)
 		delete(cm.Annotations, keys.Generation)
 		cm.ResourceVersion = ""
@@ -246,7 +248,7 @@ func TestALargeLedgerIsPacked(t *testing.T) {
 	w := newStoreWorld(t)
 	big := plan.Ledger{Mux: mux, Generation: 1, Claims: claims(3000)}
 	entry := w.write(w.read(asks(0), "GET new-name"), big, "POST new-name")
-	if cm := w.live(newName); len(cm.Data) > 0 || len(cm.BinaryData[PackedKey]) == 0 {
+	if cm := w.live(newName); len(cm.Data) > 0 || len(cm.BinaryData[codec.PackedKey]) == 0 {
 		t.Errorf("it has %d keys of text", len(cm.Data))
 	}
 	w.catchUp()
@@ -255,11 +257,11 @@ func TestALargeLedgerIsPacked(t *testing.T) {
 		t.Error(diff)
 	}
 	entry = w.write(entry, one(2, 80), "PATCH new-name")
-	if cm := w.live(newName); cm.Data[PlainKey] == "" || len(cm.BinaryData) > 0 {
+	if cm := w.live(newName); cm.Data[codec.PlainKey] == "" || len(cm.BinaryData) > 0 {
 		t.Errorf("it has %d keys of bytes", len(cm.BinaryData))
 	}
 	w.write(entry, plan.Ledger{Mux: mux, Generation: 3, Claims: big.Claims}, "PATCH new-name")
-	if cm := w.live(newName); cm.Data[PlainKey] != "" || len(cm.BinaryData) == 0 {
+	if cm := w.live(newName); cm.Data[codec.PlainKey] != "" || len(cm.BinaryData) == 0 {
 		t.Errorf("it has %d keys of text", len(cm.Data))
 	}
 }
@@ -301,34 +303,5 @@ func TestPeekReadsWhatIsNewOnce(t *testing.T) {
 	w.catchUp()
 	if got := peek(moves(1), "GET old-name"); !got.Moved {
 		t.Errorf("%s isn't moved", got.Name)
-	}
-}
-
-func TestContinues(t *testing.T) {
-	two := claims(2)
-	released := one(2, 80)
-	released.Claims[0].State = plan.Releasing
-	other := one(2, 80)
-	other.Claims[0].Owner.Channel = types.NamespacedName{Namespace: "app", Name: "other"}
-	gone := released
-	for name, test := range map[string]struct {
-		next, old plan.Reading
-		want      bool
-	}{
-		"the same claim":         {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Ledger: one(1, 80)}, true},
-		"of one generation":      {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Ledger: one(2, 80)}, true},
-		"of an older generation": {plan.Reading{Ledger: one(1, 80)}, plan.Reading{Ledger: one(2, 80)}, false},
-		"a claim more":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two}}, plan.Reading{Ledger: plan.Ledger{Claims: two[:1]}}, true},
-		"a claim less":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two[:1]}}, plan.Reading{Ledger: plan.Ledger{Claims: two}}, false},
-		"it is let go":           {plan.Reading{Ledger: released}, plan.Reading{Ledger: one(1, 80)}, true},
-		"it is another's":        {plan.Reading{Ledger: other}, plan.Reading{Ledger: one(1, 80)}, false},
-		"what went is gone":      {plan.Reading{Ledger: plan.Ledger{Generation: 2}}, plan.Reading{Ledger: gone}, true},
-		"it can't be read":       {plan.Reading{Condition: plan.Unreadable, Ledger: one(2, 80)}, plan.Reading{Ledger: one(1, 80)}, false},
-		"the old one can't":      {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Condition: plan.Newer, Ledger: one(1, 80)}, false},
-		"the old one is edited":  {plan.Reading{Ledger: one(2, 80)}, plan.Reading{Condition: plan.Edited, Ledger: one(1, 80)}, true},
-	} {
-		if got := (&reading{Reading: test.next}).continues(&reading{Reading: test.old}); got != test.want {
-			t.Errorf("%s: got %t", name, got)
-		}
 	}
 }

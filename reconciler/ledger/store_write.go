@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -23,7 +24,7 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 	if err := writable(&ledger, &entry); err != nil {
 		return Entry{}, err
 	}
-	contents, err := Encode(ledger, s.keys)
+	contents, err := codec.Encode(ledger, s.keys)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -37,7 +38,7 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 		s.forget(place{mux, cm.Name}) // what the store remembers may be outdated
 		return Entry{}, fmt.Errorf("write the ledger of mux %s to ConfigMap %s: %w", mux, client.ObjectKeyFromObject(cm), err)
 	}
-	written := s.remember(mux, &reading{plan.Reading{Ledger: contents.Ledger, Name: cm.Name}, versionOf(cm), true}).entry(entry.ask)
+	written := s.remember(mux, &reading{codec.Read{Reading: plan.Reading{Ledger: contents.Ledger, Name: cm.Name}, Ours: true}, versionOf(cm)}).entry(entry.ask)
 	written.old = entry.old
 	return written, nil
 }
@@ -56,12 +57,12 @@ func writable(ledger *plan.Ledger, entry *Entry) error {
 }
 
 // create creates the ConfigMap. It has no owner: it must outlive a mux that is deleted and created again.
-func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents Contents) error {
+func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents codec.Contents) error {
 	cm.Labels, cm.Annotations = contents.Labels, contents.Annotations
 	if contents.Packed == nil {
-		cm.Data = map[string]string{PlainKey: contents.Plain}
+		cm.Data = map[string]string{codec.PlainKey: contents.Plain}
 	} else {
-		cm.BinaryData = map[string][]byte{PackedKey: contents.Packed}
+		cm.BinaryData = map[string][]byte{codec.PackedKey: contents.Packed}
 	}
 	err := s.writer.Create(ctx, cm)
 	if apierrors.IsAlreadyExists(err) {
@@ -71,12 +72,12 @@ func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents Conte
 }
 
 // patch changes our keys, labels and annotations, and no others.
-func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents Contents, at *version) error {
-	data, binary := map[string]any{PlainKey: nil}, map[string]any{PackedKey: nil}
+func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents codec.Contents, at *version) error {
+	data, binary := map[string]any{codec.PlainKey: nil}, map[string]any{codec.PackedKey: nil}
 	if contents.Packed == nil {
-		data[PlainKey] = contents.Plain
+		data[codec.PlainKey] = contents.Plain
 	} else {
-		binary[PackedKey] = contents.Packed
+		binary[codec.PackedKey] = contents.Packed
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{

@@ -6,61 +6,65 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// apply carries out a plan, in the order that keeps the promises: ledger, addresses off, mux, ledger, channels. It ends at the first
-// step that fails, and the next pass goes on from what is there. The time returned is when to look again.
+// apply writes a plan in the order that keeps the promises: ledger, removed addresses, mux, ledger, channels. It stops
+// at the first write that fails, and the next pass continues from the state in the cluster. It returns when to
+// reconcile again.
 func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time, error) {
 	start := l.Now()
-	if l.Print == nil && p.Publish != nil && p.Publish.Drift {
-		l.takeTurn(o, p, start)
-	}
 	trial := o.trial(p)
 	if !trial {
 		l.tellStanding(o, p)
 	}
 	if l.Print != nil {
 		l.Print(p)
-		l.carry(o, p, p.Leaving)
+		l.setBoard(o, p, p.Leaving)
 		o.done = true
 		return time.Time{}, nil
 	}
-	if err := l.reserve(ctx, o, p); err != nil {
-		l.giveBackTurn(p)
+	if err := l.writeLedger(ctx, o, p.Reserve); err != nil {
+		l.giveTurnBack(p)
 		return l.block(ctx, o, true, err)
 	}
 	o.memory.spending.spend(p.Changed, start)
-	if !trial { // else backends go on as they do while the mux is frozen, until it isn't
-		l.carry(o, p, p.Leaving)
+	if !trial { // a trial may fail: backends follow the old claims until it succeeds
+		l.setBoard(o, p, p.Leaving)
 	}
 	stuck, again := l.hide(ctx, o, p)
 	if stuck > 0 {
-		l.giveBackTurn(p)
-		return start, nil // plan again: their ports stay
+		l.giveTurnBack(p)
+		return start, nil // plan again: channels that still show the address keep their ports
 	}
 	refused, err := l.publish(ctx, o, p)
 	l.dropOld(ctx, o)
+	if err != nil || refused {
+		l.giveTurnBack(p)
+	}
 	if err != nil {
 		return l.block(ctx, o, false, err)
 	}
 	if refused {
 		return start, nil
 	}
-	var stays []plan.Claim
-	if trial { // else it would come and go with each trial that fails
-		stays = beside(l.Board.Claims(p.Mux), p.InForce)
+	var kept []plan.Claim
+	if trial { // keep the backends of the old claims, or each failed trial would remove and restore them
+		kept = notInForce(l.Board.Claims(p.Mux), p.InForce)
 	}
-	l.carry(o, p, stays)
-	if err := l.settle(ctx, o, p); err != nil {
+	l.setBoard(o, p, kept)
+	if err := l.writeLedger(ctx, o, p.Settle); err != nil {
 		return l.block(ctx, o, true, err)
 	}
-	if len(stays) > 0 || p.Settle != nil {
-		l.carry(o, p, nil)
+	if len(kept) > 0 || p.Settle != nil {
+		l.setBoard(o, p, nil)
 	}
 	l.unblock(o, p)
 	again = earlier(again, l.show(ctx, o, p.Show))
-	for _, event := range o.memory.edges.news(p.Told) {
+	for _, event := range o.memory.backendEvents.unsent(p.Told) {
 		l.tell(o.service, event)
 	}
 	o.done = true
@@ -70,36 +74,35 @@ func (l *Line) apply(ctx context.Context, o *observed, p *plan.Plan) (time.Time,
 	return again, nil
 }
 
-// takeTurn lets the mux be put right, or has it decided anew without, where somebody keeps changing it back and it isn't its
-// turn.
-func (l *Line) takeTurn(o *observed, p *plan.Plan, now time.Time) {
-	wait, first := l.fights.Allow(p.Mux, now)
-	switch {
-	case wait > 0:
-		o.world.Contested = o.memory.contestedUntil(now.Add(wait))
-		*p = *plan.Mux(o.world)
-	case !first:
-		p.Publish.Events = nil
-		l.Metrics.Repeated(p.Mux)
+// takeTurn delays the correction of a mux that another writer keeps changing. During the delay the mux is frozen.
+func (l *Line) takeTurn(o *observed, p *plan.Plan) *plan.Plan {
+	if p.Publish == nil || l.Print != nil {
+		return p
 	}
+	switch turn := l.paces.Ask(p.Mux, pace.Content(p.Publish.Content), l.Now()); {
+	case turn.Wait > 0:
+		o.known.Contested = o.memory.contestedUntil(l.Now().Add(turn.Wait))
+		return l.plan(o, plan.Mux)
+	case turn.Drift:
+		p.Publish.Events = l.drift(turn, p.Mux, p.Mux, p.Publish.Why)
+	}
+	return p
 }
 
-// giveBackTurn is for a mux that wasn't put right after all: if it would have been for the first time, that is still to be told.
-func (l *Line) giveBackTurn(p *plan.Plan) {
-	if p.Publish != nil && p.Publish.Drift && len(p.Publish.Events) > 0 {
-		l.fights.Forget(p.Mux)
+// drift returns the Event of a correction. Only the first correction of a drift has one.
+func (l *Line) drift(turn pace.Turn, mux, object types.NamespacedName, why []string) []plan.Event {
+	if !turn.First {
+		l.Metrics.Repeated(mux)
+		return nil
 	}
+	return []plan.Event{{Object: object, Reason: plan.MuxDriftCorrected, Message: plan.TextPutRight(why)}}
 }
 
-func (l *Line) reserve(ctx context.Context, o *observed, p *plan.Plan) error {
-	if err := l.confirm(ctx, o, p); err != nil {
-		return err
+// giveTurnBack tells the pace that the mux wasn't written.
+func (l *Line) giveTurnBack(p *plan.Plan) {
+	if p.Publish != nil {
+		l.paces.Failed(p.Mux)
 	}
-	return l.writeLedger(ctx, o, p.Reserve)
-}
-
-func (l *Line) settle(ctx context.Context, o *observed, p *plan.Plan) error {
-	return l.writeLedger(ctx, o, p.Settle)
 }
 
 func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerWrite) error {
@@ -115,24 +118,24 @@ func (l *Line) writeLedger(ctx context.Context, o *observed, write *plan.LedgerW
 	return nil
 }
 
-// dropOld deletes the ConfigMap that the ledger has moved from, once the mux doesn't name it any more. If that fails, the ConfigMap does
-// no harm.
+// dropOld deletes the former ConfigMap of a moved ledger, once the mux no longer names it. A ConfigMap that can't be
+// deleted does no harm.
 func (l *Line) dropOld(ctx context.Context, o *observed) {
 	if old := o.entry.Old(); old == "" || o.service.Annotations[l.Language.Keys().Ledger] == old {
 		return
 	}
 	if err := l.Ledgers.DropOld(ctx, o.entry); err != nil {
-		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: words(err)})
+		l.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: messageOf(err)})
 	}
 }
 
-// carry tells the board which claims backends go by: those in force, and what stays beside them for now.
-func (l *Line) carry(o *observed, p *plan.Plan, stays []plan.Claim) {
+// setBoard gives the board the claims that backends follow: those in force, and kept, which are kept for now.
+func (l *Line) setBoard(o *observed, p *plan.Plan, kept []plan.Claim) {
 	if o.world.Mux == nil {
 		l.Board.Forget(p.Mux)
 		return
 	}
-	claims := append(slices.Clip(p.InForce), stays...)
+	claims := append(slices.Clip(p.InForce), kept...)
 	var good *plan.Ledger
 	if p.Freeze == nil || inForce(&o.world) {
 		good = &o.world.Ledger.Ledger
@@ -140,14 +143,14 @@ func (l *Line) carry(o *observed, p *plan.Plan, stays []plan.Claim) {
 	l.Board.Set(p.Mux, claims, good)
 }
 
-// inForce is true for a ledger that its mux goes by, though nothing may be decided.
+// inForce is true for a good ledger that isn't older than the mux's stamp.
 func inForce(w *plan.World) bool {
 	read := &w.Ledger
 	return read.Condition == plan.Good && read.Ledger.Generation > 0 && read.Ledger.Generation >= w.Mux.Generation
 }
 
-// beside are the claims whose names on the mux aren't in force otherwise.
-func beside(claims, inForce []plan.Claim) []plan.Claim {
+// notInForce returns the claims whose port names no claim in force has.
+func notInForce(claims, inForce []plan.Claim) []plan.Claim {
 	names := make(map[string]bool, len(inForce))
 	for i := range inForce {
 		names[inForce[i].MuxName] = true
@@ -155,8 +158,8 @@ func beside(claims, inForce []plan.Claim) []plan.Claim {
 	return slices.DeleteFunc(claims, func(c plan.Claim) bool { return names[c.MuxName] })
 }
 
-// sideBySide calls do for 0 to n-1, a bounded number at a time.
-func (l *Line) sideBySide(n int, do func(int)) {
+// inParallel calls do with 0 to n-1, at most Parallel calls at a time.
+func (l *Line) inParallel(n int, do func(int)) {
 	var all sync.WaitGroup
 	places := make(chan struct{}, max(l.Parallel, 1))
 	for i := range n {

@@ -12,54 +12,54 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// A mux for which the API server takes nothing is frozen: its channels are told why, and it is tried again and again. A
-// pass that tries is a trial. As long as it isn't known how it ends, nothing is told and counted of it, or all would be
-// told anew with each.
+// A mux is blocked while the API server refuses its ledger or all its ports. A blocked mux is frozen, and its channels
+// learn why. From time to time a pass tries to write it: a trial. A trial sends no Events and counts no metrics until
+// it has succeeded; otherwise each trial would repeat them.
 //
-//	refused ──▶ frozen ──longestBlock at most──▶ trial ──all written──▶ on with it
+//	refused ──▶ frozen ──longestBlock at most──▶ trial ──all written──▶ not blocked
 //	               ▲                               │
 //	               └───────────refused─────────────┘
 
-// block is what keeps the whole mux from being written.
+// block is the reason why a mux can't be written, and when to try again.
 type block struct {
 	setback
-	// said is nil if nothing does, or if it may pass by itself.
-	said *plan.Blocked
-	// since is when it failed first.
+	// reason is the reason for users. It is nil if the mux isn't blocked, or if the trouble may pass by itself.
+	reason *plan.Blocked
+	// since is when a write failed first.
 	since time.Time
 }
 
 const (
 	// longestBlock is the longest pause between two trials.
 	longestBlock = frozenPause
-	// lasting is how long the API server may have trouble of its own before that is told like a refusal. A webhook of
-	// somebody's that doesn't answer is such a trouble, and may be for days.
-	lasting = 10 * time.Second
+	// blockAfter is how long the API server may answer with internal errors before the mux counts as blocked. A webhook
+	// that doesn't answer causes such errors, possibly for days.
+	blockAfter = 10 * time.Second
 )
 
-// waits is what to decide by: nothing, once it is time to try again.
-func (b *block) waits(now time.Time) *plan.Blocked {
+// active returns the block for a decision; nil once a trial is due.
+func (b *block) active(now time.Time) *plan.Blocked {
 	if b.until.Sub(now) > b.pause { // the clock was set back
 		b.until = now
 	}
 	if now.Before(b.until) {
-		return b.said
+		return b.reason
 	}
 	b.until = time.Time{}
 	return nil
 }
 
-// trial is true for a pass that may be the end of a block.
+// trial is true for a pass that tries to write a blocked mux.
 func (o *observed) trial(p *plan.Plan) bool {
-	return o.memory.blocked.said != nil && p.Freeze == nil
+	return o.memory.blocked.reason != nil && p.Freeze == nil
 }
 
-// block takes an error that kept the mux's ledger, or its ports, from being written. If it won't pass by itself, the next
-// pass tells of it, and comes at once.
+// block handles an error that kept the ledger or the mux from being written. If the error won't pass by itself, the mux
+// is blocked, and the next pass comes at once to report that.
 func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error) (time.Time, error) {
 	if apierrors.IsConflict(why) || errors.Is(why, errBehind) {
 		return time.Time{}, why
@@ -68,14 +68,14 @@ func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error)
 	if b.since.IsZero() {
 		b.since = now
 	}
-	lasts := reasonOf(why) == metav1.StatusReasonInternalError && now.Sub(b.since) >= lasting
-	if !isRefusal(why) && !lasts && !errors.Is(why, ledger.ErrUnwritable) {
+	lasts := reasonOf(why) == metav1.StatusReasonInternalError && now.Sub(b.since) >= blockAfter
+	if !isRefusal(why) && !lasts && !errors.Is(why, codec.ErrUnwritable) {
 		return time.Time{}, why
 	}
-	if said := (&plan.Blocked{Ledger: ofLedger, Words: words(why)}); !sameBlock(b.said, said) {
-		b.said = said
+	if reason := (&plan.Blocked{Ledger: ofLedger, Words: messageOf(why)}); !sameBlock(b.reason, reason) {
+		b.reason = reason
 	}
-	b.setback = b.again(now)
+	b.setback = b.next(now)
 	if b.pause > longestBlock {
 		b.setback = setback{until: now.Add(longestBlock), pause: longestBlock}
 	}
@@ -83,7 +83,7 @@ func (l *Line) block(ctx context.Context, o *observed, ofLedger bool, why error)
 	return now, nil
 }
 
-// unblock is for a pass that wrote all there was to write.
+// unblock ends a block after a pass that wrote everything.
 func (l *Line) unblock(o *observed, p *plan.Plan) {
 	if p.Freeze != nil {
 		return
@@ -96,18 +96,18 @@ func (l *Line) unblock(o *observed, p *plan.Plan) {
 	}
 }
 
-// sameBlock is true if there is nothing new to tell. What changes with each try, such as how much of a quota is used or
-// the number of a request, isn't.
+// sameBlock is true if users learn nothing new. Words with digits don't count: a used quota or a request's number
+// changes with each try.
 func sameBlock(a, b *plan.Blocked) bool {
-	return a != nil && a.Ledger == b.Ledger && slices.Equal(lettered(a.Words), lettered(b.Words))
+	return a != nil && a.Ledger == b.Ledger && slices.Equal(withoutNumbers(a.Words), withoutNumbers(b.Words))
 }
 
-// lettered are the words of a text without digits in them.
-func lettered(text string) []string {
+// withoutNumbers returns the words of a text that have no digits.
+func withoutNumbers(text string) []string {
 	return slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.ContainsFunc(word, unicode.IsDigit) })
 }
 
-// logFrozen notes whether the mux is frozen, and logs a change of that.
+// logFrozen records whether the mux is frozen, and logs a change.
 func (l *Line) logFrozen(ctx context.Context, o *observed, p *plan.Plan) {
 	now := ""
 	if p.Freeze != nil {
@@ -124,21 +124,21 @@ func (l *Line) logFrozen(ctx context.Context, o *observed, p *plan.Plan) {
 }
 
 func textUnreadable(mux *plan.ObservedMux, why error) string {
-	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", mux.Ledger, words(why))
+	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", mux.Ledger, messageOf(why))
 }
 
-// words are what the API server said, without our own around it, and no more of it than fits.
-func words(err error) string {
+// messageOf returns the API server's message without our own error text, cut to maxQuoted.
+func messageOf(err error) string {
 	text := err.Error()
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		text = status.Status().Message
 	}
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + "..."
+	if len(text) > maxQuoted {
+		text = strings.ToValidUTF8(text[:maxQuoted], "") + "..."
 	}
 	return text
 }
 
-// maxWords has room for a refusal by the chart's own policies: its last words name the chart value that helps.
-const maxWords = 600
+// maxQuoted has room for a refusal by the chart's own policies: their last words name the chart value that helps.
+const maxQuoted = 600

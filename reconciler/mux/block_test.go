@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -24,9 +25,9 @@ func forbidden(words string) error {
 	return fmt.Errorf("write the ledger: %w", apierrors.NewForbidden(corev1.Resource("configmaps"), "mux", errors.New(words)))
 }
 
-// TestWhatKeepsTheWholeMuxFromBeingWritten is told if it won't pass by itself, in words that stay.
-func TestWhatKeepsTheWholeMuxFromBeingWritten(t *testing.T) {
-	line := lineOf(t, answering{})
+// TestLastingErrorBlocksTheMux: errors that pass by themselves don't, and the message stays the same while the cause does.
+func TestLastingErrorBlocksTheMux(t *testing.T) {
+	line := newLine(t, answering{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	line.Now = func() time.Time { return now }
 	o := &observed{memory: newMemory(Budget{})}
@@ -36,70 +37,71 @@ func TestWhatKeepsTheWholeMuxFromBeingWritten(t *testing.T) {
 		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")), fmt.Errorf("service x: %w", errBehind),
 		apierrors.NewServiceUnavailable("x"), errors.New("connection refused"),
 	} {
-		if _, err := line.block(t.Context(), o, true, passing); err == nil || b.said != nil {
-			t.Errorf("%v: it is told as %v", passing, b.said)
+		if _, err := line.block(t.Context(), o, true, passing); err == nil || b.reason != nil {
+			t.Errorf("%v: the mux is blocked with %v", passing, b.reason)
 		}
 	}
-	now = now.Add(lasting)
-	if _, err := line.block(t.Context(), o, true, trouble); err != nil || b.said == nil || !strings.Contains(b.said.Words, "failed calling webhook") {
-		t.Errorf("trouble that lasts is %v, and told as %v", err, b.said)
+	now = now.Add(blockAfter)
+	_, err := line.block(t.Context(), o, true, trouble)
+	if err != nil || b.reason == nil || !strings.Contains(b.reason.Words, "failed calling webhook") {
+		t.Errorf("lasting internal error: got %v, blocked with %v", err, b.reason)
 	}
 
 	*b = block{}
-	_, unwritable := ledger.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
-	if _, err := line.block(t.Context(), o, true, unwritable); err != nil || b.said == nil || !strings.Contains(b.said.Words, `"a b"`) {
-		t.Errorf("a ledger that can't be written is %v, and told as %v", err, b.said)
+	_, unwritable := codec.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
+	if _, err := line.block(t.Context(), o, true, unwritable); err != nil || b.reason == nil || !strings.Contains(b.reason.Words, `"a b"`) {
+		t.Errorf("unwritable ledger: got %v, blocked with %v", err, b.reason)
 	}
 
 	*b = block{}
-	if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil || b.said == nil {
-		t.Fatalf("a refusal is %v, and told as %v", err, b.said)
+	if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil || b.reason == nil {
+		t.Fatalf("refusal: got %v, blocked with %v", err, b.reason)
 	}
-	first := b.said
+	first := b.reason
 	var pauses []time.Duration
 	for range 5 {
-		if got := b.waits(now); got != first {
-			t.Errorf("it is decided by %v", got)
+		if got := b.active(now); got != first {
+			t.Errorf("during the pause the block is %v", got)
 		}
 		pauses = append(pauses, b.until.Sub(now))
 		now = b.until
-		if got := b.waits(now); got != nil || !o.trial(&plan.Plan{}) || o.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
-			t.Errorf("once it is time, it is decided by %v", got)
+		if got := b.active(now); got != nil || !o.trial(&plan.Plan{}) || o.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
+			t.Errorf("after the pause the block is %v, want a trial", got)
 		}
 		if next := o.memory.nextTry(); !next.IsZero() {
-			t.Errorf("it is to be tried at %s, while it is", next)
+			t.Errorf("the next try is at %s, though a trial is under way", next)
 		}
-		if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.said != first {
-			t.Errorf("what is said changes with what is used: %v, %v", b.said, err)
+		if _, err := line.block(t.Context(), o, true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.reason != first {
+			t.Errorf("the message changes with the used quota: %v, %v", b.reason, err)
 		}
 	}
 	if text := fmt.Sprint(pauses); text != "[2s 4s 8s 10s 10s]" {
-		t.Errorf("the pauses are %s", text)
+		t.Errorf("got pauses %s", text)
 	}
-	if _, err := line.block(t.Context(), o, true, forbidden("by a policy")); err != nil || b.said == first {
-		t.Errorf("another refusal is %v, and told as %v", err, b.said)
-	}
-}
-
-// TestWordsFit: what somebody's webhook says has no bounds, and ends anywhere.
-func TestWordsFit(t *testing.T) {
-	if got := words(errors.New(strings.Repeat("ä", maxWords))); len(got) > maxWords+3 || got != strings.ToValidUTF8(got, "?") {
-		t.Errorf("it has %d bytes: %q", len(got), got)
+	if _, err := line.block(t.Context(), o, true, forbidden("by a policy")); err != nil || b.reason == first {
+		t.Errorf("another refusal: got %v, blocked with %v", err, b.reason)
 	}
 }
 
-// unread is an API server that has no ConfigMaps for us.
-type unread struct{ answering }
+// TestLongMessageIsCutAtACharacter: a webhook's message may have any length.
+func TestLongMessageIsCutAtACharacter(t *testing.T) {
+	if got := messageOf(errors.New(strings.Repeat("ä", maxQuoted))); len(got) > maxQuoted+3 || got != strings.ToValidUTF8(got, "?") {
+		t.Errorf("got %d bytes: %q", len(got), got)
+	}
+}
 
-func (unread) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+// forbiddenServer is an API server that forbids us to read ConfigMaps.
+type forbiddenServer struct{ answering }
+
+func (forbiddenServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return forbidden("cannot get resource")
 }
 
-// TestALedgerThatMayNotBeReadFreezes with the API server's words, and trouble that may pass doesn't.
-func TestALedgerThatMayNotBeReadFreezes(t *testing.T) {
-	line := lineOf(t, answering{})
+// TestForbiddenLedgerFreezesTheMux with the API server's message. A busy API server doesn't freeze it.
+func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
+	line := newLine(t, answering{})
 	keys := line.Language.Keys()
-	line.Ledgers, line.Board = ledger.NewStore(keys, nothing{}, unread{}, nil), ledger.NewBoard(nil)
+	line.Ledgers, line.Board = ledger.NewStore(keys, emptyCache{}, forbiddenServer{}, nil), ledger.NewBoard(nil)
 	line.OnMux, line.Carried = noSlices, noneCarried
 	o := &observed{memory: newMemory(Budget{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
@@ -109,25 +111,25 @@ func TestALedgerThatMayNotBeReadFreezes(t *testing.T) {
 	}
 	read := o.world.Ledger
 	if read.Condition != plan.Unreadable || !strings.Contains(read.Why, "ConfigMap claims") || !strings.Contains(read.Why, "cannot get") {
-		t.Errorf("it is read as %+v", read)
+		t.Errorf("got %+v", read)
 	}
-	line.Ledgers = ledger.NewStore(keys, nothing{}, away{}, nil)
+	line.Ledgers = ledger.NewStore(keys, emptyCache{}, busyServer{}, nil)
 	if err := line.observeLedger(t.Context(), o); err == nil {
 		t.Error("an API server that is busy freezes the mux")
 	}
 }
 
-// nothing is an empty cache.
-type nothing struct{ client.Reader }
+// emptyCache is an empty cache.
+type emptyCache struct{ client.Reader }
 
-func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (emptyCache) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewNotFound(corev1.Resource("configmaps"), "claims")
 }
 
-// away is an API server that is just busy.
-type away struct{ answering }
+// busyServer is a busy API server.
+type busyServer struct{ answering }
 
-func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (busyServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewServiceUnavailable("busy")
 }
 
@@ -139,26 +141,26 @@ func noSlices(context.Context, client.Reader, types.NamespacedName) ([]*discover
 	return nil, nil
 }
 
-// full is an API server that has no ConfigMap, and at first no room for one.
-type full struct {
+// fullServer is an API server without ConfigMaps. While room is false, a quota refuses to create one.
+type fullServer struct {
 	client.Client
 	room bool
 }
 
-func (*full) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (*fullServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewNotFound(corev1.Resource("configmaps"), "claims")
 }
 
-func (*full) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (*fullServer) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-func (f *full) Create(context.Context, client.Object, ...client.CreateOption) error {
+func (f *fullServer) Create(context.Context, client.Object, ...client.CreateOption) error {
 	if !f.room {
 		return forbidden("exceeded quota")
 	}
 	return nil
 }
 
-func (*full) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (*fullServer) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	if err != nil {
 		return err
@@ -171,11 +173,11 @@ type uncounted struct{ unmetered }
 func (uncounted) Decided(*plan.Plan, time.Duration)           {}
 func (uncounted) Applied(types.NamespacedName, time.Duration) {}
 
-// TestATrialThatFailsLeavesBackendsAsTheyAre: else what leaves with the trial would come back with the freeze after it, and go with the
-// next.
-func TestATrialThatFailsLeavesBackendsAsTheyAre(t *testing.T) {
+// TestFailedTrialKeepsBackends: otherwise each trial would remove the backends of old claims, and the freeze after it
+// would restore them.
+func TestFailedTrialKeepsBackends(t *testing.T) {
 	mux := types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
-	server, line := &full{}, lineOf(t, answering{})
+	server, line := &fullServer{}, newLine(t, answering{})
 	line.Metrics, line.Board = uncounted{}, ledger.NewBoard(nil)
 	line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
 	o := &observed{memory: newMemory(Budget{}), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
@@ -183,17 +185,17 @@ func TestATrialThatFailsLeavesBackendsAsTheyAre(t *testing.T) {
 	if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "claims"}); err != nil {
 		t.Fatal(err)
 	}
-	o.memory.blocked.said = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
+	o.memory.blocked.reason = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
 	web := types.NamespacedName{Namespace: "app", Name: "web"}
-	leaves := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http", Protocol: corev1.ProtocolTCP}, Public: 204, MuxName: "leaves"}
-	stays := plan.Claim{Owner: plan.PortID{Channel: web, Name: "grpc", Protocol: corev1.ProtocolTCP}, Public: 205, MuxName: "stays"}
-	comes := plan.Claim{Owner: plan.PortID{Channel: web, Name: "dns", Protocol: corev1.ProtocolUDP}, Public: 53, MuxName: "comes"}
-	line.Board.Set(mux, []plan.Claim{leaves, stays}, nil)
+	old := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http", Protocol: corev1.ProtocolTCP}, Public: 204, MuxName: "old"}
+	kept := plan.Claim{Owner: plan.PortID{Channel: web, Name: "grpc", Protocol: corev1.ProtocolTCP}, Public: 205, MuxName: "kept"}
+	added := plan.Claim{Owner: plan.PortID{Channel: web, Name: "dns", Protocol: corev1.ProtocolUDP}, Public: 53, MuxName: "added"}
+	line.Board.Set(mux, []plan.Claim{old, kept}, nil)
 	p := &plan.Plan{
-		Mux: mux, InForce: []plan.Claim{comes, stays},
-		Settle: &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 1, Claims: []plan.Claim{comes, stays}}},
+		Mux: mux, InForce: []plan.Claim{added, kept},
+		Settle: &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 1, Claims: []plan.Claim{added, kept}}},
 	}
-	for _, want := range []string{"[comes leaves stays]", "[comes stays]"} {
+	for _, want := range []string{"[added old kept]", "[added kept]"} {
 		if _, err := line.apply(t.Context(), o, p); err != nil {
 			t.Fatal(err)
 		}
@@ -202,31 +204,31 @@ func TestATrialThatFailsLeavesBackendsAsTheyAre(t *testing.T) {
 			names = append(names, claim.MuxName)
 		}
 		if got := fmt.Sprint(names); got != want || o.done != server.room {
-			t.Errorf("with room for a ledger: %t: backends go by %s, want %s; all is done: %t", server.room, got, want, o.done)
+			t.Errorf("with room for a ledger: %t: backends follow %s, want %s; done: %t", server.room, got, want, o.done)
 		}
 		server.room = true
 	}
-	o.memory.blocked.said = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
-	p.Settle.Ledger.Claims = []plan.Claim{comes}
+	o.memory.blocked.reason = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
+	p.Settle.Ledger.Claims = []plan.Claim{added}
 	if _, err := line.apply(t.Context(), o, p); err != nil {
 		t.Fatal(err)
 	}
 	if last := line.Board.LastGood(mux); last == nil || len(last.Claims) != 1 {
-		t.Errorf("the last ledger isn't as it was settled: %+v", last)
+		t.Errorf("the last good ledger isn't the settled one: %+v", last)
 	}
 }
 
-// TestWhatAFrozenMuxGoesByIsRemembered: the ledger may be lost before anything is decided again.
-func TestWhatAFrozenMuxGoesByIsRemembered(t *testing.T) {
+// TestLedgerOfAFrozenMuxIsRemembered: it may be lost before the freeze ends.
+func TestLedgerOfAFrozenMuxIsRemembered(t *testing.T) {
 	const stamp = 2
 	for generation, remembered := range map[int64]bool{1: false, 2: true, 3: true} {
-		line := lineOf(t, answering{})
+		line := newLine(t, answering{})
 		line.Board = ledger.NewBoard(nil)
 		o := &observed{world: plan.World{Mux: &plan.ObservedMux{Mux: validation.Mux{Generation: stamp}}}}
 		o.world.Ledger.Ledger.Generation = generation
-		line.carry(o, &plan.Plan{Freeze: &plan.Freeze{}}, nil)
+		line.setBoard(o, &plan.Plan{Freeze: &plan.Freeze{}}, nil)
 		if last := line.Board.LastGood(types.NamespacedName{}); (last != nil) != remembered {
-			t.Errorf("of generation %d, while the mux has %d, it is %+v", generation, stamp, last)
+			t.Errorf("ledger generation %d, stamp %d: remembered %+v", generation, stamp, last)
 		}
 	}
 }

@@ -2,15 +2,16 @@ package mux
 
 import "time"
 
-// Budget is how often the channels of one namespace may change their ports on one mux: so many passes at once, then one each
-// Pace. Without a Pace there is no limit. A pass counts once, however many ports it adds or changes.
+// Budget limits how often the channels of one namespace may change their ports on one mux: Burst passes at once, then
+// one pass each Pace. Without a Pace there is no limit. A pass counts once, however many ports it adds or changes.
 type Budget struct {
 	Burst int
 	Pace  time.Duration
 }
 
-// spending is what the namespaces of one mux have used of their budgets. It is kept in memory: a restart begins with a full
-// burst. It counts as GCRA does: owed is the time at which the whole burst is there again, and each pass adds a Pace to it.
+// spending counts what the namespaces of one mux have used of their budgets, with the algorithm GCRA: owed is when a
+// namespace has its whole burst again, and each pass adds a Pace to it. It is kept in memory: a restart gives everyone
+// a full burst.
 type spending struct {
 	Budget
 	owed map[string]time.Time
@@ -31,7 +32,7 @@ func (s *spending) limited(now time.Time) map[string]time.Time {
 	return limited
 }
 
-// next is when a pass is allowed again, in whole seconds, as people are told.
+// next returns when a pass is allowed again, rounded up to the whole seconds that messages show.
 func (s *spending) next(owed time.Time) time.Time {
 	at := owed.Add(-time.Duration(s.Burst-1) * s.Pace)
 	if whole := at.Truncate(time.Second); whole.Before(at) {

@@ -19,7 +19,7 @@ func TestBudgetAllowsABurstAndThenAPace(t *testing.T) {
 			passes = append(passes, at)
 		}
 		if !allowed("other", start.Add(at)) {
-			t.Fatalf("another namespace waits after %s", at)
+			t.Fatalf("another namespace is limited after %s", at)
 		}
 	}
 	if len(passes) != 3+6 && len(passes) != 3+5 {
@@ -35,22 +35,22 @@ func TestBudgetAllowsABurstAndThenAPace(t *testing.T) {
 	}
 }
 
-func TestBudgetTellsOneTimeInWholeSecondsAndKeepsIt(t *testing.T) {
+func TestBudgetEndsAtOneTimeInWholeSeconds(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
 	s := spending{Budget: Budget{Burst: 1, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
 	s.spend([]string{"app"}, start)
 	want := time.Date(2026, 1, 2, 3, 4, 16, 0, time.UTC)
 	for at := start; at.Before(want); at = at.Add(700 * time.Millisecond) {
 		if got := s.limited(at)["app"]; !got.Equal(want) {
-			t.Fatalf("at %s it is until %s, want %s", at, got, want)
+			t.Fatalf("at %s the limit ends at %s, want %s", at, got, want)
 		}
 	}
 	if got := s.limited(want); len(got) > 0 {
-		t.Errorf("at that time it is limited still: %v", got)
+		t.Errorf("limited after the end: %v", got)
 	}
 	s.spend(nil, want.Add(time.Hour))
 	if len(s.owed) > 0 {
-		t.Errorf("a namespace with a full burst is remembered: %v", s.owed)
+		t.Errorf("a namespace with a full burst is still remembered: %v", s.owed)
 	}
 }
 
@@ -59,11 +59,11 @@ func TestBudgetIsBoundedWhenTheClockIsSetBack(t *testing.T) {
 	s := spending{Budget: Budget{Burst: 2, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
 	s.spend([]string{"app"}, start.Add(24*time.Hour))
 	if until := s.limited(start)["app"]; until.After(start.Add(10 * time.Second)) {
-		t.Errorf("after the clock was set back by a day, it is until %s", until)
+		t.Errorf("after the clock was set back by a day, the limit ends at %s", until)
 	}
 }
 
-func TestNoPaceIsNoLimit(t *testing.T) {
+func TestBudgetWithoutAPaceHasNoLimit(t *testing.T) {
 	s := spending{owed: map[string]time.Time{}}
 	for range 100 {
 		s.spend([]string{"app"}, time.Unix(1, 0))

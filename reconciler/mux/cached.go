@@ -12,22 +12,21 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// declared marks a cached Service whose applier declares the placeholder port. No such annotation can exist in a
-// cluster: its key isn't one.
-const declared = "(declares the placeholder)"
+// declaredMark marks a cached Service whose applier declares the placeholder port. No real annotation can have this key: it
+// isn't a valid one.
+const declaredMark = "(declares the placeholder)"
 
-// elsewhere marks a cached Service that is a mux in a namespace which this process doesn't look after. No such annotation can exist
-// in a cluster, either.
-const elsewhere = "(a mux elsewhere)"
+// elsewhereMark marks a cached mux that this process doesn't serve. No real annotation can have this key, either.
+const elsewhereMark = "(a mux elsewhere)"
 
-// Trim takes off a Service what is never read here, so that a cluster's thousands of Services cost little, whatever their
-// owners write into them. One that is neither mux nor channel keeps little more than its name: if it becomes one, it is
-// sent again, whole. What is dropped is gone, so a cached Service must never be the base of an update.
+// Trim removes the fields of a Service that this process never reads, so that thousands of Services need little memory.
+// A Service that is neither mux nor channel keeps little more than its name: when it becomes one, the informer gets it
+// again as a whole. A cached Service must never be the base of an update, or the removed fields would be lost.
 //
-// With namespaces, muxes elsewhere are somebody else's to look after: they are cached as if they were none, since whoever reads the
-// cache would ask for more about them than we may.
+// With namespaces, a mux in another namespace is cached as a plain Service: code that reads the cache would otherwise
+// use objects that this process may not read or write.
 func Trim(svc *corev1.Service, language validation.Language, namespaces []string) {
-	unserved := isElsewhere(svc) // an informer may trim one more than once
+	unserved := isElsewhere(svc) // an informer may trim an object more than once
 	if len(namespaces) > 0 && !slices.Contains(namespaces, svc.Namespace) {
 		unserved = unserved || language.Classify(svc).Mux()
 		delete(svc.Annotations, language.Keys().Multiplexer)
@@ -40,7 +39,7 @@ func Trim(svc *corev1.Service, language validation.Language, namespaces []string
 	if kind == validation.Stranger {
 		trimStranger(svc, language.Keys())
 		if unserved {
-			mark(svc, elsewhere)
+			mark(svc, elsewhereMark)
 		}
 		return
 	}
@@ -54,10 +53,10 @@ func Trim(svc *corev1.Service, language validation.Language, namespaces []string
 		share.Texts(&condition.Status)
 	}
 	if declares {
-		mark(svc, declared)
+		mark(svc, declaredMark)
 	}
 	if unserved {
-		mark(svc, elsewhere)
+		mark(svc, elsewhereMark)
 	}
 }
 
@@ -68,19 +67,21 @@ func mark(svc *corev1.Service, with string) {
 	svc.Annotations[with] = "true"
 }
 
-func isElsewhere(svc *corev1.Service) bool { return svc.Annotations[elsewhere] != "" }
+func isElsewhere(svc *corev1.Service) bool { return svc.Annotations[elsewhereMark] != "" }
 
-// trim makes what was read live, or written, look as in the cache.
+// trim makes a Service from a live read or a write look like a cached one.
 func (l *Line) trim(svc *corev1.Service) { Trim(svc, l.Language, l.Namespaces) }
 
-// beginning is how much is kept of a stranger's annotation: that it is there, or "false", is all that counts.
-const beginning = 16
+// keptBytes is how much is kept of an annotation on a plain Service. It matters only whether the annotation is there,
+// or "false".
+const keptBytes = 16
 
-// trimStranger leaves what tells that a Service was a channel once, and what is said of one that was meant to be one.
+// trimStranger keeps the leftovers of a former channel, and the annotations that the warnings about a mistyped one
+// need.
 func trimStranger(svc *corev1.Service, keys validation.Keys) {
 	for key, value := range svc.Annotations {
-		if len(value) > beginning {
-			svc.Annotations[key] = strings.Clone(value[:beginning]) // a mere part would keep the whole
+		if len(value) > keptBytes {
+			svc.Annotations[key] = strings.Clone(value[:keptBytes]) // a slice would keep the whole string in memory
 		}
 	}
 	if len(svc.Annotations) == 0 {
@@ -101,4 +102,4 @@ func trimStranger(svc *corev1.Service, keys validation.Keys) {
 	svc.Status = corev1.ServiceStatus{Conditions: conditions}
 }
 
-func declaresPlaceholder(svc *corev1.Service) bool { return svc.Annotations[declared] != "" }
+func declaresPlaceholder(svc *corev1.Service) bool { return svc.Annotations[declaredMark] != "" }

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
-// FuzzTrim takes off any Service what is never read here: it reads as before, a second time takes off nothing, and of a mux that
-// is another reconciler's nothing is left to look after.
+// FuzzTrim: a trimmed Service is parsed like the whole one, a second trim changes nothing, and a mux elsewhere is no
+// mux in the cache.
 func FuzzTrim(f *testing.F) {
 	cases, err := corpus.Load()
 	if err != nil {
@@ -19,11 +19,11 @@ func FuzzTrim(f *testing.F) {
 	}
 	language := languageOf(f)
 	keys := language.Keys()
-	const apart = 16 // TestWhatIsTrimmedIsReadTheSame looks at all
+	const apart = 16 // TestTrimmedServiceIsParsedTheSame uses all cases
 	for i := 0; i < len(cases); i += apart {
 		svc := cases[i].Service.DeepCopy()
 		if i%(4*apart) == 0 {
-			wasChannel(svc, keys)
+			addLeftovers(svc, keys)
 		}
 		text, err := json.Marshal(svc)
 		if err != nil {
@@ -38,19 +38,19 @@ func FuzzTrim(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, text []byte, elsewhere bool) {
 		whole := &corev1.Service{}
-		if json.Unmarshal(text, whole) != nil || whole.Annotations[declared] != "" {
+		if json.Unmarshal(text, whole) != nil || whole.Annotations[declaredMark] != "" {
 			return
 		}
-		whole.Labels = nil // which nobody looks at in a cluster
+		whole.Labels = nil // labels aren't read
 		trimmed, namespaces := whole.DeepCopy(), []string{whole.Namespace}
 		if elsewhere {
 			namespaces = []string{whole.Namespace + "-2"}
 			delete(whole.Annotations, keys.Multiplexer)
 		}
-		want := said(language, whole)
+		want := parsed(language, whole)
 		Trim(trimmed, language, namespaces)
-		if diff := cmp.Diff(want, said(language, trimmed)); diff != "" {
-			t.Errorf("it reads as another (-whole +trimmed):\n%s", diff)
+		if diff := cmp.Diff(want, parsed(language, trimmed)); diff != "" {
+			t.Errorf("it is parsed differently (-whole +trimmed):\n%s", diff)
 		}
 		twice := trimmed.DeepCopy()
 		Trim(twice, language, namespaces)
@@ -58,7 +58,7 @@ func FuzzTrim(f *testing.F) {
 			t.Errorf("trimmed twice (-once +twice):\n%s", diff)
 		}
 		if elsewhere && language.Classify(trimmed).Mux() {
-			t.Error("it is somebody else's mux, and is looked after")
+			t.Error("a mux elsewhere is a mux in the cache")
 		}
 	})
 }

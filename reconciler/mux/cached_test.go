@@ -24,29 +24,29 @@ func languageOf(t testing.TB) validation.Language {
 	return language
 }
 
-// said is all that is decided and said by a Service, whatever it is.
-func said(language validation.Language, svc *corev1.Service) string {
+// parsed returns everything that is parsed from a Service, as text.
+func parsed(language validation.Language, svc *corev1.Service) string {
 	kind := language.Classify(svc)
 	text := kind.String() + string(svc.Spec.Type)
 	if kind.Mux() {
 		mux := *plan.ReadMux(language, svc, declaresPlaceholder(svc) || plan.DeclaresPlaceholder(svc))
 		warnings := mux.Warnings
 		mux.Warnings = nil
-		text += fmt.Sprintf("%+v", mux) + told(warnings)
+		text += fmt.Sprintf("%+v", mux) + warningText(warnings)
 	}
 	if kind.Channel() {
 		channel, found := language.ParseChannel(svc)
-		text += fmt.Sprintf("%+v %+v %+v", plan.ReadChannel(language, svc), channel, found.Problems) + told(found.Warnings)
+		text += fmt.Sprintf("%+v %+v %+v", plan.ReadChannel(language, svc), channel, found.Problems) + warningText(found.Warnings)
 	}
 	if kind == validation.Stranger {
 		seen := plan.ReadChannel(language, svc)
-		text += fmt.Sprintf("%+v", plan.Stray(language.Keys(), &seen)) + told(language.Typos(svc))
+		text += fmt.Sprintf("%+v", plan.Stray(language.Keys(), &seen)) + warningText(language.Typos(svc))
 	}
 	return text
 }
 
-// told is what people read of warnings: whoever reads them isn't told more of a value than is quoted.
-func told(warnings []validation.Problem) string {
+// warningText returns the warnings as users see them: a long value is cut.
+func warningText(warnings []validation.Problem) string {
 	var text strings.Builder
 	for _, warning := range warnings {
 		fmt.Fprintln(&text, warning.Reason, warning.Field, warning.Message)
@@ -54,8 +54,8 @@ func told(warnings []validation.Problem) string {
 	return text.String()
 }
 
-// TestWhatIsTrimmedIsReadTheSame, once and again: informers trim an object more than once.
-func TestWhatIsTrimmedIsReadTheSame(t *testing.T) {
+// TestTrimmedServiceIsParsedTheSame after one trim and after two: an informer may trim an object more than once.
+func TestTrimmedServiceIsParsedTheSame(t *testing.T) {
 	cases, err := corpus.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -64,16 +64,16 @@ func TestWhatIsTrimmedIsReadTheSame(t *testing.T) {
 	for _, c := range cases {
 		for _, change := range []func(*corev1.Service){
 			func(*corev1.Service) {},
-			func(svc *corev1.Service) { wasChannel(svc, language.Keys()) },
-			crowd,
+			func(svc *corev1.Service) { addLeftovers(svc, language.Keys()) },
+			addUnknownAnnotations,
 		} {
 			svc := c.Service.DeepCopy()
 			change(svc)
-			svc.Labels = nil // which nobody looks at in a cluster
-			want := said(language, svc)
+			svc.Labels = nil // labels aren't read
+			want := parsed(language, svc)
 			for range 2 {
 				Trim(svc, language, nil)
-				if diff := cmp.Diff(want, said(language, svc)); diff != "" {
+				if diff := cmp.Diff(want, parsed(language, svc)); diff != "" {
 					t.Fatalf("%s: (-whole +trimmed)\n%s", c.Name(), diff)
 				}
 			}
@@ -81,8 +81,8 @@ func TestWhatIsTrimmedIsReadTheSame(t *testing.T) {
 	}
 }
 
-// wasChannel leaves on a Service what tells of that.
-func wasChannel(svc *corev1.Service, keys validation.Keys) {
+// addLeftovers adds the leftovers of a former channel to a Service.
+func addLeftovers(svc *corev1.Service, keys validation.Keys) {
 	annotate(svc, keys.Ports, "http:80->20000")
 	annotate(svc, "kopf.zalando.org/last-handled-configuration", "{}")
 	annotate(svc, "meta.helm.sh/release-name", "edge")
@@ -90,8 +90,8 @@ func wasChannel(svc *corev1.Service, keys validation.Keys) {
 	svc.Status.Conditions = []metav1.Condition{{Type: "example.com/Ready"}, {Type: keys.Accepted, Status: "True"}}
 }
 
-// crowd gives a Service more of everything than is ever listed.
-func crowd(svc *corev1.Service) {
+// addUnknownAnnotations adds more annotations of each kind than warnings list.
+func addUnknownAnnotations(svc *corev1.Service) {
 	for i := range 40 {
 		for _, key := range []string{"svc-mux.nowake.ai/x%d", "svc-mux.nowake.ia/port-range%d",
 			"service.beta.kubernetes.io/x%d", "example.com/x%d"} {
@@ -116,8 +116,7 @@ func sizeOf(t *testing.T, object any) int {
 	return len(text)
 }
 
-// TestWhatOthersWriteIsNotKept, however much of it there is.
-func TestWhatOthersWriteIsNotKept(t *testing.T) {
+func TestTrimmedServiceIsSmall(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()
 	channel := keys.Multiplexer[:strings.IndexByte(keys.Multiplexer, '/')] + "/mux"
@@ -134,8 +133,8 @@ func TestWhatOthersWriteIsNotKept(t *testing.T) {
 		}, 1000},
 		"a channel": {func(svc *corev1.Service) { svc.Spec.LoadBalancerClass = &channel }, 1000},
 		"a mux":     {func(svc *corev1.Service) { annotate(svc, keys.Multiplexer, "true") }, 1000},
-		"one that leads astray": {func(svc *corev1.Service) {
-			crowd(svc)
+		"a Service with many unknown annotations": {func(svc *corev1.Service) {
+			addUnknownAnnotations(svc)
 			for i := range 1000 {
 				annotate(svc, fmt.Sprintf("cloud.google.com/x%d", i), much)
 				annotate(svc, fmt.Sprintf("kopf.zalando.org/x%d", i), much)

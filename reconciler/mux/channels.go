@@ -13,18 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// hide takes addresses off. It returns how many channels the API server refused, and when to look again. It skips a channel
-// that was refused before, until its pause is over: the plan keeps that channel's ports for as long. Both go by the time at
-// which the pass began: a clock that is set back in between must not make them disagree.
+// hide removes addresses. It returns how many channels the API server refused, and when to retry. It skips a channel
+// that was refused before, until its pause is over: the plan keeps that channel's ports just as long. Both use the time
+// at which the pass began, so that a clock set back in between can't make them disagree.
 func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.Time) {
-	due, again := l.inTurn(p.Mux, unlessWaiting(p.Hide, o.memory.stuck, o.world.Now))
+	due, again := l.inTurn(p.Mux, withoutPaused(p.Hide, o.memory.stuck, o.world.Now))
 	failed := l.patchChannels(ctx, o, due)
 	l.tellRefused(o, failed, o.memory.stuck)
 	for key := range failed {
-		o.memory.stuck[key] = o.memory.stuck[key].again(l.Now())
+		o.memory.stuck[key] = o.memory.stuck[key].next(l.Now())
 	}
 	for i := range due {
 		if key := due[i].Channel; failed[key] == nil {
@@ -34,14 +35,14 @@ func (l *Line) hide(ctx context.Context, o *observed, p *plan.Plan) (int, time.T
 	return len(failed), again
 }
 
-// show puts addresses on, and tells channels what was decided. One that can't be told is tried again later, and harms
-// nobody else.
+// show writes addresses, conditions and annotations of channels. A failed channel is retried later, and doesn't affect
+// the others.
 func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatch) time.Time {
-	due, again := l.inTurn(o.world.Key, unlessWaiting(patches, o.memory.failing, o.world.Now))
+	due, again := l.inTurn(o.world.Key, withoutPaused(patches, o.memory.failing, o.world.Now))
 	failed := l.patchChannels(ctx, o, due)
 	l.tellRefused(o, failed, o.memory.failing)
 	for key := range failed {
-		o.memory.failing[key] = o.memory.failing[key].again(l.Now())
+		o.memory.failing[key] = o.memory.failing[key].next(l.Now())
 	}
 	for i := range due {
 		if key := due[i].Channel; failed[key] == nil {
@@ -51,35 +52,33 @@ func (l *Line) show(ctx context.Context, o *observed, patches []plan.ChannelPatc
 	return again
 }
 
-// unlessWaiting leaves out what isn't to be tried yet.
-func unlessWaiting(patches []plan.ChannelPatch, setbacks map[types.NamespacedName]setback, now time.Time) []plan.ChannelPatch {
+// withoutPaused returns the patches whose channels aren't in a pause after a failure.
+func withoutPaused(patches []plan.ChannelPatch, setbacks map[types.NamespacedName]setback, now time.Time) []plan.ChannelPatch {
 	return slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return now.Before(setbacks[patch.Channel].until) })
 }
 
-// inTurn leaves out what somebody else keeps changing back, until it is its turn again; it returns when that is.
+// inTurn returns the patches that may be written now, and when to try the others: channels that another writer keeps
+// changing back wait for their turn.
 func (l *Line) inTurn(mux types.NamespacedName, patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
 	now := l.Now()
 	var again time.Time
 	var due []plan.ChannelPatch
 	for i := range patches {
 		patch := patches[i]
-		if patch.Drift {
-			wait, first := l.fights.Allow(patch.Channel, now)
-			if wait > 0 {
-				again = earlier(again, now.Add(wait))
-				continue
-			}
-			if !first {
-				patch.Events = nil
-				l.Metrics.Repeated(mux)
-			}
+		turn := l.paces.Ask(patch.Channel, pace.Content(patch.Content), now)
+		if turn.Wait > 0 {
+			again = earlier(again, now.Add(turn.Wait))
+			continue
+		}
+		if turn.Drift {
+			patch.Events = l.drift(turn, mux, patch.Channel, patch.Why)
 		}
 		due = append(due, patch)
 	}
 	return due, again
 }
 
-// earlier returns the first of two points in time, of which either may be zero for none.
+// earlier returns the earlier of two times. A zero time doesn't count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -87,27 +86,25 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// patchChannels writes channels side by side, and returns what went wrong with which.
+// patchChannels writes channels in parallel, and returns the errors by channel.
 func (l *Line) patchChannels(ctx context.Context, o *observed, patches []plan.ChannelPatch) map[types.NamespacedName]error {
 	failed := map[types.NamespacedName]error{}
 	var mu sync.Mutex
-	l.sideBySide(len(patches), func(i int) {
+	l.inParallel(len(patches), func(i int) {
 		if err := l.patchChannel(ctx, o, &patches[i]); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			failed[patches[i].Channel] = err
 		}
 	})
-	for i := range patches {
-		if patch := &patches[i]; failed[patch.Channel] == nil {
-			o.memory.inPlace[patch.Channel] = patch.Fingerprint
-		}
+	for key := range failed {
+		l.paces.Failed(key)
 	}
 	return failed
 }
 
-// tellRefused sends an Event about the mux if the API server refuses the status of channels. before has the channels that
-// failed in earlier passes: no Event repeats them.
+// tellRefused sends an Event about the mux if the API server refuses the status of channels. Channels that failed in an
+// earlier pass (before) cause no Event.
 func (l *Line) tellRefused(o *observed, failed map[types.NamespacedName]error, before map[types.NamespacedName]setback) {
 	var fresh []types.NamespacedName
 	for key, err := range failed {
@@ -129,7 +126,7 @@ func textStatusRefused(channel types.NamespacedName, others int, why error) stri
 	if others > 0 {
 		more = fmt.Sprintf(" and of %d more channels", others)
 	}
-	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, words(why))
+	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, messageOf(why))
 }
 
 func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.ChannelPatch) error {
@@ -141,17 +138,17 @@ func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.Channe
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
 	err = l.Writer.Status().Patch(ctx, svc, client.RawPatch(types.StrategicMergePatchType, body))
 	switch {
-	case apierrors.IsNotFound(err), isAnother(err):
-		return nil // it went meanwhile
+	case apierrors.IsNotFound(err), isRecreated(err):
+		return nil // it was deleted meanwhile
 	case err != nil:
 		l.log(ctx).Info("a channel can't be told", "channel", patch.Channel, "error", err.Error())
 		return fmt.Errorf("status of channel %s: %w", patch.Channel, err)
 	}
 	l.Metrics.Wrote("channel")
 	if asWritten(before, svc, patch) {
-		l.wrote(before, svc)
+		l.rememberWrite(before, svc)
 	} else {
-		l.wrote(nil, svc) // somebody changed the status meanwhile
+		l.rememberWrite(nil, svc) // another writer changed the status meanwhile
 	}
 	for _, event := range patch.Events {
 		l.tell(before, event)
@@ -160,7 +157,7 @@ func (l *Line) patchChannel(ctx context.Context, o *observed, patch *plan.Channe
 	return nil
 }
 
-// tellProgrammed notes how long it took until a channel was of use for the first time.
+// tellProgrammed measures how long a channel waited for its first address.
 func (l *Line) tellProgrammed(o *observed, patch *plan.ChannelPatch) {
 	if !patch.SetAddress || len(patch.Address) == 0 {
 		return

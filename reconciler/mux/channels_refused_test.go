@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// TestRefusedStatusIsAnEventOnTheMux once for each channel that the API server refuses. What may pass by itself is no Event.
+// TestRefusedStatusIsAnEventOnTheMux: once for each channel that the API server refuses, and not for errors that pass
+// by themselves.
 func TestRefusedStatusIsAnEventOnTheMux(t *testing.T) {
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
 	refusal := forbidden("the annotation a.example.com/b: name its key in restraint.tolerate")
@@ -27,17 +28,17 @@ func TestRefusedStatusIsAnEventOnTheMux(t *testing.T) {
 		"three channels": {failed: map[types.NamespacedName]error{key("web"): refusal, key("api"): refusal, key("db"): refusal},
 			want: fmt.Sprintf(text, "api and of 2 more channels")},
 		"a channel that failed before": {failed: map[types.NamespacedName]error{key("web"): refusal},
-			before: map[types.NamespacedName]setback{key("web"): setback{}.again(time.Now())}},
+			before: map[types.NamespacedName]setback{key("web"): setback{}.next(time.Now())}},
 		"a busy API server": {failed: map[types.NamespacedName]error{key("web"): passing, key("api"): errors.New("connection refused")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := record.NewFakeRecorder(2)
-			line := lineOf(t, answering{})
+			line := newLine(t, answering{})
 			line.Events = events
 			line.tellRefused(&observed{service: service("1")}, test.failed, test.before)
 			close(events.Events)
 			if got := <-events.Events; got != test.want {
-				t.Errorf("it said %q, want %q", got, test.want)
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -9,29 +9,36 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// tally counts fights.
-type tally struct {
+// repeatCounter counts corrections.
+type repeatCounter struct {
 	Metrics
 	repeated map[types.NamespacedName]int
 }
 
-func (t tally) Repeated(mux types.NamespacedName) { t.repeated[mux]++ }
+func (t repeatCounter) Repeated(mux types.NamespacedName) { t.repeated[mux]++ }
 
-// TestAFightOverAChannelIsItsMuxs: the first correction is none yet, and what has to wait isn't counted.
-func TestAFightOverAChannelIsItsMuxs(t *testing.T) {
+// TestOnlyCorrectionsAfterTheFirstAreCounted: the first correction is an Event, and a waiting one isn't counted.
+func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	counts := tally{repeated: map[types.NamespacedName]int{}}
+	counts := repeatCounter{repeated: map[types.NamespacedName]int{}}
 	l := New(Options{Metrics: counts, Now: func() time.Time { return now }})
 	mux := types.NamespacedName{Namespace: "infra", Name: "mux"}
-	patches := []plan.ChannelPatch{
-		{Channel: types.NamespacedName{Namespace: "shop", Name: "changed"}, Drift: true},
-		{Channel: types.NamespacedName{Namespace: "shop", Name: "new"}},
+	told := 0
+	for i, after := range []time.Duration{0, time.Second, time.Second, 0, 2 * time.Second} {
+		now = now.Add(after)
+		patches := []plan.ChannelPatch{
+			{Channel: types.NamespacedName{Namespace: "shop", Name: "changed-back"}, Content: 7},
+			{Channel: types.NamespacedName{Namespace: "shop", Name: "edited"}, Content: uint64(i)},
+		}
+		due, again := l.inTurn(mux, patches)
+		if wait := i == 3; (len(due) == 1) != wait || again.IsZero() == wait {
+			t.Errorf("pass %d: %d channels may be written, the next at %s", i, len(due), again)
+		}
+		for _, patch := range due {
+			told += len(patch.Events)
+		}
 	}
-	for _, wait := range []time.Duration{0, time.Second, 0, 2 * time.Second} {
-		now = now.Add(wait)
-		l.inTurn(mux, patches)
-	}
-	if got := counts.repeated[mux]; got != 2 || len(counts.repeated) != 1 {
-		t.Errorf("counted %v, want 2 of %s", counts.repeated, mux)
+	if got := counts.repeated[mux]; got != 2 || len(counts.repeated) != 1 || told != 1 {
+		t.Errorf("counted %v, want 2 of %s; %d Events, want 1", counts.repeated, mux, told)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Index has a manager's cache find the channels of a mux. Setup does it, too.
+// Index adds the cache index that finds the channels of a mux. Setup also calls it.
 func (l *Line) Index(ctx context.Context, m manager.Manager) error {
 	return m.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexMux, l.indexByMux)
 }
 
-// Spoken are the muxes that Services speak of, sorted: those that are there, and those that channels name. The zero one
-// is for channels whose class names none.
+// Spoken returns the muxes that exist and those that channels name, sorted. The zero key stands for channels whose
+// class names no mux.
 func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -47,33 +47,35 @@ func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 	return slices.Compact(muxes), nil
 }
 
-// Drain is one pass that takes everything of ours off a mux and its channels. The plan it returns was carried out unless
-// there is an error. Once it is empty, frozen or not, there is nothing more to do: while a channel is left as it is and there is
-// nothing else to take, that is an error.
+// Drain makes one pass that removes everything of ours from a mux and its channels. It returns the plan that it carried
+// out. An empty plan means that nothing is left to do. If only channels are left whose status can't be written, it
+// returns an error.
 func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan, error) {
 	memory := l.memory(mux)
 	o, err := l.observe(ctx, mux, memory)
 	if err != nil {
 		return nil, err
 	}
-	if l.Print != nil {
-		p := plan.Drain(o.world)
-		l.Print(p)
-		return p, nil
-	}
-	defer memory.tried()
-	p, err := l.reserveAll(ctx, o)
+	p, err := l.decide(ctx, o, plan.Drain)
 	if err != nil {
 		return nil, err
 	}
+	if l.Print != nil {
+		l.Print(p)
+		return p, nil
+	}
+	defer memory.dropDue()
+	if err := l.writeLedger(ctx, o, p.Reserve); err != nil {
+		return nil, err
+	}
 	if stuck, _ := l.hide(ctx, o, p); stuck > 0 {
-		// The next pass leaves these their ports, and takes the others'.
+		// The next pass leaves these channels their ports, and removes the ports of the others.
 		for i := range p.Hide {
 			if _, failed := memory.stuck[p.Hide[i].Channel]; failed {
-				o.passOver(p.Hide[i].Channel)
+				o.known.Stuck[p.Hide[i].Channel] = true
 			}
 		}
-		return nil, o.passedOver()
+		return nil, o.notDrained()
 	}
 	_, err = l.publish(ctx, o, p)
 	l.dropOld(ctx, o)
@@ -81,47 +83,22 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 		return nil, err
 	}
 	if p.Empty() && !p.Again.IsZero() {
-		return nil, o.passedOver()
+		return nil, o.notDrained()
 	}
 	return p, nil
 }
 
-// reserveAll has the ledger say who has what before any port goes. A channel that changes all the time doesn't keep the others of
-// its mux waiting: it keeps its address and its ports, and is for another pass.
-func (l *Line) reserveAll(ctx context.Context, o *observed) (*plan.Plan, error) {
-	for tries := 1; ; tries++ {
-		p := plan.Drain(o.world)
-		err := l.reserve(ctx, o, p)
-		var changed *unsteady
-		switch {
-		case !errors.As(err, &changed) || tries > mostTries:
-			return p, err
-		case tries < mostTries:
-			o.passOver(changed.channels...)
-		default:
-			o.passOver(changed.losing...)
-		}
-	}
+// notDrained returns an error that names a channel that keeps its address and its ports, because its status can't be
+// written.
+func (o *observed) notDrained() error {
+	stuck := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
+	stuck = slices.DeleteFunc(stuck, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
+	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: it is tried again",
+		o.world.Key, len(stuck), stuck[0])
 }
 
-// passOver has channels be passed over: they keep their address, and with it their ports.
-func (o *observed) passOver(channels ...types.NamespacedName) {
-	for _, channel := range channels {
-		o.world.Stuck[channel] = true
-	}
-}
-
-// passedOver says of whom there is something left.
-func (o *observed) passedOver() error {
-	over := slices.SortedFunc(maps.Keys(o.world.Stuck), plan.CompareKeys)
-	over = slices.DeleteFunc(over, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
-	return fmt.Errorf("mux %s: %d channel(s) can't be made bare yet, and keep their ports, such as %s: "+
-		"they change all the time, or their status can't be written", o.world.Key, len(over), over[0])
-}
-
-// DrainStrays takes what is ours off Services that were channels once, or are channels of muxes that aren't looked after. It
-// returns how many it wrote. One that can't be written doesn't keep it from the rest. Whoever calls it has a pace and an end of
-// their own, so nobody waits for a turn.
+// DrainStrays removes our fields from strays and from channels of unserved muxes. It returns how many Services it
+// wrote. A Service that can't be written doesn't stop the others. It doesn't pace its writes: the caller does.
 func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -135,11 +112,11 @@ func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 		if svc == nil || ctx.Err() != nil {
 			continue
 		}
-		patch := l.asideFrom(svc)
+		patch := l.outsidePatch(svc)
 		if patch == nil {
 			continue
 		}
-		wrote, err := l.writeAside(ctx, svc, patch)
+		wrote, err := l.writeOutside(ctx, svc, patch)
 		failed = append(failed, err)
 		if wrote {
 			strays++

@@ -15,12 +15,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// wrote keeps what the API server answered, so that the cache, which is behind, isn't believed. If there is more in it
-// than we wrote, somebody changed the Service meanwhile, and it is looked at again.
-func (l *Line) wrote(before, now *corev1.Service) {
+// rememberWrite stores the API server's response, because the cache is behind. If nobody else changed the Service meanwhile,
+// the informer's event for this write is an echo, and causes no pass.
+func (l *Line) rememberWrite(before, now *corev1.Service) {
 	l.trim(now)
 	l.services.Put(now)
-	if before == nil || essence(before, l.Language.Keys()) != essence(now, l.Language.Keys()) {
+	if before == nil || inputsOf(before, l.Language.Keys()) != inputsOf(now, l.Language.Keys()) {
 		return
 	}
 	l.mu.Lock()
@@ -28,7 +28,7 @@ func (l *Line) wrote(before, now *corev1.Service) {
 	l.echoes[client.ObjectKeyFromObject(now)] = now.ResourceVersion
 }
 
-// asWritten is true if the status of a channel is what it was before, but for what a patch has changed of it.
+// asWritten is true if a channel's status has no other changes than those of the patch.
 func asWritten(before, now *corev1.Service, patch *plan.ChannelPatch) bool {
 	address := before.Status.LoadBalancer.Ingress
 	if patch.SetAddress {
@@ -48,7 +48,7 @@ func asWritten(before, now *corev1.Service, patch *plan.ChannelPatch) bool {
 	return true
 }
 
-// isEcho is true once for each of our own writes that the informer shows.
+// isEcho is true once for each echo.
 func (l *Line) isEcho(svc *corev1.Service) bool {
 	key := client.ObjectKeyFromObject(svc)
 	l.mu.Lock()
@@ -61,15 +61,15 @@ func (l *Line) isEcho(svc *corev1.Service) bool {
 	return true
 }
 
-// forgetEcho is for a Service that went before its echo came.
+// forgetEcho drops the expected echo of a deleted Service.
 func (l *Line) forgetEcho(svc *corev1.Service) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.echoes, client.ObjectKeyFromObject(svc))
 }
 
-// essence stands for all of a Service that others decide, as far as we go by it.
-func essence(svc *corev1.Service, keys validation.Keys) string {
+// inputsOf encodes the fields of a Service that others set and that decisions depend on.
+func inputsOf(svc *corev1.Service, keys validation.Keys) string {
 	others := make(map[string]string, len(svc.Annotations))
 	for key, value := range svc.Annotations {
 		if key != keys.Ports {
@@ -83,7 +83,7 @@ func essence(svc *corev1.Service, keys validation.Keys) string {
 		Annotations map[string]string
 		Finalizers  []string
 	}{svc.UID, svc.DeletionTimestamp, &svc.Spec, others, svc.Finalizers})
-	if err != nil { // nothing in it can fail; if it does, every write is looked at again
+	if err != nil { // can't fail; if it does, no write counts as an echo
 		return svc.ResourceVersion
 	}
 	return string(text)

@@ -16,33 +16,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne, and not before. A delete that fails is an Event.
-func TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
+// TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne: a failed delete is an Event.
+func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 	mux := types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
 	for name, test := range map[string]struct {
-		named   string // by the mux, after the pass has written it
+		named   string // the mux's annotation after the pass
 		refuse  bool
 		deleted bool
 		told    string
 	}{
-		"the mux names the old one":       {"old", false, false, ""},
-		"the mux names the new one":       {"new", false, true, ""},
+		"the mux names the old ledger":    {"old", false, false, ""},
+		"the mux names the new ledger":    {"new", false, true, ""},
 		"the mux was drained":             {"", false, true, ""},
 		"the API server refuses a delete": {"new", true, false, "Delete it by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			line, events := lineOf(t, answering{}), record.NewFakeRecorder(1)
+			line, events := newLine(t, answering{}), record.NewFakeRecorder(1)
 			keys := line.Language.Keys()
-			old, err := ledger.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
+			old, err := codec.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
 			if err != nil {
 				t.Fatal(err)
 			}
 			server := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: "old", UID: "uid", Labels: old.Labels, Annotations: old.Annotations},
-				Data:       map[string]string{ledger.PlainKey: old.Plain},
+				Data:       map[string]string{codec.PlainKey: old.Plain},
 			}).Build()
 			writer := interceptor.NewClient(server, interceptor.Funcs{
 				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
@@ -52,7 +53,7 @@ func TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 					return c.Delete(ctx, obj, opts...)
 				},
 			})
-			line.Ledgers, line.Events = ledger.NewStore(keys, nothing{}, server, writer), events
+			line.Ledgers, line.Events = ledger.NewStore(keys, emptyCache{}, server, writer), events
 			o := &observed{memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: mux}}
 			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
 				t.Fatal(err)
@@ -64,7 +65,7 @@ func TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 			line.dropOld(t.Context(), o)
 			err = server.Get(t.Context(), client.ObjectKey{Namespace: mux.Namespace, Name: "old"}, &corev1.ConfigMap{})
 			if gone := client.IgnoreNotFound(err) == nil && err != nil; gone != test.deleted {
-				t.Errorf("the old one is gone: %t, %v", gone, err)
+				t.Errorf("the old ledger is deleted: %t, %v", gone, err)
 			}
 			told := ""
 			select {
@@ -72,28 +73,19 @@ func TestTheOldLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 			default:
 			}
 			if !strings.Contains(told, test.told) || (told == "") != (test.told == "") {
-				t.Errorf("it tells %q", told)
+				t.Errorf("got Event %q", told)
 			}
 		})
 	}
 }
 
 func TestRebuildFrom(t *testing.T) {
-	line, from := lineOf(t, answering{}), time.Now()
+	line, from := newLine(t, answering{}), time.Now()
 	if !line.rebuildFrom().IsZero() {
-		t.Error("a process that no other one led before waits")
+		t.Error("a process without a predecessor waits")
 	}
 	line.RebuildFrom = func() time.Time { return from }
 	if !line.rebuildFrom().Equal(from) {
 		t.Errorf("it waits until %s", line.rebuildFrom())
-	}
-}
-
-func TestStampCarriesTheLedgersName(t *testing.T) {
-	line := lineOf(t, answering{})
-	keys := line.Language.Keys()
-	h := &halves{line: line, patch: plan.MuxPatch{Annotations: map[string]string{keys.Generation: "2", keys.Ledger: "new", keys.Summary: "x"}}}
-	if got := h.stamp(); len(got) != 2 || got[keys.Generation] != "2" || got[keys.Ledger] != "new" {
-		t.Errorf("it is %v", got)
 	}
 }

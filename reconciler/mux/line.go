@@ -17,61 +17,58 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
-	"nowake.ai/svc-lb-mux/reconciler/fight"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Options are what a line is made from.
+// Options configure a Line.
 type Options struct {
 	Language validation.Language
-	// Name tells this reconciler from others in the cluster.
+	// Name distinguishes this reconciler from others in the cluster.
 	Name string
-	// Namespaces are those whose muxes are looked after; all if there are none.
+	// Namespaces are those whose muxes are served; if empty, all.
 	Namespaces []string
-	// Cache reads from informers, Live from the API server, and Writer writes there.
+	// Cache reads from informers. Live reads from the API server, and Writer writes there.
 	Cache  client.Reader
 	Live   client.Reader
 	Writer client.Client
-	// Sources are the slices of a channel, OnMux ours on a mux.
+	// Sources returns the slices of a channel, OnMux our slices of a mux.
 	Sources, OnMux Slices
-	// Carried are our slices of a channel on a mux.
+	// Carried returns our slices of one channel on a mux.
 	Carried CarriedSlices
-	// RefusedSlices returns the API server's words about a slice of a channel that it doesn't take; empty if there is none.
+	// RefusedSlices returns the API server's message about a channel's slice that it refuses; empty if it refuses none.
 	// It may be nil.
 	RefusedSlices func(channel types.NamespacedName) string
-	// Ledgers keeps claims; Board tells others which are in force.
+	// Ledgers stores claims. Board shows others the claims in force.
 	Ledgers *ledger.Store
 	Board   *ledger.Board
 	Events  record.EventRecorder
 	Metrics Metrics
-	// RebuildFrom returns from when on this process may rebuild a ledger that is lost: it must have led for as long as a process that led
-	// before may believe that it still does. If it is nil, there is no such process.
+	// RebuildFrom returns when this process may rebuild a lost ledger: a predecessor must have noticed by then that it
+	// no longer leads. Nil means that there is no predecessor.
 	RebuildFrom func() time.Time
-	// Now is the clock.
-	Now func() time.Time
+	Now         func() time.Time
 
-	// Quiet and Longest space passes in a burst: see calm.
+	// Quiet and Longest debounce passes: see debouncer.
 	Quiet, Longest time.Duration
 	// Budget bounds how often the channels of a namespace change their ports on a mux.
 	Budget Budget
-	// Parallel bounds how many channels are written side by side.
+	// Parallel bounds how many channels are written at a time.
 	Parallel int
-	// Muxes bounds how many muxes of one namespace are looked after side by side.
+	// Muxes bounds how many muxes of one namespace are reconciled at a time.
 	Muxes int
-	// Print, if set, gets each plan in place of its being carried out.
+	// Print, if set, gets each plan, and nothing is written.
 	Print func(*plan.Plan)
 }
 
-// Slices looks slices up in a cache.
 type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 
-// CarriedSlices looks up in a cache what a mux has of a channel.
 type CarriedSlices func(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error)
 
-// Metrics is told what was decided and done.
+// Metrics counts decisions and writes.
 type Metrics interface {
 	Decided(p *plan.Plan, took time.Duration)
 	Applied(mux types.NamespacedName, took time.Duration)
@@ -81,37 +78,36 @@ type Metrics interface {
 	Forget(mux types.NamespacedName)
 }
 
-// Line looks after muxes.
+// Line reconciles muxes.
 type Line struct {
 	Options
 	services *fresh.Store[*corev1.Service]
-	fights   *fight.Fights[types.NamespacedName]
-	calm     *calm
+	paces    *pace.Pace[types.NamespacedName]
+	debounce *debouncer
 	woken    waker
 	turns    *fair.Turns
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory
-	// echoes are the resource versions of our own writes, by Service: the informer shows them, and they are no news.
+	// echoes are the resource versions of our own writes, by Service. The informer's events for them cause no pass.
 	echoes map[types.NamespacedName]string
-	// passes are the last ones over each mux, for those who look.
-	passes map[types.NamespacedName]passed
+	// passes are the results of the last pass over each mux, for Look.
+	passes map[types.NamespacedName]lastPass
 }
 
-// patience is how long the cache may be behind before it is believed again.
+// patience is how long the cache may be behind a write before the Service is read live.
 const patience = time.Minute
 
-// New returns a line that looks after nothing yet.
 func New(options Options) *Line {
 	return &Line{
 		Options:  options,
 		services: fresh.Confirmed[*corev1.Service](patience, options.Now),
-		fights:   fight.New[types.NamespacedName](),
-		calm:     newCalm(options.Quiet, options.Longest),
+		paces:    pace.New[types.NamespacedName](),
+		debounce: newDebouncer(options.Quiet, options.Longest),
 		turns:    fair.NewTurns(),
 		memories: map[types.NamespacedName]*memory{},
 		echoes:   map[types.NamespacedName]string{},
-		passes:   map[types.NamespacedName]passed{},
+		passes:   map[types.NamespacedName]lastPass{},
 	}
 }
 
@@ -121,7 +117,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if !l.LooksAfter(mux) {
 		return reconcile.Result{}, nil
 	}
-	if wait := l.calm.wait(mux, l.Now()); wait > 0 {
+	if wait := l.debounce.wait(mux, l.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if late, err := l.catchUp(ctx); late || err != nil {
@@ -134,16 +130,16 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	p, again, err := l.carryOut(ctx, o)
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
-		l.note(o, nil) // which is no failure that anybody should read of
-		// Somebody was faster, or the cache is behind: what changed comes by itself, and this is for if it doesn't.
+		l.rememberPass(o, nil) // a write conflict isn't worth reporting
+		// The informer's event will cause the next pass; requeue in case it doesn't.
 		logr.FromContextOrDiscard(ctx).V(1).Info("somebody was faster", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: behindPause}, nil
 	}
-	l.note(o, err)
+	l.rememberPass(o, err)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	l.tidy(ctx, o, p)
+	l.updateMemory(ctx, o, p)
 	if p.Freeze != nil {
 		again = earlier(again, l.Now().Add(frozenPause))
 	}
@@ -154,40 +150,38 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		again = earlier(again, l.Now().Add(unseenPause))
 	}
 	if l.Print != nil && !p.Again.After(l.Now()) {
-		p.Again = time.Time{} // nothing was done, so the same would be decided again, and again
+		p.Again = time.Time{} // nothing was written: the next pass would decide the same, without end
 	}
-	return after(l.Now(), again, p.Again, memory.nextTry(), memory.nextUncarried(l.Now()), l.services.Due()), nil
+	return requeueAt(l.Now(), again, p.Again, memory.nextTry(), memory.nextUncarried(l.Now()), l.services.Due()), nil
 }
 
-// LooksAfter is false for muxes that are another reconciler's, and with them their channels: they aren't touched, but for
-// a word to those that nobody says anything to (unserved.go). A
-// class that names no mux concerns everybody.
+// LooksAfter is true for muxes that this reconciler serves. Other muxes and their channels aren't written, except as in
+// unserved.go. The channels whose class names no mux belong to every reconciler.
 func (l *Line) LooksAfter(mux types.NamespacedName) bool {
-	return len(l.Namespaces) == 0 || mux == nowhere || slices.Contains(l.Namespaces, mux.Namespace)
+	return len(l.Namespaces) == 0 || mux == noMux || slices.Contains(l.Namespaces, mux.Namespace)
 }
 
-// errBehind is a write that was refused because what it was decided from is no longer so.
+// errBehind means that a write was refused because its decision is outdated.
 var errBehind = errors.New("the cache is behind")
 
-// behindPause is how long to wait for the cache to catch up.
 const behindPause = 100 * time.Millisecond
 
-// frozenPause is how often a frozen mux is looked at: what froze it may lie where no informer looks, such as in a
-// ConfigMap that isn't ours.
+// frozenPause is how often a frozen mux is reconciled: its cause may be where no informer looks, such as in a ConfigMap
+// that isn't ours.
 const frozenPause = 10 * time.Second
 
-// unreadPause is how soon a channel is looked for again that couldn't be read.
+// unreadPause is how soon a channel that couldn't be read is read again.
 const unreadPause = time.Second
 
-// unseenPause is how soon a ledger is looked for again that was written just now, or that the informer doesn't show yet. If
-// it goes while its watch is broken, before the informer has ever seen it, nobody tells of that.
+// unseenPause is how soon a ledger is read again that the informer may not have shown yet. If the ledger is deleted
+// while the watch is broken, no event comes.
 const unseenPause = 30 * time.Second
 
 // leastPause keeps a pass that asks for another one at once from spinning.
 const leastPause = time.Millisecond
 
-// after turns points in time into the first of them.
-func after(now time.Time, times ...time.Time) reconcile.Result {
+// requeueAt requeues at the first of the times. Zero times don't count.
+func requeueAt(now time.Time, times ...time.Time) reconcile.Result {
 	var first time.Time
 	for _, at := range times {
 		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
@@ -211,70 +205,30 @@ func (l *Line) memory(mux types.NamespacedName) *memory {
 	return m
 }
 
-// mostTries is how often it is decided anew without the channels that have changed meanwhile, before it is without all that
-// would lose something.
-const mostTries = 3
-
-// carryOut decides, and does it. A channel that changes all the time doesn't keep the others of its mux waiting: it is left as it is,
-// and decided about once it holds still.
 func (l *Line) carryOut(ctx context.Context, o *observed) (*plan.Plan, time.Time, error) {
-	for tries := 1; ; tries++ {
-		p := l.decide(ctx, o)
-		again, err := l.apply(ctx, o, p)
-		var changed *unsteady
-		switch {
-		case !errors.As(err, &changed) && len(o.left) > 0:
-			return p, earlier(again, l.Now().Add(behindPause)), err
-		case changed == nil:
-			return p, again, err
-		case tries < mostTries && o.rebuilt():
-			l.takeLive(ctx, o, changed)
-		case tries < mostTries:
-			o.leaveOut(changed.channels)
-		default:
-			o.leaveOut(changed.losing)
-		}
+	p, err := l.decide(ctx, o, plan.Mux)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
-}
-
-// decide makes the plan. Where a channel with claims isn't to be seen, it is looked for live, and decided again.
-func (l *Line) decide(ctx context.Context, o *observed) *plan.Plan {
-	start := l.Now()
-	p := l.plan(o)
-	if len(p.Confirm) > 0 {
-		l.lookFor(ctx, o, p.Confirm)
-		p = l.plan(o)
-	}
-	o.took = l.Now().Sub(start)
+	p = l.takeTurn(o, p)
 	if !o.trial(p) {
 		l.Metrics.Decided(p, o.took)
 	}
-	return p
+	again, err := l.apply(ctx, o, p)
+	return p, again, err
 }
 
-// plan decides in a turn of the mux's namespace.
-func (l *Line) plan(o *observed) *plan.Plan {
-	defer l.turns.Take(o.world.Key.Namespace)()
-	return plan.Mux(o.world)
-}
-
-// tidy takes from a pass what the next ones should know, and forgets what is gone.
-func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
+// updateMemory updates the memory after a pass, and forgets muxes and channels that are gone.
+func (l *Line) updateMemory(ctx context.Context, o *observed, p *plan.Plan) {
 	m := o.memory
 	there := make(map[types.NamespacedName]bool, len(o.world.Channels)+1)
 	there[o.world.Key] = true
-	for _, channel := range o.left {
-		there[channel] = true
-	}
 	for i := range o.world.Channels {
 		there[o.world.Channels[i].Key] = true
 	}
-	m.keep(func(key types.NamespacedName) bool { return there[key] })
+	m.keepOnly(func(key types.NamespacedName) bool { return there[key] })
 	if o.done && p.Freeze == nil {
-		m.tried()
-	}
-	for key, print := range p.InPlace {
-		m.inPlace[key] = print
+		m.dropDue()
 	}
 	if o.done || p.Freeze != nil {
 		l.logFrozen(ctx, o, p)
@@ -284,7 +238,8 @@ func (l *Line) tidy(ctx context.Context, o *observed, p *plan.Plan) {
 		delete(l.memories, o.world.Key)
 		delete(l.passes, o.world.Key)
 		l.mu.Unlock()
-		l.calm.forget(o.world.Key)
+		l.debounce.forget(o.world.Key)
+		l.paces.Forget(o.world.Key)
 		l.Ledgers.Forget(o.world.Key)
 		l.Metrics.Forget(o.world.Key)
 	}

@@ -10,128 +10,100 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Sight is a mux as this process sees it, and what it decides from that. Slices are the cache's own: nobody may change
-// them.
-type Sight struct {
-	World plan.World
-	Plan  *plan.Plan
-	// Sources are the slices of each channel, and Carried ours on the mux, by the channel that they carry.
-	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// Passed is when the last pass of this process over the mux ended, zero if there was none, and Failed what hindered it.
-	Passed time.Time
-	Failed error
+// lastPass is what Look needs of the last pass. It is replaced, never changed.
+type lastPass struct {
+	at     time.Time
+	failed error
+	known  plan.Memory
 }
 
-// passed is what a pass leaves behind for those who look. It is replaced, never changed.
-type passed struct {
-	at          time.Time
-	failed      error
-	refused     map[types.NamespacedName]string
-	unpublished map[types.NamespacedName][]plan.Slot
-	stuck       map[types.NamespacedName]bool
-	blocked     *plan.Blocked
-	limited     map[string]time.Time
-}
-
-// Look decides about a mux as a pass does, and does nothing about it. It makes no request but for a version of the ledger that
-// this process hasn't read, once, so it may be called as often as somebody likes to see it, whether this process leads or
-// waits to: one that waits knows nothing of what the API server refused, and takes a ledger that the cache doesn't show for
-// lost.
-func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*Sight, error) {
-	s := &Sight{
-		World:   plan.World{Now: l.Now(), Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
-		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-	}
+// Look decides about a mux as a pass does, and writes nothing. Its only request is for a version of the ledger that
+// this process hasn't read, once, so that callers may call it often. A standby may call it, too. A standby doesn't know
+// what the API server refused, and takes a ledger that isn't in the cache for lost.
+func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*sight.Sight, error) {
 	l.mu.Lock()
 	last := l.passes[mux]
 	l.mu.Unlock()
-	s.Passed, s.Failed = last.at, last.failed
-	s.World.Refused, s.World.Unpublished, s.World.Stuck = last.refused, last.unpublished, last.stuck
-	s.World.Blocked, s.World.Limited = last.blocked, last.limited
-	svc, err := l.service(ctx, mux)
+	known := last.known
+	known.LastGood = l.Board.LastGood(mux)
+	question := sight.Question{Language: l.Language, Mux: mux, Now: l.Now(), RebuildFrom: l.rebuildFrom(), Known: known}
+	s, err := sight.Of(question, &cached{l, ctx, mux})
 	if err != nil {
 		return nil, err
 	}
-	if svc != nil && l.isMux(svc) {
-		s.World.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
-	}
-	if err := l.lookAtChannels(ctx, s, svc); err != nil {
-		return nil, err
-	}
-	if s.World.Mux != nil {
-		if err := l.lookAtMux(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	s.Plan = plan.Mux(s.World)
+	s.Passed, s.Failed = last.at, last.failed
 	return s, nil
 }
 
-func (l *Line) lookAtChannels(ctx context.Context, s *Sight, mux *corev1.Service) error {
+// cached reads a mux's world from the cache, for one look. The objects belong to the cache.
+type cached struct {
+	line *Line
+	ctx  context.Context
+	mux  types.NamespacedName
+}
+
+func (c *cached) Mux() (*corev1.Service, bool, error) {
+	svc, err := c.line.service(c.ctx, c.mux)
+	return svc, svc != nil && declaresPlaceholder(svc), err
+}
+
+func (c *cached) Channels() ([]*corev1.Service, error) {
 	var list corev1.ServiceList
-	if err := l.Cache.List(ctx, &list, client.MatchingFields{indexMux: s.World.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("channels of mux %s: %w", s.World.Key, err)
+	if err := c.line.Cache.List(c.ctx, &list, client.MatchingFields{indexMux: c.mux.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("channels of mux %s: %w", c.mux, err)
 	}
+	services := make([]*corev1.Service, 0, len(list.Items))
 	for i := range list.Items {
-		svc := l.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
-		if svc == nil || !l.Language.Classify(svc).Channel() || l.muxOf(svc) != s.World.Key {
-			continue
+		if svc := c.line.services.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i]); svc != nil {
+			services = append(services, svc)
 		}
-		channel := plan.ReadChannel(l.Language, svc)
-		sources, err := l.Sources(ctx, l.Cache, channel.Key)
-		if err != nil {
-			return err
-		}
-		if s.World.Mux != nil {
-			channel.Backends = l.backing(ctx, &channel, s.World.Mux, mux)
-			channel.RefusedSlices = l.refusedSlices(channel.Key)
-		}
-		s.Sources[channel.Key] = sources
-		s.World.Channels = append(s.World.Channels, channel)
 	}
-	return nil
+	return services, nil
 }
 
-func (l *Line) lookAtMux(ctx context.Context, s *Sight) error {
-	mux := s.World.Mux
-	onMux, err := l.OnMux(ctx, l.Cache, mux.Key)
+func (c *cached) Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return c.line.Sources(c.ctx, c.line.Cache, channel)
+}
+
+func (c *cached) OnMux() ([]*discoveryv1.EndpointSlice, error) {
+	onMux, err := c.line.OnMux(c.ctx, c.line.Cache, c.mux)
 	if err != nil {
-		return fmt.Errorf("slices of mux %s: %w", mux.Key, err)
+		return nil, fmt.Errorf("slices of mux %s: %w", c.mux, err)
 	}
-	for _, slice := range onMux {
-		if channel, says := muxslices.ChannelOfSlice(l.Language.Keys(), slice); says {
-			s.Carried[channel] = append(s.Carried[channel], slice)
-		}
-	}
-	s.World.Records = muxslices.RecordsOf(l.Language.Keys(), onMux)
-	s.World.LastGood = l.Board.LastGood(mux.Key)
-	s.World.Ledger, err = l.Ledgers.Peek(ctx, ask(mux))
-	return err
+	return onMux, nil
 }
 
-// note keeps of a pass what only who made it knows.
-func (l *Line) note(o *observed, failed error) {
+func (c *cached) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
+	return c.line.Ledgers.Peek(c.ctx, codec.AskOf(mux))
+}
+
+func (c *cached) RefusedSlices(channel types.NamespacedName) string {
+	return c.line.refusedSlices(channel)
+}
+
+// rememberPass keeps the last pass's memory and error for the console.
+func (l *Line) rememberPass(o *observed, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.passes[o.world.Key] = passed{
-		at: l.Now(), failed: failed, refused: o.world.Refused, unpublished: o.world.Unpublished, stuck: o.world.Stuck,
-		blocked: o.memory.blocked.said, limited: o.world.Limited,
-	}
+	known := o.known
+	known.Blocked, known.Contested, known.Frozen = o.memory.blocked.reason, time.Time{}, ""
+	l.passes[o.world.Key] = lastPass{at: l.Now(), failed: failed, known: known}
 }
 
-// Service is the newest of a Service that this process knows, whatever it is; nil if there is none. It is the cache's own.
+// Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs
+// to the cache.
 func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	return l.service(ctx, key)
 }
 
-// MuxOf is the mux that a Service is about: the one that it names, or itself. It is false for a Service that is neither
-// mux nor channel, or another reconciler's.
+// MuxOf returns the mux that a channel names, or the mux itself. It is false for a plain Service, and for a mux that
+// this reconciler doesn't serve.
 func (l *Line) MuxOf(svc *corev1.Service) (types.NamespacedName, bool) {
 	kind, mux := l.Language.Classify(svc), client.ObjectKeyFromObject(svc)
 	if kind.Channel() {

@@ -15,52 +15,48 @@ import (
 
 // memory is what the process remembers of one mux between passes.
 type memory struct {
-	// uid is the mux's; empty if there is none.
-	uid types.UID
-	// inPlace is what was seen in place as decided, or put there: see plan.World.
-	inPlace map[types.NamespacedName]plan.Fingerprint
-	// standing are the Events that were sent about what stands, edges those about backends that came or went: as long as
-	// a channel can't be told, each pass finds them anew.
-	standing, edges sayings
-	// refused are channels whose ports the API server didn't take; stuck those whose address it didn't take off, and
-	// failing those that it didn't let us tell anything.
+	// standing are the Events that were sent about lasting problems, and backendEvents those about first and last backends. A
+	// pass finds the same edges again until the channel's status is written.
+	standing, backendEvents sentEvents
+	// refused are channels whose ports the API server refused. The API server refused to remove the address of a
+	// channel in stuck, and to write the status of one in failing.
 	refused map[types.NamespacedName]refusal
-	stuck   map[types.NamespacedName]setback
-	failing map[types.NamespacedName]setback
-	// blocked is set while the API server doesn't take what is written for the whole mux.
-	blocked block
-	// notes is set while the API server doesn't take what is written for people, and names while it doesn't take DNS names.
+	// isolated counts refused channels in passes that follow each other.
+	isolated int
+	stuck    map[types.NamespacedName]setback
+	failing  map[types.NamespacedName]setback
+	blocked  block
+	// notes is set while the API server refuses the annotations for people on the mux, and names while it refuses DNS
+	// names.
 	notes, names setback
-	// spending is how often namespaces changed ports.
-	spending spending
-	// contested is until when the mux is left as somebody keeps changing it.
-	contested time.Time
-	// uncarried is since when channels have ready backends and none on the mux.
+	spending     spending
+	// uncarried is since when ready backends of a channel are missing on the mux.
 	uncarried map[types.NamespacedName]time.Time
-	// read are channels as they were read last.
+	// contested is until when the mux isn't corrected, because another writer keeps changing it.
+	contested time.Time
+	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
 
 	mu sync.Mutex
-	// backing is whether channels have backends. Whoever hears of an edge takes it away.
-	backing  map[types.NamespacedName]plan.Backing
-	heard    int // how many edges there were
-	families string
-	frozen   string // what froze the mux when it was decided about last
+	// backing caches whether channels have backends. An edge removes the entry.
+	backing   map[types.NamespacedName]plan.Backing
+	edgeCount int
+	families  string
+	frozen    string // why the last pass froze the mux
 }
 
-// refusal is what the API server said of a channel's ports, and which ports they were.
+// refusal is the API server's refusal of a channel's ports, with a hash of the channel's request.
 type refusal struct {
 	setback
-	words string
-	asked uint64
-	slots []plan.Slot // that were refused
+	plan.Refusal
+	request uint64
 }
 
-// setback is something to try again, later each time.
+// setback records when to retry a failed write. The pause grows each time.
 type setback struct {
 	until time.Time
 	pause time.Duration
-	// due is true once a pass has begun that tries it: if it fails again, there is a new one.
+	// due is true in a pass that retries the write. If the write fails again, a new setback replaces this one.
 	due bool
 }
 
@@ -70,7 +66,7 @@ const (
 	longestPause = 5 * time.Minute
 )
 
-func (s setback) again(now time.Time) setback {
+func (s setback) next(now time.Time) setback {
 	pause := min(max(2*s.pause, firstPause), longestPause)
 	return setback{until: now.Add(pause), pause: pause}
 }
@@ -84,7 +80,6 @@ type reading struct {
 func newMemory(budget Budget) *memory {
 	return &memory{
 		spending:  spending{Budget: budget, owed: map[string]time.Time{}},
-		inPlace:   map[types.NamespacedName]plan.Fingerprint{},
 		refused:   map[types.NamespacedName]refusal{},
 		stuck:     map[types.NamespacedName]setback{},
 		failing:   map[types.NamespacedName]setback{},
@@ -94,15 +89,7 @@ func newMemory(budget Budget) *memory {
 	}
 }
 
-// onMux forgets what was in place on a mux that is another one now, or none.
-func (m *memory) onMux(key types.NamespacedName, uid types.UID) {
-	if m.uid != uid {
-		m.uid = uid
-		delete(m.inPlace, key)
-	}
-}
-
-// contestedUntil is the same point in time at each pass, so that it is told once.
+// contestedUntil returns the same time at each pass, so that its Event is sent once.
 func (m *memory) contestedUntil(until time.Time) time.Time {
 	if until.Sub(m.contested).Abs() >= 100*time.Millisecond {
 		m.contested = until
@@ -110,9 +97,8 @@ func (m *memory) contestedUntil(until time.Time) time.Time {
 	return m.contested
 }
 
-// keep drops what is remembered of channels that aren't there any more.
-func (m *memory) keep(there func(types.NamespacedName) bool) {
-	drop(m.inPlace, there)
+// keepOnly drops the memory of deleted channels.
+func (m *memory) keepOnly(there func(types.NamespacedName) bool) {
 	drop(m.refused, there)
 	drop(m.stuck, there)
 	drop(m.failing, there)
@@ -131,11 +117,11 @@ func drop[V any](of map[types.NamespacedName]V, there func(types.NamespacedName)
 	}
 }
 
-// backs looks up whether a channel has backends, or finds out.
-func (m *memory) backs(channel types.NamespacedName, find func() plan.Backing) plan.Backing {
+// cachedBacking returns whether a channel has backends, from the cache or from find.
+func (m *memory) cachedBacking(channel types.NamespacedName, find func() plan.Backing) plan.Backing {
 	m.mu.Lock()
 	known, found := m.backing[channel]
-	edges := m.heard
+	edges := m.edgeCount
 	m.mu.Unlock()
 	if found {
 		return known
@@ -143,7 +129,7 @@ func (m *memory) backs(channel types.NamespacedName, find func() plan.Backing) p
 	now := find()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.heard == edges { // else it may have changed while it was found out, and the pass that follows looks again
+	if m.edgeCount == edges { // else it may be outdated already, and the next pass finds it again
 		m.backing[channel] = now
 	}
 	return now
@@ -153,11 +139,11 @@ func (m *memory) edge(channel types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.backing, channel)
-	m.heard++
+	m.edgeCount++
 }
 
-// onFamilies forgets all backing if the mux's address families are others than before.
-func (m *memory) onFamilies(families []corev1.IPFamily) {
+// setFamilies drops all backing if the mux's address families changed.
+func (m *memory) setFamilies(families []corev1.IPFamily) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if text := fmt.Sprint(families); text != m.families {
@@ -166,27 +152,27 @@ func (m *memory) onFamilies(families []corev1.IPFamily) {
 	}
 }
 
-// refusals are those that still count: not those of channels that ask for something else now, or that were waited out.
-func (m *memory) refusals(channels []plan.ObservedChannel, now time.Time) (map[types.NamespacedName]string, map[types.NamespacedName][]plan.Slot) {
-	words, slots := map[types.NamespacedName]string{}, map[types.NamespacedName][]plan.Slot{}
+// refusals returns the refusals in force. A refusal ends after its pause, or when the channel's request changes.
+func (m *memory) refusals(channels []plan.ObservedChannel, now time.Time) map[types.NamespacedName]plan.Refusal {
+	refused := map[types.NamespacedName]plan.Refusal{}
 	for i := range channels {
 		c := &channels[i]
-		if no, known := m.refused[c.Key]; known && now.Before(no.until) && no.asked == asks(c) {
-			words[c.Key], slots[c.Key] = no.words, no.slots
+		if no, known := m.refused[c.Key]; known && now.Before(no.until) && no.request == hashRequest(c) {
+			refused[c.Key] = no.Refusal
 		}
 	}
-	return words, slots
+	return refused
 }
 
-// asks stands for what a channel asks for.
-func asks(c *plan.ObservedChannel) uint64 {
+// hashRequest hashes the request of a channel.
+func hashRequest(c *plan.ObservedChannel) uint64 {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, c.UID, c.Ports)
 	return hash.Sum64()
 }
 
-// waiting are the channels of a list of setbacks that aren't to be tried yet.
-func waiting(setbacks map[types.NamespacedName]setback, now time.Time) map[types.NamespacedName]bool {
+// paused returns the channels that are still in a pause.
+func paused(setbacks map[types.NamespacedName]setback, now time.Time) map[types.NamespacedName]bool {
 	keys := map[types.NamespacedName]bool{}
 	for key, s := range setbacks {
 		if now.Before(s.until) {
@@ -196,9 +182,9 @@ func waiting(setbacks map[types.NamespacedName]setback, now time.Time) map[types
 	return keys
 }
 
-// begin notes which setbacks are over as a pass begins. The pass doesn't go by the clock for that once it is under way: were
-// that set back meanwhile, what failed again would look as if it had been tried.
-func (m *memory) begin(now time.Time) {
+// markDue marks the setbacks that are due as a pass begins. Later in the pass the clock doesn't count: if it were set
+// back, a write that failed again would look as if it had been retried.
+func (m *memory) markDue(now time.Time) {
 	over := func(s setback) setback {
 		if s.until.Sub(now) > s.pause { // the clock was set back
 			s.until = now
@@ -223,8 +209,10 @@ func (m *memory) begin(now time.Time) {
 	}
 }
 
-// tried is for a pass that wrote all that there was to write. It forgets the setbacks that were over when the pass began: what failed again in it has a new one.
-func (m *memory) tried() {
+// dropDue forgets the setbacks that were due, after a pass that wrote everything. A write that failed again in that pass
+// has a new setback, which stays.
+func (m *memory) dropDue() {
+	m.isolated = 0
 	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return r.due })
 	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return s.due })
 	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return s.due })
@@ -235,8 +223,8 @@ func (m *memory) tried() {
 	}
 }
 
-// nextTry is when the first of all setbacks is over that isn't yet; zero if there are none. What is due is tried by the next pass that
-// may write.
+// nextTry returns when the first pause ends; zero without one. Due setbacks don't count: the next pass that may write
+// retries them.
 func (m *memory) nextTry() time.Time {
 	next := m.blocked.until
 	wait := func(s setback) {
@@ -258,13 +246,14 @@ func (m *memory) nextTry() time.Time {
 	return next
 }
 
-// sayings are Events that were sent, and not taken back since.
-type sayings map[plan.Event]bool
+// sentEvents are Events that were sent, and whose cause still exists.
+type sentEvents map[plan.Event]bool
 
-// news are those Events that weren't sent yet; those that aren't among them any more are news when they come back.
-func (s *sayings) news(events []plan.Event) []plan.Event {
+// unsent returns the Events that weren't sent yet. An Event that is missing from the list is forgotten, so that it counts
+// as new later.
+func (s *sentEvents) unsent(events []plan.Event) []plan.Event {
 	var news []plan.Event
-	said := make(sayings, len(events))
+	said := make(sentEvents, len(events))
 	for _, event := range events {
 		if !(*s)[event] {
 			news = append(news, event)
@@ -275,7 +264,7 @@ func (s *sayings) news(events []plan.Event) []plan.Event {
 	return news
 }
 
-// setFrozen notes what freezes the mux now, and returns what did before.
+// setFrozen records why the mux is frozen, and returns why it was before.
 func (m *memory) setFrozen(why string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

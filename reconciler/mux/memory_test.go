@@ -11,7 +11,7 @@ import (
 
 var web = types.NamespacedName{Namespace: "app", Name: "web"}
 
-// What was tried again isn't waited for any more: a point in time that has passed would have a mux looked at for ever.
+// TestSetbacksThatWereTriedAreForgotten: a pause that ended in the past would cause passes without end.
 func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, fail := range map[string]func(*memory, setback){
@@ -22,54 +22,54 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory(Budget{})
-			first := setback{}.again(began)
+			first := setback{}.next(began)
 			fail(m, first)
-			m.begin(began)
-			m.tried()
+			m.markDue(began)
+			m.dropDue()
 			if got := m.nextTry(); !got.Equal(first.until) {
-				t.Errorf("one that isn't over is tried at %s", got)
+				t.Errorf("a setback in its pause is retried at %s", got)
 			}
-			m.begin(first.until)
-			again := setback{}.again(began.Add(-time.Hour)) // it fails again, and the clock was set back meanwhile
+			m.markDue(first.until)
+			again := setback{}.next(began.Add(-time.Hour)) // it fails again after the clock was set back
 			fail(m, again)
-			m.tried()
+			m.dropDue()
 			if got := m.nextTry(); !got.Equal(again.until) {
-				t.Errorf("one that failed again is tried at %s", got)
+				t.Errorf("a write that failed again is retried at %s", got)
 			}
-			m.begin(again.until)
-			m.tried()
+			m.markDue(again.until)
+			m.dropDue()
 			if got := m.nextTry(); !got.IsZero() {
-				t.Errorf("one that is over is tried at %s again", got)
+				t.Errorf("a setback that was retried is retried at %s again", got)
 			}
 			fail(m, again)
-			m.begin(began.Add(-2 * time.Hour))
-			m.tried()
+			m.markDue(began.Add(-2 * time.Hour))
+			m.dropDue()
 			if got := m.nextTry(); !got.IsZero() {
-				t.Errorf("one of before the clock was set back is tried at %s", got)
+				t.Errorf("after the clock was set back, the write is retried at %s", got)
 			}
 		})
 	}
 }
 
-func TestSetbacksAreTriedEverLater(t *testing.T) {
+func TestPausesGrowToABound(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var s setback
 	for _, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
-		if s = s.again(now); s.until.Sub(now) != want {
-			t.Errorf("it is tried in %s, not %s", s.until.Sub(now), want)
+		if s = s.next(now); s.until.Sub(now) != want {
+			t.Errorf("pause %s, want %s", s.until.Sub(now), want)
 		}
 	}
 	for range 20 {
-		s = s.again(now)
+		s = s.next(now)
 	}
 	if s.until.Sub(now) != longestPause {
-		t.Errorf("in the end it is tried every %s", s.until.Sub(now))
+		t.Errorf("the longest pause is %s", s.until.Sub(now))
 	}
 }
 
-func TestWhatIsSaidAgainIsNewsOnlyAfterItWasTakenBack(t *testing.T) {
+func TestEventIsSentAgainOnlyAfterItsCauseWasGone(t *testing.T) {
 	full, bad := plan.Event{Message: "full"}, plan.Event{Message: "bad"}
-	var said sayings
+	var said sentEvents
 	for i, step := range []struct {
 		events []plan.Event
 		news   int
@@ -80,22 +80,18 @@ func TestWhatIsSaidAgainIsNewsOnlyAfterItWasTakenBack(t *testing.T) {
 		{nil, 0},
 		{[]plan.Event{full}, 1},
 	} {
-		if got := said.news(step.events); len(got) != step.news {
-			t.Errorf("step %d: news are %v", i, got)
+		if got := said.unsent(step.events); len(got) != step.news {
+			t.Errorf("step %d: sends %v", i, got)
 		}
 	}
 }
 
-func TestAMuxThatIsMadeAnewHasNothingInPlace(t *testing.T) {
-	m := newMemory(Budget{})
-	m.onMux(web, "one")
-	m.inPlace[web] = 7
-	m.onMux(web, "one")
-	if m.inPlace[web] != 7 {
-		t.Error("the same mux was forgotten")
-	}
-	m.onMux(web, "another")
-	if _, is := m.inPlace[web]; is {
-		t.Error("another mux was taken for the one before")
+// TestContestedUntilIsTheSameInEachPass: the Event names it, and would be sent again if it changed.
+func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
+	m, end := newMemory(Budget{}), time.Unix(1_000_000, 0)
+	for _, step := range []struct{ asked, want time.Duration }{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
+		if got := m.contestedUntil(end.Add(step.asked)); !got.Equal(end.Add(step.want)) {
+			t.Errorf("%s later: until %s", step.asked, got)
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// News calls changed with each mux that Look may see otherwise than before, leading or not. It is called often, and from
-// several goroutines, so it mustn't do more than to note it.
+// News calls changed with each mux whose Look may have changed, leading or not. It calls often and from several
+// goroutines, so that changed must be fast.
 func (l *Line) News(ctx context.Context, informers cache.Cache, changed func(mux types.NamespacedName)) error {
 	for _, watch := range []struct {
 		object client.Object

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,33 +12,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// observed is a world, and the objects it was made from.
+// observed is the world and the memory for one decision, and the objects that they were made from.
 type observed struct {
 	world    plan.World
-	service  *corev1.Service // the mux's; nil if there is none
+	known    plan.Memory
+	service  *corev1.Service // the mux; nil if it doesn't exist
 	channels map[types.NamespacedName]*corev1.Service
 	memory   *memory
 	entry    ledger.Entry
-	// took is how long it took to decide; done is true once all that was decided is carried out.
+	// took is how long the decision took. done is true once the whole plan is carried out.
 	took time.Duration
 	done bool
-	// unread is true if a channel that isn't in the cache couldn't be looked for.
+	// unread is true if a channel that isn't in the cache couldn't be read live.
 	unread bool
-	// left are channels that change too often to decide about them now.
-	left []types.NamespacedName
 }
 
-// observe gathers all that a decision about a mux needs. Nothing is fetched later.
+// observe gathers all that a decision about a mux needs. The decision makes no requests.
 func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*observed, error) {
 	now := l.Now()
-	m.begin(now)
+	m.markDue(now)
 	o := &observed{
-		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, InPlace: m.inPlace, RebuildFrom: l.rebuildFrom()},
+		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}
@@ -49,10 +48,10 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	if err := l.observeChannels(ctx, o); err != nil {
 		return nil, err
 	}
-	o.world.Refused, o.world.Unpublished = m.refusals(o.world.Channels, now)
-	o.world.Stuck = waiting(m.stuck, now)
-	o.world.Limited = m.spending.limited(now)
-	o.world.Blocked, o.world.Frozen = m.blocked.waits(now), m.frozenBy()
+	o.known = plan.Memory{
+		Refused: m.refusals(o.world.Channels, now), Stuck: paused(m.stuck, now), Limited: m.spending.limited(now),
+		Blocked: m.blocked.active(now), Frozen: m.frozenBy(),
+	}
 	if o.world.Mux == nil {
 		return o, nil
 	}
@@ -60,28 +59,21 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	return o, err
 }
 
-// observeLedger reads the ledger and, where it may be lost, what else tells of claims.
+// observeLedger reads the ledger and, if it may be lost, the records in our slices.
 func (l *Line) observeLedger(ctx context.Context, o *observed) error {
 	mux := o.world.Mux
-	entry, err := l.Ledgers.Read(ctx, ask(mux))
+	entry, err := l.Ledgers.Read(ctx, codec.AskOf(mux))
 	if isRefusal(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
 	if err != nil {
 		return err
 	}
-	o.entry, o.world.Ledger, o.world.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
+	o.entry, o.world.Ledger, o.known.LastGood = entry, entry.Reading, l.Board.LastGood(mux.Key)
 	if entry.Condition != plan.Good || len(entry.Ledger.Claims) == 0 || entry.Ledger.Generation < mux.Generation {
 		o.world.Records, err = l.records(ctx, mux.Key)
 	}
 	return err
-}
-
-// ask says which ledger a mux has.
-func ask(mux *plan.ObservedMux) ledger.Ask {
-	return ledger.Ask{
-		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
-	}
 }
 
 func (l *Line) rebuildFrom() time.Time {
@@ -94,22 +86,20 @@ func (l *Line) rebuildFrom() time.Time {
 func (l *Line) observeMux(ctx context.Context, o *observed) error {
 	svc, err := l.service(ctx, o.world.Key)
 	if err != nil || svc == nil || !l.isMux(svc) {
-		o.memory.onMux(o.world.Key, "")
 		return err
 	}
-	o.memory.onMux(o.world.Key, svc.UID)
 	o.service = svc
 	o.world.Mux = plan.ReadMux(l.Language, svc, declaresPlaceholder(svc))
-	o.memory.onFamilies(o.world.Mux.Families)
+	o.memory.setFamilies(o.world.Mux.Families)
 	return nil
 }
 
-// isMux is true for what is a mux, however bad; a Service of another type has no load balancer to share.
+// isMux is true for a mux, even with problems. A Service of another type has no load balancer to share.
 func (l *Line) isMux(svc *corev1.Service) bool {
 	return l.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// service is the newest of a Service that we know; nil if there is none.
+// service returns the newest known state of a Service; nil if it doesn't exist.
 func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	var svc corev1.Service
 	written := l.services.Before()
@@ -123,8 +113,8 @@ func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.S
 	return written.Latest(key, &svc), nil
 }
 
-// catchUp looks live at Services that were written so long ago that the cache should show it. It is behind then, or they went
-// while its watch was broken, of which no news comes. It returns whether there were any.
+// catchUp reads Services live whose writes the cache should have shown by now. The cache is behind, or its watch was
+// broken while they were deleted. It returns whether there were any.
 func (l *Line) catchUp(ctx context.Context) (bool, error) {
 	overdue := l.services.Overdue()
 	for _, late := range overdue {
@@ -132,7 +122,7 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		key := client.ObjectKeyFromObject(late)
 		err := l.Live.Get(ctx, key, &live)
 		switch {
-		case apierrors.IsNotFound(err) && !l.caches(ctx, key):
+		case apierrors.IsNotFound(err) && !l.inCache(ctx, key):
 			l.services.Forget(key)
 		case apierrors.IsNotFound(err):
 			l.services.Renew(late, true)
@@ -141,7 +131,7 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		default:
 			l.trim(&live)
 			l.services.Renew(&live, false)
-			if _, err := l.service(ctx, key); err != nil { // which forgets what the cache shows: its event came before the write's answer
+			if _, err := l.service(ctx, key); err != nil { // drops the write if the cache shows it: the event came before the response
 				return true, err
 			}
 		}
@@ -149,8 +139,8 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 	return len(overdue) > 0, nil
 }
 
-// caches is true unless the cache shows no such Service.
-func (l *Line) caches(ctx context.Context, key types.NamespacedName) bool {
+// inCache is true if the cache shows the Service.
+func (l *Line) inCache(ctx context.Context, key types.NamespacedName) bool {
 	var svc corev1.Service
 	return !apierrors.IsNotFound(l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy))
 }
@@ -167,11 +157,11 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 			continue
 		}
 		channel, names := l.channel(svc, o.memory)
-		if !names || channel.Mux != o.world.Key && o.world.Key != nowhere {
+		if !names || channel.Mux != o.world.Key && o.world.Key != noMux {
 			continue // it changed since it was listed
 		}
 		if o.world.Mux != nil {
-			channel.Backends = o.memory.backs(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
+			channel.Backends = o.memory.cachedBacking(channel.Key, func() plan.Backing { return l.backing(ctx, &channel, o.world.Mux, o.service) })
 			channel.Backends = o.memory.settleBacking(channel.Key, channel.Backends, o.world.Now)
 			channel.RefusedSlices = l.refusedSlices(channel.Key)
 		}
@@ -181,7 +171,7 @@ func (l *Line) observeChannels(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// channel reads a Service as a channel, unless it was read at the same version before.
+// channel parses a channel, or returns the result of the last time if its resource version is the same.
 func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bool) {
 	key := client.ObjectKeyFromObject(svc)
 	if !l.Language.Classify(svc).Channel() {
@@ -191,23 +181,20 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 	if known && last.version == svc.ResourceVersion && last.channel.UID == svc.UID {
 		return last.channel, true
 	}
-	if known && last.channel.UID != svc.UID {
-		delete(m.inPlace, key) // it was made anew
-	}
 	channel := plan.ReadChannel(l.Language, svc)
 	if known && !slices.EqualFunc(last.channel.Ports, channel.Ports, sameBackends) {
-		m.edge(key) // what counts as its backends are those of its ports
+		m.edge(key) // backends are counted by port
 	}
 	m.read[key] = reading{svc.ResourceVersion, channel}
 	return channel, true
 }
 
-// sameBackends is true for ports that the same endpoints are behind.
+// sameBackends is true for ports with the same endpoints.
 func sameBackends(a, b validation.ChannelPort) bool {
 	return a.Name == b.Name && a.Protocol == b.Protocol
 }
 
-// backing finds out whether a channel has backends on the mux.
+// backing returns whether a channel has backends on the mux.
 func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.ObservedMux, svc *corev1.Service) plan.Backing {
 	sources, err := l.Sources(ctx, l.Cache, c.Key)
 	if err != nil {
@@ -227,43 +214,13 @@ func (l *Line) refusedSlices(channel types.NamespacedName) string {
 	return l.RefusedSlices(channel)
 }
 
-// records says which channels our own slices carry, by the port names that they have on the mux.
+// records returns the channels that our slices carry, by port name on the mux.
 func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[string]types.NamespacedName, error) {
 	onMux, err := l.OnMux(ctx, l.Cache, mux)
 	if err != nil {
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
 	return muxslices.RecordsOf(l.Language.Keys(), onMux), nil
-}
-
-// lookFor reads channels live that have claims and aren't in the cache. What can't be read counts as there, and is looked
-// for again: no informer would tell of it.
-func (l *Line) lookFor(ctx context.Context, o *observed, keys []types.NamespacedName) {
-	live := make(map[types.NamespacedName]plan.Liveness, len(keys))
-	var mu sync.Mutex
-	l.sideBySide(len(keys), func(i int) {
-		found, err := l.look(ctx, o.world.Key, keys[i])
-		mu.Lock()
-		defer mu.Unlock()
-		live[keys[i]] = found
-		o.unread = o.unread || err != nil
-	})
-	o.world.Live = live
-}
-
-func (l *Line) look(ctx context.Context, mux, key types.NamespacedName) (plan.Liveness, error) {
-	var svc corev1.Service
-	switch err := l.Live.Get(ctx, key, &svc); {
-	case apierrors.IsNotFound(err):
-		return plan.Gone, nil
-	case err != nil:
-		return plan.Present, err
-	}
-	named, ok := l.Language.ParseClass(class(&svc))
-	if ok && named == mux && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		return plan.Present, nil
-	}
-	return plan.Gone, nil
 }
 
 func class(svc *corev1.Service) string {

@@ -9,34 +9,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// counted counts live reads.
-type counted struct {
-	*goodbye
+// countingReader counts live reads.
+type countingReader struct {
+	*drainServer
 	reads int
 }
 
-func (c *counted) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	c.reads++
-	return c.goodbye.Get(ctx, key, obj, options...)
+	return c.drainServer.Get(ctx, key, obj, options...)
 }
 
-// TestWhatTheCacheShowsIsNotReadLiveForEver though its event came before the answer to the write did.
-func TestWhatTheCacheShowsIsNotReadLiveForEver(t *testing.T) {
+// TestLiveReadsEndOnceTheCacheShowsTheWrite: its event may have come before the response to the write.
+func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 	for name, test := range map[string]struct {
 		written, live, cached string
 		reads                 int // in ten minutes
 	}{
-		"the cache is as far":                     {"12", "12", "12", 1},
-		"somebody has changed it since":           {"12", "14", "14", 1},
-		"the cache is further than the live read": {"12", "14", "15", 1},
-		"the cache is behind of somebody else":    {"12", "14", "13", 9},
-		"the cache is behind":                     {"12", "12", "11", 9},
+		"the cache is up to date":               {"12", "12", "12", 1},
+		"another writer changed it":             {"12", "14", "14", 1},
+		"the cache is newer than the live read": {"12", "14", "15", 1},
+		"the cache is behind another writer":    {"12", "14", "13", 9},
+		"the cache is behind":                   {"12", "12", "11", 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live := &counted{goodbye: &goodbye{language: languageOf(t), services: map[string]*corev1.Service{"mux": service(test.live)}}}
-			cache := &goodbye{language: live.language, services: map[string]*corev1.Service{"mux": service(test.cached)}}
+			live := &countingReader{drainServer: &drainServer{language: languageOf(t), services: map[string]*corev1.Service{"mux": service(test.live)}}}
+			cache := &drainServer{language: live.language, services: map[string]*corev1.Service{"mux": service(test.cached)}}
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			line := New(Options{Language: live.language, Cache: upToDate{cache}, Live: live, Now: func() time.Time { return now }})
+			line := New(Options{Language: live.language, Cache: freshCache{cache}, Live: live, Now: func() time.Time { return now }})
 			line.services.Put(service(test.written))
 			for range 10 {
 				now = now.Add(time.Minute)
@@ -46,10 +46,10 @@ func TestWhatTheCacheShowsIsNotReadLiveForEver(t *testing.T) {
 				now = now.Add(time.Second)
 			}
 			if live.reads != test.reads {
-				t.Errorf("it is read live %d times, not %d", live.reads, test.reads)
+				t.Errorf("%d live reads, want %d", live.reads, test.reads)
 			}
 			if known := line.services.Due().IsZero(); known != (test.reads == 1) {
-				t.Errorf("nothing is to be looked at any more: %t", known)
+				t.Errorf("the write is known to be shown: %t", known)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// muxBody is a JSON merge patch of a mux: whole lists, since a strategic merge loses 53/TCP beside 53/UDP. It carries
-// the resource version that was decided from: if anybody was faster, it is refused.
+// muxBody is a JSON merge patch of a mux. It replaces whole lists, because a strategic merge loses 53/TCP beside
+// 53/UDP. It carries the resource version of the decision, so that the API server refuses an outdated write.
 func muxBody(p *plan.MuxPatch, finalizers []string) ([]byte, error) {
 	metadata := map[string]any{"resourceVersion": p.ResourceVersion}
 	if len(p.Annotations) > 0 {
@@ -36,9 +36,9 @@ func muxBody(p *plan.MuxPatch, finalizers []string) ([]byte, error) {
 	return data, nil
 }
 
-// isAnother is true where a patch was meant for an object that has been made anew since: to the API server, that is an
-// attempt to change a UID.
-func isAnother(err error) bool {
+// isRecreated is true if the object was deleted and created again: the API server takes the patch for an attempt to
+// change the UID.
+func isRecreated(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return false
@@ -46,7 +46,7 @@ func isAnother(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// orNull has null for annotations that are to go.
+// orNull turns empty values into null, which removes the annotation.
 func orNull(annotations map[string]string) map[string]any {
 	values := make(map[string]any, len(annotations))
 	for key, value := range annotations {
@@ -58,9 +58,9 @@ func orNull(annotations map[string]string) map[string]any {
 	return values
 }
 
-// channelBody is a strategic merge patch of a channel, for its status: conditions are merged by type, the address is
-// one value. The API server takes annotations and finalizers there, too. It carries the UID: a Service that was made anew
-// under the same name since isn't told what was decided about the one before it.
+// channelBody is a strategic merge patch of a channel's status: conditions are merged by type, the address is one
+// value. The API server accepts annotations and finalizers in it, too. It carries the UID, so that a Service created
+// again under the same name doesn't get the verdict of the old one.
 func channelBody(p *plan.ChannelPatch, uid types.UID, keys validation.Keys) ([]byte, error) {
 	annotations := map[string]any{}
 	if p.SetNote {

@@ -15,15 +15,15 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// publish patches the mux. It returns true if channels were refused, so that there is another plan to make.
+// publish patches the mux. It returns true if channels were refused, so that another plan must be made.
 func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, error) {
 	if p.Publish == nil {
 		return false, nil
 	}
 	patch := *p.Publish
 	whole := true
-	for _, part := range l.dispensable(o) {
-		if l.Now().Before(part.later.until) {
+	for _, part := range l.optionalParts(o) {
+		if l.Now().Before(part.retry.until) {
 			patch, whole = part.without(patch), false
 		}
 	}
@@ -34,18 +34,14 @@ func (l *Line) publish(ctx context.Context, o *observed, p *plan.Plan) (bool, er
 	switch {
 	case err == nil:
 		l.tellPublished(o, &patch, whole)
-		if whole {
-			o.memory.inPlace[p.Mux] = patch.Fingerprint
-		}
 		return false, nil
 	case !isRefusal(err):
-		l.giveBackTurn(p)
 		return false, err
 	}
 	return l.publishInParts(ctx, o, p, patch, err)
 }
 
-// tellPublished tells of a patch that was made, with or without what is written for people.
+// tellPublished sends the Events of a patch. Unless it was written as a whole, it sends none about annotations.
 func (l *Line) tellPublished(o *observed, patch *plan.MuxPatch, whole bool) {
 	for _, event := range patch.Events {
 		if whole || event.Reason != plan.MuxAnnotationsUpdated {
@@ -54,30 +50,32 @@ func (l *Line) tellPublished(o *observed, patch *plan.MuxPatch, whole bool) {
 	}
 }
 
-func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch) error {
+func (l *Line) patchMux(ctx context.Context, o *observed, patch *plan.MuxPatch, how ...client.PatchOption) error {
 	body, err := muxBody(patch, o.service.Finalizers)
 	if err != nil {
 		return err
 	}
 	key := o.world.Key
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	err = l.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body))
+	err = l.Writer.Patch(ctx, svc, client.RawPatch(types.MergePatchType, body), how...)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("mux %s: %w", key, errBehind)
 	case err != nil:
 		return fmt.Errorf("ports of mux %s: %w", key, err)
 	}
+	if len(how) > 0 { // a dry run
+		return nil
+	}
 	l.Metrics.Wrote("mux")
-	l.calm.wrote(key, l.Now())
-	l.wrote(o.service, svc)
+	l.debounce.wrote(key, l.Now())
+	l.rememberWrite(o.service, svc)
 	o.service = svc
-	delete(o.memory.inPlace, key) // it is another now
 	return nil
 }
 
-// isRefusal is true for what the API server won't take however often it is tried. What may pass by itself isn't told of
-// anybody's channel: that the API server is busy, or behind, or has trouble of its own.
+// isRefusal is true for an error that retries don't overcome. A busy or failing API server isn't a refusal, so no
+// channel is blamed for that.
 func isRefusal(err error) bool {
 	switch reasonOf(err) {
 	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest,
@@ -87,15 +85,15 @@ func isRefusal(err error) bool {
 	return isOutOfNodePorts(err)
 }
 
-// isOutOfNodePorts is true for a mux that takes node ports where none is left for all that it is to get. The API server
-// calls that an internal error, and only its words tell it from one. Another channel may still fit.
+// isOutOfNodePorts is true if the cluster has too few free node ports for the patch. The API server reports an internal
+// error, and only its message tells the cause. Fewer channels may still fit.
 func isOutOfNodePorts(err error) bool {
 	return reasonOf(err) == metav1.StatusReasonInternalError && strings.Contains(err.Error(), "failed to allocate a nodePort")
 }
 
-// isTooMuch is true where the size of an object may be why it was refused. Node ports that have run out are no reason to
-// leave anything else out.
-func isTooMuch(err error) bool { return isRefusal(err) && !isOutOfNodePorts(err) }
+// mayBeTooLarge is true if the size of the object may be the cause of the refusal. Without node ports, leaving out
+// annotations doesn't help.
+func mayBeTooLarge(err error) bool { return isRefusal(err) && !isOutOfNodePorts(err) }
 
 func reasonOf(err error) metav1.StatusReason {
 	var status apierrors.APIStatus

@@ -13,15 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// A stray is a Service that was a channel once and isn't any more, or a mux that is on its way out. It may have ceased
-// to be one while nobody was looking, and its mux may be long gone, so it is a matter of its own.
+// A stray is a former channel, or a mux that is being deleted or is no mux any more. It has a controller of its own,
+// because its mux may be long gone.
 
 func (l *Line) onStray() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	look := func(q queue, svc *corev1.Service) {
-		if l.stray(svc) != nil {
+		if l.strayPatch(svc) != nil {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(svc)})
 		}
 	}
@@ -31,11 +32,11 @@ func (l *Line) onStray() handler.TypedEventHandler[*corev1.Service, reconcile.Re
 	}
 }
 
-// stray is what to take off a Service; nil if it is none, or clean.
-func (l *Line) stray(svc *corev1.Service) *plan.ChannelPatch {
+// strayPatch returns a patch that removes our fields from a stray; nil if the Service is no stray, or has none.
+func (l *Line) strayPatch(svc *corev1.Service) *plan.ChannelPatch {
 	kind := l.Language.Classify(svc)
 	if kind.Mux() && (svc.DeletionTimestamp != nil || !l.isMux(svc)) {
-		return l.remnant(svc)
+		return l.leftoversPatch(svc)
 	}
 	if kind != 0 {
 		return nil
@@ -44,9 +45,9 @@ func (l *Line) stray(svc *corev1.Service) *plan.ChannelPatch {
 	return plan.Stray(l.Language.Keys(), &seen)
 }
 
-// remnant is what the original left on a mux that nothing is decided about any more: its finalizer would keep the Service
-// from ever going.
-func (l *Line) remnant(svc *corev1.Service) *plan.ChannelPatch {
+// leftoversPatch removes the original's leftovers from a mux that is no longer reconciled: the finalizer would block its
+// deletion.
+func (l *Line) leftoversPatch(svc *corev1.Service) *plan.ChannelPatch {
 	left := l.Language.Leftovers(svc)
 	if left.Empty() {
 		return nil
@@ -61,26 +62,29 @@ func (l *Line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 	if err != nil || svc == nil {
 		return reconcile.Result{}, err
 	}
-	if patch := l.stray(svc); patch != nil {
-		return l.patchAside(ctx, svc, patch)
+	if patch := l.strayPatch(svc); patch != nil {
+		return l.patchOutside(ctx, svc, patch)
 	}
 	return reconcile.Result{}, nil
 }
 
-// patchAside writes a Service that is no part of a mux that is looked after, unless somebody keeps changing it back: then it has to
-// wait for its turn.
-func (l *Line) patchAside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
-	if wait, _ := l.fights.Allow(patch.Channel, l.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+// patchOutside writes a Service outside of the served muxes. If another writer keeps changing it back, it waits for its
+// turn.
+func (l *Line) patchOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
+	if turn := l.paces.Ask(patch.Channel, pace.Content(patch.Content), l.Now()); turn.Wait > 0 {
+		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}
-	_, err := l.writeAside(ctx, svc, patch)
+	_, err := l.writeOutside(ctx, svc, patch)
+	if err != nil {
+		l.paces.Failed(patch.Channel)
+	}
 	return reconcile.Result{}, err
 }
 
-// writeAside is true if it wrote the Service: one that went meanwhile needs nothing any more.
-func (l *Line) writeAside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (bool, error) {
+// writeOutside returns true if it wrote the Service. A deleted Service needs no write.
+func (l *Line) writeOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (bool, error) {
 	if l.Print != nil {
-		l.Print(&plan.Plan{Mux: nowhere, Hide: []plan.ChannelPatch{*patch}})
+		l.Print(&plan.Plan{Mux: noMux, Hide: []plan.ChannelPatch{*patch}})
 		return false, nil
 	}
 	body, err := channelBody(patch, svc.UID, l.Language.Keys())
@@ -89,7 +93,7 @@ func (l *Line) writeAside(ctx context.Context, svc *corev1.Service, patch *plan.
 	}
 	after := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
 	err = l.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
-	if apierrors.IsNotFound(err) || isAnother(err) {
+	if apierrors.IsNotFound(err) || isRecreated(err) {
 		return false, nil
 	}
 	if err != nil {

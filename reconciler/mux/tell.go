@@ -11,10 +11,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// maxMessage is what Kubernetes asks for of an Event's message.
+// maxMessage is Kubernetes' limit for an Event's message.
 const maxMessage = 1024
 
-// tell sends an Event about a Service.
+// tell sends an Event about a Service, if there is one.
 func (l *Line) tell(about *corev1.Service, event plan.Event) {
 	if about != nil {
 		Tell(l.Events, about, event)
@@ -34,9 +34,9 @@ func Tell(events record.EventRecorder, about *corev1.Service, event plan.Event) 
 	events.Event(about, kind, string(event.Reason), message)
 }
 
-// tellStanding sends what stands about the mux, once for as long as it stands.
+// tellStanding sends an Event for each lasting problem of the mux, once.
 func (l *Line) tellStanding(o *observed, p *plan.Plan) {
-	for _, event := range o.memory.standing.news(p.Standing) {
+	for _, event := range o.memory.standing.unsent(p.Standing) {
 		l.tell(o.service, event)
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// uncarriedPause is how long a channel's ready backends may be missing on the mux before the channel is told. A slice that
-// somebody deletes is written again within milliseconds, and a condition that turns twice is two writes and two Events.
+// uncarriedPause is how long a channel's ready backends may be missing on the mux before its condition changes. A
+// deleted slice is written again within milliseconds, and changing a condition back and forth costs two writes and two
+// Events.
 const uncarriedPause = 5 * time.Second
 
-// settleBacking leaves a channel's condition as it is while its backends are missing on the mux for a short time.
+// settleBacking keeps a channel's condition while its backends are missing on the mux for a short time.
 func (m *memory) settleBacking(channel types.NamespacedName, backing plan.Backing, now time.Time) plan.Backing {
 	if backing != plan.NotCarried {
 		delete(m.uncarried, channel)
@@ -29,7 +30,7 @@ func (m *memory) settleBacking(channel types.NamespacedName, backing plan.Backin
 	return backing
 }
 
-// nextUncarried is when the first of those channels must be told; zero if there is none.
+// nextUncarried returns when the first of those conditions must change; zero without one.
 func (m *memory) nextUncarried(now time.Time) time.Time {
 	var next time.Time
 	for _, since := range m.uncarried {

@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestMissingBackendsAreToldAfterAPause: a slice that is deleted and written again is no news.
-func TestMissingBackendsAreToldAfterAPause(t *testing.T) {
+// TestMissingBackendsCountAfterAPause: a slice that is deleted and written again changes no condition.
+func TestMissingBackendsCountAfterAPause(t *testing.T) {
 	m, web, now := newMemory(Budget{}), types.NamespacedName{Namespace: "app", Name: "web"}, time.Unix(1_000_000, 0)
 	for _, step := range []struct {
 		after   time.Duration
@@ -30,10 +30,10 @@ func TestMissingBackendsAreToldAfterAPause(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		if got := m.settleBacking(web, step.is, now); got != step.want {
-			t.Errorf("after %s, %s is taken for %s, not %s", step.after, step.is, got, step.want)
+			t.Errorf("after %s, %s counts as %s, want %s", step.after, step.is, got, step.want)
 		}
 		if asked := !m.nextUncarried(now).IsZero(); asked != step.isAsked {
-			t.Errorf("after %s, %s is looked at again: %t", step.after, step.is, asked)
+			t.Errorf("after %s, %s causes another pass: %t", step.after, step.is, asked)
 		}
 	}
 }

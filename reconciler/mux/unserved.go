@@ -17,16 +17,15 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// An unserved mux is in a namespace that isn't among those of this process. Its owner is told by an Event, and nothing is written
-// to it.
+// An unserved mux is in a namespace that this process doesn't serve. It gets an Event and no writes.
 //
-// An unserved channel names a mux in a namespace that isn't among those of this process. If it is another reconciler's, that
-// one tells it what it gets; if it is nobody's, the channel would wait forever and not know for what.
+// An unserved channel names a mux in such a namespace. If another reconciler serves that mux, it also writes the
+// channel's conditions. If none does, the channel would wait forever without a reason: this process writes one.
 
-// othersPatience is how long a channel waits for another reconciler to say something before it is told that this one won't.
+// othersPatience is how long this process waits for another reconciler to write a channel's conditions.
 const othersPatience = 10 * time.Second
 
-// setupUnserved has a manager tell them. With all namespaces there are none.
+// setupUnserved adds the controller for unserved muxes and channels. A process that serves all namespaces has none.
 func (l *Line) setupUnserved(m manager.Manager) error {
 	if len(l.Namespaces) == 0 {
 		return nil
@@ -68,8 +67,8 @@ func (l *Line) isUnserved(svc *corev1.Service) bool {
 	return l.Language.Classify(svc).Channel() && !l.LooksAfter(l.muxOf(svc))
 }
 
-// isUnservedMux is true for a mux that no reconciler has written to: the one that looks after a mux writes the ledger's generation
-// on it.
+// isUnservedMux is true for a mux that no reconciler has written: a reconciler writes the ledger's generation on each
+// mux that it serves.
 func (l *Line) isUnservedMux(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[l.Language.Keys().Generation] == ""
 }
@@ -100,18 +99,18 @@ func (l *Line) reconcileUnserved(ctx context.Context, request reconcile.Request)
 	if patch == nil {
 		return reconcile.Result{}, nil
 	}
-	again, err := l.patchAside(ctx, svc, patch)
+	again, err := l.patchOutside(ctx, svc, patch)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: behindPause}, nil // somebody told it something meanwhile
+		return reconcile.Result{RequeueAfter: behindPause}, nil // another reconciler wrote its status meanwhile
 	}
 	return again, err
 }
 
 func (l *Line) server() plan.Server { return plan.Server{Name: l.Name, Namespaces: l.Namespaces} }
 
-// asideFrom is what to take off a Service when this reconciler goes for good; nil if nothing.
-func (l *Line) asideFrom(svc *corev1.Service) *plan.ChannelPatch {
-	if patch := l.stray(svc); patch != nil || !l.isUnserved(svc) {
+// outsidePatch returns a patch that removes our fields from a Service before this reconciler is uninstalled, or nil.
+func (l *Line) outsidePatch(svc *corev1.Service) *plan.ChannelPatch {
+	if patch := l.strayPatch(svc); patch != nil || !l.isUnserved(svc) {
 		return patch
 	}
 	seen := plan.ReadChannel(l.Language, svc)

@@ -14,9 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestMuxElsewhereIsKnownInTheCache trims muxes as an informer does, twice. In the cache a mux of another namespace
-// is no mux, and has a mark by which the Event about it is sent.
-func TestMuxElsewhereIsKnownInTheCache(t *testing.T) {
+// TestMuxElsewhereIsMarkedInTheCache: in the cache it is no mux, and its mark causes an Event. An informer may trim it twice.
+func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()
 	line := &Line{Options: Options{Language: language, Namespaces: []string{"edge"}}}
@@ -25,7 +24,7 @@ func TestMuxElsewhereIsKnownInTheCache(t *testing.T) {
 		change    func(*corev1.Service)
 		told      bool
 	}{
-		"a mux of ours":                         {"edge", func(*corev1.Service) {}, false},
+		"a served mux":                          {"edge", func(*corev1.Service) {}, false},
 		"a mux elsewhere":                       {"away", func(*corev1.Service) {}, true},
 		"a mux elsewhere, of another release":   {"away", func(svc *corev1.Service) { annotate(svc, keys.Generation, "7") }, false},
 		"a mux elsewhere that is being deleted": {"away", func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }, false},
@@ -42,10 +41,10 @@ func TestMuxElsewhereIsKnownInTheCache(t *testing.T) {
 			for range 2 {
 				line.trim(svc)
 				if got := line.isUnservedMux(svc); got != test.told {
-					t.Errorf("told %v, want %v", got, test.told)
+					t.Errorf("unserved: %v, want %v", got, test.told)
 				}
 				if isMux := language.Classify(svc) != validation.Stranger; isMux != (test.namespace == "edge") {
-					t.Errorf("it is a mux to whoever reads the cache: %v", isMux)
+					t.Errorf("a mux in the cache: %v", isMux)
 				}
 			}
 		})

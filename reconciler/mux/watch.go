@@ -28,15 +28,15 @@ import (
 // indexMux finds the channels of a mux in the cache.
 const indexMux = "mux"
 
-// namespacesAtOnce is how many namespaces may have as many passes at once as Muxes allows each, before another one waits.
+// namespacesAtOnce is how many namespaces may use all their Muxes passes at a time before another namespace waits.
 const namespacesAtOnce = 16
 
-// nowhere stands for the mux of channels whose class names none.
-var nowhere = types.NamespacedName{} //nolint:gochecknoglobals // never changed; a struct can't be a constant
+// noMux stands for the mux of channels whose class names none.
+var noMux = types.NamespacedName{} //nolint:gochecknoglobals // never changed; a struct can't be a constant
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Setup has a manager run the line.
+// Setup adds the line's controllers to a manager.
 func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err := l.Index(ctx, m); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	return l.setupUnserved(m)
 }
 
-// retries are the pauses after an error: the usual ones go up to a quarter of an hour, and who was told nothing waits as long.
+// retries backs off up to 30 s. The default maximum of 17 minutes would let users wait too long without a word.
 func retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
 }
@@ -82,13 +82,13 @@ func (l *Line) indexByMux(obj client.Object) []string {
 	return []string{l.muxOf(svc).String()}
 }
 
-// muxOf is the mux that a channel names; nowhere if its class can't be read.
+// muxOf returns the mux that a channel names; noMux if its class can't be parsed.
 func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
 	mux, _ := l.Language.ParseClass(class(svc))
 	return mux
 }
 
-// onService wakes the muxes that a Service is about: itself, and the one that it names or named.
+// onService wakes the mux itself, or the muxes that a channel names and named before.
 func (l *Line) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	wake := func(q queue, services ...*corev1.Service) {
 		for _, svc := range services {
@@ -126,12 +126,12 @@ func (l *Line) wake(q queue, mux types.NamespacedName) {
 	if !l.LooksAfter(mux) {
 		return
 	}
-	l.calm.changed(mux, l.Now())
+	l.debounce.changed(mux, l.Now())
 	q.Add(reconcile.Request{NamespacedName: mux})
 }
 
-// onSlice wakes a mux when one of its channels may have got its first backend, or lost its last. A pod more or less
-// is none of its business.
+// onSlice wakes a mux when one of its channels may have got its first backend, or lost its last. Other changes of
+// slices don't concern the mux line.
 func (l *Line) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
 	edge := func(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
 		if muxslices.Edge(old, now) {
@@ -173,7 +173,7 @@ func (l *Line) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointS
 	l.wake(q, mux)
 }
 
-// onCarried wakes the mux that owns a slice of ours. Slices that others gave our labels wake nobody.
+// onCarried wakes the mux that owns our slice. A foreign slice with our labels wakes no mux.
 func (l *Line) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
 	mux := muxslices.MuxOfSlice(l.Language.Keys(), slice)
 	svc, err := l.service(ctx, mux)
@@ -186,15 +186,15 @@ func (l *Line) onCarried(ctx context.Context, q queue, slice *discoveryv1.Endpoi
 	}
 }
 
-// BackendsChanged wakes a mux since the API server takes slices of a channel now that it refused, or refuses them now.
+// BackendsChanged wakes a mux after the API server began or ceased to refuse slices of a channel.
 func (l *Line) BackendsChanged(_, mux types.NamespacedName) {
-	if q := l.woken.get(); q != nil && mux != nowhere {
+	if q := l.woken.get(); q != nil && mux != noMux {
 		l.wake(q, mux)
 	}
 }
 
-// waker keeps the line's queue for news that no informer brings. Before the line runs there is none: every mux is looked
-// at when the line starts.
+// waker keeps the line's queue for changes that no informer shows. Before the line runs it has none, and needs none:
+// the line starts with a pass over every mux.
 type waker struct {
 	mu    sync.Mutex
 	queue queue
@@ -215,7 +215,8 @@ func (w *waker) source() source.Source {
 	})
 }
 
-// forgetBacking is for a Service that isn't a channel just now: it may have been one, and be one again before any pass.
+// forgetBacking drops the cached backing of a Service that isn't a channel now: it may have been one, and may become
+// one again before the next pass.
 func (l *Line) forgetBacking(channel types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +225,8 @@ func (l *Line) forgetBacking(channel types.NamespacedName) {
 	}
 }
 
-// onLedger wakes the mux that a ledger names, and those beside it that are frozen: one of them may have waited for it.
+// onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap
+// that they need.
 func (l *Line) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	wake := func(q queue, cm *metav1.PartialObjectMetadata) {
 		namespace, name, _ := strings.Cut(cm.Annotations[l.Language.Keys().Mux], "/")

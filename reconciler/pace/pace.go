@@ -15,14 +15,15 @@ const (
 	FirstPause = time.Second
 	// LongestPause is the longest wait between two corrections.
 	LongestPause = 5 * time.Minute
-	// Calm is how long an object must stay as written to be forgotten. It is longer than LongestPause.
+	// Calm is how long an object must stay as written until its next drift counts as new. It is longer than
+	// LongestPause.
 	Calm = 10 * time.Minute
-	// rested is the number of pauses after which the next pause is FirstPause again. A tool that reverts an object every few
-	// minutes causes no storm, and its victims need the correction soon.
+	// rested is how many pauses of quiet reset the next pause to FirstPause. A tool that reverts an object every few
+	// minutes causes no storm, and the channels that lost their ports need the correction soon.
 	rested = 4
 )
 
-// Content identifies what is written to an object. Equal contents are equal writes.
+// Content identifies the content of a write. Equal contents are equal writes.
 type Content uint64
 
 // Pace remembers the last write of each object.

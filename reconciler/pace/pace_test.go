@@ -23,7 +23,7 @@ func TestRepeatedWritesAreDriftAndSlowDown(t *testing.T) {
 	ask(0, 1, drift(2*time.Second))
 	ask(2*time.Second, 1, drift(0))
 	ask(time.Second, 1, drift(3*time.Second))
-	ask(15*time.Second, 1, drift(0)) // rest enough
+	ask(15*time.Second, 1, drift(0)) // quiet for rested pauses
 	ask(0, 1, drift(time.Second))
 	ask(0, 2, Turn{}) // another decision never waits
 	ask(0, 1, Turn{})
@@ -54,7 +54,7 @@ func TestDriftAfterALongCalmIsReportedAgain(t *testing.T) {
 	}
 }
 
-func TestAFightSlowsDownToABound(t *testing.T) {
+func TestCorrectionsOfConstantDriftSlowDownToABound(t *testing.T) {
 	p, now := New[int](), time.Unix(0, 0)
 	corrections := 0
 	for range int(time.Hour / time.Second) {
@@ -64,11 +64,11 @@ func TestAFightSlowsDownToABound(t *testing.T) {
 		now = now.Add(time.Second)
 	}
 	if corrections < 15 || corrections > 25 {
-		t.Errorf("%d corrections in an hour of being changed back each second", corrections)
+		t.Errorf("%d corrections in an hour of drift each second", corrections)
 	}
 }
 
-func TestAFailedWriteIsNoDrift(t *testing.T) {
+func TestRetryOfAFailedWriteIsNoDrift(t *testing.T) {
 	p, now := New[string](), time.Unix(0, 0)
 	p.Ask("a", 1, now)
 	p.Failed("a")

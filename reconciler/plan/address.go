@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shown is a mux's address as its channels show it: without its ports, and with every IP in proxy mode. In the usual
-// mode, kube-proxy would take the address for the channel's own, and with it the channel's port numbers: one channel
-// would get what is sent to another.
+// shown returns a mux's address as its channels show it: without ports, and every IP with ipMode Proxy. Without that
+// mode, kube-proxy would take the address for the channel's own and send traffic for it to the channel's ports, also
+// traffic for other channels.
 func shown(address []corev1.LoadBalancerIngress) []corev1.LoadBalancerIngress {
 	proxy := corev1.LoadBalancerIPModeProxy
 	var channel []corev1.LoadBalancerIngress
@@ -23,7 +23,7 @@ func shown(address []corev1.LoadBalancerIngress) []corev1.LoadBalancerIngress {
 	return channel
 }
 
-// sameAddress compares as sets: providers change the order.
+// sameAddress compares addresses as sets: providers change the order.
 func sameAddress(a, b []corev1.LoadBalancerIngress) bool {
 	if slices.EqualFunc(a, b, sameIngress) {
 		return true

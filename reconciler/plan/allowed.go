@@ -7,9 +7,9 @@ import (
 )
 
 // maxHostnamesAsked and maxComparisons bound how many DNS names of one namespace a pass compares with allowed-hostnames.
-// Without them, namespaces with thousands of channels would make each pass as long as they like by asking for names that
-// aren't allowed. maxComparisons counts each name with each pattern, over all namespaces: some tenths of a second. Both apply
-// to names for the mux and, separately, to names that external-dns takes from channels. Names that the mux has aren't compared.
+// Without them, namespaces with thousands of channels could slow each pass down by asking for names that aren't allowed.
+// maxComparisons counts each name with each pattern, over all namespaces: some tenths of a second. Both apply to names for
+// the mux and, separately, to names that external-dns takes from channels. Names that the mux has aren't compared.
 const (
 	maxHostnamesAsked = 4096
 	maxComparisons    = 4 << 20
@@ -17,15 +17,15 @@ const (
 	lookups = 16
 )
 
-// allowed answers from the mux's allowed-namespaces and allowed-hostnames. It asks each list once for a namespace, however
-// many channels and DNS names there are: both lists may be long.
+// allowed answers from the mux's allowed-namespaces and allowed-hostnames. It searches each list once for a namespace,
+// however many channels and DNS names there are: both lists may be long.
 type allowed struct {
 	mux        *ObservedMux
 	namespaces map[string]bool
 	hostnames  map[string]validation.HostnameMatcher
-	direct     map[types.NamespacedName][]validation.DirectName // forbidden ones, by channel
-	asked      map[string]int                                   // how many of these were compared, by namespace
-	most       int                                              // how many may be compared of a namespace
+	direct     map[types.NamespacedName][]validation.DirectName // forbidden names, by channel
+	asked      map[string]int                                   // how many direct names were compared, by namespace
+	most       int                                              // how many names of a namespace may be compared
 }
 
 func allowedBy(mux *ObservedMux, channels []ObservedChannel) allowed {
@@ -57,14 +57,14 @@ func (a *allowed) namespace(name string) bool {
 	return may
 }
 
-// hostname is true if channels of the namespace may have the DNS name.
+// hostname is true if channels of the namespace may use the DNS name.
 func (a *allowed) hostname(name, namespace string) bool {
 	return a.matcher(namespace).Allows(name)
 }
 
-// forbidden are the names that external-dns may not take from the channel itself. Of a namespace, a pass compares
-// most of them at most. All names of further channels are unread.
-func (a *allowed) forbidden(c *member) (forbidden []validation.DirectName, unread bool) {
+// forbidden returns the names that external-dns takes from the channel itself and that the mux doesn't allow. A pass
+// compares at most a.most such names of a namespace. unread is true for channels beyond that.
+func (a *allowed) forbidden(c *channel) (forbidden []validation.DirectName, unread bool) {
 	if len(c.Direct) == 0 {
 		return nil, false
 	}

@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// muxThatSays is a mux with annotations of ours.
+// muxThatSays is a mux with these settings.
 func muxThatSays(t *testing.T, settings map[string]string) *plan.ObservedMux {
 	t.Helper()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name}}
@@ -29,7 +29,7 @@ func muxThatSays(t *testing.T, settings map[string]string) *plan.ObservedMux {
 	return plan.ReadMux(english(t), svc, false)
 }
 
-// namesOf makes channels of a namespace that ask for names, 64 each; format takes a number.
+// namesOf returns channels of a namespace that ask for count names, 64 each. format takes a number.
 func namesOf(namespace, format string, count int) []plan.ObservedChannel {
 	var channels []plan.ObservedChannel
 	for from := 0; from < count; from += validation.MaxHostnames {
@@ -46,9 +46,9 @@ func namesOf(namespace, format string, count int) []plan.ObservedChannel {
 	return channels
 }
 
-// TestAMuxWithLongerListsThanAllowedWorks: the limit is for newcomers. A mux from before it keeps all of its entries, isn't
-// frozen, and an Event says so.
-func TestAMuxWithLongerListsThanAllowedWorks(t *testing.T) {
+// TestMuxWithTooLongListsWorks: admission limits new lists only. A mux from before the limit keeps its entries and isn't
+// frozen. An Event reports the excess.
+func TestMuxWithTooLongListsWorks(t *testing.T) {
 	var hostnames, namespaces strings.Builder
 	for i := range 2 * validation.MaxEntries {
 		fmt.Fprintf(&hostnames, "n%d-*.example.com,", i)
@@ -58,20 +58,20 @@ func TestAMuxWithLongerListsThanAllowedWorks(t *testing.T) {
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
 		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": hostnames.String(), "allowed-namespaces": namespaces.String()})}
 	w.Channels = namesOf(fmt.Sprintf("team-%d", last), fmt.Sprintf("n%d-%%d.example.com", last), 2)
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	if p.Freeze != nil || !p.Verdicts[0].Accepted || p.Verdicts[0].Reason != plan.Accepted {
 		t.Fatalf("freeze %v, verdict %+v", p.Freeze, p.Verdicts[0])
 	}
 	for _, reason := range []validation.Reason{validation.InvalidAllowedHostnames, validation.InvalidAllowedNamespaces} {
 		if !slices.ContainsFunc(p.Standing, func(e plan.Event) bool { return e.Reason == reason && e.Object == muxKey }) {
-			t.Errorf("no Event says %s: %v", reason, p.Standing)
+			t.Errorf("no Event %s: %v", reason, p.Standing)
 		}
 	}
 }
 
-// TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas: names that are gathered stay when other channels of the namespace ask for
-// more than a pass compares, and other namespaces get theirs.
-func TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas(t *testing.T) {
+// TestTooManyNamesDoNotDisplaceGatheredNames: gathered names stay when other channels of the namespace ask for more names
+// than a pass compares. Other namespaces get their names.
+func TestTooManyNamesDoNotDisplaceGatheredNames(t *testing.T) {
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
 		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.io"})}
 	w.Channels = namesOf("a", "denied-%d.example.com", 4096)
@@ -83,14 +83,14 @@ func TestANamespaceThatAsksForTooManyNamesKeepsWhatItHas(t *testing.T) {
 	other.Ports[0].Port, other.Ports[0].Request.Number = 92, 92
 	w.Channels = append(w.Channels, had, late, other)
 	w.Ledger.Ledger.Hostnames = []plan.HostnameHolder{{Hostname: "had-0.a.io", Namespace: "a"}}
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	got := p.Publish.Annotations[validation.ExternalDNSHostname]
 	if want := "had-0.a.io,web-0.b.io"; got != want {
 		t.Errorf("gathered %q, want %q", got, want)
 	}
 	for _, verdict := range p.Verdicts {
 		if verdict.Channel == late.Key && !strings.Contains(verdict.Message, "ask for more than 4096 new names") {
-			t.Errorf("the last one is told %s", verdict.Message)
+			t.Errorf("the last channel has message %s", verdict.Message)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestNamespacesShareTheComparisonsOfAPass(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	if got := p.Publish.Annotations[validation.ExternalDNSHostname]; got != strings.Join(want, ",") {
 		t.Errorf("gathered %q, want %q", got, want)
 	}

@@ -18,12 +18,12 @@ import (
 
 const (
 	longest     = 240 << 10 // bytes of a setting: all annotations of an object together may have 256 KiB
-	mostMessage = 1 << 10   // bytes of one sentence, which is what an Event may have
-	mostTold    = 32 << 10  // bytes of all that a pass tells of one channel
-	mostHeld    = 8 << 10   // bytes of what it keeps in mind to tell
+	mostMessage = 1 << 10   // bytes of one sentence: the limit of an Event
+	mostTold    = 32 << 10  // bytes of all messages of a pass about one channel
+	mostHeld    = 8 << 10   // bytes of the notes that a pass holds in memory
 )
 
-// long fills a setting with different entries; format takes a number.
+// long fills a setting with different entries. format takes a number.
 func long(format string, from, step int) string {
 	var b strings.Builder
 	for n := from; ; n += step {
@@ -35,7 +35,8 @@ func long(format string, from, step int) string {
 	}
 }
 
-// longestMux allows much by name, and yet not what others ask for: odd numbers only, and names below its own domain.
+// longestMux has long settings that don't allow the channels' requests: odd numbers only, and names below its own
+// domain.
 func longestMux(t *testing.T) *plan.ObservedMux {
 	t.Helper()
 	domain := strings.Repeat("x."+strings.Repeat("long-label.", 5), 4) + "example.com"
@@ -57,26 +58,26 @@ func longestMux(t *testing.T) *plan.ObservedMux {
 	return mux
 }
 
-// TestNoSettingMakesALongMessage has tiny Services ask a mux for what its longest settings don't allow.
+// TestNoSettingMakesALongMessage: small Services ask a mux for names and numbers that its longest settings don't allow.
 func TestNoSettingMakesALongMessage(t *testing.T) {
 	mux := longestMux(t)
 	for name, c := range map[string]struct {
-		channel asking
+		channel requests
 		reason  validation.Reason
 	}{
-		"names that aren't allowed":           {asking{namespace: "app", names: 64, has: 1, odd: true, source: plan.Auto}, plan.HostnameNotAllowed},
-		"numbers that may no longer be asked": {asking{namespace: "app", has: 1000, source: plan.Static}, plan.OutOfRange},
-		"numbers that are no longer picked":   {asking{namespace: "app", has: 1000, source: plan.Auto}, plan.OutOfRange},
-		"numbers and names":                   {asking{namespace: "app", names: 64, has: 1000, source: plan.Static}, plan.OutOfRange},
-		"a number that mayn't be asked for":   {asking{namespace: "app", source: plan.Static}, plan.OutOfRange},
-		"a namespace that may not attach":     {asking{namespace: "else", source: plan.Static}, plan.NamespaceNotAllowed},
-		"a namespace that no longer may":      {asking{namespace: "else", has: 1000, source: plan.Static}, plan.NamespaceNotAllowed},
+		"forbidden names":                       {requests{namespace: "app", names: 64, has: 1, odd: true, source: plan.Auto}, plan.HostnameNotAllowed},
+		"held numbers no longer allowed":        {requests{namespace: "app", has: 1000, source: plan.Static}, plan.OutOfRange},
+		"picked numbers outside of the range":   {requests{namespace: "app", has: 1000, source: plan.Auto}, plan.OutOfRange},
+		"held numbers and forbidden names":      {requests{namespace: "app", names: 64, has: 1000, source: plan.Static}, plan.OutOfRange},
+		"a forbidden number":                    {requests{namespace: "app", source: plan.Static}, plan.OutOfRange},
+		"a namespace that may not attach":       {requests{namespace: "else", source: plan.Static}, plan.NamespaceNotAllowed},
+		"a namespace that may no longer attach": {requests{namespace: "else", has: 1000, source: plan.Static}, plan.NamespaceNotAllowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.channel.world(english(t), mux)
-			p := plan.Mux(w)
+			p := plan.Mux(w, plan.Memory{})
 			if verdict := p.Verdicts[0]; verdict.Reason != c.reason {
-				t.Fatalf("told %s, %.200s", verdict.Reason, verdict.Message)
+				t.Fatalf("got %s, %.200s", verdict.Reason, verdict.Message)
 			}
 			told, sum := messagesOf(p), 0
 			for _, message := range told {
@@ -88,25 +89,25 @@ func TestNoSettingMakesALongMessage(t *testing.T) {
 				}
 			}
 			if len(told) < 2 || sum > mostTold {
-				t.Errorf("%d messages, %d bytes in all, want 2 and more in up to %d", len(told), sum, mostTold)
+				t.Errorf("%d messages with %d bytes, want at least 2 messages with at most %d bytes", len(told), sum, mostTold)
 			}
 			if held := plan.HeldNotes(w); held > mostHeld {
-				t.Errorf("%d bytes are held to be told, want up to %d", held, mostHeld)
+				t.Errorf("notes hold %d bytes, want at most %d", held, mostHeld)
 			}
 		})
 	}
 }
 
-// asking is a channel that asks for DNS names, and for even numbers, or one less if odd. Of these it has some already; it
-// asks for one in any case.
-type asking struct {
+// requests are those of a channel that asks for DNS names and for even numbers, or for odd ones. It has the first of these numbers
+// already, and asks for at least one.
+type requests struct {
 	namespace  string
 	names, has int
 	odd        bool
 	source     plan.Source
 }
 
-func (a asking) world(language validation.Language, mux *plan.ObservedMux) plan.World {
+func (a requests) world(language validation.Language, mux *plan.ObservedMux) plan.World {
 	w := plan.World{Keys: language.Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: mux}
 	channel := plan.ObservedChannel{}
 	channel.Key, channel.Mux = types.NamespacedName{Namespace: a.namespace, Name: "web"}, muxKey
@@ -135,7 +136,7 @@ func (a asking) world(language validation.Language, mux *plan.ObservedMux) plan.
 	return w
 }
 
-// messagesOf are all texts of a plan about channels.
+// messagesOf returns all messages of a plan about channels.
 func messagesOf(p *plan.Plan) []string {
 	var told []string
 	for _, verdict := range p.Verdicts {
@@ -152,7 +153,6 @@ func messagesOf(p *plan.Plan) []string {
 	return told
 }
 
-// TestNoSettingMakesALongPrediction is the same before it is so.
 func TestNoSettingMakesALongPrediction(t *testing.T) {
 	mux := longestMux(t)
 	for about, message := range plan.SettingsTold(mux) {
@@ -162,11 +162,11 @@ func TestNoSettingMakesALongPrediction(t *testing.T) {
 	}
 }
 
-// TestMoreNotesThanAreTold: the sixth tells that there are more, and however many, nothing else.
-func TestMoreNotesThanAreTold(t *testing.T) {
+// TestMessageListsFiveNotes: with six or more notes it ends with "and more", and gives no count.
+func TestMessageListsFiveNotes(t *testing.T) {
 	mux := longestMux(t)
 	told := func(denied int) string {
-		return plan.Mux(asking{namespace: "app", names: denied, source: plan.Auto}.world(english(t), mux)).Verdicts[0].Message
+		return plan.Mux(requests{namespace: "app", names: denied, source: plan.Auto}.world(english(t), mux), plan.Memory{}).Verdicts[0].Message
 	}
 	if text := told(5); strings.Count(text, "isn't gathered") != 5 || strings.HasSuffix(text, "; and more") {
 		t.Errorf("of 5 names: %s", text)

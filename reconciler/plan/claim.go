@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PortID is what a claim belongs to: a named port of a channel. The protocol is part of it, so that a port that turns
-// from TCP to UDP is another one.
+// PortID identifies the owner of a claim: a named port of a channel. It includes the protocol, so that a port that
+// changes from TCP to UDP is another owner.
 type PortID struct {
 	Channel  types.NamespacedName
 	Name     string
 	Protocol corev1.Protocol
 }
 
-// Source is how a claim came to its number.
+// Source is how a claim got its number.
 type Source uint8
 
-// A claim's number was asked for, or picked from the mux's range.
+// The number was requested (Static), or picked from the mux's range (Auto).
 const (
 	Static Source = iota
 	Auto
@@ -33,16 +33,16 @@ func (s Source) String() string {
 	return "static"
 }
 
-// State is where a claim is in its life.
+// State is the state of a claim.
 type State uint8
 
-// Held ──▶ Releasing ──▶ InGrace ──▶ gone; from either of them back to Held, if its owner returns.
+// Held ──▶ Releasing ──▶ InGrace ──▶ deleted. A claim returns to Held from Releasing or InGrace if its owner returns.
 const (
 	// Held is a claim in force. Its port is on the mux unless its channel is disabled.
 	Held State = iota
-	// Releasing is to be taken off the mux, or has just been.
+	// Releasing is a claim whose port must be removed from the mux, or was removed a moment ago.
 	Releasing
-	// InGrace is off the mux, and its number held for its old owner until Until.
+	// InGrace is a claim whose port is off the mux. Its number is reserved for its former owner until Until.
 	InGrace
 )
 
@@ -57,71 +57,70 @@ func (s State) String() string {
 	return "held"
 }
 
-// Claim says whose a public port is.
+// Claim records which channel port a slot of the mux belongs to.
 type Claim struct {
 	Owner PortID
-	// Port is the channel port's own number, by which it is known again when it is renamed.
+	// Port is the channel port's own number. It identifies the port after a rename.
 	Port int32
-	// Public is the number on the mux; with the owner's protocol, it is claimed once.
+	// Public is the number on the mux. At most one claim has this number and protocol.
 	Public int32
 	Source Source
-	// MuxName is the port's name on the mux: backends go by it.
+	// MuxName is the port's name on the mux. Slices use it as the port name.
 	MuxName string
-	// Since is when the number was given; zero if that isn't known.
+	// Since is when the claim got its number; zero if unknown.
 	Since time.Time
 	State State
-	// Until is when a number InGrace is free again.
+	// Until is when the number of a claim InGrace becomes free.
 	Until time.Time
 }
 
-// held is true for a claim in force.
 func (c *Claim) held() bool { return c.State == Held }
 
-// Slot is a public port: a number under a protocol.
+// Slot is a public port: a number and a protocol.
 type Slot struct {
 	Number   int32
 	Protocol corev1.Protocol
 }
 
-// Slot returns the public port that is claimed.
+// Slot returns the claimed slot.
 func (c *Claim) Slot() Slot { return Slot{c.Public, c.Owner.Protocol} }
 
-// HostnameHolder says which namespace had a DNS name first.
+// HostnameHolder records which namespace used a DNS name first.
 type HostnameHolder struct {
 	Hostname  string
 	Namespace string
 }
 
-// Ledger is what is known for good of a mux: its claims, and who has which DNS name.
+// Ledger is the lasting state of a mux: its claims and the holders of its DNS names.
 type Ledger struct {
 	Mux types.NamespacedName
-	// MuxUID is the UID of the mux that the claims were last decided for; empty in ledgers of the original and of older versions.
+	// MuxUID is the UID of the mux at the last decision; empty in ledgers of the original and of older versions.
 	MuxUID types.UID
-	// HeldUntil is until when the numbers of missing channels are held because the mux was created again; zero if they aren't.
+	// HeldUntil is when the hold after the mux's recreation ends; zero without a hold.
 	HeldUntil time.Time
-	// Provider is the key of the provider whose limits the mux was last decided under; empty if none is known.
+	// Provider is the key of the provider whose limits applied at the last decision; empty if unknown.
 	Provider string
-	// Generation counts the decisions that changed the mux's ports. The mux carries the one that its ports were
-	// decided from; 0 is a ledger that the original wrote.
+	// Generation counts the decisions that changed the mux's ports. The mux's stamp is the generation that its ports
+	// were decided from. The original writes 0.
 	Generation int64
 	Claims     []Claim          // sorted by public port, then protocol
 	Hostnames  []HostnameHolder // sorted by name
 }
 
-// Clone returns a ledger that shares nothing with this one.
+// Clone returns a copy that shares no memory with the ledger.
 func (l Ledger) Clone() Ledger {
 	l.Claims = slices.Clone(l.Claims)
 	l.Hostnames = slices.Clone(l.Hostnames)
 	return l
 }
 
-// Sort puts claims and names in their order.
+// Sort sorts claims and names.
 func (l *Ledger) Sort() {
 	slices.SortFunc(l.Claims, compareClaims)
 	slices.SortFunc(l.Hostnames, compareHolders)
 }
 
-// sorted is the ledger in its order, whoever wrote it.
+// sorted returns the ledger itself if it is sorted, or else a sorted copy.
 func (l Ledger) sorted() Ledger {
 	if inOrder(l.Claims) && slices.IsSortedFunc(l.Hostnames, compareHolders) {
 		return l
@@ -167,13 +166,13 @@ func CompareKeys(a, b types.NamespacedName) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// sameClaims is true if nothing that is written differs.
+// sameClaims is true if two lists would be written alike.
 func sameClaims(a, b []Claim) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	if len(a) > 0 && &a[0] == &b[0] {
-		return true // the very same ones
+		return true // the same slice
 	}
 	for i := range a {
 		if !a[i].same(&b[i]) {

@@ -54,9 +54,7 @@ type cluster struct {
 	// What the process knows.
 	rebuildFrom time.Time
 	lastGood    *plan.Ledger
-	inPlace     map[types.NamespacedName]plan.Fingerprint
-	refused     map[types.NamespacedName]string
-	unpublished map[types.NamespacedName][]plan.Slot
+	refused     map[types.NamespacedName]plan.Refusal
 	stuck       map[types.NamespacedName]bool
 	contested   time.Time
 	limited     map[string]time.Time
@@ -73,24 +71,23 @@ type cluster struct {
 	names       map[string]types.NamespacedName
 	live        map[types.NamespacedName]plan.Liveness
 	answered    map[types.NamespacedName]plan.Liveness // what was found when it was last asked
+	unreadable  bool                                   // live reads fail
 }
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	return &cluster{
-		language:    english(t),
-		now:         time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		services:    map[types.NamespacedName]*corev1.Service{},
-		nodePort:    30000,
-		inPlace:     map[types.NamespacedName]plan.Fingerprint{},
-		refused:     map[types.NamespacedName]string{},
-		unpublished: map[types.NamespacedName][]plan.Slot{},
-		limited:     map[string]time.Time{},
-		stuck:       map[types.NamespacedName]bool{},
-		backends:    map[types.NamespacedName]plan.Backing{},
-		refusedBy:   map[types.NamespacedName]string{},
-		records:     map[string]types.NamespacedName{},
-		hidden:      map[types.NamespacedName]bool{},
+		language:  english(t),
+		now:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		services:  map[types.NamespacedName]*corev1.Service{},
+		nodePort:  30000,
+		refused:   map[types.NamespacedName]plan.Refusal{},
+		limited:   map[string]time.Time{},
+		stuck:     map[types.NamespacedName]bool{},
+		backends:  map[types.NamespacedName]plan.Backing{},
+		refusedBy: map[types.NamespacedName]string{},
+		records:   map[string]types.NamespacedName{},
+		hidden:    map[types.NamespacedName]bool{},
 
 		established: map[plan.Slot]plan.Claim{},
 		names:       map[string]types.NamespacedName{},
@@ -164,9 +161,8 @@ func (c *cluster) channels() []types.NamespacedName {
 func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
-		Live: map[types.NamespacedName]plan.Liveness{}, Records: maps.Clone(c.records),
-		Refused: maps.Clone(c.refused), Unpublished: maps.Clone(c.unpublished), Stuck: maps.Clone(c.stuck), Contested: c.contested, InPlace: maps.Clone(c.inPlace),
-		Blocked: c.blocked, Frozen: c.frozen, Limited: maps.Clone(c.limited), RebuildFrom: c.rebuildFrom,
+		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{}, Records: maps.Clone(c.records),
+		RebuildFrom: c.rebuildFrom,
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
@@ -180,12 +176,21 @@ func (c *cluster) world() plan.World {
 		channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
 		w.Channels = append(w.Channels, channel)
 	}
-	if c.lastGood != nil {
-		last := c.lastGood.Clone()
-		w.LastGood = &last
-	}
 	w.Ledger = c.reading(w.Mux)
 	return w
+}
+
+// memory is what the process remembers. It shares nothing with the cluster.
+func (c *cluster) memory() plan.Memory {
+	m := plan.Memory{
+		Refused: maps.Clone(c.refused), Stuck: maps.Clone(c.stuck), Contested: c.contested,
+		Blocked: c.blocked, Frozen: c.frozen, Limited: maps.Clone(c.limited),
+	}
+	if c.lastGood != nil {
+		last := c.lastGood.Clone()
+		m.LastGood = &last
+	}
+	return m
 }
 
 func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
@@ -213,25 +218,50 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	return read
 }
 
-// decide plans, and answers what is asked about channels that aren't to be seen.
-func (c *cluster) decide() (asked, final *plan.Plan) {
+// decide plans, and confirms what the plan asks for, as the process does. It returns what was asked.
+func (c *cluster) decide() (asked []types.NamespacedName, final *plan.Plan) {
 	w := c.world()
 	clear(c.answered)
-	p := plan.Mux(w)
-	if len(p.Confirm) == 0 {
-		return nil, p
-	}
-	for _, key := range p.Confirm {
-		w.Live[key] = plan.Gone
-		if svc := c.services[key]; svc != nil && c.namesMux(svc) {
-			w.Live[key] = plan.Present
+	for range 10 {
+		p := plan.Mux(w, c.memory())
+		if len(p.Confirm) == 0 {
+			return asked, p
 		}
-		if said, known := c.live[key]; known {
+		cached := func(key types.NamespacedName) bool { return c.services[key] != nil && !c.hidden[key] }
+		if c.unreadable && slices.ContainsFunc(p.Confirm, cached) {
+			return nil, nil // the process tries again later
+		}
+		asked = append(asked, p.Confirm...)
+		c.confirm(&w, p.Confirm)
+	}
+	panic("a plan never stops asking")
+}
+
+// confirm puts the answers of live reads into a world.
+func (c *cluster) confirm(w *plan.World, keys []types.NamespacedName) {
+	for _, key := range keys {
+		w.Confirmed[key] = true
+		if key == muxKey {
+			continue
+		}
+		w.Channels = slices.DeleteFunc(w.Channels, func(channel plan.ObservedChannel) bool { return channel.Key == key })
+		w.Live[key] = plan.Gone
+		svc := c.services[key]
+		said, known := c.live[key]
+		switch {
+		case c.unreadable:
+			w.Live[key] = plan.Present
+		case known:
 			w.Live[key] = said
+		case svc != nil && c.namesMux(svc) && c.hidden[key]:
+			w.Live[key] = plan.Present
+		case svc != nil && c.namesMux(svc):
+			channel := plan.ReadChannel(c.language, svc.DeepCopy())
+			channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
+			w.Channels = append(w.Channels, channel)
 		}
 		c.answered[key] = w.Live[key]
 	}
-	return p, plan.Mux(w)
 }
 
 // step is one write of a plan.
@@ -295,7 +325,6 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 	}
 	if n < len(steps) {
 		c.lastGood, c.frozen = nil, ""
-		clear(c.inPlace)
 		return nil
 	}
 	c.remember(p)
@@ -305,20 +334,9 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 
 // remember is what the process keeps of a pass that went through.
 func (c *cluster) remember(p *plan.Plan) {
-	maps.Copy(c.inPlace, p.InPlace)
 	c.frozen = ""
-	if p.Freeze != nil {
+	if p.Freeze != nil && p.Freeze.Reason != plan.Contested {
 		c.frozen = p.Freeze.Message
-	}
-	if p.Publish != nil {
-		c.inPlace[p.Mux] = p.Publish.Fingerprint
-	}
-	for _, patches := range [...][]plan.ChannelPatch{p.Hide, p.Show} {
-		for i := range patches {
-			if !c.stuck[patches[i].Channel] {
-				c.inPlace[patches[i].Channel] = patches[i].Fingerprint
-			}
-		}
 	}
 	for _, claim := range p.InForce { // our slices
 		if c.backends[claim.Owner.Channel] == plan.Backed {
@@ -467,7 +485,7 @@ func (c *cluster) patchChannel(p *plan.ChannelPatch) error {
 
 // settle lets passes follow each other until there is nothing to do, as the process would: one follows another only if
 // the plan asks for it. Each pass is handed to see.
-func (c *cluster) settle(see func(asked, p *plan.Plan)) error {
+func (c *cluster) settle(see func(asked []types.NamespacedName, p *plan.Plan)) error {
 	for range 12 {
 		if err := c.checkPure(); err != nil {
 			return err
@@ -490,9 +508,9 @@ func (c *cluster) settle(see func(asked, p *plan.Plan)) error {
 		switch {
 		case p.Empty() && !c.contested.IsZero():
 			return nil // it isn't put right yet
-		case p.Empty() && len(p.Confirm) == 0:
+		case p.Empty():
 			return c.atRest(p)
-		case p.Empty() || c.onlyStuck(p):
+		case c.onlyStuck(p):
 			return nil
 		}
 		_, next := c.decide()

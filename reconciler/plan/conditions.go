@@ -8,43 +8,44 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxNotes bounds what is said at once of one channel.
+// maxNotes bounds how many notes a channel's condition lists.
 const maxNotes = 5
 
-// acceptedCondition is what is to be said of a channel's ports; false if nothing is.
-func (p *pass) acceptedCondition(c *member, j *judgement) (metav1.Condition, bool) {
+// acceptedCondition returns the Accepted condition; false if the channel gets none.
+func (p *pass) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	kind := p.w.Keys.Accepted
 	live := find(c.Conditions, kind)
 	switch {
-	case j.carryOn && p.isWaiting(c, j, live):
+	case c.keepsSaid && p.isWaiting(c, live):
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze)), true
-	case j.carryOn && j.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
-		return condition(kind, false, Waiting, j.message), true // an edit that was refused before keeps its refusal
-	case j.carryOn && live != nil && (live.Reason != string(Waiting) || !p.inForce(c)):
+	case c.keepsSaid && c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
+		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
+	case c.keepsSaid && live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
 		return *live, true
-	case j.carryOn && !p.inForce(c):
+	case c.keepsSaid && !c.isHeld():
 		return metav1.Condition{}, false
-	case j.carryOn:
+	case c.keepsSaid:
 		return condition(kind, true, Accepted, p.said.accepted), true
 	}
-	is := condition(kind, j.accepted, j.reason, j.message)
-	if !j.accepted { // what is to be noted besides has time
-		if j.refusal != nil && j.refusal.reason == j.reason && j.refusal.advice != "" {
-			is.Message = advised(live, &is, j.refusal.advice)
+	is := condition(kind, c.accepted, c.reason, c.message)
+	if !c.accepted { // a refusal is more important than notes
+		if c.refusal != nil && c.refusal.reason == c.reason && c.refusal.advice != "" {
+			is.Message = advised(live, &is, c.refusal.advice)
 		}
 		return is, true
 	}
-	if len(j.notes) > 0 {
+	if len(c.notes) > 0 {
 		messages := make([]string, 0, maxNotes+1)
-		for _, note := range j.notes[:min(len(j.notes), maxNotes+1)] {
+		for _, note := range c.notes[:min(len(c.notes), maxNotes+1)] {
 			messages = append(messages, p.textOf(note))
 		}
-		is.Reason, is.Message = string(j.notes[0].reason), someOf(messages)
+		is.Reason, is.Message = string(c.notes[0].reason), someOf(messages)
 	}
 	return is, true
 }
 
-// someOf has the first messages, and says that there are more: how many would be news each time.
+// someOf joins the first messages and adds "and more". It gives no count: a count would change often, and each change
+// is a write and an Event.
 func someOf(messages []string) string {
 	text := strings.Join(messages[:min(len(messages), maxNotes)], "; ")
 	if len(messages) > maxNotes {
@@ -53,18 +54,18 @@ func someOf(messages []string) string {
 	return text
 }
 
-// isWaiting is true for a channel of a frozen mux that was refused before: its numbers are claimed by now, and not on the
-// mux yet. Why it was refused is over.
-func (p *pass) isWaiting(c *member, j *judgement, live *metav1.Condition) bool {
-	if j.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
+// isWaiting is true for a channel of a frozen mux that was refused before, and whose claims aren't on the mux yet. The
+// old refusal no longer holds.
+func (p *pass) isWaiting(c *channel, live *metav1.Condition) bool {
+	if c.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
 	}
 	programmed := find(c.Conditions, p.w.Keys.Programmed)
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
-// advised is a refusal with its way out. Advice that was given stays: it would change with every port that others get,
-// and be news each time.
+// advised adds advice to a refusal. Advice that the condition already gives stays: it depends on the ports of other
+// channels, and would change often.
 func advised(live, now *metav1.Condition, advice string) string {
 	if live != nil && live.Status == now.Status && live.Reason == now.Reason &&
 		strings.HasPrefix(live.Message, now.Message+": ") {
@@ -73,32 +74,32 @@ func advised(live, now *metav1.Condition, advice string) string {
 	return now.Message + ": " + advice
 }
 
-func (p *pass) programmedCondition(c *member, j *judgement) metav1.Condition {
+func (p *pass) programmedCondition(c *channel) metav1.Condition {
 	kind := p.w.Keys.Programmed
 	live := find(c.Conditions, kind)
 	switch {
-	case j.attached && p.lacks(c) != nil:
-		return condition(kind, false, MuxPatchRefused, textLeftOff(p.lacks(c), p.w.Key, p.w.Refused[c.Key]))
-	case j.attached && p.misses(c):
-		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.w.Contested))
-	case j.attached && len(p.w.Mux.Address) > 0:
+	case c.isHeld() && p.lacks(c) != nil:
+		return condition(kind, false, MuxPatchRefused, textLeftOff(p.lacks(c), p.w.Key, p.m.Refused[c.Key].Words))
+	case p.isContested(c):
+		return condition(kind, false, Contested, textMissesPorts(p.w.Key, p.m.Contested))
+	case c.attached && len(p.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, p.said.programmed)
-	case j.attached:
+	case c.attached:
 		return condition(kind, false, AddressPending, p.said.addressPending)
-	case j.reason == Disabled:
-		return condition(kind, false, Disabled, j.message)
-	case j.carryOn && live != nil && live.Reason == string(Disabled):
+	case c.reason == Disabled:
+		return condition(kind, false, Disabled, c.message)
+	case c.keepsSaid && live != nil && live.Reason == string(Disabled):
 		return *live
-	case j.carryOn:
+	case c.keepsSaid:
 		return condition(kind, false, Waiting, textWaiting(p.w.Key, p.plan.Freeze))
 	}
 	return condition(kind, false, NotAccepted, textNotProgrammed())
 }
 
-// backingCondition is what is to be said of backends; false if nothing is.
-func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool) {
+// backingCondition returns the BackendsReady condition; false if the channel gets none.
+func (p *pass) backingCondition(c *channel) (metav1.Condition, bool) {
 	kind := p.w.Keys.BackendsReady
-	if !j.attached {
+	if !c.attached {
 		return metav1.Condition{}, false
 	}
 	if c.RefusedSlices != "" {
@@ -111,7 +112,7 @@ func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool
 		return condition(kind, false, NoBackends, textNoBackends()), true
 	case OtherFamily:
 		return condition(kind, false, FamilyMismatch, textFamilyMismatch(p.w.Mux)), true
-	case NotCarried: // mostly for a moment only, after which the condition is True: one that is False stays until then
+	case NotCarried: // usually for a moment, until the condition is True: a False one stays until then
 		live := find(c.Conditions, kind)
 		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
 			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
@@ -119,7 +120,7 @@ func (p *pass) backingCondition(c *member, j *judgement) (metav1.Condition, bool
 		if live != nil {
 			return *live, true
 		}
-		if !j.accepted { // it may last: backends may have only ports that got no number
+		if !c.accepted { // this may last: the backends may have only ports without a number
 			return condition(kind, false, BackendsPending, textBackendsPending(p.w.Key)), true
 		}
 	case Unknown:
@@ -135,8 +136,8 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 	return metav1.Condition{Type: kind, Status: status, Reason: string(reason), Message: message}
 }
 
-// setCondition puts a condition into the patch if it differs from what is there.
-func (p *pass) setCondition(c *member, want *metav1.Condition, patch *ChannelPatch) bool {
+// setCondition adds a condition to the patch if it differs from the channel's.
+func (p *pass) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
 	live := find(c.Conditions, want.Type)
 	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
 		return false

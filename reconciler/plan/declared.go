@@ -9,12 +9,12 @@ import (
 
 const (
 	helmRelease = "meta.helm.sh/release-name"
-	// lastApplied is where kubectl apply keeps what it applied.
+	// lastApplied has the manifest that kubectl apply applied last.
 	lastApplied = corev1.LastAppliedConfigAnnotation
 )
 
-// DeclaresPlaceholder is true if whoever applies a Service declares the placeholder port: a server-side applier that
-// owns it, kubectl apply's own note, or Helm, of which we can't see what it applied.
+// DeclaresPlaceholder is true if a tool that applies a Service declares the placeholder port: a server-side applier
+// owns it, or kubectl apply's annotation has it. For Helm it is always true: Helm's manifest isn't on the Service.
 func DeclaresPlaceholder(svc *corev1.Service) bool {
 	if _, helm := svc.Annotations[helmRelease]; helm {
 		return true
@@ -40,7 +40,7 @@ func noteDeclares(note string) bool {
 		} `json:"spec"`
 	}
 	if json.Unmarshal([]byte(note), &applied) != nil {
-		return false // somebody's own text
+		return false // not written by kubectl
 	}
 	for _, port := range applied.Spec.Ports {
 		if port.Port == placeholderNumber && (port.Protocol == "" || port.Protocol == corev1.ProtocolTCP) {
@@ -50,7 +50,7 @@ func noteDeclares(note string) bool {
 	return false
 }
 
-// managerOwns is true if an applier owns the port by its key, as the API server keeps track of it.
+// managerOwns is true if a server-side applier owns the port, by the key that managedFields use.
 func managerOwns(entry *metav1.ManagedFieldsEntry) bool {
 	if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
 		return false

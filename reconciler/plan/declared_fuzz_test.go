@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// FuzzDeclaresPlaceholder: whatever somebody wrote where kubectl and appliers note what they applied, it is read as the API would.
+// FuzzDeclaresPlaceholder: any annotation and any managedFields are read as the API server would read them.
 func FuzzDeclaresPlaceholder(f *testing.F) {
 	f.Add(`{"spec":{"ports":[{"name":"placeholder","port":101}]}}`, `{}`)
 	f.Add(`{"spec":{"ports":[{"port":101,"protocol":"UDP"}]}}`, `{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}`)
@@ -33,10 +33,10 @@ func FuzzDeclaresPlaceholder(f *testing.F) {
 			return p.Port == 101 && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP)
 		})
 		if says && !got {
-			t.Error("kubectl applied it, and that isn't seen")
+			t.Error("kubectl applied the placeholder, got false")
 		}
 		if got && !says && !strings.Contains(fields, "101") {
-			t.Error("nobody applied it")
+			t.Error("no tool applied the placeholder, got true")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// askingExternalDNS is a channel that external-dns takes names from.
+// askingExternalDNS is a channel with names that external-dns takes from the channel itself.
 func askingExternalDNS(t *testing.T, names string, ports ...int32) plan.ObservedChannel {
 	t.Helper()
 	class := "svc-mux.nowake.ai/" + muxKey.Name + "." + muxKey.Namespace
@@ -25,13 +25,13 @@ func askingExternalDNS(t *testing.T, names string, ports ...int32) plan.Observed
 	return plan.ReadChannel(english(t), svc)
 }
 
-// TestAnUpdateIsForetoldOnlyTheNamesThatItBrings: a channel has ports, and a DNS name at external-dns from before the mux
-// allowed other names only. Its update with one name more is proven wrong for that name alone, and any other update passes.
-func TestAnUpdateIsForetoldOnlyTheNamesThatItBrings(t *testing.T) {
+// TestPredictionConcernsOnlyNewNames: a channel has a DNS name from before the mux forbade it. A second forbidden name is
+// predicted and proven. Updates without a new forbidden name have no prediction.
+func TestPredictionConcernsOnlyNewNames(t *testing.T) {
 	before := askingExternalDNS(t, "www.bank.example.com", 80)
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
 		Mux: muxThatSays(t, nil), Channels: []plan.ObservedChannel{before}}
-	ports := plan.Mux(w).Publish.Ports
+	ports := plan.Mux(w, plan.Memory{}).Publish.Ports
 	w.Mux = muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"})
 	w.Mux.Ports = ports
 	outlook := plan.Survey(w)
@@ -41,25 +41,25 @@ func TestAnUpdateIsForetoldOnlyTheNamesThatItBrings(t *testing.T) {
 	}{
 		"one name more":           {askingExternalDNS(t, "www.bank.example.com,api.bank.example.com", 80), 1},
 		"one port more":           {askingExternalDNS(t, "www.bank.example.com", 80, 81), 0},
-		"an allowed name in turn": {askingExternalDNS(t, "www.app.example.com", 80), 0},
+		"an allowed name instead": {askingExternalDNS(t, "www.app.example.com", 80), 0},
 	} {
 		t.Run(about, func(t *testing.T) {
 			said := outlook.Channel(&before, c.after, false)
 			if len(said) != c.want {
-				t.Fatalf("foretold %+v, want %d", said, c.want)
+				t.Fatalf("predicted %+v, want %d", said, c.want)
 			}
 			for _, p := range said {
 				if p.Reason != plan.HostnameNotAllowed || !p.Proven ||
 					p.Field != "metadata.annotations[external-dns.alpha.kubernetes.io/hostname]" {
-					t.Errorf("foretold %+v", p)
+					t.Errorf("predicted %+v", p)
 				}
 			}
 		})
 	}
 }
 
-// TestNamesOfManyChannelsAreNotAllCompared: newcomers past the bound are refused, and an incumbent keeps its ports.
-func TestNamesOfManyChannelsAreNotAllCompared(t *testing.T) {
+// TestChannelsBeyondTheComparedNamesAreRefused: a pass compares a bounded number of names of a namespace.
+func TestChannelsBeyondTheComparedNamesAreRefused(t *testing.T) {
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
 		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.io"})}
 	w.Channels = namesOf("a", "any-%d.a.io", 4097)
@@ -69,7 +69,7 @@ func TestNamesOfManyChannelsAreNotAllCompared(t *testing.T) {
 		}
 		w.Channels[i].Hostnames = nil
 	}
-	for _, verdict := range plan.Mux(w).Verdicts {
+	for _, verdict := range plan.Mux(w, plan.Memory{}).Verdicts {
 		if last := w.Channels[len(w.Channels)-1].Key == verdict.Channel; verdict.Accepted == last || last && verdict.Reason != plan.HostnameNotAllowed {
 			t.Errorf("%s: accepted %v, %s", verdict.Channel, verdict.Accepted, verdict.Message)
 		}

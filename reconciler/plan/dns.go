@@ -9,23 +9,23 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxHostnamesBytes bounds what is gathered on a mux. All annotations of an object together may have 256 KiB: names are
-// there twice, topology and channels have 64 KiB (see notes.go), and the mux's owner has annotations too.
+// maxHostnamesBytes bounds the DNS names gathered on a mux. All annotations of an object together may have 256 KiB. The
+// mux has the names twice, topology and channels take 64 KiB (see notes.go), and the rest is for the mux's owner.
 const maxHostnamesBytes = 64 << 10
 
-// dns is what external-dns is to be told.
+// dns is the DNS names and the proxied flag that the mux gives external-dns.
 type dns struct {
-	ours    validation.ExternalDNS // what we say
-	all     validation.ExternalDNS // and what the mux's owner says
+	ours    validation.ExternalDNS // set by the reconciler
+	all     validation.ExternalDNS // set by the reconciler or the mux's owner
 	holders []HostnameHolder
-	of      map[types.NamespacedName][]string // names gathered, by channel
+	of      map[types.NamespacedName][]string // gathered names, by channel
 }
 
-// gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that had it first, for
-// as long as any of its channels asks for it. One that isn't granted is dropped, and its channel stays.
+// gatherNames decides which DNS names of channels the mux has. A name belongs to the namespace that used it first, as
+// long as one of its channels asks for it. A channel whose name is refused keeps its ports.
 func (p *pass) gatherNames() {
-	var asking []*member
-	for _, c := range p.sorted {
+	var asking []*channel
+	for _, c := range p.channels {
 		if c.attached && len(c.Hostnames) > 0 {
 			asking = append(asking, c)
 		}
@@ -54,21 +54,21 @@ func (p *pass) gatherNames() {
 
 type gathering struct {
 	*pass
-	before  map[string]string // who had a name
-	holders map[string]string // who has it
+	before  map[string]string // the namespace that had a name before
+	holders map[string]string // the namespace that has it now
 	bytes   int
 	asked   map[string]int // how many names were compared, by namespace
 }
 
-// askAll asks for all names: first for those that a namespace had, then for the others. What a channel with problems asks
-// for may be no DNS name: it shares names that its namespace has without it.
-func (g *gathering) askAll(asking []*member) {
-	type round func(c *member, name string) bool
-	had := func(c *member, name string) bool { return g.before[name] == c.Key.Namespace }
+// askAll asks for all names: first for names that the namespace had, then for the others. A channel with problems may
+// ask for invalid names: it only shares names that its namespace has anyway.
+func (g *gathering) askAll(asking []*channel) {
+	type round func(c *channel, name string) bool
+	had := func(c *channel, name string) bool { return g.before[name] == c.Key.Namespace }
 	for _, asks := range [...]round{
 		had,
-		func(c *member, name string) bool { return !had(c, name) && len(c.Problems) == 0 },
-		func(c *member, name string) bool {
+		func(c *channel, name string) bool { return !had(c, name) && len(c.Problems) == 0 },
+		func(c *channel, name string) bool {
 			return !had(c, name) && len(c.Problems) > 0 && g.holders[name] == c.Key.Namespace
 		},
 	} {
@@ -85,7 +85,7 @@ func (g *gathering) askAll(asking []*member) {
 	}
 }
 
-// ownersNames are the names on the mux that we didn't write.
+// ownersNames returns the names that the mux's owner set.
 func (p *pass) ownersNames() []string {
 	ours := make(map[string]bool, len(p.w.Mux.OurDNS.Hostnames))
 	for _, name := range p.w.Mux.OurDNS.Hostnames {
@@ -94,7 +94,7 @@ func (p *pass) ownersNames() []string {
 	return slices.DeleteFunc(slices.Clone(p.w.Mux.DNS.Hostnames), func(name string) bool { return ours[name] })
 }
 
-func (g *gathering) ask(c *member, name string) {
+func (g *gathering) ask(c *channel, name string) {
 	namespace := c.Key.Namespace
 	had := g.before[name] == namespace
 	holder := g.holders[name]
@@ -122,13 +122,13 @@ func (g *gathering) ask(c *member, name string) {
 	g.dns.of[c.Key] = append(g.dns.of[c.Key], name)
 }
 
-func (g *gathering) deny(c *member, reason validation.Reason, denied denial) {
-	j := &c.judgement
-	j.notes = append(j.notes, note{reason: reason, denied: denied})
+func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
+	c.notes = append(c.notes, note{reason: reason, denied: denied})
 }
 
-// proxied is on if all channels that say anything say so. What the mux's owner set stays, and is said.
-func (p *pass) proxied(asking []*member) {
+// proxied is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a
+// warning.
+func (p *pass) proxied(asking []*channel) {
 	wish := validation.Unset
 	for _, c := range asking {
 		switch {
@@ -143,7 +143,7 @@ func (p *pass) proxied(asking []*member) {
 	if now != validation.Unset && now != ours {
 		p.dns.all.Proxied = now
 		if wish != validation.Unset && wish != now {
-			p.sayOfMux(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
+			p.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
 		}
 		return
 	}

@@ -1,29 +1,31 @@
-// Package plan is the decision: who holds which port of a mux, what is written because of it, and why.
+// Package plan decides which channel has which port of a mux, and which writes follow.
 //
-//	World ──Mux──▶ Plan    one mux with its channels and its ledger
+//	World, Memory ──Mux──▶ Plan
 //
-// It is pure and total: the same values in give the same values out, whatever they are. What happens outside, such
-// as reading, writing, waiting, logging and counting, lives in reconciler/mux, which does as it is told here. A dry run,
-// a log line, an Event, the console and the golden tests print the same Plan. The decision about backends is in
-// reconciler/slices.
+// The World is the observed state of one mux, its channels and its ledger. The Memory has the results of earlier passes of this process;
+// a pass works without it. The decision is pure and total: equal values give equal plans, whatever the values are. Reading, writing,
+// waiting and counting are in reconciler/mux. The log, the console, `once`, Events and the golden tests print the same Plan. The decision
+// about backends is in reconciler/slices.
 //
-// A pass over a mux:
+// A pass takes these steps (plan.go):
 //
-//	standing      may anything be decided at all, or is the mux frozen?
-//	ledger        who owns what: the ledger, or what can be rebuilt where it is lost
-//	incumbents    who has ports keeps them, edits them, or lets them go
-//	newcomers     who has none gets all or none
-//	ports, names  what the mux must look like then
-//	verdicts      what each channel is told, and shows
+//	readClaims   which channel owns which number: from the ledger, or rebuilt from the mux where the ledger is lost
+//	readPorts    whose each port on the mux is: a claim's, nobody's any more, or foreign
+//	frozenBy     whether anything may be decided; a frozen mux keeps its ports
+//	keep         channels with ports keep them, change them, or release them
+//	admit        channels without ports get all requested ports, or nothing
+//	gatherNames  which DNS names the mux has
+//	write        the ledger and the mux as they are from now on
+//	tell         what each channel shows: address, conditions, ports
+//	confirm      which channels a live read must confirm first, because they lose something
 //
-// The order in which a Plan is carried out is part of the promise that no two channels ever have one port:
+// The order in which a Plan is carried out keeps a number from ever having two owners:
 //
-//	Reserve  the ledger: new claims, and what is to go, marked so
+//	Reserve  the ledger: new claims, and claims that are released
 //	Hide     addresses off channels that lose their last port
-//	Publish  the mux: ports, notes, the generation they were decided from, and the name of its ledger; the ConfigMap that a
-//	         ledger has moved from is deleted then
-//	Settle   the ledger: what went is dropped, or held for its owner's grace
+//	Publish  the mux: ports, annotations, the ledger's name and generation
+//	Settle   the ledger: a released number is free, or held for its owner for a while
 //	Show     channels: address, conditions, ports
 //
-// A number that changes hands does so in two passes: one that ends with it gone from mux and ledger, and the next.
+// A number that changes its owner takes two passes. The first ends with the number gone from mux and ledger.
 package plan

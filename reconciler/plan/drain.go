@@ -2,42 +2,44 @@ package plan
 
 import "slices"
 
-// Drain decides how to say goodbye to a mux: addresses and all else of ours off its channels, then ports and notes off
-// the mux. Claims stay in the ledger as they are, so that whoever comes back gives everybody the same numbers. For that
-// they must be in the ledger: one that was lost is written first, and a mux that is frozen is left as it is.
-func Drain(w World) *Plan {
-	p := begin(&w)
-	if w.Mux == nil || w.Mux.Deleting || p.otherType() {
-		p.bareAll()
+// Drain plans to remove everything of ours from a mux: first from its channels, then ports and notes from the mux. The
+// ledger keeps its claims, so that a reinstall gives every channel the same numbers. Therefore a lost ledger is written
+// first, and a frozen mux stays as it is.
+func Drain(w World, m Memory) *Plan {
+	p := newPass(&w, &m)
+	if !p.isServed() {
+		p.clearChannels()
 		return p.plan
 	}
-	before := p.ledger()
-	p.register()
-	if p.plan.Freeze = p.standing(&before); p.plan.Freeze != nil {
+	p.readClaims()
+	p.readPorts()
+	if p.plan.Freeze = p.frozenBy(); p.plan.Freeze != nil {
 		return p.plan
 	}
-	p.rememberClaims(&before)
-	p.bareAll()
-	p.bareMux()
+	p.rememberClaims()
+	p.clearChannels()
+	p.clearMux()
 	p.measure()
+	p.confirmMux()
 	return p.plan
 }
 
-// rememberClaims writes the ledger if it doesn't say yet who has what.
-func (p *pass) rememberClaims(before *established) {
-	now := p.ledgerNow(before)
-	now.Hostnames = before.ledger.Hostnames
-	if before.mend == "" && sameClaims(now.Claims, before.ledger.Claims) {
+// rememberClaims writes the ledger if its claims aren't up to date.
+func (p *pass) rememberClaims() {
+	now := p.ledgerNow()
+	now.Hostnames = p.before.ledger.Hostnames
+	if p.before.mend == "" && sameClaims(now.Claims, p.before.ledger.Claims) {
 		return
 	}
-	p.reserve(now, before)
+	now.Generation = p.nextGeneration()
+	p.plan.Reserve = &LedgerWrite{Ledger: now, Why: p.whyReserve()}
 }
 
-// bareAll takes everything of ours off the channels, whatever is wrong with them. One that didn't let it is for another
-// pass.
-func (p *pass) bareAll() {
-	for _, c := range p.sorted {
-		if p.w.Stuck[c.Key] {
+// clearChannels removes everything of ours from the channels, also from those with problems. A channel whose status can't be
+// written waits for another pass.
+func (p *pass) clearChannels() {
+	for _, c := range p.channels {
+		if p.m.Stuck[c.Key] {
 			p.plan.Again = p.now
 			continue
 		}
@@ -55,15 +57,15 @@ func (p *pass) bareAll() {
 	}
 }
 
-// bareMux takes ports and notes off the mux. Ports of a channel that still shows the address stay until it doesn't, and
-// with them what says of which ledger they are.
-func (p *pass) bareMux() {
+// clearMux removes ports and notes from the mux. If a channel still shows the address, its ports stay until it doesn't,
+// and with them the mux's stamp and ledger annotation.
+func (p *pass) clearMux() {
 	mux := p.w.Mux
 	var stay []*Claim
 	for _, claim := range p.claims {
 		switch {
 		case !p.live.has(claim):
-		case p.w.Stuck[claim.Owner.Channel]:
+		case p.m.Stuck[claim.Owner.Channel]:
 			stay = append(stay, claim)
 		default:
 			p.plan.Leaving = append(p.plan.Leaving, *claim)
@@ -76,7 +78,7 @@ func (p *pass) bareMux() {
 		patch.Ports = ports
 		patch.Why = append(patch.Why, change.text()...)
 	}
-	p.gatherNames() // nobody is attached: what is left are the owner's
+	p.gatherNames() // no channel is attached: only the owner's names are left
 	p.annotate(patch, notes{}, 0)
 	for _, stamp := range [...]struct {
 		key string

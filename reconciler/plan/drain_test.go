@@ -14,10 +14,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestAGoodbyeTakesAllAndForgetsNothing says goodbye to every world, wherever its story has led, and comes back: channels
-// are bare, the mux has no port of theirs, and everybody has the same numbers again.
-func TestAGoodbyeTakesAllAndForgetsNothing(t *testing.T) {
-	goodbyes := 0
+// TestDrainRemovesAllAndKeepsNumbers drains every world after its last stage, and reconciles it again. After the drain,
+// channels and mux have nothing of ours. After the reconcile, every channel has its numbers again.
+func TestDrainRemovesAllAndKeepsNumbers(t *testing.T) {
+	drains := 0
 	for _, file := range worldFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -27,32 +27,31 @@ func TestAGoodbyeTakesAllAndForgetsNothing(t *testing.T) {
 			c := newCluster(t)
 			readStory(t, text).tell(t, c)
 			if c.isFrozen() || len(c.stuck) > 0 || len(c.refused) > 0 || len(c.hidden) > 0 || len(c.live) > 0 {
-				return // what may be taken then, other tests say
+				return // other tests cover these
 			}
-			goodbyes++
+			drains++
 			had := c.heldNumbers()
 			c.drain(t)
 			c.checkGone(t)
-			clear(c.inPlace)
 			c.lastGood = nil
-			if err := c.settle(func(_, _ *plan.Plan) {}); err != nil {
+			if err := c.settle(func(_ []types.NamespacedName, _ *plan.Plan) {}); err != nil {
 				t.Fatal(err)
 			}
 			if now := c.heldNumbers(); !slices.Equal(now, had) {
-				t.Errorf("held were %q, and after coming back %q", had, now)
+				t.Errorf("held %q before the drain, and %q after it", had, now)
 			}
 		})
 	}
-	if goodbyes < 60 {
-		t.Errorf("%d goodbyes, which is hardly every world", goodbyes)
+	if drains < 60 {
+		t.Errorf("%d worlds were drained, want at least 60", drains)
 	}
 }
 
 func (c *cluster) isFrozen() bool {
-	return c.isMux() && plan.Mux(c.world()).Freeze != nil
+	return c.isMux() && plan.Mux(c.world(), c.memory()).Freeze != nil
 }
 
-// heldNumbers are what the ledger says, as "20000/TCP app/web http".
+// heldNumbers returns the held claims of the ledger, such as "20000/TCP app/web http".
 func (c *cluster) heldNumbers() []string {
 	if c.ledger == nil {
 		return nil
@@ -66,11 +65,11 @@ func (c *cluster) heldNumbers() []string {
 	return held
 }
 
-// drain carries goodbyes out until there is nothing left to do.
+// drain drains until nothing is left to do.
 func (c *cluster) drain(t *testing.T) {
 	t.Helper()
 	for range 3 {
-		p := plan.Drain(c.world())
+		p := plan.Drain(c.world(), c.memory())
 		if p.Empty() {
 			return
 		}
@@ -80,7 +79,7 @@ func (c *cluster) drain(t *testing.T) {
 			}
 		}
 	}
-	t.Errorf("it comes to no end:\n%s", printed(plan.Drain(c.world())))
+	t.Errorf("the drain doesn't end:\n%s", printed(plan.Drain(c.world(), c.memory())))
 }
 
 func (c *cluster) checkGone(t *testing.T) {
@@ -92,11 +91,11 @@ func (c *cluster) checkGone(t *testing.T) {
 			return slices.Contains([]string{keys.Accepted, keys.Programmed, keys.BackendsReady}, is.Type)
 		})
 		if len(svc.Status.LoadBalancer.Ingress) > 0 || ours || svc.Annotations[keys.Ports] != "" {
-			t.Errorf("%s has %v and %q still", key, svc.Status, svc.Annotations[keys.Ports])
+			t.Errorf("%s still has %v and %q", key, svc.Status, svc.Annotations[keys.Ports])
 		}
 	}
 	if !c.isMux() || c.mux().DeletionTimestamp != nil {
-		return // what goes anyway isn't touched
+		return // a mux that is being deleted isn't written
 	}
 	names := map[string]bool{}
 	if c.ledger != nil {
@@ -106,18 +105,17 @@ func (c *cluster) checkGone(t *testing.T) {
 	}
 	for i := range c.mux().Spec.Ports {
 		if port := &c.mux().Spec.Ports[i]; names[port.Name] {
-			t.Errorf("the mux has %s (%d) still", port.Name, port.Port)
+			t.Errorf("the mux still has %s (%d)", port.Name, port.Port)
 		}
 	}
 	for _, key := range []string{keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS} {
 		if value := c.mux().Annotations[key]; value != "" {
-			t.Errorf("the mux has %s: %q still", key, value)
+			t.Errorf("the mux still has %s: %q", key, value)
 		}
 	}
 }
 
-// TestAGoodbyeLeavesPortsToWhoShowsTheAddress, and takes the others'.
-func TestAGoodbyeLeavesPortsToWhoShowsTheAddress(t *testing.T) {
+func TestDrainKeepsThePortsOfAChannelThatShowsTheAddress(t *testing.T) {
 	text, err := os.ReadFile("testdata/worlds/an-address-that-cannot-be-taken-off-keeps-its-port.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -128,16 +126,15 @@ func TestAGoodbyeLeavesPortsToWhoShowsTheAddress(t *testing.T) {
 	s.tell(t, c)
 	web := types.NamespacedName{Namespace: "app", Name: "web"}
 	w := c.world()
-	w.Stuck = map[types.NamespacedName]bool{web: true}
-	p := plan.Drain(w)
+	p := plan.Drain(w, plan.Memory{Stuck: map[types.NamespacedName]bool{web: true}})
 	if p.Again.IsZero() || len(p.Hide) > 0 || len(p.Leaving) > 0 {
-		t.Errorf("it would be taken for done:\n%s", printed(p))
+		t.Errorf("the plan seems done, or removes the channel:\n%s", printed(p))
 	}
 	if p.Publish != nil && (p.Publish.Ports != nil || hasKey(p.Publish.Annotations, w.Keys.Generation)) {
-		t.Errorf("its port, or what says of which ledger it is, would go:\n%s", printed(p))
+		t.Errorf("the plan removes its port, or the mux's stamp:\n%s", printed(p))
 	}
-	if p = plan.Drain(c.world()); p.Publish == nil || p.Publish.Ports == nil || len(p.Leaving) != 1 {
-		t.Errorf("once it lets it, its port doesn't go:\n%s", printed(p))
+	if p = plan.Drain(c.world(), c.memory()); p.Publish == nil || p.Publish.Ports == nil || len(p.Leaving) != 1 {
+		t.Errorf("once its status can be written, its port stays:\n%s", printed(p))
 	}
 }
 

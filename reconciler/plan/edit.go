@@ -6,220 +6,108 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// edit is the difference between what a channel has and what it asks for.
+// edit is the difference between a channel's claims and its requests.
 type edit struct {
-	*pass
-	channel *member
+	channel *channel
 	left    []*Claim // whose ports are gone from the channel
-	wanted  []wanted // what it has no claim for, or another one
-	kept    bool     // what left stays for now
+	wanted  []wanted // ports without a claim, or with one that isn't what they ask for
 }
 
 // wanted is a port that needs a number.
 type wanted struct {
 	port *validation.ChannelPort
-	has  *Claim // what it has now, if anything
-	done bool   // it has got one
+	has  *Claim // what it has now; nil if nothing
 }
 
-func (w *wanted) id(c *member) PortID { return PortID{c.Key, w.port.Name, w.port.Protocol} }
+func (w *wanted) id(c *channel) PortID { return PortID{c.Key, w.port.Name, w.port.Protocol} }
 
-// fixed is the number asked for; 0 if any will do.
-func (w *wanted) fixed() int32 {
+// number is the number that the port asks for; 0 if any will do.
+func (w *wanted) number() int32 {
 	if w.port.Request.Kind == validation.Auto {
 		return 0
 	}
 	return w.port.Request.Number
 }
 
-func (p *pass) compare(c *member) edit {
-	e := edit{pass: p, channel: c}
-	owned := c.claims
-	var few [manyPorts]bool
-	matched := few[:]
-	if len(owned) > manyPorts {
-		matched = make([]bool, len(owned))
-	}
-	find := finder(owned)
+// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more.
+func (p *pass) compare(c *channel) *edit {
+	e := &edit{channel: c}
+	matched := make(map[*Claim]bool, len(c.claims))
 	for i := range c.Ports {
 		port := &c.Ports[i]
-		at := find.at(PortID{c.Key, port.Name, port.Protocol})
+		claim := c.claimOf(port)
 		switch {
-		case at < 0:
+		case claim == nil:
 			e.wanted = append(e.wanted, wanted{port: port})
-		case matched[at]: // a name twice, which is told as a problem
+		case matched[claim]: // a name twice, which is told as a problem
 		default:
-			matched[at] = true
-			if !p.satisfies(owned[at], port) {
-				e.wanted = append(e.wanted, wanted{port: port, has: owned[at]})
+			matched[claim] = true
+			if !p.satisfies(claim, port) {
+				e.wanted = append(e.wanted, wanted{port, claim})
 			}
 		}
 	}
-	for i, claim := range owned {
-		if claim.State == Held && !matched[i] {
+	for _, claim := range c.claims {
+		if claim.held() && !matched[claim] {
 			e.left = append(e.left, claim)
 		}
+	}
+	if len(e.left) > 0 {
+		p.followRenames(e)
 	}
 	return e
 }
 
-// claimFinder finds an owner's claim in force.
-type claimFinder struct {
-	few  []*Claim
-	many map[PortID]int
-}
+// manyPorts is how many of a channel's claims are looked through one by one.
+const manyPorts = 8
 
-func finder(claims []*Claim) claimFinder {
-	if len(claims) <= manyPorts {
-		return claimFinder{few: claims}
-	}
-	index := make(map[PortID]int, len(claims))
-	for i, claim := range claims {
-		if claim.State == Held {
-			index[claim.Owner] = i
-		}
-	}
-	return claimFinder{many: index}
-}
-
-// at is where the claim is; negative if there is none.
-func (f claimFinder) at(id PortID) int {
-	if f.many == nil {
-		return slices.IndexFunc(f.few, func(c *Claim) bool { return c.State == Held && c.Owner == id })
-	}
-	if i, found := f.many[id]; found {
-		return i
-	}
-	return -1
-}
-
-// satisfies is true if a claim is what the port asks for, and brings it up to date with the port. An auto port keeps
-// its number though the range has moved since.
-func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
-	switch port.Request.Kind {
-	case validation.Auto:
-		if claim.Source != Auto && !p.w.Mux.Auto.Contains(claim.Public) {
-			return false
-		}
-		claim.Source = Auto
-	case validation.Own, validation.Number:
-		if port.Request.Number != claim.Public {
-			return false
-		}
-		claim.Source = Static
-	case validation.Unread: // refused elsewhere; until then it keeps what it has
-		return true
-	}
-	claim.Port = port.Port
-	return true
-}
-
-// followRenames lets a number follow a port that was renamed: first those that are asked for, at once, then those that
-// were picked, if there is no doubt which port is meant. The port keeps its name on the mux, so that no packet notices.
-func (e *edit) followRenames() {
-	e.keepNumbers()
-	for _, auto := range [...]bool{false, true} {
-		var still []wanted
-		for _, w := range e.wanted {
-			if len(e.left) == 0 || w.has != nil || w.port.Name == "" || (w.fixed() == 0) != auto || !e.follow(&w) {
-				still = append(still, w)
-			}
-		}
-		e.wanted = still
-	}
-	e.renumber()
-}
-
-// keepNumbers is for ports that have no name any more, which is no name to have: their numbers are kept under the ones they had.
-func (e *edit) keepNumbers() {
-	for i := range e.wanted {
-		if w := &e.wanted[i]; w.port.Name == "" && w.has == nil {
-			e.left = slices.DeleteFunc(e.left, func(claim *Claim) bool {
-				return claim.Owner.Protocol == w.port.Protocol && claim.Port == w.port.Port
-			})
-		}
-	}
-}
-
-// renumber is for ports that were renamed and ask for something else at once: they have the old number until they get that,
-// or for good if any will do and it is one that could be picked.
-func (e *edit) renumber() {
-	var still []wanted
-	for _, w := range e.wanted {
-		if w.has == nil && w.port.Name != "" {
-			w.has = e.takeOver(&w)
-		}
-		if w.has == nil || !e.satisfies(w.has, w.port) {
-			still = append(still, w)
-		}
-	}
-	e.wanted = still
-}
-
-// takeOver gives a port the claim of one that went, if that had the same number in the channel; nil if there is none.
-func (e *edit) takeOver(w *wanted) *Claim {
-	at := slices.IndexFunc(e.left, func(claim *Claim) bool {
-		return claim.Owner.Protocol == w.port.Protocol && claim.Port == w.port.Port
-	})
-	if at < 0 {
-		return nil
-	}
-	claim := e.left[at]
-	claim.Owner = w.id(e.channel)
-	e.left = slices.Delete(e.left, at, at+1)
-	return claim
-}
-
-// follow is true if a port was renamed, and has its number again.
-func (e *edit) follow(w *wanted) bool {
-	claim := e.predecessor(w)
-	if claim == nil {
-		return false
-	}
-	e.left = slices.DeleteFunc(e.left, func(c *Claim) bool { return c == claim })
-	claim.Owner = w.id(e.channel)
-	return e.satisfies(claim, w.port)
-}
-
-// predecessor is the claim of a port that went, and that can only have been this one. Two ports of a channel never
-// have protocol and number in common, so only what went can be ambiguous.
-func (e *edit) predecessor(w *wanted) *Claim {
-	var found *Claim
-	for _, claim := range e.left {
-		if claim.Owner.Protocol != w.port.Protocol {
-			continue
-		}
-		if number := w.fixed(); number != 0 {
-			if claim.Public == number {
+// claimOf returns the claim in force of a port; nil if there is none.
+func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
+	id := PortID{c.Key, port.Name, port.Protocol}
+	if len(c.claims) <= manyPorts {
+		for _, claim := range c.claims {
+			if claim.held() && claim.Owner == id {
 				return claim
 			}
-			continue
 		}
-		if claim.Source == Auto && claim.Port == w.port.Port {
-			if found != nil {
-				return nil
-			}
-			found = claim
+		return nil
+	}
+	if claim := c.index[id]; claim != nil && claim.held() && claim.Owner == id {
+		return claim
+	}
+	c.index = make(map[PortID]*Claim, len(c.claims))
+	for _, claim := range c.claims {
+		if claim.held() {
+			c.index[claim.Owner] = claim
 		}
 	}
-	return found
+	return c.index[id]
 }
 
-// grant gives an incumbent what it asks for now, all of it or nothing.
-func (e *edit) grant() *refusal {
-	g := &grant{pass: e.pass, channel: e.channel, wanted: e.wanted, ours: map[*Claim]bool{}}
-	for i := range g.wanted {
-		if has := g.wanted[i].has; has != nil {
-			g.ours[has] = true // it moves away
-		} else {
-			g.adding++
+// followRenames lets a number follow a port that was renamed, so that no packet notices: the port keeps its name on the mux. Numbers that are
+// asked for follow first, then picked ones if only one port can be meant. A port that was renamed and asks for another number keeps the
+// old one until it gets that.
+func (p *pass) followRenames(e *edit) {
+	for _, sameAs := range [...]func(w *wanted, left *Claim) bool{
+		func(w *wanted, left *Claim) bool { return w.number() != 0 && left.Public == w.number() },
+		func(w *wanted, left *Claim) bool {
+			return w.number() == 0 && left.Source == Auto && left.Port == w.port.Port
+		},
+		func(w *wanted, left *Claim) bool { return left.Port == w.port.Port },
+	} {
+		for i := range e.wanted {
+			w := &e.wanted[i]
+			same := func(left *Claim) bool { return left.Owner.Protocol == w.port.Protocol && sameAs(w, left) }
+			at := slices.IndexFunc(e.left, same)
+			if at < 0 || w.has != nil || slices.ContainsFunc(e.left[at+1:], same) {
+				continue
+			}
+			if w.port.Name != "" { // a port without a name is a mistake: the number stays where it was
+				w.has = e.left[at]
+				w.has.Owner = w.id(e.channel)
+			}
+			e.left = slices.Delete(e.left, at, at+1)
 		}
 	}
-	no := g.all()
-	if no != nil {
-		g.undo()
-		return no
-	}
-	g.commit()
-	return nil
+	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool { return w.has != nil && p.satisfies(w.has, w.port) })
 }

@@ -10,16 +10,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxListed bounds how many things one sentence lists.
+// maxListed bounds how many items a message lists.
 const maxListed = 8
 
-// muxEvents tells of a patch of the mux.
-func (p *pass) muxEvents(patch *MuxPatch, change *portChange, told bool) []Event {
+// muxEvents returns the Events of a patch of the mux.
+func (p *pass) muxEvents(change *portChange, told bool) []Event {
 	normal := func(reason validation.Reason, message string) Event {
 		return Event{Object: p.w.Key, Reason: reason, Message: message}
-	}
-	if patch.Drift {
-		return []Event{normal(MuxDriftCorrected, textPutRight(patch.Why))}
 	}
 	var events []Event
 	if !change.empty() {
@@ -31,7 +28,7 @@ func (p *pass) muxEvents(patch *MuxPatch, change *portChange, told bool) []Event
 	return events
 }
 
-// text says what changes, one sentence each for what comes, goes, and is put right.
+// text describes the change: a sentence each for added, removed, renamed and changed ports.
 func (c *portChange) text() []string {
 	var text []string
 	for _, part := range [...]struct {
@@ -45,7 +42,7 @@ func (c *portChange) text() []string {
 	return text
 }
 
-// listed joins as many as fit, and counts the rest.
+// listed joins the first items, and counts the rest.
 func listed(items []string, separator string) string {
 	if len(items) <= maxListed {
 		return strings.Join(items, separator)
@@ -53,14 +50,9 @@ func listed(items []string, separator string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], separator), len(items)-maxListed)
 }
 
-// channelEvents tells of what changed about a channel: that it was refused, and why; that it no longer is; and what is
-// to be said of one that was accepted. To be accepted at once is no news.
-func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Event {
-	if patch.Drift {
-		return []Event{{
-			Object: c.Key, Reason: MuxDriftCorrected, Message: textPutRight(patch.Why),
-		}}
-	}
+// channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the notes of an
+// accepted channel. A channel that is accepted at once gets no Event.
+func (p *pass) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.Accepted })
 	if i < 0 {
 		return nil
@@ -69,13 +61,13 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 	refused := now.Status == metav1.ConditionFalse
 	switch {
 	case c.Deleting: // its owner knows
-	case refused && j.reason == Disabled:
+	case refused && c.reason == Disabled:
 		return []Event{{Object: c.Key, Reason: Disabled, Message: now.Message}}
 	case refused:
 		return []Event{{Object: c.Key, Warning: true, Reason: validation.Reason(now.Reason), Message: now.Message}}
-	case len(j.notes) > 0:
+	case len(c.notes) > 0:
 		var events []Event
-		for _, note := range j.notes[:min(len(j.notes), maxNotes)] {
+		for _, note := range c.notes[:min(len(c.notes), maxNotes)] {
 			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: p.textOf(note)})
 		}
 		return events
@@ -85,10 +77,10 @@ func (p *pass) channelEvents(c *member, j *judgement, patch *ChannelPatch) []Eve
 	return nil
 }
 
-// backingEvents tells a channel that the API server began to refuse its backends on the mux.
-func (p *pass) backingEvents(c *member, patch *ChannelPatch) []Event {
+// backingEvents returns the Event if the API server began to refuse the channel's backends on the mux.
+func (p *pass) backingEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == p.w.Keys.BackendsReady })
-	if i < 0 || c.RefusedSlices == "" || patch.Drift || patch.Conditions[i].Reason != string(BackendsRefused) {
+	if i < 0 || c.RefusedSlices == "" || patch.Conditions[i].Reason != string(BackendsRefused) {
 		return nil
 	}
 	return []Event{{Object: c.Key, Warning: true, Reason: BackendsRefused, Message: patch.Conditions[i].Message}}
@@ -97,17 +89,18 @@ func (p *pass) backingEvents(c *member, patch *ChannelPatch) []Event {
 // edges are the channels that got their first backends, and those that lost their last.
 type edges struct {
 	gained, lost []string
-	others       bool // some have had backends all the while
+	others       bool // other channels had backends before and have them now
 }
 
-func (e *edges) note(c *member, live *metav1.Condition) {
+func (e *edges) note(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.attached && c.Backends == Backed && c.RefusedSlices == ""
+	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // somebody emptied its status: nothing came and nothing went
 	switch {
+	case wiped:
+		e.others = e.others || has
 	case c.deferred || c.Backends == Unknown || c.Backends == NotCarried && !had:
 		e.others = e.others || had
-	case c.drifted:
-		e.others = e.others || has
 	case has && !had:
 		e.gained = append(e.gained, c.Key.String())
 	case had && !has:
@@ -117,7 +110,7 @@ func (e *edges) note(c *member, live *metav1.Condition) {
 	}
 }
 
-// tellEdges says it once for all of them.
+// tellEdges adds one Event for all edges.
 func (p *pass) tellEdges(e edges) {
 	if len(e.gained)+len(e.lost) == 0 {
 		return
@@ -127,13 +120,4 @@ func (p *pass) tellEdges(e edges) {
 		reason = MuxEndpointsCreated
 	}
 	p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: reason, Message: textEdges(e.gained, e.lost)})
-}
-
-// problems are what a Service's own mistakes are told as.
-func problems(found []validation.Problem) (validation.Reason, string) {
-	messages := make([]string, 0, len(found))
-	for i := range found {
-		messages = append(messages, found[i].Message)
-	}
-	return found[0].Reason, someOf(messages)
 }

@@ -8,46 +8,45 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DerivedName is the name of a port on the mux that can be told from its owner alone.
 func DerivedName(id PortID) string { return derivedName(id) }
 
-// Recount counts slots after a decision, and compares with what was counted on the way.
-func Recount(w World) error {
-	p := decide(&w)
+// Recount counts slots after a decision, and compares them with the counters that the decision kept.
+func Recount(w World, m Memory) error {
+	p := decide(&w, &m)
 	held, of, carrying := 0, map[string]int{}, map[corev1.Protocol]int{}
-	for slot := range p.table.foreign {
+	for slot := range p.foreign {
 		held++
 		carrying[slot.Protocol]++
 	}
 	for _, claim := range p.claims {
-		if claim.State == Held || p.published(claim) {
+		if claim.State == Held {
 			held++
 			of[claim.Owner.Channel.Namespace]++
 			carrying[claim.Owner.Protocol]++
 		}
-		if p.table.holders.at(claim.Slot()) != claim {
-			return fmt.Errorf("%s of %s isn't in the table", claim.Slot(), claim.Owner.Channel)
+		if p.holders.at(claim.Slot()) != claim {
+			return fmt.Errorf("%s of %s isn't among the holders", claim.Slot(), claim.Owner.Channel)
 		}
 		if !slices.Contains(p.claimsOf(claim.Owner.Channel), claim) {
-			return fmt.Errorf("%s of %s isn't owned", claim.Slot(), claim.Owner.Channel)
+			return fmt.Errorf("%s of %s isn't among its channel's claims", claim.Slot(), claim.Owner.Channel)
 		}
 	}
-	if p.table.holders.len() != len(p.claims) {
-		return fmt.Errorf("the table has %d claims of %d", p.table.holders.len(), len(p.claims))
+	if p.holders.len() != len(p.claims) {
+		return fmt.Errorf("there are %d holders of %d claims", p.holders.len(), len(p.claims))
 	}
 	drop := func(m map[string]int) { maps.DeleteFunc(m, func(_ string, n int) bool { return n == 0 }) }
 	drop(p.heldBy)
 	maps.DeleteFunc(p.carrying, func(_ corev1.Protocol, n int) bool { return n == 0 })
-	if held != p.held || w.Mux != nil && w.Mux.CapPerNamespace > 0 && !maps.Equal(of, p.heldBy) || !maps.Equal(carrying, p.carrying) {
-		return fmt.Errorf("counted %d %v %v, and there are %d %v %v", p.held, p.heldBy, p.carrying, held, of, carrying)
+	if held != p.held || !maps.Equal(of, p.heldBy) || !maps.Equal(carrying, p.carrying) {
+		return fmt.Errorf("the counters are %d %v %v, want %d %v %v", p.held, p.heldBy, p.carrying, held, of, carrying)
 	}
 	return nil
 }
 
-// HeldNotes is how many bytes of text a pass keeps in mind to tell of channels.
+// HeldNotes returns how many bytes of text the notes about channels hold.
 func HeldNotes(w World) int {
 	held := 0
-	for _, c := range decide(&w).sorted {
+	for _, c := range decide(&w, &Memory{}).channels {
 		for _, note := range c.notes {
 			held += len(note.message) + len(note.denied.name) + len(note.denied.holder)
 		}
@@ -55,7 +54,7 @@ func HeldNotes(w World) int {
 	return held
 }
 
-// SettingsTold are the sentences with a setting of the mux in them, by what they are about.
+// SettingsTold returns the messages that quote a setting of the mux, by topic.
 func SettingsTold(mux *ObservedMux) map[string]string {
 	slot := Slot{Number: 2, Protocol: corev1.ProtocolTCP}
 	static := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Static}

@@ -1,14 +1,12 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
-	"sort"
 )
 
-// graces ends those that are over. One that ends later than the mux's grace allows from now, because the grace was
-// shortened or the clock was wrong, is shortened.
-func (p *pass) graces() {
+// endGraces ends the graces that are over. It shortens a grace that ends later than the mux's setting allows: the
+// setting was lowered, or the clock was wrong.
+func (p *pass) endGraces() {
 	latest := later(p.now.Add(p.w.Mux.Grace), p.holdUntil)
 	var over, held []*Claim
 	for _, claim := range p.claims {
@@ -18,11 +16,11 @@ func (p *pass) graces() {
 		if claim.Until.After(latest) {
 			claim.Until = latest
 		}
-		if !claim.Until.After(p.now) {
+		if claim.Until.After(p.now) {
+			held = append(held, claim)
+		} else {
 			over = append(over, claim)
-			continue
 		}
-		held = append(held, claim)
 	}
 	p.forget(append(over, p.tooMany(held)...)...)
 	for _, claim := range p.claims {
@@ -32,9 +30,9 @@ func (p *pass) graces() {
 	}
 }
 
-// tooMany are the graces that are more than the mux, or their namespace, may have ports: those that end first. They count against no
-// cap, so without an end to them a channel that asks for one number after the other would hold them all, and the ledger would
-// outgrow its ConfigMap. Where there is no room for all, those go first whose namespace has most: nobody pushes others' out.
+// tooMany returns the graces that a mux has no room for, those that end first. Graces don't count against a cap.
+// Without a bound, a channel that asks for one number after the other would reserve them all, and the ledger would
+// outgrow its ConfigMap. Each namespace has the same share.
 func (p *pass) tooMany(held []*Claim) []*Claim {
 	most := p.w.Mux.Cap.Ports
 	share := most
@@ -44,33 +42,22 @@ func (p *pass) tooMany(held []*Claim) []*Claim {
 	if len(held) <= share {
 		return nil
 	}
-	slices.SortFunc(held, func(a, b *Claim) int { return cmp.Or(b.Until.Compare(a.Until), byNumber(a, b)) })
+	slices.SortFunc(held, func(a, b *Claim) int {
+		if order := b.Until.Compare(a.Until); order != 0 {
+			return order
+		}
+		return byNumber(a, b)
+	})
 	of := map[string]int{}
 	for _, claim := range held {
 		of[claim.Owner.Channel.Namespace]++
 	}
-	fair := sort.Search(share, func(n int) bool { return capped(of, n+1) > most }) // for which there is room for all
-	room := most - capped(of, fair)
+	if len(held) > most {
+		share = max(min(share, most/len(of)), 1)
+	}
 	clear(of)
 	return slices.DeleteFunc(held, func(claim *Claim) bool {
-		namespace := claim.Owner.Channel.Namespace
-		of[namespace]++
-		switch {
-		case of[namespace] <= fair:
-			return true
-		case of[namespace] == fair+1 && fair < share && room > 0:
-			room--
-			return true
-		}
-		return false
+		of[claim.Owner.Channel.Namespace]++
+		return of[claim.Owner.Channel.Namespace] <= share
 	})
-}
-
-// capped is how many there are if none counts for more than n.
-func capped(of map[string]int, n int) int {
-	sum := 0
-	for _, count := range of {
-		sum += min(count, n)
-	}
-	return sum
 }

@@ -1,33 +1,29 @@
 package plan
 
-import (
-	"time"
+import "slices"
 
-	corev1 "k8s.io/api/core/v1"
-)
-
-// grant is what one channel is about to get. It is all or nothing: undo leaves no trace.
+// grant is what one channel is about to get. Until it is committed, it only reserves.
 type grant struct {
 	*pass
-	channel *member
+	channel *channel
 	wanted  []wanted
-	adding  int             // slots more than it has
-	ours    map[*Claim]bool // claims of its own that move away, so that their numbers may be reused
+	adding  int      // slots beyond those that it has
+	moving  []*Claim // claims of its own that leave their numbers
 	seated  bool
 	got     []given
 }
 
-// all grants everything wanted.
-func (g *grant) all() *refusal {
-	if no := g.fixed(); no != nil {
-		return no
-	}
-	return g.picked()
+// given is a number that a port gets.
+type given struct {
+	want   *wanted
+	slot   Slot
+	source Source
+	marked bool // the number wasn't reserved before
 }
 
-// fixed grants the place under the caps, and the numbers that were asked for.
-func (g *grant) fixed() *refusal {
-	if no := g.carried(); no != nil {
+// reserveAsked reserves the place under the caps and the numbers that are asked for.
+func (g *grant) reserveAsked() *refusal {
+	if no := g.checkProtocols(); no != nil {
 		return no
 	}
 	if no := g.seat(); no != nil {
@@ -35,16 +31,46 @@ func (g *grant) fixed() *refusal {
 	}
 	for i := range g.wanted {
 		w := &g.wanted[i]
-		if number := w.fixed(); number != 0 {
-			if no := g.number(w, number); no != nil {
-				return no
-			}
+		if w.number() == 0 {
+			continue
 		}
+		slot := Slot{w.number(), w.port.Protocol}
+		if no := g.checkNumber(w, slot); no != nil {
+			return no
+		}
+		g.give(w, slot, Static)
 	}
 	return nil
 }
 
-// seat takes the slots.
+func (g *grant) give(w *wanted, slot Slot, source Source) {
+	holder := g.holders.at(slot)
+	g.got = append(g.got, given{w, slot, source, holder == nil})
+	g.taken[slot.Protocol].add(slot.Number)
+	if holder == nil {
+		g.reserved.set(slot, &reservation{g.channel.Key, w.port.Name})
+	}
+	g.carrying[slot.Protocol]++
+}
+
+// undo cancels the reservations.
+func (g *grant) undo() {
+	for _, it := range g.got {
+		g.carrying[it.slot.Protocol]--
+		if it.marked {
+			g.reserved.set(it.slot, nil)
+			g.free(it.slot)
+		}
+	}
+	g.got = nil
+	if g.seated {
+		g.held -= g.adding
+		g.heldBy[g.channel.Key.Namespace] -= g.adding
+		g.seated = false
+	}
+}
+
+// seat takes the place under the caps.
 func (g *grant) seat() *refusal {
 	mux, namespace := g.w.Mux, g.channel.Key.Namespace
 	if g.adding > 0 && g.held+g.adding > mux.Cap.Ports {
@@ -54,99 +80,114 @@ func (g *grant) seat() *refusal {
 	}
 	if quota := mux.CapPerNamespace; g.adding > 0 && quota > 0 && g.heldBy[namespace]+g.adding > quota {
 		return &refusal{
-			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding),
-			advice: textQuotaAdvice(g.heldBy[namespace]), full: true,
+			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding), advice: textQuotaAdvice(g.heldBy[namespace]), full: true,
 		}
 	}
 	g.held += g.adding
-	g.countIn(namespace, g.adding)
+	g.heldBy[namespace] += g.adding
 	g.seated = true
 	return nil
 }
 
-// carried is whether the mux takes the protocols.
-func (g *grant) carried() *refusal {
+// checkProtocols refuses protocols that the mux doesn't take, or can't mix with those that it carries.
+func (g *grant) checkProtocols() *refusal {
 	policy := g.w.Mux.Protocols
 	for i := range g.wanted {
 		protocol := g.wanted[i].port.Protocol
 		if !policy.Allowed.Has(protocol) {
 			return &refusal{reason: ProtocolNotAllowed, message: textProtocol(g.w.Mux, protocol)}
 		}
-		if !policy.OneOnly {
-			continue
-		}
-		if first := g.wanted[0].port.Protocol; first != protocol {
+		if first := g.wanted[0].port.Protocol; policy.OneOnly && first != protocol {
 			return &refusal{reason: ProtocolNotAllowed, message: textOneProtocol(g.w.Mux, first, protocol)}
 		}
 	}
-	if policy.OneOnly && len(g.wanted) > 0 {
-		return g.mixes(g.wanted[0].port.Protocol)
+	if !policy.OneOnly || len(g.wanted) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// mixes says no if the mux has ports of another protocol.
-func (g *grant) mixes(protocol corev1.Protocol) *refusal {
-	for _, inUse := range [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
-		if g.carrying[inUse] == 0 || inUse == protocol {
+	asked := g.wanted[0].port.Protocol
+	for _, inUse := range protocols() {
+		if g.carrying[inUse] == 0 || inUse == asked {
 			continue
 		}
-		no := &refusal{reason: ProtocolNotAllowed, message: textOneProtocol(g.w.Mux, inUse, protocol), full: true}
-		if g.live.keepsPlaceholder && g.carrying[inUse] == 1 {
-			no.message = textPlaceholderProtocol(g.w.Mux, protocol, g.w.Keys.Placeholder)
+		no := &refusal{reason: ProtocolNotAllowed, message: textOneProtocol(g.w.Mux, inUse, asked), full: true}
+		if name := g.foreign[slotOf(placeholderPort())]; name == placeholderName && g.carrying[inUse] == 1 {
+			no.message = textPlaceholderProtocol(g.w.Mux, asked, g.w.Keys.Placeholder)
 		}
 		return no
 	}
 	return nil
 }
 
-// number grants a number that was asked for.
-func (g *grant) number(w *wanted, number int32) *refusal {
-	slot := Slot{number, w.port.Protocol}
-	mux := g.w.Mux
-	if !mux.Explicit.Contains(number) {
-		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, slot, mux)}
+// checkNumber refuses a number that the channel can't have.
+func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
+	if !g.w.Mux.Explicit.Contains(slot.Number) {
+		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, slot, g.w.Mux)}
 	}
-	if name, foreign := g.table.foreign[slot]; foreign {
-		return &refusal{
-			reason: MuxPortConflict, message: textForeign(w.port.Name, slot, name), advice: g.wayOut(slot), slot: slot,
+	holder := g.holders.at(slot)
+	name, foreign := g.foreign[slot]
+	switch reserver := g.reserved.at(slot); {
+	case foreign:
+		return g.conflict(slot, textForeign(w.port.Name, slot, name))
+	case g.leaving[slot]:
+		return g.conflict(slot, textLeaving(w.port.Name, slot))
+	case reserver != nil:
+		no := g.conflict(slot, textReserved(w.port.Name, slot, reserver))
+		no.holder = reserver.by
+		return no
+	case holder == nil || holder.Owner.Channel == g.channel.Key && (!holder.held() || slices.Contains(g.moving, holder)):
+		return nil
+	}
+	until := holder.Until
+	if holder.State == Releasing {
+		until = g.reservedUntil(holder)
+	}
+	said := until
+	if g.live.has(holder) { // its grace begins once it is off the mux
+		said = said.Truncate(0)
+		if holder.State == Releasing && g.isPublished(holder) {
+			said, until = holder.Until, holder.Until
 		}
 	}
-	holder := g.table.holders.at(slot)
-	switch {
-	case g.table.leaving[slot]:
-		return &refusal{
-			reason: MuxPortConflict, message: textLeaving(w.port.Name, slot), advice: g.wayOut(slot), slot: slot,
-		}
-	case holder == nil:
-		g.take(w, number, Static)
-	case holder.Owner.Channel == g.channel.Key && (holder.State != Held || g.ours[holder]):
-		g.revive(w, holder, Static)
-	default:
-		return g.conflict(w, holder)
-	}
-	return nil
-}
-
-// conflict says who has the number.
-func (g *grant) conflict(w *wanted, holder *Claim) *refusal {
-	no := &refusal{
-		reason: MuxPortConflict, advice: g.wayOut(holder.Slot()), slot: holder.Slot(), holder: holder.Owner.Channel,
-	}
-	switch {
-	case holder.State == InGrace:
-		no.until = holder.Until
-	case holder.State == Releasing && !g.takenBack[holder]:
-		no.until = g.reservedUntil(holder) // as the ledger will say once this pass is done
-	}
-	said := no.until
-	if g.published(holder) {
-		said = time.Time{} // it is still on the mux, and its grace begins in some later pass
-	}
-	no.message = textConflict(w.port.Name, holder, said)
+	no := g.conflict(slot, textConflict(w.port.Name, holder, said))
+	no.holder, no.until = holder.Owner.Channel, until
 	return no
 }
 
-func (g *grant) wayOut(slot Slot) string {
-	return textWayOut(g.table.nearest(g.w.Mux.Explicit, slot), g.w.Mux.Auto.Len() > 0)
+func (g *grant) conflict(slot Slot, message string) *refusal {
+	return &refusal{
+		reason: MuxPortConflict, slot: slot, message: message,
+		advice: textWayOut(g.nearest(g.w.Mux.Explicit, slot), g.w.Mux.Auto.Len() > 0),
+	}
+}
+
+// commit turns the reservations into claims. A claim that moves leaves its number, unless that number is another port's of this channel now.
+func (g *grant) commit() {
+	g.changed[g.channel.Key.Namespace] = true
+	if g.seated {
+		g.held -= g.adding // the claims count from here on
+		g.heldBy[g.channel.Key.Namespace] -= g.adding
+	}
+	g.release(g.moving...)
+	for _, it := range g.got {
+		g.carrying[it.slot.Protocol]--
+		if it.marked {
+			g.reserved.set(it.slot, nil)
+		}
+		claim := &Claim{
+			Owner: it.want.id(g.channel), Port: it.want.port.Port, Public: it.slot.Number, Source: it.source, Since: g.now, State: Held,
+		}
+		if old := g.holders.at(it.slot); old != nil {
+			if !slices.Contains(g.moving, old) { // the channel gave the number up, and comes back to it
+				claim.Since, claim.MuxName = old.Since, old.MuxName
+			}
+			g.forget(old)
+		}
+		if it.want.has != nil {
+			claim.Since, claim.MuxName = g.now, it.want.has.MuxName // a port that moves keeps its name on the mux
+		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || other != nil && other.held() {
+			claim.MuxName = g.newName(claim.Owner)
+		}
+		g.add(claim)
+		g.names[claim.MuxName] = claim
+	}
 }

@@ -28,7 +28,7 @@ func TestHistories(t *testing.T) {
 			h.must(h.pass())
 		}
 		h.mend()
-		h.must(h.settle(func(_, p *plan.Plan) { h.note("decided\n%s", terse(p)) }))
+		h.must(h.settle(func(_ []types.NamespacedName, p *plan.Plan) { h.note("decided\n%s", terse(p)) }))
 	})
 }
 
@@ -83,10 +83,12 @@ func (h *history) pass() error {
 	if err := h.checkPure(); err != nil {
 		return err
 	}
-	asked, p := h.decide()
-	if asked != nil && h.chance("unasked", 20) { // nothing could be read live
-		p = asked
-		clear(h.answered)
+	h.unreadable = h.chance("unreadable", 20) // nothing can be read live
+	_, p := h.decide()
+	h.unreadable = false
+	if p == nil {
+		h.note("nothing can be confirmed")
+		return nil
 	}
 	n := len(h.steps(p))
 	if h.chance("crash", 25) {
@@ -424,7 +426,6 @@ func (h *history) weather() {
 	switch what {
 	case "restart":
 		h.lastGood, h.rebuildFrom = nil, h.now.Add(15*time.Second)
-		clear(h.inPlace)
 	case "hide":
 		h.hidden[key] = true
 	case "unhide":
@@ -434,7 +435,7 @@ func (h *history) weather() {
 	case "unstuck":
 		clear(h.stuck)
 	case "refused":
-		h.refused[key] = "no"
+		h.refused[key] = plan.Refusal{Words: "no"}
 	case "taken":
 		clear(h.refused)
 	case "later":

@@ -11,10 +11,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Every sentence that users read. Each names the object, the value and the way out, and none has a time in it that
-// changes from pass to pass: until when a mux is contested changes with each pause, and is news then.
+// The messages to users. Each names the object, the value and the way out. No message may change from pass to pass
+// while its cause stays: each change is a write and an Event.
 
-// textMuxNotFound does for a Service that isn't there, and for one that isn't a mux: it may become the other at any time.
+// textMuxNotFound covers a missing Service and one that isn't a mux: either may become the other at any time.
 func textMuxNotFound(mux types.NamespacedName, key string) string {
 	return fmt.Sprintf("there is no mux %s: a Service by that name needs type LoadBalancer and annotation %s: \"true\"; or name "+
 		"another in spec.loadBalancerClass", mux, key)
@@ -42,7 +42,7 @@ func textServedBefore(mux types.NamespacedName, by Server) string {
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
-// textServer begins what a reconciler tells of itself, and tells its words from another's.
+// textServer begins the messages of one reconciler. isUnserved recognizes them by it.
 func textServer(by Server) string {
 	return fmt.Sprintf("the reconciler %s looks after muxes ", by.Name)
 }
@@ -62,13 +62,12 @@ func textEditWaits(mux types.NamespacedName, freeze *Freeze) string {
 		freeze.Message)
 }
 
-func textContested(until time.Time, what []string) string {
-	return fmt.Sprintf("somebody keeps changing it back; managedFields tell who. It is put right again at %s: %s", textUntil(until),
-		listed(what, "; "))
+func textContested(until time.Time) string {
+	return fmt.Sprintf("another writer keeps changing it back; managedFields of the Service name it. Next correction at %s", textUntil(until))
 }
 
 func textMissesPorts(mux types.NamespacedName, until time.Time) string {
-	return fmt.Sprintf("somebody keeps taking ports off the mux %s; they are put back at %s", mux, textUntil(until))
+	return fmt.Sprintf("another writer keeps taking ports off the mux %s; they are put back at %s", mux, textUntil(until))
 }
 
 func textBlocked(mux *ObservedMux, blocked *Blocked) string {
@@ -117,7 +116,7 @@ func textOutdated(read *Reading, stamp int64) string {
 		read.Ledger.Generation, stamp)
 }
 
-// sayings are what nearly all channels are told.
+// sayings are the messages that nearly all channels get. They are formatted once.
 type sayings struct{ accepted, programmed, addressPending string }
 
 func sayingsOf(mux types.NamespacedName) sayings {
@@ -155,7 +154,7 @@ func textBackendsRefused(mux types.NamespacedName, words string) string {
 		mux, words, TextMendRefusal(mux.Namespace))
 }
 
-// TextMendRefusal says what a person can do where the API server refuses an EndpointSlice in a namespace.
+// TextMendRefusal tells what to do if the API server refuses an EndpointSlice in a namespace.
 func TextMendRefusal(namespace string) string {
 	return fmt.Sprintf("in namespace %s, raise the quota of endpointslices or change the policy that refuses them; on OpenShift,"+
 		" set rbac.restrictedEndpoints=true in the chart", namespace)
@@ -229,4 +228,5 @@ func textEdges(gained, lost []string) string {
 	return strings.Join(parts, "; ")
 }
 
-func textPutRight(what []string) string { return "put right what was changed: " + listed(what, "; ") }
+// TextPutRight is the message of a drift correction.
+func TextPutRight(what []string) string { return "put right what was changed: " + listed(what, "; ") }

@@ -10,16 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a channel is told that doesn't get what it asks for.
+// The messages to channels that are refused.
 
 func textNamespace(mux *ObservedMux, namespace string) string {
 	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",
 		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
-func textLimited(namespace string, mux types.NamespacedName, until time.Time) string {
-	return fmt.Sprintf("channels of namespace %s change their ports on the mux %s too often: this change is made at %s, and the channel "+
-		"keeps the ports that it has until then", namespace, mux, textUntil(until))
+func textLimited(namespace string, mux types.NamespacedName, has bool, until time.Time) string {
+	comes := "the channel gets its ports at " + textUntil(until)
+	if has {
+		comes = "this change is made at " + textUntil(until) + ", and the channel keeps the ports that it has until then"
+	}
+	return fmt.Sprintf("channels of namespace %s change their ports on the mux %s too often: %s", namespace, mux, comes)
 }
 
 func textRefused(words string) string {
@@ -84,6 +87,10 @@ func textForeign(port string, slot Slot, name string) string {
 
 func textLeaving(port string, slot Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which is just being taken off the mux", port, slot)
+}
+
+func textReserved(port string, slot Slot, by *reservation) string {
+	return fmt.Sprintf("port %q asks for %s, and %s (port %q) has it", port, slot, by.by, by.port)
 }
 
 func textConflict(port string, holder *Claim, until time.Time) string {

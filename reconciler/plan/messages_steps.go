@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// What a step is for, as a dry run and a corrected drift name it.
+// The purpose of a step, in dry runs and in Events about drift.
 
 func textAnnotation(key, want string) string {
 	if want == "" {
@@ -22,7 +22,7 @@ func textAnnotation(key, want string) string {
 	return fmt.Sprintf("%s is %q", key, want)
 }
 
-// maxQuoted bounds a value within a sentence.
+// maxQuoted bounds a quoted value.
 const maxQuoted = 60
 
 func textAddress(address []corev1.LoadBalancerIngress) string {

@@ -6,19 +6,19 @@ import (
 	"strconv"
 )
 
-// Lengths of port names on a mux: the original's, which a tenant can match on purpose in seconds, and ours.
+// Lengths of port names on a mux. A tenant can find a collision of the original's 7 digits in seconds.
 const (
 	legacyDigits = 7
 	nameDigits   = 20
 )
 
-// legacyName is what the original names a channel's port.
+// legacyName is the original's name for a channel's port.
 func legacyName(id PortID) string { return digits(id, "", legacyDigits) }
 
-// derivedName is what we name a channel's port, unless that name is taken.
+// derivedName is our name for a channel's port, unless it is taken.
 func derivedName(id PortID) string { return digits(id, "", nameDigits) }
 
-// freeName is a name for a channel's port that nobody has.
+// freeName returns a name for a channel's port that isn't taken.
 func freeName(id PortID, taken func(string) bool) string {
 	name := derivedName(id)
 	for salt := 1; taken(name); salt++ {
@@ -32,8 +32,8 @@ func digits(id PortID, salt string, length int) string {
 	return hex.EncodeToString(sum[:nameDigits/2])[:length]
 }
 
-// looksOurs is true if a port's name could be one of ours.
-func looksOurs(name string) bool {
+// LooksOurs is true if a port's name has the form of a channel port's name.
+func LooksOurs(name string) bool {
 	if len(name) != legacyDigits && len(name) != nameDigits {
 		return false
 	}

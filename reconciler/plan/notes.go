@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of what is told to people on the mux: an object's annotations together may have 256 KiB, and the ones of the
-// mux's owner come first.
+// Bounds of the annotations for people on the mux. An object's annotations together may have 256 KiB, and the mux's
+// owner needs room, too.
 const (
 	maxChannelsBytes = 24 << 10
 	maxTopologyBytes = 40 << 10
 )
 
-// notes is what people are told on the mux. It is made from what the mux carries alone, so that it changes with the
-// ports only: each change makes a provider look at its load balancer.
+// notes are the annotations for people on the mux. They depend only on the ports and names on the mux, so that they
+// change only when those do: each write makes a provider check its load balancer.
 type notes struct{ channels, topology, summary string }
 
 func (p *pass) writeNotes(published []*Claim) notes {
 	if len(published) == 0 {
 		return notes{}
 	}
-	keys := p.carried()
+	keys := p.carriedChannels()
 	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), len(published))
 	if names := len(p.dns.holders); names > 0 {
 		summary += fmt.Sprintf(" | %d DNS name(s)", names)
@@ -33,17 +33,17 @@ func (p *pass) writeNotes(published []*Claim) notes {
 	return notes{channels: channelList(keys), topology: p.topology(keys), summary: summary}
 }
 
-// carried are the channels that have ports on the mux, sorted. Some of them may not be seen just now.
-func (p *pass) carried() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(p.sorted))
-	for _, c := range p.sorted {
-		if slices.ContainsFunc(c.claims, p.published) {
+// carriedChannels returns the channels that have ports on the mux, sorted. Some of them may be missing from the cache.
+func (p *pass) carriedChannels() []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(p.channels))
+	for _, c := range p.channels {
+		if slices.ContainsFunc(c.claims, p.isPublished) {
 			keys = append(keys, c.Key)
 		}
 	}
 	seen := len(keys)
 	for key, claims := range p.absent {
-		if slices.ContainsFunc(claims, p.published) {
+		if slices.ContainsFunc(claims, p.isPublished) {
 			keys = append(keys, key)
 		}
 	}
@@ -57,7 +57,7 @@ func (p *pass) carried() []types.NamespacedName {
 func (p *pass) topology(keys []types.NamespacedName) string {
 	var b strings.Builder
 	for i, key := range keys {
-		claims := slices.DeleteFunc(slices.Clone(p.claimsOf(key)), func(c *Claim) bool { return !p.published(c) })
+		claims := slices.DeleteFunc(slices.Clone(p.claimsOf(key)), func(c *Claim) bool { return !p.isPublished(c) })
 		line := topologyLine(key, claims, p.dns.of[key])
 		if b.Len()+len(line)+1 > maxTopologyBytes {
 			fmt.Fprintf(&b, "and %d more", len(keys)-i)
@@ -89,7 +89,7 @@ func topologyLine(key types.NamespacedName, claims []*Claim, names []string) str
 // String reads "443/TCP".
 func (s Slot) String() string { return strconv.Itoa(int(s.Number)) + "/" + string(s.Protocol) }
 
-// channelList is a list in JSON. Its last entry counts what doesn't fit.
+// channelList is a JSON list. Its last entry counts the channels that don't fit.
 func channelList(keys []types.NamespacedName) string {
 	list := make([]string, 0, len(keys))
 	size := 2

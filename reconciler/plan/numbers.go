@@ -14,8 +14,8 @@ type numbers [1 << 16 / 64]uint64
 func (n *numbers) add(number int32)    { n[number/64] |= 1 << (number % 64) }
 func (n *numbers) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
-// firstFree returns the first number of the run that is in none of the sets; 0 if there is none. It looks at 64
-// numbers at a time, so that a range with one number left costs no more than an empty one.
+// firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
+// that a range with one free number costs no more than an empty one.
 func firstFree(run validation.PortRange, sets ...*numbers) int32 {
 	if run.First > run.Last {
 		return 0
@@ -38,7 +38,7 @@ func firstFree(run validation.PortRange, sets ...*numbers) int32 {
 	return 0
 }
 
-// lastFree returns the last number of the run that isn't in the set; 0 if there is none.
+// lastFree returns the last number of the run that isn't in the set, or 0.
 func lastFree(run validation.PortRange, set *numbers) int32 {
 	if run.First > run.Last {
 		return 0
@@ -74,87 +74,11 @@ func countFree(run validation.PortRange, set *numbers) int {
 	return count
 }
 
-// table says whose each public port is: the one place where that is asked and changed.
-type table struct {
-	holders *slots[*Claim]
-	foreign map[Slot]string // names of ports that aren't ours
-	taken   map[corev1.Protocol]*numbers
-	names   map[string]*Claim // port names in use on the mux, and whose they are; nil for foreign ones
-	// leaving are numbers of no claim that are still on the mux, and aren't once the pass is done.
-	leaving map[Slot]bool
-}
-
-func newTable(claims int) table {
-	return table{
-		holders: &slots[*Claim]{},
-		foreign: map[Slot]string{},
-		taken: map[corev1.Protocol]*numbers{
-			corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {},
-		},
-		names:   make(map[string]*Claim, claims),
-		leaving: map[Slot]bool{},
-	}
-}
-
-// isPort is true for what a port can be.
-func isPort(s Slot) bool {
-	switch s.Protocol {
-	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
-		return s.Number >= validation.MinPort && s.Number <= validation.MaxPort
-	}
-	return false
-}
-
-func (t *table) hold(c *Claim) {
-	t.holders.set(c.Slot(), c)
-	t.mark(c.Slot())
-	if other := t.names[c.MuxName]; other == nil || other.State != Held {
-		t.names[c.MuxName] = c // whoever moved away gave its name to the one that moved
-	}
-}
-
-func (t *table) drop(c *Claim) {
-	if t.holders.at(c.Slot()) != c {
-		return
-	}
-	t.holders.set(c.Slot(), nil)
-	if _, foreign := t.foreign[c.Slot()]; !foreign && !t.leaving[c.Slot()] {
-		t.taken[c.Owner.Protocol].remove(c.Public)
-	}
-}
-
-// named is true if a port name is in use.
-func (t *table) named(name string) bool {
-	_, named := t.names[name]
-	return named
-}
-
-// leave keeps a number that nobody has from being given before it is gone.
-func (t *table) leave(slot Slot) {
-	if t.holders.at(slot) == nil && isPort(slot) {
-		t.leaving[slot] = true
-		t.mark(slot)
-	}
-}
-
-func (t *table) reserve(port *corev1.ServicePort) {
-	slot := slotOf(port)
-	t.foreign[slot] = port.Name
-	t.mark(slot)
-	t.names[port.Name] = nil
-}
-
-func (t *table) mark(slot Slot) {
-	if isPort(slot) {
-		t.taken[slot.Protocol].add(slot.Number)
-	}
-}
-
-// auto returns the first number of the ranges that is free under all of the protocols; 0 if there is none.
-func (t *table) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
+// auto returns the first number of the ranges that is free under all of the protocols, or 0.
+func (b *book) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
 	sets := make([]*numbers, len(protocols))
 	for i, protocol := range protocols {
-		sets[i] = t.taken[protocol]
+		sets[i] = b.taken[protocol]
 	}
 	for _, run := range ranges {
 		if free := firstFree(run, sets...); free != 0 {
@@ -164,14 +88,14 @@ func (t *table) auto(ranges []validation.PortRange, protocols ...corev1.Protocol
 	return 0
 }
 
-// nearest returns the free number of the ranges that is closest to the one asked for; 0 if there is none. Of two, it
-// is the higher one.
-func (t *table) nearest(ranges validation.PortRanges, asked Slot) int32 {
+// nearest returns the free number of the ranges that is closest to the requested one, or 0. Of two equally close
+// numbers it returns the higher one.
+func (b *book) nearest(ranges validation.PortRanges, asked Slot) int32 {
 	var best int32
 	for _, run := range ranges.Ranges() {
 		above := validation.PortRange{First: max(run.First, asked.Number), Last: run.Last}
 		below := validation.PortRange{First: run.First, Last: min(run.Last, asked.Number)}
-		for _, number := range [...]int32{firstFree(above, t.taken[asked.Protocol]), lastFree(below, t.taken[asked.Protocol])} {
+		for _, number := range [...]int32{firstFree(above, b.taken[asked.Protocol]), lastFree(below, b.taken[asked.Protocol])} {
 			if number != 0 && (best == 0 || distance(number, asked) < distance(best, asked)) {
 				best = number
 			}
@@ -181,11 +105,3 @@ func (t *table) nearest(ranges validation.PortRanges, asked Slot) int32 {
 }
 
 func distance(number int32, asked Slot) int32 { return max(number-asked.Number, asked.Number-number) }
-
-func slotOf(port *corev1.ServicePort) Slot {
-	protocol := port.Protocol
-	if protocol == "" {
-		protocol = corev1.ProtocolTCP
-	}
-	return Slot{port.Port, protocol}
-}

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestNumbers compares with looking at one number after the other.
+// TestNumbers compares with a search of one number after the other.
 func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		first := rapid.Int32Range(1, 300).Draw(r, "first")
@@ -39,24 +39,24 @@ func TestNumbers(t *testing.T) {
 			high = number
 		}
 		if got := firstFree(run, &set); got != low {
-			t.Errorf("the first free number of %s is %d, not %d", run, low, got)
+			t.Errorf("the first free number of %s is %d, got %d", run, low, got)
 		}
 		if got := lastFree(run, &set); got != high {
-			t.Errorf("the last free number of %s is %d, not %d", run, high, got)
+			t.Errorf("the last free number of %s is %d, got %d", run, high, got)
 		}
 		if got := countFree(run, &set); got != free {
-			t.Errorf("%s has %d free numbers, not %d", run, free, got)
+			t.Errorf("%s has %d free numbers, got %d", run, free, got)
 		}
 	})
 }
 
-// TestNearest: of two as near, it is the higher one.
+// TestNearest: of two numbers at the same distance it returns the higher one.
 func TestNearest(t *testing.T) {
 	ranges := portRanges(t, "8000-8010,9000-9010")
 	rapid.Check(t, func(r *rapid.T) {
-		table := newTable(0)
+		table := newBook(nil)
 		for _, number := range rapid.SliceOf(rapid.Int32Range(7990, 9020)).Draw(r, "taken") {
-			table.mark(Slot{number, corev1.ProtocolTCP})
+			table.taken[corev1.ProtocolTCP].add(number)
 		}
 		asked := Slot{rapid.Int32Range(1, 65535).Draw(r, "asked"), corev1.ProtocolTCP}
 		var want int32
@@ -71,16 +71,16 @@ func TestNearest(t *testing.T) {
 			}
 		}
 		if got := table.nearest(ranges, asked); got != want {
-			t.Errorf("nearest to %s is %d, not %d", asked, want, got)
+			t.Errorf("nearest to %s is %d, got %d", asked, want, got)
 		}
 	})
 }
 
-// BenchmarkLastFree finds the only free one of 60,000 numbers.
+// BenchmarkLastFree finds the only free number among 60,000.
 func BenchmarkLastFree(b *testing.B) {
-	table := newTable(0)
+	table := newBook(nil)
 	for number := int32(1); number < 60_000; number++ {
-		table.mark(Slot{number, corev1.ProtocolTCP})
+		table.taken[corev1.ProtocolTCP].add(number)
 	}
 	ranges := portRanges(b, "1-60000").Ranges()
 	for b.Loop() {

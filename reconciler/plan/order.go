@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// byName returns members in the order of their names: by namespace, then within each. What is compared lies side by side:
-// to look for it in thousands of objects takes longer than to sort.
-func byName(members []member) []*member {
+// byName returns channels sorted by namespace, then name. It copies the names into one slice: to read them from
+// thousands of objects would take longer than to sort them.
+func byName(channels []channel) []*channel {
 	type entry struct {
 		name string
-		of   *member
+		of   *channel
 	}
 	within := map[string][]entry{}
-	for i := range members {
-		key := &members[i].Key
-		within[key.Namespace] = append(within[key.Namespace], entry{key.Name, &members[i]})
+	for i := range channels {
+		key := &channels[i].Key
+		within[key.Namespace] = append(within[key.Namespace], entry{key.Name, &channels[i]})
 	}
-	sorted := make([]*member, 0, len(members))
+	sorted := make([]*channel, 0, len(channels))
 	for _, namespace := range slices.Sorted(maps.Keys(within)) {
 		entries := within[namespace]
 		slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
@@ -30,8 +30,8 @@ func byName(members []member) []*member {
 	return sorted
 }
 
-// byAge returns them with the oldest first, then by name, given that they are sorted by name.
-func byAge(sorted []*member) []*member {
+// byAge sorts channels by age, the oldest first, then by name. Its input must be sorted by name.
+func byAge(sorted []*channel) []*channel {
 	type entry struct {
 		second     int64
 		nano, rank int32
@@ -49,7 +49,7 @@ func byAge(sorted []*member) []*member {
 		}
 		return cmp.Compare(a.rank, b.rank)
 	})
-	aged := make([]*member, len(entries))
+	aged := make([]*channel, len(entries))
 	for i := range entries {
 		aged[i] = sorted[entries[i].rank]
 	}

@@ -5,156 +5,136 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// member is a channel that names the mux, and what is decided about it.
-type member struct {
-	*ObservedChannel
-	judgement
-	claims []*Claim  // in whatever state
-	room   [2]*Claim // for the first of them: most have no more
-}
-
 // pass is one decision in the making.
 type pass struct {
 	w        *World
+	m        *Memory
 	now      time.Time
-	sorted   []*member // by namespace and name
-	byKey    map[types.NamespacedName]*member
+	channels []*channel // sorted by namespace and name
+	byKey    map[types.NamespacedName]*channel
 	allowed  allowed
-	disables bool // some channel is disabled
-	speaks   bool // some channel's port has an appProtocol
+	plan     *Plan
+	again    time.Time
 
-	contested bool // what somebody changed on the mux stays for now
-	// leftOff are claims whose ports somebody took off the mux, and the API server doesn't take back.
-	leftOff   map[*Claim]bool
-	takenBack map[*Claim]bool // claims that the API server refused, and that never were on the mux
-	pushedOut map[Slot]bool   // graces that end with this pass for want of room
-	holdUntil time.Time       // see recognize
-	rebuilt   bool            // the ledger was lost
-	changed   map[string]bool // namespaces, see changes
+	book             // who has which number; it changes as the pass decides
+	before before    // what the ledger said
+	live   livePorts // the mux's ports as they are
+	dns    dns
+	// neverPublished are numbers that the API server refused: nothing is held for their owners.
+	neverPublished map[Slot]bool
+	refusedEdits   []*edit         // of incumbents
+	holdUntil      time.Time       // see recreated.go
+	changed        map[string]bool // namespaces whose channels change ports with this pass
 
-	// The books, which change as things are decided.
-	claims   []*Claim                          // all of them, in whatever state
-	absent   map[types.NamespacedName][]*Claim // those of channels that aren't to be seen
-	live     liveMux
-	table    table
-	held     int            // slots that are taken: foreign ports and claims in force
-	heldBy   map[string]int // of those, by namespace
-	carrying map[corev1.Protocol]int
-	derived  map[string]types.NamespacedName // whose ports would get a name, if that matters
-	refused  []*edit                         // what incumbents don't get
-
-	// What comes of it.
-	dns     dns
-	address []corev1.LoadBalancerIngress // of the mux, as channels show it
-	again   time.Time
-	plan    *Plan
-
-	// What is used again and again, as there are thousands of channels.
-	said       sayings
-	ink        *inkpad
-	has        map[types.NamespacedName]map[PortID]*Claim // see claimOf
-	conditions []metav1.Condition
-	mappings   []validation.PortMapping
-	note       []byte
+	said sayings
 }
 
-func begin(w *World) *pass {
-	n := len(w.Channels)
+// channel is a channel that names the mux, with the decision about it.
+type channel struct {
+	*ObservedChannel
+	verdict
+	claims []*Claim          // in every state
+	room   [2]*Claim         // for the first of them: most channels have no more
+	index  map[PortID]*Claim // see claimOf
+	speaks bool              // a port has an appProtocol
+	// withheld is true if ports of the channel that aren't on the mux mustn't come there.
+	withheld bool
+}
+
+func newPass(w *World, m *Memory) *pass {
 	p := &pass{
-		w:         w,
-		now:       w.Now.UTC().Truncate(time.Second),
-		allowed:   allowedBy(w.Mux, w.Channels),
-		byKey:     make(map[types.NamespacedName]*member, n),
-		absent:    map[types.NamespacedName][]*Claim{},
-		table:     newTable(len(w.Ledger.Ledger.Claims)),
-		heldBy:    map[string]int{},
-		carrying:  map[corev1.Protocol]int{},
-		said:      sayingsOf(w.Key),
-		ink:       &inkpad{},
-		leftOff:   map[*Claim]bool{},
-		takenBack: map[*Claim]bool{},
-		changed:   map[string]bool{},
-		has:       map[types.NamespacedName]map[PortID]*Claim{},
-		plan:      &Plan{Mux: w.Key, InPlace: make(map[types.NamespacedName]Fingerprint, n+1)},
+		w:              w,
+		m:              m,
+		now:            w.Now.UTC().Truncate(time.Second),
+		byKey:          make(map[types.NamespacedName]*channel, len(w.Channels)),
+		allowed:        allowedBy(w.Mux, w.Channels),
+		plan:           &Plan{Mux: w.Key},
+		neverPublished: map[Slot]bool{},
+		changed:        map[string]bool{},
+		said:           sayingsOf(w.Key),
 	}
-	members := make([]member, n)
+	channels := make([]channel, len(w.Channels))
 	for i := range w.Channels {
-		c := &members[i]
+		c := &channels[i]
 		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
+		c.withheld = c.Disabled || m.Refused[c.Key].Withheld
+		c.speaks = slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.AppProtocol != "" })
 		p.byKey[c.Key] = c
-		p.disables = p.disables || c.Disabled
-		for i := range c.Ports {
-			p.speaks = p.speaks || c.Ports[i].AppProtocol != ""
-		}
 	}
-	p.sorted = byName(members)
+	p.channels = byName(channels)
+	p.book = newBook(p.byKey)
 	return p
 }
 
-// adopt takes claims as the ones to go on with. What no port can be is left out.
-func (p *pass) adopt(claims []Claim) {
-	p.claims = make([]*Claim, 0, len(claims))
-	own := slices.Clone(claims)
-	for i := range own {
-		if isPort(own[i].Slot()) {
-			p.add(&own[i])
-		}
-	}
-}
+// isHeld is true if the channel has a claim in force.
+func (c *channel) isHeld() bool { return slices.ContainsFunc(c.claims, (*Claim).held) }
 
-func (p *pass) add(claim *Claim) {
-	p.claims = append(p.claims, claim)
-	if c := p.byKey[claim.Owner.Channel]; c != nil {
-		c.claims = append(c.claims, claim)
-		return
-	}
-	p.absent[claim.Owner.Channel] = append(p.absent[claim.Owner.Channel], claim)
-}
-
-// claimsOf are those of a channel, whether it is to be seen or not.
-func (p *pass) claimsOf(channel types.NamespacedName) []*Claim {
-	if c := p.byKey[channel]; c != nil {
-		return c.claims
-	}
-	return p.absent[channel]
-}
-
-// forget drops claims for good: nothing is held for anybody.
-func (p *pass) forget(gone ...*Claim) {
-	if len(gone) == 0 {
-		return
-	}
-	is := make(map[*Claim]bool, len(gone))
-	for _, claim := range gone {
-		is[claim] = true
-	}
-	in := func(c *Claim) bool { return is[c] }
-	p.claims = slices.DeleteFunc(p.claims, in)
-	for _, claim := range gone {
-		if c := p.byKey[claim.Owner.Channel]; c != nil {
-			c.claims = slices.DeleteFunc(c.claims, in)
-		} else {
-			p.absent[claim.Owner.Channel] = slices.DeleteFunc(p.absent[claim.Owner.Channel], in)
-		}
-		p.table.drop(claim)
-	}
-}
-
-// lookAgain makes sure of another pass at the time given.
+// lookAgain asks for another pass at a time.
 func (p *pass) lookAgain(at time.Time) {
 	if p.again.IsZero() || at.Before(p.again) {
 		p.again = at
 	}
 }
 
-func (p *pass) say(event Event) { p.plan.Standing = append(p.plan.Standing, event) }
+// warn adds a Warning about the mux, for as long as it is so.
+func (p *pass) warn(reason validation.Reason, message string) {
+	p.plan.Standing = append(p.plan.Standing, Event{Object: p.w.Key, Warning: true, Reason: reason, Message: message})
+}
 
-func (p *pass) sayOfMux(reason validation.Reason, message string) {
-	p.say(Event{Object: p.w.Key, Warning: true, Reason: reason, Message: message})
+// isPublished is true if a claim's port belongs on the mux.
+func (p *pass) isPublished(claim *Claim) bool {
+	c := p.byKey[claim.Owner.Channel]
+	switch {
+	case claim.State == InGrace:
+		return false
+	case claim.State == Releasing: // its channel may still show the address, and have nothing else
+		return p.live.has(claim) && p.isStuck(claim.Owner.Channel)
+	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
+		return p.live.named(claim.MuxName) != nil
+	case c.withheld:
+		return p.live.has(claim) && (!c.Disabled || p.m.Stuck[c.Key])
+	}
+	return true
+}
+
+// isStuck is true if no claim that the channel keeps is on the mux, and its address couldn't be taken off.
+func (p *pass) isStuck(key types.NamespacedName) bool {
+	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.isPublished(c) })
+}
+
+// wasShown is true for a claim whose channel has its number in its ports annotation: we write that after the port came to the mux. The
+// annotation may have the port's former name.
+func (p *pass) wasShown(claim *Claim) bool {
+	c := p.byKey[claim.Owner.Channel]
+	return c != nil && slices.ContainsFunc(c.Recorded, func(m validation.PortMapping) bool {
+		return m.Public == claim.Public && (m.Name == claim.Owner.Name || !c.hasPort(m.Name))
+	})
+}
+
+func (c *channel) hasPort(name string) bool {
+	return slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.Name == name })
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// protocols are all that a port can have.
+func protocols() [3]corev1.Protocol {
+	return [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ports is the list that the mux ought to have: what isn't ours as it is, then what channels hold.
+// ports is the list that the mux must have: foreign ports as they are, then the ports of channels.
 func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 	ports := make([]corev1.ServicePort, 0, len(published)+len(p.live.foreign)+1)
 	for _, port := range p.live.foreign {
@@ -17,12 +17,19 @@ func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 	for _, claim := range published {
 		ports = append(ports, p.port(claim))
 	}
-	if p.live.keepsPlaceholder || len(ports) == 0 {
-		port := placeholderPort()
-		if p.live.placeholder != nil {
-			port = p.live.placeholder
+	live := p.live.bySlot.at(slotOf(placeholderPort()))
+	there := live != nil && isPlaceholder(live)
+	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return slotOf(&port) == slotOf(placeholderPort()) })
+	switch {
+	case there && !isTaken && p.keepsPlaceholder(): // it lay on the number of a port that goes now
+		ports = slices.Insert(ports, 0, *live)
+	case len(ports) == 0 && there:
+		ports = append(ports, *live)
+	case len(ports) == 0:
+		ports = append(ports, *placeholderPort())
+		if p.holders.at(slotOf(placeholderPort())) != nil { // a disabled channel holds the number, and yields it if the placeholder is declared
+			p.lookAgain(p.now)
 		}
-		ports = slices.Insert(ports, 0, *port)
 	}
 	return ports
 }
@@ -31,7 +38,7 @@ func (p *pass) ports(published []*Claim) []corev1.ServicePort {
 func (p *pass) publishedClaims() []*Claim {
 	claims := make([]*Claim, 0, len(p.claims))
 	for _, claim := range p.claims {
-		if p.published(claim) {
+		if p.isPublished(claim) {
 			claims = append(claims, claim)
 		}
 	}
@@ -52,10 +59,8 @@ func (p *pass) port(claim *Claim) corev1.ServicePort {
 			port.TargetPort = live.TargetPort
 		}
 	}
-	if p.speaks || port.AppProtocol != nil {
-		if c := p.byKey[claim.Owner.Channel]; c != nil {
-			port.AppProtocol = p.protocolOf(c, claim, p.live.bySlot.at(claim.Slot()))
-		}
+	if c := p.byKey[claim.Owner.Channel]; c != nil {
+		port.AppProtocol = p.appProtocol(c, claim)
 	}
 	return port
 }
@@ -77,27 +82,41 @@ func (p *pass) predecessor(claim *Claim) *corev1.ServicePort {
 
 // keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
 func (p *pass) keeps(live *corev1.ServicePort) bool {
-	claim := p.table.names[live.Name]
-	return claim != nil && p.published(claim)
+	claim := p.names[live.Name]
+	return claim != nil && p.isPublished(claim)
 }
 
-func appProtocol(c *member, claim *Claim) *string {
+// appProtocol returns the appProtocol of a claim's port on the mux. A change of it is a change of the port.
+func (p *pass) appProtocol(c *channel, claim *Claim) *string {
+	var asked *string
 	for i := range c.Ports {
+		if !c.speaks {
+			break
+		}
 		if port := &c.Ports[i]; port.Name == claim.Owner.Name && port.AppProtocol != "" {
-			return &port.AppProtocol
+			asked = &port.AppProtocol
 		}
 	}
-	return nil
+	live := p.live.bySlot.at(claim.Slot())
+	if live == nil || deref(live.AppProtocol) == deref(asked) {
+		return asked
+	}
+	if until := p.limitedUntil(c.Key.Namespace); !until.IsZero() {
+		p.lookAgain(until)
+		return live.AppProtocol
+	}
+	p.changed[c.Key.Namespace] = true
+	return asked
 }
 
-// portChange is what differs between the ports that a mux has and those that it ought to have.
+// portChange is the difference between the ports that a mux has and those that it must have.
 type portChange struct{ added, removed, renamed, changed []string }
 
 func (c *portChange) empty() bool {
 	return len(c.added)+len(c.removed)+len(c.renamed)+len(c.changed) == 0
 }
 
-// diffPorts compares with what is on the mux as sets: the order is the applier's.
+// diffPorts compares the ports with those on the mux as sets. Their order is up to the tool that applies the mux.
 func (p *pass) diffPorts(want []corev1.ServicePort) portChange {
 	var change portChange
 	stay := 0
@@ -140,13 +159,6 @@ func (p *pass) removed(want []corev1.ServicePort) []string {
 		removed = append(removed, slot.String())
 	}
 	return removed
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 func compareSlots(a, b Slot) int {

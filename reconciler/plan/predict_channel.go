@@ -9,17 +9,17 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Channel predicts what becomes of a channel of this mux that is made, or changed from what it was; before is nil if it
-// was none of this mux. It says what the change brings: nothing of one that asks for what it asked for before, and
-// nothing twice. With hide, nobody in other namespaces is named: neither holders nor who else may attach.
+// Channel predicts the result for a new or changed channel of this mux. before is nil if it was no channel of this mux.
+// Only what the change causes is predicted. With hide, the messages name no channels of other namespaces, and no other
+// namespaces that may attach.
 func (o *Outlook) Channel(before *ObservedChannel, after ObservedChannel, hide bool) []Prediction {
 	if before != nil && before.Mux != after.Mux {
 		before = nil
 	}
 	switch {
 	case len(after.Problems) > 0 || after.Disabled || after.Deleting:
-		return nil // it is refused for that, or withdrawn on purpose
-	case before != nil && asksAlike(before, &after):
+		return nil // refused for its problems, or withdrawn on purpose
+	case before != nil && sameRequests(before, &after):
 		return nil
 	}
 	now := o.try(&after)
@@ -29,22 +29,22 @@ func (o *Outlook) Channel(before *ObservedChannel, after ObservedChannel, hide b
 	if !now.accepted {
 		return nil
 	}
-	return append(o.runningOut(&after, now), o.ungathered(before, now)...)
+	return append(o.warnOfScarcity(&after, now), o.warnOfForbiddenNames(before, now)...)
 }
 
-func asksAlike(a, b *ObservedChannel) bool {
+func sameRequests(a, b *ObservedChannel) bool {
 	return len(a.Problems) == 0 && a.Disabled == b.Disabled && slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Hostnames, b.Hostnames) && slices.Equal(a.Direct, b.Direct)
 }
 
-// outcome is what is decided about one channel.
+// outcome is the decision about one channel.
 type outcome struct {
 	*pass
-	*judgement
+	*verdict
 	refused bool
 }
 
-// try decides about the channel after all others. What it was about to get itself, it gets only if it still asks for it.
+// try decides about the channel after all others. Claims that it was about to get count only if it still asks for them.
 func (o *Outlook) try(c *ObservedChannel) outcome {
 	claims := slices.Clip(o.onMux)
 	for i := range o.coming {
@@ -57,28 +57,29 @@ func (o *Outlook) try(c *ObservedChannel) outcome {
 
 func (o *Outlook) tryAmong(c *ObservedChannel, claims []Claim) outcome {
 	p := o.decided(o.world.Mux, claims, *c)
-	j := &p.byKey[c.Key].judgement
-	refused := !j.accepted && !j.deferred && !j.carryOn && !p.awaitsGuess(j.refusal)
-	return outcome{p, j, refused}
+	v := &p.byKey[c.Key].verdict
+	refused := !v.accepted && !v.deferred && !v.keepsSaid && !p.isBlockedByPick(v.refusal)
+	return outcome{p, v, refused}
 }
 
-// awaitsGuess is true if a number is refused only because it was picked for somebody who hasn't got it yet: numbers
-// asked for come first, and the other gets another one.
-func (p *pass) awaitsGuess(no *refusal) bool {
+// isBlockedByPick is true if a number is refused only because it was picked for a channel that isn't on the mux yet.
+// Requested numbers come before picked ones, so the other channel gets another number.
+func (p *pass) isBlockedByPick(no *refusal) bool {
 	if no == nil || no.slot.Number == 0 {
 		return false
 	}
-	holder := p.table.holders.at(no.slot)
+	holder := p.holders.at(no.slot)
 	return holder != nil && holder.Source == Auto && !p.live.has(holder)
 }
 
-// refusal tells of a channel that won't get what it asks for, unless it was told before.
+// refusal predicts that the channel won't get its ports. It returns nil if the channel was refused for the same reason
+// before.
 func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool) []Prediction {
-	was := o.tried(before)
+	was := o.outcomeBefore(before)
 	if was.refused && was.reason == now.reason && was.message == now.message {
 		return nil
 	}
-	said := Prediction{
+	predicted := Prediction{
 		Problem: validation.Problem{Reason: now.reason, Field: "spec.loadBalancerClass", Message: now.message},
 		Effect:  textNothing(),
 	}
@@ -87,32 +88,32 @@ func (o *Outlook) refusal(before, after *ObservedChannel, now outcome, hide bool
 		if forbidden, _ := now.allowed.forbidden(now.byKey[after.Key]); len(forbidden) > 0 {
 			key = forbidden[0].Key
 		}
-		said.Field = "metadata.annotations[" + key + "]"
+		predicted.Field = "metadata.annotations[" + key + "]"
 	}
 	switch {
 	case now.attached:
-		said.Effect = textKeeps()
+		predicted.Effect = textKeeps()
 	case o.mayHold(before, now):
-		said.Effect = textUnlessHeld()
+		predicted.Effect = textUnlessHeld()
 	}
-	said.Proven = !o.mayHold(before, now) && !o.mends(before, after, was, now) && o.proves(after, now)
+	predicted.Proven = !o.mayHold(before, now) && !o.asksNothingNew(before, after, was, now) && o.isProvenByPorts(after, now)
 	if hide && now.reason == NamespaceNotAllowed {
-		said.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
+		predicted.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
 	}
-	if no := now.judgement.refusal; no != nil {
-		said.Field, said.Port = o.asked(after, no)
+	if no := now.verdict.refusal; no != nil && no.isAboutPorts() {
+		predicted.Field, predicted.Port = o.refusedField(after, no)
 		if no.holder.Name != "" && hide && no.holder.Namespace != after.Key.Namespace {
-			said.Message = textHiddenHolder(said.Port, no.slot)
+			predicted.Message = textHiddenHolder(predicted.Port, no.slot)
 		}
 		if no.advice != "" {
-			said.Message += ": " + no.advice
+			predicted.Message += ": " + no.advice
 		}
 	}
-	return []Prediction{said}
+	return []Prediction{predicted}
 }
 
-// asked is the part of the channel that asks for what is refused, and its port if it is one.
-func (o *Outlook) asked(c *ObservedChannel, no *refusal) (part, name string) {
+// refusedField returns the field that holds the refused request, and the name of its port, if it is one.
+func (o *Outlook) refusedField(c *ObservedChannel, no *refusal) (part, name string) {
 	external := "metadata.annotations[" + o.world.Keys.ExternalPorts + "]"
 	for i := range c.Ports {
 		port := &c.Ports[i]
@@ -130,10 +131,10 @@ func (o *Outlook) asked(c *ObservedChannel, no *refusal) (part, name string) {
 	return "spec.ports", ""
 }
 
-// runningOut tells of a channel that takes some of the last numbers or places.
-func (o *Outlook) runningOut(c *ObservedChannel, now outcome) []Prediction {
+// warnOfScarcity warns if the channel takes some of the last numbers or ports.
+func (o *Outlook) warnOfScarcity(c *ObservedChannel, now outcome) []Prediction {
 	had := o.count(c)
-	has := map[corev1.Protocol]int{} // picked, by protocol
+	has := map[corev1.Protocol]int{} // picked numbers, by protocol
 	more := -had.all
 	for _, claim := range now.claimsOf(c.Key) {
 		if claim.held() {
@@ -143,35 +144,36 @@ func (o *Outlook) runningOut(c *ObservedChannel, now outcome) []Prediction {
 			}
 		}
 	}
-	var said []Prediction
+	var predicted []Prediction
 	if more > 0 {
-		said = append(now.fewPlaces(), now.fewOf(c.Key.Namespace)...)
+		predicted = append(now.warnOfFewPorts(), now.warnOfQuota(c.Key.Namespace)...)
 	}
 	for _, protocol := range [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
 		if has[protocol] > had.picked[protocol] {
-			said = append(said, now.fewNumbers(protocol)...)
+			predicted = append(predicted, now.warnOfFewNumbers(protocol)...)
 		}
 	}
-	return said
+	return predicted
 }
 
-// ungathered tells of DNS names that the mux doesn't allow. Who has one of the others first, only the ledger knows.
-func (o *Outlook) ungathered(before *ObservedChannel, now outcome) []Prediction {
+// warnOfForbiddenNames warns of DNS names that the mux doesn't allow. Names that another namespace may hold aren't predicted:
+// only the ledger records the holders.
+func (o *Outlook) warnOfForbiddenNames(before *ObservedChannel, now outcome) []Prediction {
 	var was []note
 	if before != nil {
 		was = o.try(before).notes
 	}
-	var said []Prediction
+	var predicted []Prediction
 	for _, note := range now.notes {
-		if note.reason == HostnameNotAllowed && len(said) < maxNotes && !slices.Contains(was, note) {
-			// What external-dns takes from the channel itself, no ledger has anything to say about.
+		if note.reason == HostnameNotAllowed && len(predicted) < maxNotes && !slices.Contains(was, note) {
+			// Names that external-dns takes from the channel itself aren't in the ledger, so the refusal is proven.
 			key := cmp.Or(note.denied.key, o.world.Keys.ChannelHostname)
-			said = append(said, Prediction{Proven: note.denied.key != "", Problem: validation.Problem{
+			predicted = append(predicted, Prediction{Proven: note.denied.key != "", Problem: validation.Problem{
 				Reason: note.reason, Field: "metadata.annotations[" + key + "]", Message: now.textOf(note),
 			}})
 		}
 	}
-	return said
+	return predicted
 }
 
 type claimCount struct {

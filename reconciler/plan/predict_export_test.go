@@ -1,8 +1,10 @@
 package plan
 
-// Foreseen are the verdicts that predictions go by.
-func Foreseen(w World) []Verdict {
-	p := foresee(&w)
-	p.showAll()
+// PredictedVerdicts returns the verdicts that predictions use.
+func PredictedVerdicts(w World) []Verdict {
+	p := judgeAll(&w)
+	if len(p.plan.Verdicts) == 0 {
+		p.tell()
+	}
 	return p.plan.Verdicts
 }

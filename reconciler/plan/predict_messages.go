@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What predictions say; what they have in common with conditions is in messages.go. Kubernetes shows 256 characters of
-// a warning, so what matters comes first, and lists are short.
+// The messages of predictions; those shared with conditions are in messages.go. Kubernetes shows 256 characters of a
+// warning, so the important part comes first, and lists are short.
 
-// What a refusal comes to, before what it is about.
+// The effects of a refusal. A message begins with one.
 
 func textNothing() string { return "it will get no port" }
 
@@ -47,7 +47,7 @@ func textNearlyUsedUp(mux *ObservedMux, protocol corev1.Protocol, left int) stri
 		mux.Key, counted(left, "number"), protocol, mux.Auto.Brief())
 }
 
-// counted reads "no port", "1 port", "2 ports". What is below its limit already has none left.
+// counted reads "no port", "1 port", "2 ports". Above its limit, a mux has no port left either.
 func counted(n int, what string) string {
 	switch {
 	case n <= 0:

@@ -9,18 +9,18 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Deleted predicts what becomes of channels whose mux is deleted. With hide, those in other namespaces than the mux's
-// are counted and not named; so it is below.
+// Deleted predicts the effect of the mux's deletion on its channels. With hide, channels in other namespaces than the
+// mux's are counted and not named; so below.
 func (o *Outlook) Deleted(hide bool) []Prediction {
-	return o.gone("metadata.name", hide, textMuxGone)
+	return o.predictGone("metadata.name", hide, textMuxGone)
 }
 
-// Dropped predicts the same where the Service stays, and is no mux any more.
+// Dropped predicts the effect if the Service stays, but ceases to be a mux.
 func (o *Outlook) Dropped(hide bool) []Prediction {
-	return o.gone("metadata.annotations["+o.world.Keys.Multiplexer+"]", hide, textMuxDropped)
+	return o.predictGone("metadata.annotations["+o.world.Keys.Multiplexer+"]", hide, textMuxDropped)
 }
 
-func (o *Outlook) gone(part string, hide bool, text func(types.NamespacedName, string) string) []Prediction {
+func (o *Outlook) predictGone(part string, hide bool, text func(types.NamespacedName, string) string) []Prediction {
 	carried := o.carried()
 	if len(carried) == 0 {
 		return nil
@@ -28,17 +28,17 @@ func (o *Outlook) gone(part string, hide bool, text func(types.NamespacedName, s
 	return []Prediction{o.about(MuxInUse, part, text(o.world.Key, o.named(carried, hide)))}
 }
 
-// Mux predicts what a change of a mux does to the channels it has. Nobody is told of what was so before.
+// Mux predicts the effect of a change of the mux on its channels. Only what the change causes is predicted.
 func (o *Outlook) Mux(before, after *ObservedMux, hide bool) []Prediction {
 	if len(after.Problems) > 0 {
-		return nil // nothing is decided from it
+		return nil // a mux with problems is frozen
 	}
 	return slices.Concat(o.dropped(before, after, hide), o.detached(before, after, hide), o.narrowed(before, after))
 }
 
-// dropped are channels' ports that the change takes off the mux, or renames.
+// dropped predicts which channel ports the change removes from the mux, or renames.
 func (o *Outlook) dropped(before, after *ObservedMux, hide bool) []Prediction {
-	had, has := readPorts(before.Ports), readPorts(after.Ports)
+	had, has := indexPorts(before.Ports), indexPorts(after.Ports)
 	var keys []types.NamespacedName
 	count := 0
 	for i := range o.onMux {
@@ -58,8 +58,8 @@ func (o *Outlook) dropped(before, after *ObservedMux, hide bool) []Prediction {
 	return []Prediction{o.about(ChannelPortsDropped, "spec.ports", message)}
 }
 
-// detached are channels that have ports, and lose them because the mux shuts their namespace out. What others get or lose
-// on the way, since the pass over these changes has yet to come, isn't this change's doing.
+// detached predicts which channels lose their ports because the change excludes their namespace. Effects of earlier
+// changes that no pass has handled yet don't count.
 func (o *Outlook) detached(before, after *ObservedMux, hide bool) []Prediction {
 	if before.Namespaces.Equal(after.Namespaces) {
 		return nil
@@ -80,20 +80,20 @@ func (o *Outlook) detached(before, after *ObservedMux, hide bool) []Prediction {
 		textDetached(after, o.named(keys, hide)))}
 }
 
-// narrowed tells of a cap or a range that is nearly used up from now on.
+// narrowed warns if the change makes a cap or a range nearly used up.
 func (o *Outlook) narrowed(before, after *ObservedMux) []Prediction {
 	if before.Cap == after.Cap && before.Auto.Equal(after.Auto) {
 		return nil
 	}
 	was, is := o.decided(before, o.onMux), o.decided(after, o.onMux)
-	var said []Prediction
+	var predicted []Prediction
 	if !scarce(before.Cap.Ports-was.held, before.Cap.Ports) {
-		said = append(said, is.fewPlaces()...)
+		predicted = append(predicted, is.warnOfFewPorts()...)
 	}
 	if before.Auto.Len() == 0 || !scarce(was.freeNumbers(corev1.ProtocolTCP), before.Auto.Len()) {
-		said = append(said, is.fewNumbers(corev1.ProtocolTCP)...)
+		predicted = append(predicted, is.warnOfFewNumbers(corev1.ProtocolTCP)...)
 	}
-	return said
+	return predicted
 }
 
 func (o *Outlook) about(reason validation.Reason, part, message string) Prediction {

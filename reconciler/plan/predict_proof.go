@@ -6,20 +6,21 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// What of a refusal is proven. Whoever denies by it takes away what the reconciler would have given, if it isn't so: a
-// change that is to blame for nothing, or that only the ledger can judge, is none to deny.
+// Which refusals are proven. In strict mode, the webhook denies a change whose refusal is proven. If the reconciler would
+// have accepted the change, that would be wrong. So a refusal isn't proven if the change didn't cause it, or if only the
+// ledger can tell.
 
-// tried is what would be decided about the channel as it was before; nothing, if it was none or was withdrawn.
-func (o *Outlook) tried(before *ObservedChannel) outcome {
+// outcomeBefore returns the outcome for the channel as it was before; an empty one if it was no channel or was disabled.
+func (o *Outlook) outcomeBefore(before *ObservedChannel) outcome {
 	if before == nil || before.Disabled {
-		return outcome{judgement: &judgement{}}
+		return outcome{verdict: &verdict{}}
 	}
 	return o.try(before)
 }
 
-// proves is true if the ports that are on the mux are enough to refuse the channel. A mux that is missing may be made a
-// moment later, and one that waits is mended: neither is the channel's fault.
-func (o *Outlook) proves(c *ObservedChannel, now outcome) bool {
+// isProvenByPorts is true if the ports that are on the mux are enough to refuse the channel. A missing mux may be created a
+// moment later, and a frozen one may recover, so neither proves a refusal.
+func (o *Outlook) isProvenByPorts(c *ObservedChannel, now outcome) bool {
 	if now.reason == MuxNotFound || now.reason == Waiting {
 		return false
 	}
@@ -30,9 +31,10 @@ func (o *Outlook) proves(c *ObservedChannel, now outcome) bool {
 	return bare.refused && bare.reason == now.reason
 }
 
-// mayHold is true if the ledger may hold numbers for a channel that Services don't show, so that it isn't the newcomer that
-// it looks like: neither ranges nor caps take them from it. It is withdrawn, or says that it was given them; its owner may
-// write that as well, and is refused by the reconciler then. What is another's on the mux, it has in no ledger.
+// mayHold is true if the ledger may hold numbers for the channel that Services don't show. Then it isn't a newcomer,
+// and ranges and caps don't take its numbers away. The channel is disabled, or its ports annotation records other
+// numbers. Its owner may have written that annotation, too; the reconciler then refuses the channel. A number that is
+// on the mux for another channel isn't in the ledger for this one.
 func (o *Outlook) mayHold(before *ObservedChannel, now outcome) bool {
 	switch {
 	case before == nil || now.reason == NamespaceNotAllowed || now.reason == MuxPortConflict:
@@ -51,41 +53,41 @@ func (o *Outlook) mayHold(before *ObservedChannel, now outcome) bool {
 	})
 }
 
-// mends is true for a channel that was refused already, and isn't refused for anything that it didn't ask for before: of
-// places and of numbers to be picked it asks for no more, and what is new would be granted by itself.
-func (o *Outlook) mends(before, after *ObservedChannel, was, now outcome) bool {
+// asksNothingNew is true for a channel that was refused before and asks for nothing new that is refused: it needs no more ports
+// or picked numbers, and its new requests alone would be granted.
+func (o *Outlook) asksNothingNew(before, after *ObservedChannel, was, now outcome) bool {
 	switch {
 	case !was.refused:
 		return false
 	case now.reason == MuxPortLimitExceeded || now.reason == QuotaExceeded:
 		return len(after.Ports) <= len(before.Ports)
 	}
-	news := *after
-	news.Ports = notAskedBefore(before, after)
+	fresh := *after
+	fresh.Ports = notAskedBefore(before, after)
 	picked := func(port validation.ChannelPort) bool { return port.Request.Kind == validation.Auto }
-	if now.reason == validation.InvalidPortMapping && slices.ContainsFunc(news.Ports, picked) {
+	if now.reason == validation.InvalidPortMapping && slices.ContainsFunc(fresh.Ports, picked) {
 		return false
 	}
-	return len(news.Ports) == 0 || !o.try(&news).refused
+	return len(fresh.Ports) == 0 || !o.try(&fresh).refused
 }
 
-// notAskedBefore are the ports that ask for a number that none asked for before, or for one more to be picked.
+// notAskedBefore returns the ports that ask for a number that no port asked for before, or for another picked number.
 func notAskedBefore(before, after *ObservedChannel) []validation.ChannelPort {
 	asked := map[Slot]int{}
 	for i := range before.Ports {
 		asked[wish(&before.Ports[i])]++
 	}
-	var news []validation.ChannelPort
+	var fresh []validation.ChannelPort
 	for i := range after.Ports {
 		wished := wish(&after.Ports[i])
 		if asked[wished]--; asked[wished] < 0 {
-			news = append(news, after.Ports[i])
+			fresh = append(fresh, after.Ports[i])
 		}
 	}
-	return news
+	return fresh
 }
 
-// wish is what a port asks for; its number is 0 if any will do.
+// wish returns the slot that a port asks for; number 0 stands for auto.
 func wish(port *validation.ChannelPort) Slot {
 	switch port.Request.Kind {
 	case validation.Own, validation.Number:
@@ -94,5 +96,5 @@ func wish(port *validation.ChannelPort) Slot {
 		return Slot{0, port.Protocol}
 	case validation.Unread:
 	}
-	return Slot{-1, port.Protocol} // which no port wishes that can be read
+	return Slot{-1, port.Protocol} // equals no valid request
 }

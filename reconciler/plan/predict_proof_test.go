@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// narrowed is about what only the ledger knows: a channel that is withdrawn holds its number, and what the mux's owner allows
-// meanwhile takes it from nobody.
+// narrowed is a world with disabled channels. Only the ledger records that they hold numbers, and no LIMIT of the mux's
+// owner takes a held number away.
 const narrowed = `
 kind: Service
 metadata: {namespace: svc-mux, name: mux, annotations: {svc-mux.nowake.ai/multiplexer: "true", svc-mux.nowake.ai/port-range: 20000-20009}}
@@ -56,12 +56,12 @@ kind: Service
 metadata: {name: any, annotations: {svc-mux.nowake.ai/disabled: null}}
 `
 
-// What is proven of a channel's change is decided so, whatever the ledger holds.
-func TestWhatIsProvenIsDecided(t *testing.T) {
+// TestProvenRefusalIsDecided: whatever the ledger holds, the reconciler refuses a channel whose refusal is proven.
+func TestProvenRefusalIsDecided(t *testing.T) {
 	proven := 0
 	for _, file := range worldFiles(t) {
 		if strings.Contains(file, "-matches-the-seven-digits-") {
-			continue // nobody proves whose a port is of which two may say that it is theirs
+			continue // two channels match the port's name, so Services don't prove the owner
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -70,14 +70,14 @@ func TestWhatIsProvenIsDecided(t *testing.T) {
 		proven += provenIn(t, file, text)
 	}
 	if proven < 20 {
-		t.Errorf("%d changes are proven to be refused, which isn't every world", proven)
+		t.Errorf("%d changes are proven to be refused, want at least 20", proven)
 	}
 	for _, limit := range []string{
 		"svc-mux.nowake.ai/explicit-range: 20000-20099", "svc-mux.nowake.ai/allowed-protocols: UDP", `svc-mux.nowake.ai/max-ports: "1"`,
 		`svc-mux.nowake.ai/max-ports-per-namespace: "1"`, "svc-mux.nowake.ai/port-range: null",
 	} {
 		if n := provenIn(t, limit, bytes.ReplaceAll([]byte(narrowed), []byte("LIMIT"), []byte(limit))); n != 0 {
-			t.Errorf("%s: %d changes are proven to be refused, and none is", limit, n)
+			t.Errorf("%s: %d changes are proven to be refused, want 0", limit, n)
 		}
 	}
 }
@@ -102,7 +102,8 @@ func provenIn(t *testing.T, file string, text []byte) (proven int) {
 	return proven
 }
 
-// provenOf predicts what has just happened to a channel, as who sees Services alone, and then has it decided.
+// provenOf predicts the last change of a channel from the Services before it, and checks that decisions agree. It
+// returns how many refusals were proven.
 func (c *cluster) provenOf(t *testing.T, where string, was plan.World) (proven int) {
 	t.Helper()
 	is := c.world()
@@ -123,7 +124,7 @@ func (c *cluster) provenOf(t *testing.T, where string, was plan.World) (proven i
 			proven++
 			for _, v := range decided.Verdicts {
 				if v.Channel == after.Key && v.Accepted {
-					t.Errorf("%s: %s is accepted, and was proven to be refused: %s", where, v.Channel, said.Message)
+					t.Errorf("%s: %s is accepted, though its refusal was proven: %s", where, v.Channel, said.Message)
 				}
 			}
 		}

@@ -18,18 +18,18 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A question is a case of testdata/predictions: what there is, and what is about to change.
+// A question is a case of testdata/predictions: a state of the cluster, and a change.
 type question struct {
 	Case string `json:"case"`
 
-	// What there is. Channels have come to rest on the mux; pending ones are there, and nothing was decided since; of
-	// leaving ones, deleted a moment ago, the mux still has the ports.
+	// The state. The mux has the ports of channels, and the ports of leaving channels, which were deleted a moment ago.
+	// Pending channels exist, and no pass has handled them.
 	Mux      *muxText               `json:"mux"`
 	Channels map[string]channelText `json:"channels"`
 	Pending  map[string]channelText `json:"pending"`
 	Leaving  map[string]channelText `json:"leaving"`
 
-	// One of these is about to happen.
+	// The change: one of these.
 	Create  map[string]channelText `json:"create"`
 	Update  map[string]channelText `json:"update"`
 	Becomes *muxText               `json:"becomes"` // the mux
@@ -39,8 +39,8 @@ type question struct {
 	Hide bool `json:"hide"`
 }
 
-// muxText is a mux: annotations by their short names, and its own ports. Those of channels come by themselves; without
-// takes them off by number.
+// muxText is a mux: annotations by their short names, and its own ports. The test adds the channels' ports, and removes
+// those in without.
 type muxText struct {
 	Annotations map[string]string `json:"annotations"`
 	Class       string            `json:"class"`
@@ -49,7 +49,7 @@ type muxText struct {
 	Deleting    bool              `json:"deleting"`
 }
 
-// channelText is a channel: "http:80 grpc:9090->auto dns:53/UDP->5353", or that with annotations.
+// channelText is a channel: "http:80 grpc:9090->auto dns:53/UDP->5353", or an object with ports and annotations.
 type channelText struct {
 	Ports       string            `json:"ports"`
 	Annotations map[string]string `json:"annotations"`
@@ -142,14 +142,14 @@ func channelsOf(t testing.TB, texts ...map[string]channelText) []plan.ObservedCh
 	return channels
 }
 
-// portsFor are what the mux has of channels once all came to rest.
+// portsFor returns the channels' ports on the mux after its passes.
 func (q *question) portsFor(t testing.TB) []corev1.ServicePort {
 	t.Helper()
 	own, _ := readPorts(t, q.Mux.Ports)
 	p := plan.Mux(plan.World{
 		Keys: english(t).Keys(), Key: muxKey, Mux: q.Mux.observed(t, nil), Ledger: plan.Reading{Condition: plan.Missing},
 		Channels: channelsOf(t, q.Channels, q.Leaving),
-	})
+	}, plan.Memory{})
 	if p.Publish == nil {
 		return nil
 	}

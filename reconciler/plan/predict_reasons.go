@@ -2,18 +2,18 @@ package plan
 
 import "nowake.ai/svc-lb-mux/validation"
 
-// Reasons that only predictions have.
+// Reasons of predictions only.
 const (
-	// MuxNearlyFull is a mux with room for few ports more.
+	// MuxNearlyFull is a mux with room for few more ports.
 	MuxNearlyFull validation.Reason = "MuxNearlyFull"
-	// NamespaceNearlyFull is a namespace that may have few ports more on a mux.
+	// NamespaceNearlyFull is a namespace that may have few more ports on a mux.
 	NamespaceNearlyFull validation.Reason = "NamespaceNearlyFull"
-	// RangeNearlyUsedUp is a mux with few numbers left to pick from.
+	// RangeNearlyUsedUp is a range with few free numbers.
 	RangeNearlyUsedUp validation.Reason = "RangeNearlyUsedUp"
-	// ChannelPortsDropped is a change of a mux that takes ports of channels off it.
+	// ChannelPortsDropped is a change of a mux that removes ports of channels.
 	ChannelPortsDropped validation.Reason = "ChannelPortsDropped"
-	// ChannelsDetached is a change of a mux that shuts channels out.
+	// ChannelsDetached is a change of a mux that excludes the namespaces of attached channels.
 	ChannelsDetached validation.Reason = "ChannelsDetached"
-	// MuxInUse is a mux that goes while channels have ports on it.
+	// MuxInUse is a mux that is deleted, or ceases to be one, while channels have ports on it.
 	MuxInUse validation.Reason = "MuxInUse"
 )

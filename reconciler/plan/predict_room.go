@@ -6,8 +6,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// When numbers or places count as about to run out: a tenth of them is left, and no more than ten. A mux of 5,000 ports
-// isn't full at 4,500, and one of 20 is nearly so at 18.
+// Numbers or ports are scarce if at most a tenth is left, and no more than ten. A mux of 5,000 ports isn't nearly full at
+// 4,500, and a mux of 20 is at 18.
 const (
 	scarceShare = 10
 	scarceMost  = 10
@@ -15,42 +15,33 @@ const (
 
 func scarce(left, of int) bool { return left <= min(of/scarceShare, scarceMost) }
 
-// fewPlaces tells of a mux that is nearly full.
-func (p *pass) fewPlaces() []Prediction {
+// warnOfFewPorts warns of a mux that is nearly full.
+func (p *pass) warnOfFewPorts() []Prediction {
 	limit := p.w.Mux.Cap.Ports
 	if left := limit - p.held; scarce(left, limit) {
-		return soon(MuxNearlyFull, textNearlyFull(p.w.Mux, left))
+		return warning(MuxNearlyFull, textNearlyFull(p.w.Mux, left))
 	}
 	return nil
 }
 
-// fewOf tells of a namespace that has nearly all it may have.
-func (p *pass) fewOf(namespace string) []Prediction {
+// warnOfQuota warns of a namespace that has nearly used up its quota.
+func (p *pass) warnOfQuota(namespace string) []Prediction {
 	quota := p.w.Mux.CapPerNamespace
 	if left := quota - p.heldBy[namespace]; quota > 0 && scarce(left, quota) {
-		return soon(NamespaceNearlyFull, textQuotaNearlyFull(p.w.Mux, namespace, left))
+		return warning(NamespaceNearlyFull, textQuotaNearlyFull(p.w.Mux, namespace, left))
 	}
 	return nil
 }
 
-// fewNumbers tells of a range with few numbers left.
-func (p *pass) fewNumbers(protocol corev1.Protocol) []Prediction {
+// warnOfFewNumbers warns of a range with few free numbers.
+func (p *pass) warnOfFewNumbers(protocol corev1.Protocol) []Prediction {
 	left, of := p.freeNumbers(protocol), p.w.Mux.Auto.Len()
 	if of == 0 || !scarce(left, of) {
 		return nil
 	}
-	return soon(RangeNearlyUsedUp, textNearlyUsedUp(p.w.Mux, protocol, left))
+	return warning(RangeNearlyUsedUp, textNearlyUsedUp(p.w.Mux, protocol, left))
 }
 
-func (p *pass) freeNumbers(protocol corev1.Protocol) int {
-	free := 0
-	for _, run := range p.w.Mux.Auto.Ranges() {
-		free += countFree(run, p.table.taken[protocol])
-	}
-	return free
-}
-
-// soon is a prediction of what isn't so yet.
-func soon(reason validation.Reason, message string) []Prediction {
+func warning(reason validation.Reason, message string) []Prediction {
 	return []Prediction{{Problem: validation.Problem{Reason: reason, Message: message}}}
 }

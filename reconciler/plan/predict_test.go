@@ -78,11 +78,11 @@ func TestPredictions(t *testing.T) {
 		})
 	}
 	if count < 25 {
-		t.Errorf("%d cases, which isn't a manual", count)
+		t.Errorf("%d cases, want at least 25", count)
 	}
 }
 
-// predicted is what is said, and to whom it matters: where it stands, and whether it may deny.
+// predicted prints predictions: the effect, the message, the field, and whether it is proven.
 func predicted(said []plan.Prediction) string {
 	if len(said) == 0 {
 		return "nothing to say\n"

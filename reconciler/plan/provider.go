@@ -6,17 +6,19 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// keepProvider keeps the limits of the provider that the ledger recorded, if nothing that the mux's owner chose tells the provider. An
-// annotation that the chart sets by default doesn't count. The load balancer is still that provider's, so a lost annotation must
-// not lift a limit. The owner ends this by naming a provider. A mux that was deleted and created again starts without it.
-func (p *pass) keepProvider(before *established) {
+// keepProvider keeps the limits of the provider that the ledger recorded, if the mux's owner names no provider by class
+// or annotation. An annotation that the chart sets by default doesn't count. The load balancer still belongs to that
+// provider, so a lost annotation must not lift a limit. The owner ends this by naming a provider. A mux that was
+// deleted and created again starts without it.
+func (p *pass) keepProvider() {
+	before := &p.before
 	known, mux := before.ledger.MuxUID, p.w.Mux
 	last, recorded := validation.ProviderCalled(before.ledger.Provider)
 	if recorded && !mux.ProviderNamed && last.Key != mux.Provider.Key && (known == "" || known == mux.UID) {
 		kept := *mux
 		kept.Mux = mux.Under(last)
 		p.w.Mux = &kept
-		p.sayOfMux(validation.ProviderPortLimitApplied, textProviderKept(last, p.w.Keys.Provider))
+		p.warn(validation.ProviderPortLimitApplied, textProviderKept(last, p.w.Keys.Provider))
 	}
 	if before.ledger.Provider != p.w.Mux.Provider.Key && before.mend == "" && len(p.claims) > 0 {
 		before.mend = "the ledger names the mux's provider"

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -32,13 +34,11 @@ func (p *pass) publish(to target) {
 	}
 	told := p.annotate(patch, to.notes, to.generation)
 	p.dropLeftovers(patch)
-	print := p.muxPrint(&to)
 	if len(patch.Why) == 0 {
-		p.plan.InPlace[mux.Key] = print
 		return
 	}
-	patch.Drift, patch.Fingerprint = p.w.InPlace[mux.Key] == print, print
-	patch.Events = p.muxEvents(patch, &to.change, told)
+	patch.Events = p.muxEvents(&to.change, told)
+	patch.Content = p.muxContent(&to)
 	p.plan.Publish = patch
 }
 
@@ -55,7 +55,7 @@ func (p *pass) dropLeftovers(patch *MuxPatch) {
 	patch.Why = append(patch.Why, textLeftovers(left))
 }
 
-// annotate sets what differs, and returns whether people are told anything new.
+// annotate sets the annotations that differ, and returns whether one of them is for people.
 func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 	mux, keys := p.w.Mux, p.w.Keys
 	set := func(differs bool, key, want string) bool {
@@ -80,57 +80,46 @@ func (p *pass) annotate(patch *MuxPatch, notes notes, generation int64) bool {
 	return slices.Contains(told[:], true)
 }
 
-// addedChannels are the channels of which a port comes to the mux, in the order in which they are to be served if there isn't
-// room for all: those that have some already, then whoever was there first.
+// addedChannels are the channels of which a port comes to the mux, in the order in which they are served if there isn't room for all:
+// those that have ports already, then the oldest.
 func (p *pass) addedChannels(published []*Claim) []types.NamespacedName {
-	newcomer := map[types.NamespacedName]bool{}
+	incumbent := map[types.NamespacedName]bool{}
 	for _, claim := range published {
-		if _, known := newcomer[claim.Owner.Channel]; !known && p.live.bySlot.at(claim.Slot()) == nil {
-			newcomer[claim.Owner.Channel] = !slices.ContainsFunc(p.claimsOf(claim.Owner.Channel), func(has *Claim) bool {
-				return p.live.has(has) || p.wasThere(has)
-			})
+		key := claim.Owner.Channel
+		if _, known := incumbent[key]; !known && p.live.bySlot.at(claim.Slot()) == nil {
+			incumbent[key] = slices.ContainsFunc(p.claimsOf(key), func(has *Claim) bool { return p.live.has(has) || p.wasShown(has) })
 		}
 	}
-	return slices.SortedFunc(maps.Keys(newcomer), func(a, b types.NamespacedName) int {
-		if newcomer[a] != newcomer[b] {
-			if newcomer[a] {
-				return 1
-			}
-			return -1
+	created := func(key types.NamespacedName) time.Time {
+		if c := p.byKey[key]; c != nil {
+			return c.Created
 		}
-		return cmp.Or(p.created(a).Compare(p.created(b)), CompareKeys(a, b))
+		return time.Time{} // it isn't in the cache, so it is an old one
+	}
+	return slices.SortedFunc(maps.Keys(incumbent), func(a, b types.NamespacedName) int {
+		if incumbent[a] != incumbent[b] {
+			if incumbent[a] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(created(a).Compare(created(b)), CompareKeys(a, b))
 	})
 }
 
-// created is when a channel was; a channel that isn't to be seen was there before all others.
-func (p *pass) created(channel types.NamespacedName) time.Time {
-	if c := p.byKey[channel]; c != nil {
-		return c.Created
-	}
-	return time.Time{}
-}
-
-// expectWrite has what the next pass writes on the mux be ours, though nothing changes in between: it isn't what somebody else did.
-func (p *pass) expectWrite() {
-	const none = Fingerprint(0)
-	p.plan.InPlace[p.w.Key] = none
-	if p.plan.Publish != nil {
-		p.plan.Publish.Fingerprint = none
-	}
-}
-
-// muxPrint goes by what is ours, whoever adds or removes other ports, and by what the owner says of the placeholder.
-func (p *pass) muxPrint(to *target) Fingerprint {
+// muxContent identifies our part of the mux.
+func (p *pass) muxContent(to *target) uint64 {
+	hash := fnv.New64a()
 	for i := range to.ports {
 		port := &to.ports[i]
-		if _, foreign := p.table.foreign[slotOf(port)]; !foreign {
-			p.ink.add(port.Name, string(slotOf(port).Protocol), deref(port.AppProtocol))
-			p.ink.number(port.Port)
+		if _, foreign := p.foreign[slotOf(port)]; !foreign {
+			_, _ = fmt.Fprintln(hash, port.Name, slotOf(port), deref(port.AppProtocol))
 		}
 	}
-	p.ink.number(int32(p.w.Mux.Placeholder))
-	p.ink.add(string(p.w.Mux.UID), p.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
-		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames),
-		p.dns.all.Proxied.String(), validation.FormatAggregated(p.dns.ours))
-	return p.ink.take()
+	_, _ = fmt.Fprintf(hash, "%q", []string{
+		string(p.w.Mux.UID), p.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
+		validation.FormatGeneration(to.generation), validation.FormatHostnames(p.dns.all.Hostnames), p.dns.all.Proxied.String(),
+		validation.FormatAggregated(p.dns.ours),
+	})
+	return hash.Sum64()
 }

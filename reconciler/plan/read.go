@@ -6,8 +6,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ReadMux is a Service seen as a mux. Whether its placeholder is declared must be asked of the whole object, before
-// anything of it was dropped: see DeclaresPlaceholder.
+// ReadMux parses a Service as a mux. declaresPlaceholder must come from the whole object, before it was trimmed: see
+// DeclaresPlaceholder.
 func ReadMux(l validation.Language, svc *corev1.Service, declaresPlaceholder bool) *ObservedMux {
 	mux, found := l.ParseMux(svc)
 	return &ObservedMux{
@@ -18,7 +18,7 @@ func ReadMux(l validation.Language, svc *corev1.Service, declaresPlaceholder boo
 	}
 }
 
-// ReadChannel is a Service seen as a channel, or as what was one once. Who asks knows of its backends.
+// ReadChannel parses a Service as a channel or a former channel. The caller adds its backends.
 func ReadChannel(l validation.Language, svc *corev1.Service) ObservedChannel {
 	channel, found := l.ParseChannel(svc)
 	return ObservedChannel{

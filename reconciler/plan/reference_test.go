@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// nobodyWaitsInVain asks a slow and plain allocator whether a channel that has nothing could have all it asks for.
+// nobodyWaitsInVain checks with a slow and simple allocator that no channel without ports could have all its ports.
 func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 	w := c.world()
 	if last, recorded := validation.ProviderCalled(w.Ledger.Ledger.Provider); recorded && !w.Mux.ProviderNamed && last.Key != w.Mux.Provider.Key && w.Ledger.Ledger.MuxUID == w.Mux.UID {
@@ -52,7 +52,7 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 		}
 		free := func(slot plan.Slot) bool { return !taken[slot] && (held[slot] == key || held[slot].Name == "") }
 		if fits(w.Mux, channel, free, protocols) {
-			return fmt.Errorf("%s is refused, and could have all it asks for", key)
+			return fmt.Errorf("%s is refused, though all its ports are free", key)
 		}
 	}
 	return nil

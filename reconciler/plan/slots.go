@@ -2,14 +2,14 @@ package plan
 
 import corev1 "k8s.io/api/core/v1"
 
-// slots says something of public ports. It finds them by number: to hash thousands of them would cost more than all
-// that is decided. What no port can be isn't in there.
+// slots is a map from slots to values. It indexes by number: hashing thousands of slots would cost more than the whole
+// decision. It ignores numbers that no port can have.
 type slots[T comparable] struct {
 	pages [3][1 << 6]*[1 << 10]T
 	n     int
 }
 
-// at is what is said of a slot; the zero value if nothing is.
+// at returns the value of a slot, or the zero value.
 func (s *slots[T]) at(slot Slot) T {
 	var nothing T
 	if !isPort(slot) {
@@ -22,7 +22,7 @@ func (s *slots[T]) at(slot Slot) T {
 	return page[slot.Number&(1<<10-1)]
 }
 
-// set says something of a slot; the zero value takes it back.
+// set sets the value of a slot; the zero value removes it.
 func (s *slots[T]) set(slot Slot, value T) {
 	if !isPort(slot) {
 		return
@@ -42,7 +42,7 @@ func (s *slots[T]) set(slot Slot, value T) {
 	*entry = value
 }
 
-// len is of how many slots something is said.
+// len counts the slots with a value.
 func (s *slots[T]) len() int { return s.n }
 
 func protocolIndex(protocol corev1.Protocol) int {

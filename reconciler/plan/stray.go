@@ -2,8 +2,8 @@ package plan
 
 import "nowake.ai/svc-lb-mux/validation"
 
-// Stray is what to take off a Service that was a channel once and isn't any more; nil if there is nothing. Kopf's own
-// annotations alone are no sign of it: there are other operators that are made with it.
+// Stray returns a patch that removes our fields from a former channel; nil if it has none. Kopf's own annotations alone
+// don't count: other operators use Kopf, too.
 func Stray(keys validation.Keys, c *ObservedChannel) *ChannelPatch {
 	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}
 	for _, kind := range [...]string{keys.Accepted, keys.Programmed, keys.BackendsReady} {

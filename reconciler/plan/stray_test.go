@@ -24,13 +24,13 @@ func TestStray(t *testing.T) {
 		conditions  []metav1.Condition
 		want        string
 	}{
-		"a Service of nobody's":                    {},
-		"one of another operator made with Kopf":   {annotations: map[string]string{kopf: "{}"}},
-		"with that operator's finalizer":           {annotations: map[string]string{kopf: "{}"}, finalizers: []string{"example.com/finalizer"}},
-		"what a channel had here":                  {annotations: map[string]string{prefix + "/ports": "http:80->80"}, conditions: condition, want: "Accepted, ports"},
-		"what a channel of the original had":       {annotations: map[string]string{kopf: "{}"}, finalizers: []string{prefix + "/finalizer"}, want: "kopf, finalizer"},
-		"what is left of one without a finalizer":  {annotations: map[string]string{kopf: "{}", prefix + "/ports": "http:80->80"}, want: "ports, kopf"},
-		"the finalizer alone, which is to be gone": {finalizers: []string{prefix + "/finalizer"}, want: "finalizer"},
+		"a plain Service":                      {},
+		"a Service of another Kopf operator":   {annotations: map[string]string{kopf: "{}"}},
+		"a Service with another finalizer":     {annotations: map[string]string{kopf: "{}"}, finalizers: []string{"example.com/finalizer"}},
+		"a former channel":                     {annotations: map[string]string{prefix + "/ports": "http:80->80"}, conditions: condition, want: "Accepted, ports"},
+		"a former channel of the original":     {annotations: map[string]string{kopf: "{}"}, finalizers: []string{prefix + "/finalizer"}, want: "kopf, finalizer"},
+		"a former channel without a finalizer": {annotations: map[string]string{kopf: "{}", prefix + "/ports": "http:80->80"}, want: "ports, kopf"},
+		"the original's finalizer alone":       {finalizers: []string{prefix + "/finalizer"}, want: "finalizer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
@@ -39,13 +39,13 @@ func TestStray(t *testing.T) {
 			svc.Status.Conditions = test.conditions
 			seen := plan.ReadChannel(l, svc)
 			if diff := cmp.Diff(test.want, taken(plan.Stray(l.Keys(), &seen))); diff != "" {
-				t.Errorf("what is taken off (-want +got):\n%s", diff)
+				t.Errorf("removed (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// taken says what a patch takes off.
+// taken lists what a patch removes.
 func taken(patch *plan.ChannelPatch) string {
 	if patch == nil {
 		return ""

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Print writes the plan for people: what is to be done in order, each with its why, what is told, and the verdicts.
+// Print writes the plan for people: the steps in order with their reasons, the Events, and the verdicts.
 func (p *Plan) Print(w io.Writer) {
 	fmt.Fprintf(w, "mux %s\n", p.Mux)
 	if p.Freeze != nil {
 		fmt.Fprintf(w, "frozen: %s: %s\n", p.Freeze.Reason, p.Freeze.Message)
 	}
 	for _, key := range p.Confirm {
-		fmt.Fprintf(w, "confirm that %s is gone\n", key)
+		fmt.Fprintf(w, "confirm %s\n", key)
 	}
 	for _, step := range p.Steps() {
 		step.print(w)
@@ -38,7 +38,7 @@ type Step struct {
 	Verb    string
 	Object  string
 	Why     []string
-	Details []string // what is written, line by line
+	Details []string // the content, line by line
 }
 
 func (s *Step) print(w io.Writer) {
@@ -48,7 +48,7 @@ func (s *Step) print(w io.Writer) {
 	}
 }
 
-// Steps are all intended writes in their order.
+// Steps returns all intended writes in order.
 func (p *Plan) Steps() []Step {
 	var steps []Step
 	if p.Reserve != nil {
@@ -165,5 +165,5 @@ func (p *Plan) printVerdicts(w io.Writer) {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", v.Channel, state, v.Reason, strings.Join(ports, " "))
 	}
-	_ = table.Flush() // what it is written to is the caller's
+	_ = table.Flush() // errors of w are the caller's
 }

@@ -15,25 +15,25 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestAnyWorld: whatever the world, there is a plan, and the same one each time.
+// TestAnyWorld: every world has a plan, and always the same one.
 func TestAnyWorld(t *testing.T) {
 	language := english(t)
 	rapid.Check(t, func(r *rapid.T) {
-		w := anyWorld(r, language)
-		first := plan.Mux(w)
+		w, m := anyWorld(r, language)
+		first := plan.Mux(w, m)
 		first.Print(io.Discard)
-		if again := plan.Mux(w); printed(again) != printed(first) {
-			t.Fatalf("another plan:\n%s\n%s", printed(first), printed(again))
+		if again := plan.Mux(w, m); printed(again) != printed(first) {
+			t.Fatalf("two plans for the same world:\n%s\n%s", printed(first), printed(again))
 		}
 	})
 }
 
-func anyWorld(r *rapid.T, language validation.Language) plan.World {
+func anyWorld(r *rapid.T, language validation.Language) (plan.World, plan.Memory) {
 	w := plan.World{
 		Key: muxKey, Keys: language.Keys(), Now: time.Unix(rapid.Int64Range(0, 1e9).Draw(r, "now"), 0),
-		Live: map[types.NamespacedName]plan.Liveness{}, Refused: map[types.NamespacedName]string{},
-		Stuck: map[types.NamespacedName]bool{}, Unpublished: map[types.NamespacedName][]plan.Slot{},
+		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{},
 	}
+	m := plan.Memory{Refused: map[types.NamespacedName]plan.Refusal{}, Stuck: map[types.NamespacedName]bool{}}
 	if rapid.IntRange(0, 9).Draw(r, "mux") > 0 {
 		w.Mux = plan.ReadMux(language, anyMux(r), rapid.Bool().Draw(r, "declares"))
 	}
@@ -48,17 +48,17 @@ func anyWorld(r *rapid.T, language validation.Language) plan.World {
 	w.Ledger.Moved = rapid.Bool().Draw(r, "moved")
 	w.Ledger.Unlabelled = rapid.Bool().Draw(r, "unlabelled")
 	if rapid.Bool().Draw(r, "last") {
-		w.LastGood = &plan.Ledger{Claims: []plan.Claim{anyClaim(r), anyClaim(r)}}
+		m.LastGood = &plan.Ledger{Claims: []plan.Claim{anyClaim(r), anyClaim(r)}}
 	}
 	for range rapid.IntRange(0, 3).Draw(r, "said") {
 		key := anyKey(r)
 		w.Live[key] = plan.Liveness(rapid.IntRange(0, 3).Draw(r, "live"))
-		w.Stuck[key] = rapid.Bool().Draw(r, "stuck")
-		w.Refused[key] = "no"
+		m.Stuck[key] = rapid.Bool().Draw(r, "stuck")
 		claim := anyClaim(r)
-		w.Unpublished[key] = []plan.Slot{claim.Slot()}
+		m.Refused[key] = plan.Refusal{Words: "no", Slots: []plan.Slot{claim.Slot()}}
+		w.Confirmed[key] = rapid.Bool().Draw(r, "confirmed")
 	}
-	return w
+	return w, m
 }
 
 func anyKey(r *rapid.T) types.NamespacedName {
@@ -126,7 +126,7 @@ func anyChannel(r *rapid.T, language validation.Language) plan.ObservedChannel {
 	svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.Ports = corev1.ServiceTypeLoadBalancer, &class, anyPorts(r)
 	channel := plan.ReadChannel(language, svc)
 	if rapid.Bool().Draw(r, "careless") {
-		channel.Problems = nil // as nobody should hand it over
+		channel.Problems = nil // a caller must not do that
 	}
 	return channel
 }

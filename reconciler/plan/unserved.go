@@ -10,15 +10,15 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Server is a reconciler that looks after the muxes of some namespaces only.
+// Server is a reconciler that serves the muxes of some namespaces only.
 type Server struct {
-	// Name tells it from others, which may look after other muxes.
+	// Name distinguishes it from other reconcilers.
 	Name       string
 	Namespaces []string
 }
 
-// Unserved tells a channel that its mux isn't one that the server looks after; nil if there is nothing to tell. Another
-// reconciler may look after that mux: what anybody else has told the channel stays, and counts.
+// Unserved returns the conditions of a channel whose mux the server doesn't serve; nil if it already has them. Another
+// reconciler may serve that mux: conditions of another writer stay.
 func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName, by Server, now time.Time) *ChannelPatch {
 	said := find(c.Conditions, keys.Accepted)
 	message := textUnserved(mux, by)
@@ -41,17 +41,17 @@ func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName
 	return patch
 }
 
-// UnservedMux tells a mux that the server doesn't look after it.
+// UnservedMux returns the Event for a mux that the server doesn't serve.
 func UnservedMux(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Warning: true, Reason: MuxNotServed, Message: textUnservedMux(mux, by)}
 }
 
-// MuxServedBefore tells a mux that has a ledger's generation that the server doesn't look after it.
+// MuxServedBefore is an Event for a mux that this or another reconciler served, and this one doesn't serve now.
 func MuxServedBefore(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Reason: MuxNotServed, Message: textServedBefore(mux, by)}
 }
 
-// NoLongerUnserved takes back what Unserved told; nil if it told nothing.
+// NoLongerUnserved returns a patch that removes the conditions that Unserved set, or nil.
 func NoLongerUnserved(keys validation.Keys, c *ObservedChannel, by Server) *ChannelPatch {
 	if said := find(c.Conditions, keys.Accepted); said == nil || !isUnserved(said, by) {
 		return nil
@@ -61,7 +61,7 @@ func NoLongerUnserved(keys validation.Keys, c *ObservedChannel, by Server) *Chan
 	return patch
 }
 
-// isUnserved is true for what that server told.
+// isUnserved is true for a condition that this server set by Unserved.
 func isUnserved(said *metav1.Condition, by Server) bool {
 	return said.Reason == string(MuxNotServed) && strings.HasPrefix(said.Message, textServer(by))
 }

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestUnserved tells a channel whom nobody else tells anything, and again only what is its own and no longer so.
+// TestUnserved: a channel gets the conditions only if no other reconciler has written conditions.
 func TestUnserved(t *testing.T) {
 	keys, now := english(t).Keys(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	mux := types.NamespacedName{Namespace: "edge", Name: "mux"}
@@ -39,23 +39,23 @@ func TestUnserved(t *testing.T) {
 	for name, test := range map[string]struct {
 		channel *plan.ObservedChannel
 		want    bool
-		ours    bool // that it goes with us
+		ours    bool // NoLongerUnserved removes the conditions
 	}{
-		"one that nobody said anything to":   {channel(), true, false},
-		"one that was told":                  {toldBy(we), false, true},
-		"one that was told by us as we were": {toldBy(before), true, true},
-		"one that another told the same":     {toldBy(others), false, false},
-		"one that another looks after":       {accepted("Accepted"), false, false},
-		"one that another, unnamed, doesn't": {accepted("MuxNotServed"), false, false},
-		"one that is being deleted":          {leaving, false, false},
+		"a channel without conditions":                             {channel(), true, false},
+		"a channel with our conditions":                            {toldBy(we), false, true},
+		"a channel with our conditions for other namespaces":       {toldBy(before), true, true},
+		"a channel with the same conditions of another reconciler": {toldBy(others), false, false},
+		"a channel that another reconciler serves":                 {accepted("Accepted"), false, false},
+		"a channel with conditions of an unnamed reconciler":       {accepted("MuxNotServed"), false, false},
+		"a channel that is being deleted":                          {leaving, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			patch := plan.Unserved(keys, test.channel, mux, we, now)
 			if (patch != nil) != test.want {
-				t.Fatalf("it is told %+v", patch)
+				t.Fatalf("got %+v", patch)
 			}
 			if back := plan.NoLongerUnserved(keys, test.channel, we); (back != nil) != test.ours || back != nil && len(back.Drop) != 2 {
-				t.Errorf("what is taken back is %+v", back)
+				t.Errorf("NoLongerUnserved returns %+v", back)
 			}
 			if patch == nil {
 				return
@@ -67,14 +67,14 @@ func TestUnserved(t *testing.T) {
 				t.Error(diff)
 			}
 			if len(patch.Events) != 1 || patch.Events[0].Message != message || patch.ResourceVersion != "17" {
-				t.Errorf("it is told with %+v at %s", patch.Events, patch.ResourceVersion)
+				t.Errorf("got Events %+v at version %s", patch.Events, patch.ResourceVersion)
 			}
 			since := now
 			if len(test.channel.Conditions) > 0 {
-				since = since.Add(-time.Hour) // it was so before
+				since = since.Add(-time.Hour) // the status is the same as before
 			}
 			if at := patch.Conditions[0].LastTransitionTime; !at.Time.Equal(since) || !strings.HasSuffix(patch.Conditions[1].Type, "Programmed") {
-				t.Errorf("it is so since %s", at)
+				t.Errorf("last transition %s", at)
 			}
 		})
 	}

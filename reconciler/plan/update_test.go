@@ -2,7 +2,7 @@ package plan_test
 
 import "flag"
 
-// updating is the package's -update flag, whichever of its tests declares it.
+// updating is the flag -update. Another test file may have declared it already.
 var updating = func() *flag.Flag {
 	if flag.Lookup("update") == nil {
 		flag.Bool("update", false, "rewrite golden files")

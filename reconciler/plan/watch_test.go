@@ -18,15 +18,16 @@ import (
 // watch looks at every single write of a plan, and holds it to the promises. It knows what the process saw when it
 // decided: what people did since isn't its fault.
 type watch struct {
-	world plan.World
-	mux   *plan.ObservedMux
-	seen  map[types.NamespacedName]*plan.ObservedChannel
+	world  plan.World
+	memory plan.Memory
+	mux    *plan.ObservedMux
+	seen   map[types.NamespacedName]*plan.ObservedChannel
 	// answered is what live reads said.
 	answered map[types.NamespacedName]plan.Liveness
 }
 
 func (c *cluster) watched() *watch {
-	w := &watch{world: c.world(), seen: map[types.NamespacedName]*plan.ObservedChannel{}, answered: maps.Clone(c.answered)}
+	w := &watch{world: c.world(), memory: c.memory(), seen: map[types.NamespacedName]*plan.ObservedChannel{}, answered: maps.Clone(c.answered)}
 	w.mux = w.world.Mux
 	for i := range w.world.Channels {
 		w.seen[w.world.Channels[i].Key] = &w.world.Channels[i]
@@ -95,7 +96,7 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 			}
 		}
 	}
-	if err := w.heldForMissing(c, was, claims); err != nil {
+	if err := w.heldForMissing(was, claims); err != nil {
 		return err
 	}
 	had := map[types.NamespacedName]bool{}
@@ -132,7 +133,7 @@ func (w *watch) doubt(c *cluster, ports []corev1.ServicePort) {
 	})
 }
 
-// capped: nobody new comes beyond the cap.
+// capped: nobody new comes beyond the cap. A channel whose port was on the mux already isn't new.
 func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.NamespacedName]bool) error {
 	if was.ledger == nil || !was.good || len(was.ledger.Claims) == 0 {
 		return nil
@@ -145,7 +146,8 @@ func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.N
 		}
 		held++
 		old := slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == claim.Owner.Channel })
-		comes = comes || !had[claim.Owner.Channel] && !old
+		live := slices.ContainsFunc(was.ports, func(p corev1.ServicePort) bool { return p.Name == claim.MuxName && slotOf(&p) == claim.Slot() })
+		comes = comes || !had[claim.Owner.Channel] && !old && !live
 	}
 	for i := range was.ports {
 		if c.foreign(&was.ports[i]) && !w.renamed(c, &was.ports[i]) {
@@ -182,7 +184,7 @@ func (w *watch) holds(before *plan.Ledger) bool {
 }
 
 // heldForMissing checks that a recreated mux frees no number of a channel that is missing, while the hold lasts.
-func (w *watch) heldForMissing(c *cluster, was moment, claims map[plan.Slot]*plan.Claim) error {
+func (w *watch) heldForMissing(was moment, claims map[plan.Slot]*plan.Claim) error {
 	if was.ledger == nil || !was.good || !w.holds(was.ledger) {
 		return nil
 	}
@@ -196,7 +198,7 @@ func (w *watch) heldForMissing(c *cluster, was moment, claims map[plan.Slot]*pla
 	for i := range was.ledger.Claims {
 		old := &was.ledger.Claims[i]
 		owner := old.Owner.Channel
-		over := old.State == plan.InGrace && !old.Until.After(w.world.Now) || len(c.unpublished[owner]) > 0
+		over := old.State == plan.InGrace && !old.Until.After(w.world.Now)
 		if w.seen[owner] == nil && claims[old.Slot()] == nil && !over {
 			return fmt.Errorf("%s of %s is freed, though the mux was created again and the channel may come back", old.Slot(), owner)
 		}
@@ -383,7 +385,7 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 // carriedOn is true if a channel has a port on a frozen mux by the ledger that the mux is carried on by, or may have one, as there is
 // none. What is rebuilt isn't asked about, but for what was last in force while the mux's owner lets nothing be decided.
 func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName) bool {
-	read, ledger := &w.world.Ledger, w.world.LastGood
+	read, ledger := &w.world.Ledger, w.memory.LastGood
 	rebuilt := read.Condition == plan.Missing || read.Condition == plan.Edited || read.Condition == plan.Good && read.Ledger.Generation == 0
 	switch {
 	case read.Condition == plan.Good && read.Ledger.Generation >= w.mux.Generation && read.Ledger.Generation > 0:
@@ -435,7 +437,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
 			on := live[claim.Slot()] == claim.MuxName
 			waits := svc != nil && len(svc.Status.LoadBalancer.Ingress) == 0 && c.limited[svc.Namespace].After(c.now)
-			leftOff := !on && (waits || slices.Contains(c.unpublished[claim.Owner.Channel], claim.Slot()))
+			leftOff := !on && (waits || c.refused[claim.Owner.Channel].Withheld)
 			if on != (claim.State == plan.Held && !disabled && !leftOff) && svc != nil {
 				return fmt.Errorf("%s of %s is %s, and on the mux: %t", claim.Slot(), claim.Owner.Channel, claim.State, on)
 			}
@@ -465,17 +467,18 @@ func (c *cluster) atRest(p *plan.Plan) error {
 // shuffled is the same world in another order, from which the same must be decided, and which isn't changed by it.
 func (c *cluster) checkPure() error {
 	w, same := c.world(), c.world()
-	if err := plan.Recount(c.world()); err != nil {
+	if err := plan.Recount(c.world(), c.memory()); err != nil {
 		return err
 	}
-	first := plan.Mux(w)
-	if !reflect.DeepEqual(w, same) {
+	m := c.memory()
+	first := plan.Mux(w, m)
+	if !reflect.DeepEqual(w, same) || !reflect.DeepEqual(m, c.memory()) {
 		return errors.New("the world was changed")
 	}
 	other := c.world()
 	slices.Reverse(other.Channels)
 	slices.Reverse(other.Ledger.Ledger.Claims)
-	if again := plan.Mux(other); !reflect.DeepEqual(first, again) {
+	if again := plan.Mux(other, c.memory()); !reflect.DeepEqual(first, again) {
 		return fmt.Errorf("another order, another plan:\n%s\n%s", printed(first), printed(again))
 	}
 	return nil

@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// whyReserve says what a ledger write before the mux's patch is for.
-func (p *pass) whyReserve(before *established) []string {
+// whyReserve returns the reasons for the ledger write before the mux's patch.
+func (p *pass) whyReserve() []string {
+	before := &p.before
 	var why []string
 	if before.mend != "" {
 		why = append(why, before.mend)
@@ -33,7 +34,7 @@ func (p *pass) whyReserve(before *established) []string {
 	return why
 }
 
-// whySettle says what a ledger write after it is for.
+// whySettle returns the reasons for the ledger write after the mux's patch.
 func whySettle(before, after *Ledger, mend string, mending bool) []string {
 	var why []string
 	if mending {

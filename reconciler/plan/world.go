@@ -10,45 +10,55 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// World is all that a decision about one mux is made from.
+// World is the observed state of one mux.
 type World struct {
 	Now  time.Time
 	Keys validation.Keys
-	// Key names the mux, also where there is none.
+	// Key names the mux, even if the mux is missing.
 	Key types.NamespacedName
-	// Mux is nil if there is no such Service, or it isn't a mux, or not any more.
+	// Mux is nil if there is no such Service, or it isn't a mux.
 	Mux *ObservedMux
 	// Channels are those that name the mux.
 	Channels []ObservedChannel
 	Ledger   Reading
 	// RebuildFrom is when this process may rebuild a ledger that is lost; zero if it may at once.
 	RebuildFrom time.Time
-	// LastGood is the ledger that was last in force here; what is frozen is carried on by it.
-	LastGood *Ledger
 	// Records says which channel our own slices carry under a port name of the mux.
 	Records map[string]types.NamespacedName
-	// Live is what live reads said of owners of claims that aren't among Channels.
+	// Live is the answer of a live read about a channel with claims that isn't among Channels.
 	Live map[types.NamespacedName]Liveness
-	// Refused are channels whose ports the API server didn't take, with its words.
-	Refused map[types.NamespacedName]string
-	// Unpublished are the ports of those that it didn't take. Their claims may be in the ledger already.
-	Unpublished map[types.NamespacedName][]Slot
-	// Stuck are channels whose address couldn't be taken off: their ports stay until it is.
+	// Confirmed names the Services of this World that were read live, because a plan asked to confirm them.
+	Confirmed map[types.NamespacedName]bool
+}
+
+// Memory is what the process remembers of a mux between passes. A pass works without it.
+type Memory struct {
+	// LastGood is the ledger that was last in force. A frozen mux goes on with it.
+	LastGood *Ledger
+	// Refused are channels whose ports the API server refused.
+	Refused map[types.NamespacedName]Refusal
+	// Stuck are channels whose address couldn't be taken off. Their ports stay until it is.
 	Stuck map[types.NamespacedName]bool
-	// Blocked is set while the API server doesn't take what is written for the whole mux.
+	// Blocked is set while the API server refuses to store the mux or its ledger.
 	Blocked *Blocked
-	// Contested is until when the mux isn't put right, because somebody keeps changing it back; zero if it may be.
+	// Contested is set if another writer keeps undoing the write that this pass would make: nothing is written until then.
 	Contested time.Time
-	// Frozen is what froze the mux when it was decided about last; empty if nothing did, or if that isn't known.
+	// Frozen is the message of the freeze at the last pass; empty if there was none.
 	Frozen string
 	// Limited are namespaces whose channels changed their ports too often, and when they may do so again.
 	Limited map[string]time.Time
-	// InPlace is what this process has seen in place as decided, by channel, and under Key for the mux itself. What
-	// differs now though the decision is the same was changed by somebody else.
-	InPlace map[types.NamespacedName]Fingerprint
 }
 
-// Blocked says what the API server didn't take of a mux, whichever channels it is for, and in which words.
+// Refusal is what the API server said about a channel's ports on the mux.
+type Refusal struct {
+	Words string
+	// Slots are the numbers that it refused.
+	Slots []Slot
+	// Withheld is true if the API server refused to put ports back that had been on the mux: they stay off it.
+	Withheld bool
+}
+
+// Blocked says what the API server refused of a mux as a whole, and in which words.
 type Blocked struct {
 	// Ledger is true for its ledger, false for its ports.
 	Ledger bool
@@ -58,7 +68,7 @@ type Blocked struct {
 // Liveness is what a live read said of a channel that the cache doesn't show.
 type Liveness uint8
 
-// Unasked claims aren't released; nor are those of a Service that is Present, or that can't be read.
+// A claim is released only if its channel is Gone. Present is a channel of this mux, or a Service that couldn't be read.
 const (
 	Unasked Liveness = iota
 	Gone             // there is no such Service, or it is no channel of this mux
@@ -95,7 +105,7 @@ type ObservedChannel struct {
 // Backing is whether a channel has backends that the mux can reach.
 type Backing uint8
 
-// The states of backing. Unknown leaves what was said before.
+// The states of backing. Unknown leaves the condition as it is.
 const (
 	Unknown Backing = iota
 	Unbacked
@@ -106,7 +116,7 @@ const (
 	NotCarried
 )
 
-// Condition is what was found when the ledger was read.
+// Condition is the state of the ledger as it was read.
 type Condition uint8
 
 // Missing must come from a live read: a cache may be behind. All from Unreadable on freeze the mux.
@@ -130,8 +140,8 @@ type Reading struct {
 	Name string
 	// Moved is true if it is still under another name than the one that the mux's owner wants.
 	Moved bool
-	// Unlabelled is true if it says what we wrote, and lacks a label by which caches find it.
+	// Unlabelled is true if a correct ledger lacks a label by which caches find it.
 	Unlabelled bool
-	// Why says what is wrong with one that freezes, and the way out.
+	// Why names the fault of a ledger that freezes the mux, and the way out.
 	Why string
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,7 +58,9 @@ type worldDoc struct {
 	Hidden  []string          `json:"hidden"`  // what the cache doesn't show
 	Live    map[string]string `json:"live"`    // what a live read says: gone, or present where it fails
 	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
-	// Unpublished are the ports, as 81/TCP, of which some may be in the ledger already.
+	// Withheld are refused channels whose ports the API server did not put back either.
+	Withheld []string `json:"withheld"`
+	// Unpublished are the numbers that were refused, as 81/TCP.
 	Unpublished map[string][]string `json:"unpublished"`
 	Stuck       []string            `json:"stuck"` // channels whose address couldn't be taken off
 	// Contested is for how long the mux isn't put right, since somebody keeps changing it back.
@@ -177,15 +180,13 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	if w.Refused != nil {
 		clear(c.refused)
-		clear(c.unpublished)
 	}
 	for name, words := range w.Refused {
-		c.refused[keyOf(t, name)] = words
-	}
-	for name, slots := range w.Unpublished {
-		for _, text := range slots {
-			c.unpublished[keyOf(t, name)] = append(c.unpublished[keyOf(t, name)], slotFrom(t, text))
+		no := plan.Refusal{Words: words, Withheld: slices.Contains(w.Withheld, name)}
+		for _, text := range w.Unpublished[name] {
+			no.Slots = append(no.Slots, slotFrom(t, text))
 		}
+		c.refused[keyOf(t, name)] = no
 	}
 	if w.Stuck != nil {
 		c.stuck = keySet(t, w.Stuck)
@@ -216,7 +217,6 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	if w.Restart {
 		c.lastGood, c.frozen = nil, ""
-		clear(c.inPlace)
 	}
 }
 
@@ -384,11 +384,9 @@ func (s *story) tell(t testing.TB, c *cluster) string {
 		}
 		fmt.Fprintf(&b, "=== %s\n", stage.title)
 		var passes []string
-		err := c.settle(func(asked, p *plan.Plan) {
-			if asked != nil {
-				for _, key := range asked.Confirm {
-					passes = append(passes, fmt.Sprintf("confirm that %s is gone\n", key))
-				}
+		err := c.settle(func(asked []types.NamespacedName, p *plan.Plan) {
+			for _, key := range asked {
+				passes = append(passes, fmt.Sprintf("confirm %s\n", key))
 			}
 			passes = append(passes, printed(p))
 		})

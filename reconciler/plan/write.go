@@ -1,72 +1,55 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// write decides what is written on ledger and mux.
-func (p *pass) write(before *established) {
+// write decides the new content of ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
+// release, even if only the generation on the mux changes: a slow process that goes by the old ledger meets a new resourceVersion.
+func (p *pass) write() {
 	published := p.publishedClaims()
 	ports := p.ports(published)
 	change := p.diffPorts(ports)
-	reserve := p.ledgerNow(before)
-	anew := before.renew || p.w.Ledger.Moved
-	moves := !change.empty() || anew || len(p.takenBack) > 0 // which the mux is stamped for
-	if moves && (anew || !sameClaims(reserve.Claims, before.ledger.Claims)) {
-		reserve = p.reserve(reserve, before)
+	ledger := p.ledgerNow()
+	was := &p.before.ledger
+	anew := p.before.renew || p.w.Ledger.Moved
+	releases := slices.ContainsFunc(ledger.Claims, func(c Claim) bool { return c.State == Releasing })
+	if anew || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
+		ledger.Generation = p.nextGeneration()
+		p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve()}
+		was = &ledger
 	}
-	p.publish(target{ports, published, change, p.writeNotes(published), reserve.Generation})
-	settled := p.ledgerAfter(reserve, ports)
-	written := before.ledger
-	if p.plan.Reserve != nil {
-		written = p.plan.Reserve.Ledger
+	p.publish(target{ports, published, change, p.writeNotes(published), ledger.Generation})
+	settled := p.ledgerAfter(ledger, ports)
+	mend := p.before.mend != "" && p.plan.Reserve == nil
+	if mend || !sameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
+		p.plan.Settle = &LedgerWrite{Ledger: settled, Why: whySettle(was, &settled, p.before.mend, mend)}
 	}
-	mend := before.mend != "" && p.plan.Reserve == nil
-	if mend || !sameClaims(settled.Claims, written.Claims) || !slices.Equal(settled.Hostnames, written.Hostnames) {
-		p.plan.Settle = &LedgerWrite{Ledger: settled, Why: whySettle(&written, &settled, before.mend, mend)}
-	}
-	p.force(published, reserve.Claims)
-	p.tellRebuilt(before)
+	p.deferRefusals(ledger, settled)
+	p.setInForce(published)
+	p.tellRebuilt()
+	p.plan.Changed = slices.Sorted(maps.Keys(p.changed))
 	p.measure()
 }
 
-// reserve writes a ledger of a new generation, before the mux changes.
-func (p *pass) reserve(ledger Ledger, before *established) Ledger {
-	ledger.Generation = p.next(before)
-	p.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: p.whyReserve(before)}
-	return ledger
-}
-
 // ledgerNow is the ledger as it must be before the mux changes.
-func (p *pass) ledgerNow(before *established) Ledger {
+func (p *pass) ledgerNow() Ledger {
 	now := Ledger{
 		Mux: p.w.Key, MuxUID: p.w.Mux.UID, HeldUntil: p.holdUntil, Provider: p.w.Mux.Provider.Key,
-		Generation: before.ledger.Generation, Hostnames: p.dns.holders,
-	}
-	if p.asBefore(before.ledger.Claims) {
-		now.Claims = before.ledger.Claims
-		return now.sorted()
+		Generation: p.before.ledger.Generation, Hostnames: p.dns.holders,
 	}
 	now.Claims = make([]Claim, 0, len(p.claims))
 	for _, claim := range p.claims {
 		now.Claims = append(now.Claims, *claim)
 	}
-	return now.sorted()
-}
-
-// asBefore is true if no claim changed.
-func (p *pass) asBefore(claims []Claim) bool {
-	if len(claims) != len(p.claims) {
-		return false
+	now = now.sorted()
+	if sameClaims(now.Claims, p.before.ledger.Claims) {
+		now.Claims = p.before.ledger.Claims
 	}
-	for i := range claims {
-		if !claims[i].same(p.claims[i]) {
-			return false
-		}
-	}
-	return true
+	return now
 }
 
 // ledgerAfter is the ledger once the mux has changed: what went is dropped, or held for its owner for a while.
@@ -78,69 +61,93 @@ func (p *pass) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
 	for i := range ports {
 		names[slotOf(&ports[i])] = ports[i].Name
 	}
-	never := make(map[Slot]bool, len(p.takenBack)) // there is nothing to hold for anybody
-	for claim := range p.takenBack {
-		never[claim.Slot()] = true
-	}
 	after := now.Clone()
 	after.Claims = after.Claims[:0]
+	var graces []*Claim
 	for _, claim := range now.Claims {
 		if claim.State == Releasing && names[claim.Slot()] != claim.MuxName {
 			until := p.reservedUntil(&claim)
-			if until.IsZero() || never[claim.Slot()] {
+			if until.IsZero() {
 				continue
 			}
 			claim.State, claim.Until = InGrace, until
-			p.lookAgain(claim.Until)
 		}
 		after.Claims = append(after.Claims, claim)
 	}
-	p.boundGraces(&after)
+	for i := range after.Claims {
+		if claim := &after.Claims[i]; claim.State == InGrace {
+			graces = append(graces, claim)
+			p.lookAgain(claim.Until)
+		}
+	}
+	over := map[Slot]bool{}
+	for _, claim := range p.tooMany(graces) {
+		over[claim.Slot()] = true
+	}
+	after.Claims = slices.DeleteFunc(after.Claims, func(c Claim) bool { return c.State == InGrace && over[c.Slot()] })
 	return after
 }
 
-// boundGraces drops those that there would be no room for. Who was refused such a number may have it in the next pass.
-func (p *pass) boundGraces(ledger *Ledger) {
-	var held []*Claim
-	for i := range ledger.Claims {
-		if claim := &ledger.Claims[i]; claim.State == InGrace {
-			held = append(held, claim)
+// deferRefusals says nothing of refusals that the next pass can lift, because this pass frees numbers: a channel that is told no would be told yes
+// right after.
+func (p *pass) deferRefusals(now, after Ledger) {
+	freed := map[Slot]bool{}
+	for i := range now.Claims {
+		freed[now.Claims[i].Slot()] = true
+	}
+	for i := range after.Claims {
+		delete(freed, after.Claims[i].Slot())
+	}
+	maps.Copy(freed, p.leaving)
+	picks := map[corev1.Protocol]bool{}
+	for slot := range freed {
+		picks[slot.Protocol] = picks[slot.Protocol] || p.w.Mux.Auto.Contains(slot.Number)
+	}
+	for _, c := range p.channels {
+		switch no := c.refusal; {
+		case no == nil:
+		case freed[no.slot] || picks[no.usedUp]:
+			c.deferred = true
+			p.lookAgain(p.now)
+		case !no.until.IsZero():
+			p.lookAgain(no.until)
 		}
 	}
-	p.pushedOut = map[Slot]bool{}
-	for _, claim := range p.tooMany(held) {
-		p.pushedOut[claim.Slot()] = true
-	}
-	ledger.Claims = slices.DeleteFunc(ledger.Claims, func(c Claim) bool { return c.State == InGrace && p.pushedOut[c.Slot()] })
-	p.deferTo(p.pushedOut)
 }
 
-// force tells which claims backends go by: those on the mux, those that are to come back to it, and for as long as they are there,
-// those that leave.
-func (p *pass) force(published []*Claim, all []Claim) {
-	p.plan.InForce = slices.Clip(all)
-	if len(published) < len(all) {
-		p.plan.InForce = make([]Claim, 0, len(published))
-		for _, claim := range published {
-			p.plan.InForce = append(p.plan.InForce, *claim)
-		}
+// setInForce lists the claims that get backends: those that belong on the mux, and those that leave it as long as they are there.
+func (p *pass) setInForce(published []*Claim) {
+	p.plan.InForce = make([]Claim, 0, len(published))
+	for _, claim := range published {
+		p.plan.InForce = append(p.plan.InForce, *claim)
 	}
 	for _, claim := range p.claims {
-		if p.leftOff[claim] {
+		switch {
+		case p.isPublished(claim):
+		case claim.State != InGrace && p.live.has(claim):
+			p.plan.Leaving = append(p.plan.Leaving, *claim)
+		case claim.held() && p.m.Refused[claim.Owner.Channel].Withheld: // it comes back to the mux
 			p.plan.InForce = append(p.plan.InForce, *claim)
 		}
-		if claim.State != InGrace && p.live.has(claim) && !p.published(claim) {
-			p.plan.Leaving = append(p.plan.Leaving, *claim)
-		}
 	}
+	slices.SortFunc(p.plan.InForce, compareClaims)
 	slices.SortFunc(p.plan.Leaving, compareClaims)
+}
+
+// tellRebuilt tells that the ledger was corrected, unless there never was one.
+func (p *pass) tellRebuilt() {
+	lost := p.before.renew && (p.w.Ledger.Condition != Missing || p.w.Mux.Generation > 0)
+	if lost || p.w.Ledger.Unlabelled {
+		p.plan.Told = append(p.plan.Told, Event{
+			Object: p.w.Key, Reason: MuxDriftCorrected, Message: TextPutRight([]string{p.before.mend}),
+		})
+	}
 }
 
 // measure is for metrics and the console.
 func (p *pass) measure() {
 	u := &p.plan.Usage
-	u.Limit, u.RangeSize = p.w.Mux.Cap.Ports, p.w.Mux.Auto.Len()
-	u.Foreign = len(p.table.foreign)
+	u.Limit, u.RangeSize, u.Foreign = p.w.Mux.Cap.Ports, p.w.Mux.Auto.Len(), len(p.foreign)
 	for _, claim := range p.claims {
 		switch claim.State {
 		case Held:
@@ -150,7 +157,14 @@ func (p *pass) measure() {
 		case Releasing:
 		}
 	}
+	u.RangeFree = p.freeNumbers(corev1.ProtocolTCP)
+}
+
+// freeNumbers counts the numbers of the range that are free under a protocol.
+func (p *pass) freeNumbers(protocol corev1.Protocol) int {
+	free := 0
 	for _, run := range p.w.Mux.Auto.Ranges() {
-		u.RangeFree += countFree(run, p.table.taken[corev1.ProtocolTCP])
+		free += countFree(run, p.taken[protocol])
 	}
+	return free
 }

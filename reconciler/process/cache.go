@@ -17,6 +17,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 )
 
@@ -59,7 +60,7 @@ func cacheOptions(options *Options) (cache.Options, error) {
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},
-			ledger.Object(): {Label: ledger.Selector(), Namespaces: muxNamespaces, Transform: trim(func(object *metav1.PartialObjectMetadata) {
+			ledger.Object(): {Label: codec.Selector(), Namespaces: muxNamespaces, Transform: trim(func(object *metav1.PartialObjectMetadata) {
 				ledger.Trim(object, language.Keys())
 			})},
 			// Read only if legacy Endpoints are on.

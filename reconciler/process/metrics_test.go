@@ -124,7 +124,7 @@ func TestMetricsOfAMux(t *testing.T) {
 	key := types.NamespacedName{Namespace: "infra", Name: "mux"}
 	usage := plan.Usage{Limit: 4}
 	well, frozen := &plan.Plan{Mux: key, Usage: usage}, &plan.Plan{Mux: key, Usage: usage, Freeze: &plan.Freeze{Reason: plan.MuxPaused}}
-	missing := plan.Mux(plan.World{Key: key, Channels: []plan.ObservedChannel{{}}})
+	missing := plan.Mux(plan.World{Key: key, Channels: []plan.ObservedChannel{{}}}, plan.Memory{})
 	const mux = `{mux="mux",mux_namespace="infra"}`
 	const limit = "ports_limit" + mux + " 4"
 	const named = `channels{mux="mux",mux_namespace="infra",reason="MuxNotFound",verdict="refused"} 1`

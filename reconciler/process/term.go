@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // term is the work of one leadership: the lines and their memory, their metrics, and the controllers that run them. A
@@ -87,7 +88,7 @@ func (t *terms) line() *mux.Line { return t.current.Load().line }
 
 // The console uses the line of the current term.
 
-func (t *terms) Look(ctx context.Context, mux types.NamespacedName) (*mux.Sight, error) {
+func (t *terms) Look(ctx context.Context, mux types.NamespacedName) (*sight.Sight, error) {
 	return t.line().Look(ctx, mux)
 }
 

@@ -36,6 +36,9 @@ func (p *process) ask(request *api.Call) error {
 	if request.Object != nil {
 		c.name += " " + client.ObjectKeyFromObject(request.Object).String()
 	}
+	if request.DryRun {
+		c.name += ", a dry run"
+	}
 	s := p.sim
 	s.mu.Lock()
 	if p.dead {
@@ -78,7 +81,7 @@ func (s *Sim) arrive(c *call) {
 	if c.Object != nil && (c.Verb == "get" || c.Kind == api.ConfigMaps && c.err == nil) {
 		s.learn(c)
 	}
-	if c.err == nil && c.Object != nil && c.Verb != "delete" && !c.reads() {
+	if c.err == nil && c.Object != nil && c.Verb != "delete" && !c.reads() && !c.DryRun {
 		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)
 	}
 }

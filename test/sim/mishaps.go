@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -134,7 +134,7 @@ func (w *world) ledgerDeed() string {
 		w.drop(api.ConfigMaps, key)
 		return fmt.Sprintf("somebody loses ledger %s", key)
 	case "breaks":
-		cm.Data = map[string]string{ledger.PlainKey: "{"}
+		cm.Data = map[string]string{codec.PlainKey: "{"}
 	case "empties":
 		cm.Data = nil
 	case "edits", "makes newer", "makes another's":
@@ -163,7 +163,7 @@ const Edited = 3_000_000_000
 // claims stay: a user who assigns a claim to another channel is obeyed.
 func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	var text map[string]any
-	if json.Unmarshal([]byte(cm.Data[ledger.PlainKey]), &text) != nil {
+	if json.Unmarshal([]byte(cm.Data[codec.PlainKey]), &text) != nil {
 		return false
 	}
 	claims, _ := text["portClaims"].([]any)
@@ -185,7 +185,7 @@ func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	if err != nil {
 		panic(err)
 	}
-	cm.Data = map[string]string{ledger.PlainKey: string(changed)}
+	cm.Data = map[string]string{codec.PlainKey: string(changed)}
 	return true
 }
 
@@ -215,7 +215,7 @@ func (w *world) badLedgers() []types.NamespacedName {
 	return slices.DeleteFunc(w.ledgers(), func(key types.NamespacedName) bool {
 		cm := w.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
 		mux, _ := w.owned(cm)
-		reading := ledger.Decode(cm, mux, w.language.Keys())
+		reading := codec.Decode(cm, mux, w.language.Keys())
 		stale := w.promises.stamp(mux) > reading.Ledger.Generation
 		return reading.Condition <= plan.Missing && cm.Labels != nil && !stale
 	})

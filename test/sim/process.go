@@ -15,6 +15,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -53,7 +54,7 @@ func (s *Sim) newProcess(behind int64) *process {
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{},
 		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
 		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
-	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: ledger.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
+	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: codec.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	for _, kind := range kinds() {
 		at := s.server.Version()
@@ -179,6 +180,15 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 		return wrote
 	}
 	return began
+}
+
+// decidedFrom returns the state of a mux that the last pass over it decided from: the newest that it had at its beginning, or read live.
+func (p *process) decidedFrom(mux types.NamespacedName) *corev1.Service {
+	saw, learnt := p.saw(mux, mux), p.learnt[mux]
+	if saw == nil || learnt != nil && versionOf(learnt) > versionOf(saw) {
+		return learnt
+	}
+	return saw
 }
 
 // met returns whether a pass began with that very Service in its cache, or the process read it live.

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
@@ -124,7 +124,7 @@ func (p *promises) reading(cm *corev1.ConfigMap) (plan.Ledger, types.NamespacedN
 	if !ours {
 		return plan.Ledger{}, mux, false
 	}
-	reading := ledger.Decode(cm, mux, p.sim.language.Keys())
+	reading := codec.Decode(cm, mux, p.sim.language.Keys())
 	return reading.Ledger, mux, reading.Condition <= plan.Edited
 }
 

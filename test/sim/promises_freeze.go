@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -31,7 +31,7 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	if cm == nil {
 		return "" // the ledger may be in another ConfigMap, or missing
 	}
-	reading := ledger.Decode(cm, mux.Key, p.sim.language.Keys())
+	reading := codec.Decode(cm, mux.Key, p.sim.language.Keys())
 	switch {
 	case reading.Condition > plan.Missing:
 		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)
@@ -43,10 +43,14 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 
 // onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
 func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *process) string {
-	if process == nil || process.learnt[mux] == nil || !p.sim.isMux(process.learnt[mux]) {
+	if process == nil {
 		return ""
 	}
-	if why := p.frozen(process.learnt[mux], nil); why != "" {
+	known := process.decidedFrom(mux)
+	if known == nil || !p.sim.isMux(known) {
+		return ""
+	}
+	if why := p.frozen(known, nil); why != "" {
 		return fmt.Sprintf("freeze: ledger %s is written, though of the mux it was known: %s", c.Key, why)
 	}
 	return ""
@@ -85,8 +89,8 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 		if has[key] != len(channel.Ports) {
 			return fmt.Sprintf("all or nothing: %s gets %d of %d ports", key, has[key], len(channel.Ports))
 		}
-		if live := process.learnt[mux]; live != nil && p.sim.isMux(live) {
-			if broken := beyond(plan.ReadMux(p.sim.language, live, false), now, key, ofNamespace); broken != "" {
+		if known := process.decidedFrom(mux); known != nil && p.sim.isMux(known) {
+			if broken := beyond(plan.ReadMux(p.sim.language, known, false), now, key, ofNamespace); broken != "" {
 				return "bounds: " + broken
 			}
 		}

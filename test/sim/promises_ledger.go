@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 
@@ -175,6 +175,12 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 	return seen == nil || p.asksFor(seen, mux, claim)
 }
 
+// knewOf returns whether a process decided from a state of the channel that asks for its claim.
+func (p *promises) knewOf(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
+	seen := process.saw(mux, claim.Owner.Channel)
+	return seen != nil && p.asksFor(seen, mux, claim)
+}
+
 // given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
@@ -245,7 +251,7 @@ func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read
 // edited returns whether a ledger was edited by hand.
 func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	mux, _ := p.sim.world.owned(cm)
-	return ledger.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
+	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
 // named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
@@ -312,24 +318,20 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
 			continue // a policy kept this port off the mux, so it was never in use
 		}
-		if p.doubted[mux] && (process == nil || process.knows(old.Owner.Channel) == nil) {
-			continue // the process rebuilt the ledger, and its cache doesn't have the channel yet
+		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process)) {
+			continue // the process rebuilt the ledger, and its cache didn't have the channel as it is
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
 	return ""
 }
 
-// found returns whether a process knew of a port on a mux when it last saw the mux.
+// found returns whether a process knew of a port on a mux when it decided.
 func (p *promises) found(name string, slot plan.Slot, mux types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false
 	}
-	seen := process.learnt[mux]
-	if seen == nil {
-		seen = process.heard(mux)
-	}
-	return slotsOf(seen)[slot] == name
+	return slotsOf(process.decidedFrom(mux))[slot] == name
 }
 
 func claimsText(claims []plan.Claim) string {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -121,7 +121,7 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 func (p *promises) unseen(key types.NamespacedName, mux *corev1.Service) bool {
 	name := plan.ReadMux(p.sim.language, mux, false).Ledger
 	cm, is := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.ConfigMap)
-	if !is || ledger.Selector().Matches(labels.Set(cm.Labels)) {
+	if !is || codec.Selector().Matches(labels.Set(cm.Labels)) {
 		return false
 	}
 	read, of, good := p.reading(cm)

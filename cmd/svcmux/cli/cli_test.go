@@ -17,7 +17,7 @@ func TestTableBecomesBlocksOnANarrowTerminal(t *testing.T) {
 	const asBlocks = "shop/web\n  port: 443/TCP\n  why: another Service has it\nchat/rooms\n  port: 80/TCP\n  why: -\n"
 	for columns, want := range map[int]string{0: asTable, 80: asTable, 45: asTable, 44: asBlocks, 40: asBlocks} {
 		var b strings.Builder
-		if err := table.printIn(&b, columns); err != nil || b.String() != want {
+		if err := table.PrintAt(&b, columns); err != nil || b.String() != want {
 			t.Errorf("%d columns: error %v\n%s", columns, err, b.String())
 		}
 	}

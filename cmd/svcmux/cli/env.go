@@ -5,6 +5,8 @@ package cli
 import (
 	"io"
 	"os"
+	"strconv"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -16,6 +18,15 @@ type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
+	Now      func() time.Time // nil for the clock
+}
+
+// Time returns the time.
+func (e Env) Time() time.Time {
+	if e.Now == nil {
+		return time.Now()
+	}
+	return e.Now()
 }
 
 // width returns the number of columns of a terminal, or 0 if the writer isn't one.
@@ -50,4 +61,16 @@ func (p Paint) in(code, text string) string {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Columns returns the width that output for a writer may have: that of the terminal, or else COLUMNS; 0 for any.
+func (e Env) Columns(to io.Writer) int {
+	if columns := width(to); columns > 0 {
+		return columns
+	}
+	columns, err := strconv.Atoi(e.Getenv("COLUMNS"))
+	if err != nil || columns < 0 {
+		return 0
+	}
+	return columns
 }

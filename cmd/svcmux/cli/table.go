@@ -19,10 +19,10 @@ type Table struct {
 func (t Table) Print(to io.Writer) error { return t.PrintFor(to, to) }
 
 // PrintFor writes the table into a buffer, as wide as the terminal allows that will show it.
-func (t Table) PrintFor(terminal, to io.Writer) error { return t.printIn(to, width(terminal)) }
+func (t Table) PrintFor(terminal, to io.Writer) error { return t.PrintAt(to, width(terminal)) }
 
-// printIn prints for a terminal of that many columns; 0 is no terminal.
-func (t Table) printIn(to io.Writer, columns int) error {
+// PrintAt prints for a terminal of that many columns; 0 is no terminal.
+func (t Table) PrintAt(to io.Writer, columns int) error {
 	if len(t.Rows) == 0 {
 		return nil
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // Count returns "1 mux", "2 muxes", "3 ports".
@@ -47,3 +50,6 @@ func Sentence(text string) string {
 		return unicode.ReplacementChar
 	}, text)
 }
+
+// Age returns a duration as kubectl shows ages, such as 12d.
+func Age(d time.Duration) string { return duration.HumanDuration(d) }

@@ -76,9 +76,9 @@ func find(ctx context.Context, env cli.Env, opts *options) ([]*appsv1.Deployment
 		return nil, err
 	}
 	defer env.Progress("asking " + cluster.Server)()
-	all, err := cluster.Deployments(ctx, opts.kube.NamespaceGiven(), selector)
+	all, err := cluster.Deployments(ctx, opts.kube.NamespaceGiven(), kube.ChartSelector)
 	if kube.IsForbidden(err) && opts.kube.NamespaceGiven() == "" {
-		if here, second := cluster.Deployments(ctx, cluster.Namespace, selector); second == nil && len(here) > 0 {
+		if here, second := cluster.Deployments(ctx, cluster.Namespace, kube.ChartSelector); second == nil && len(here) > 0 {
 			return here, nil
 		}
 	}

@@ -14,9 +14,6 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
 
-// selector finds the Deployments of the chart, whatever the release's name is.
-const selector = "app.kubernetes.io/name in (svc-mux, svc-mux-webhook)"
-
 // versionLabel is the chart's label with the release, for images that are named by digest.
 const versionLabel = "app.kubernetes.io/version"
 

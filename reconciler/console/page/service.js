@@ -6,7 +6,7 @@ import { ask } from './store.js'
 import { badge } from './parts.js'
 import { channelStates, linkStates, state } from './words.js'
 
-const titles = { service: 'Service', class: 'Class', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
+const titles = { service: 'Service', class: 'Class', admission: 'Admission', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
 const again = 1000 // how often to ask again: the stream doesn't report every Service
 
 export function servicePage(app, root, key) {

@@ -25,6 +25,7 @@ export const linkStates = {
   warn: { word: 'needs attention', tone: 'warn', sign: '!' },
   bad: { word: 'broken', tone: 'bad', sign: '✕' },
   open: { word: 'not reached', tone: 'off', sign: '·' },
+  unread: { word: 'not readable', tone: 'off', sign: '?' },
 }
 
 export const slotStates = {

@@ -7,20 +7,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Chain explains how a Service is reached through a mux, or what breaks the path. Each link depends on the one before
 // it.
 //
-//	Service ─ class ─ mux ─ claim ─ port ─ address ─ slices ─ backends
+//	Service ─ class ─ admission ─ mux ─ claim ─ port ─ address ─ slices ─ backends
 type Chain struct {
 	Schema    string `json:"schema"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Kind is channel, mux, stranger, or absent.
+	// Kind is channel, mux, stranger, or absent; number if the chain is about a number that no known channel has.
 	Kind string `json:"kind"`
 	Mux  string `json:"mux,omitempty"` // namespace/name
+	// Number and Protocol are what was asked for, if that was a number of the mux.
+	Number   int32  `json:"number,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
 	// Whole says that no link is broken.
 	Whole      bool         `json:"whole"`
 	Links      []Link       `json:"links"`
@@ -34,7 +38,7 @@ type Chain struct {
 // Link is one step of a chain.
 type Link struct {
 	Name string `json:"name"`
-	// State is ok, warn, bad, or open if an earlier link is broken.
+	// State is ok, warn, bad, open if an earlier link is broken, or unread if the asker may not read what tells.
 	State  string `json:"state"`
 	Text   string `json:"text"`
 	Reason string `json:"reason,omitempty"`
@@ -61,6 +65,8 @@ const (
 	linkWarn = "warn"
 	linkBad  = "bad"
 	linkOpen = "open"
+	// linkUnread never occurs in the console: the reconciler reads everything.
+	linkUnread = "unread"
 )
 
 // Question is the input of Why: a Service and its mux.
@@ -69,7 +75,7 @@ type Question struct {
 	Key      types.NamespacedName
 	Service  *corev1.Service // nil if it doesn't exist
 	// Seen is the mux that the Service names; nil if it names none, or one that another reconciler manages.
-	Seen *Seen
+	Seen *sight.Sight
 	// Muxes are all existing muxes, to suggest one.
 	Muxes []types.NamespacedName
 }
@@ -119,10 +125,15 @@ func (c *Chain) add(name, state, text, reason, mend string) {
 func (c *Chain) ok(name, text string)                 { c.add(name, linkOK, text, "", "") }
 func (c *Chain) warn(name, text, reason, mend string) { c.add(name, linkWarn, text, reason, mend) }
 func (c *Chain) bad(name, text, reason, mend string)  { c.add(name, linkBad, text, reason, mend) }
+func (c *Chain) unread(name, text, why string)        { c.add(name, linkUnread, text, "", why) }
 
 // complete adds the links that weren't reached, and sets Whole.
 func (c Chain) complete() Chain {
-	for _, name := range [...]string{"service", "class", "mux", "claim", "port", "address", "slices", "backends"} {
+	names := []string{"service", "class", "admission", "mux", "claim", "port", "address", "slices", "backends"}
+	if c.Kind == "number" {
+		names = names[3:]
+	}
+	for _, name := range names {
 		if !slices.ContainsFunc(c.Links, func(l Link) bool { return l.Name == name }) {
 			c.add(name, linkOpen, "", "", "")
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // channel adds the links of a channel, from its mux to its backends.
@@ -13,14 +14,17 @@ func (c *Chain) channel(q *Question) {
 	if class := q.Service.Spec.LoadBalancerClass; class != nil {
 		c.ok("class", *class)
 	}
+	switch {
+	case q.Seen == nil:
+	case q.Seen.World.Key.Name == "":
+		c.Links[len(c.Links)-1].State = linkBad
+	default:
+		c.Mux = q.Seen.World.Key.String()
+	}
+	admitted := c.admission(q)
 	if q.Seen == nil {
 		c.bad("mux", "another reconciler manages the mux that it names", "", "see that reconciler's console")
 		return
-	}
-	if q.Seen.World.Key.Name == "" {
-		c.Links[len(c.Links)-1].State = linkBad
-	} else {
-		c.Mux = q.Seen.World.Key.String()
 	}
 	i := slices.IndexFunc(q.Seen.Plan.Verdicts, func(v plan.Verdict) bool { return v.Channel == q.Key })
 	j := slices.IndexFunc(q.Seen.World.Channels, func(o plan.ObservedChannel) bool { return o.Key == q.Key })
@@ -31,7 +35,7 @@ func (c *Chain) channel(q *Question) {
 	verdict, observed := &q.Seen.Plan.Verdicts[i], &q.Seen.World.Channels[j]
 	shown := channelOf(q.Seen, verdict, observed, liveNames(q.Seen.World.Mux))
 	c.Channel, c.Shows, c.Conditions = &shown, addressesOf(observed.Address), conditionsOf(observed)
-	if c.mux(q.Seen, verdict) && c.claim(verdict, &shown) && c.port(&shown) {
+	if admitted && c.mux(q.Seen, verdict) && c.claim(verdict, &shown) && c.port(q.Seen, &shown, verdict.Programmed) {
 		c.address(q.Seen, observed)
 		c.slices(q.Seen, observed, &shown)
 	}
@@ -46,12 +50,14 @@ func conditionsOf(observed *plan.ObservedChannel) []Condition {
 	return said
 }
 
-func (c *Chain) mux(seen *Seen, verdict *plan.Verdict) bool {
+func (c *Chain) mux(seen *sight.Sight, verdict *plan.Verdict) bool {
 	state, reason, message := stateOf(seen)
 	switch state {
 	case muxMissing, muxDeleting:
 		c.bad("mux", verdict.Message, string(verdict.Reason), "")
 		return false
+	case muxUnread:
+		c.unread("mux", "it can't be read; the channel's conditions tell what the reconciler did", message)
 	case muxFrozen, muxPaused:
 		c.warn("mux", message, reason, "no channel gets or loses a port until this is fixed; addresses and backends are still updated")
 	default:
@@ -83,13 +89,13 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 	return true
 }
 
-func (c *Chain) port(shown *Channel) bool {
+func (c *Chain) port(seen *sight.Sight, shown *Channel, programmed bool) bool {
 	var there, missing []string
 	for _, port := range shown.Ports {
 		name := fmt.Sprintf("%d/%s", port.Public, port.Protocol)
 		switch {
 		case port.Public == 0:
-		case port.Live:
+		case port.Live, seen.Unread.Mux != "" && programmed:
 			there = append(there, name)
 		default:
 			missing = append(missing, name)
@@ -98,6 +104,9 @@ func (c *Chain) port(shown *Channel) bool {
 	switch {
 	case len(missing) > 0 && shown.State == channelDisabled:
 		c.bad("port", shown.Message, shown.Reason, "")
+	case len(missing) > 0 && seen.Unread.Mux != "":
+		c.unread("port", strings.Join(missing, ", ")+": only the mux tells whether it has them", seen.Unread.Mux)
+		return true
 	case len(missing) > 0:
 		c.bad("port", strings.Join(missing, ", ")+" not on the mux yet", "",
 			"wait; if this lasts, look at the timeline and at the Events on the mux")
@@ -107,8 +116,17 @@ func (c *Chain) port(shown *Channel) bool {
 	return len(missing) == 0
 }
 
-func (c *Chain) address(seen *Seen, observed *plan.ObservedChannel) {
-	mux, shows := addressesOf(seen.World.Mux.Address), addressesOf(observed.Address)
+func (c *Chain) address(seen *sight.Sight, observed *plan.ObservedChannel) {
+	shows := addressesOf(observed.Address)
+	if seen.World.Mux == nil { // it couldn't be read
+		if len(shows) == 0 {
+			c.bad("address", "the channel shows no address", string(plan.AddressPending), "wait; if this lasts, ask the mux's owner whether the mux has an address")
+			return
+		}
+		c.ok("address", strings.Join(shows, ", "))
+		return
+	}
+	mux := addressesOf(seen.World.Mux.Address)
 	switch {
 	case len(mux) == 0:
 		c.bad("address", "the mux has no address from its provider yet", string(plan.AddressPending),
@@ -120,12 +138,15 @@ func (c *Chain) address(seen *Seen, observed *plan.ObservedChannel) {
 	}
 }
 
-func (c *Chain) slices(seen *Seen, observed *plan.ObservedChannel, shown *Channel) {
+func (c *Chain) slices(seen *sight.Sight, observed *plan.ObservedChannel, shown *Channel) {
 	c.Ports = []PublicPort{}
 	for _, port := range TopologyOf(seen).Ports {
-		if port.Channel == observed.Key.String() {
+		if port.Channel == observed.Key.String() && (len(port.Backends) > 0 || seen.Unread.Carried == "") {
 			c.Ports = append(c.Ports, port)
 		}
+	}
+	if seen.Unread.Any() && c.slicesSaid(seen, observed, shown) {
+		return
 	}
 	sources, carried := len(seen.Sources[observed.Key]), len(seen.Carried[observed.Key])
 	switch {
@@ -141,6 +162,10 @@ func (c *Chain) slices(seen *Seen, observed *plan.ObservedChannel, shown *Channe
 	default:
 		c.ok("slices", fmt.Sprintf("%d of its own, %d on the mux", sources, carried))
 	}
+	c.backends(shown)
+}
+
+func (c *Chain) backends(shown *Channel) {
 	text := fmt.Sprintf("%d of %d ready", shown.Backends.Ready, shown.Backends.Total)
 	if shown.Backends.Ready == 0 {
 		c.bad("backends", text, string(plan.NoBackends), "check that its selector matches pods, and that they become ready")

@@ -4,6 +4,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // States of a channel.
@@ -37,7 +38,7 @@ func (n portsByName) has(port *plan.PortVerdict) bool {
 	return there && port.Public != 0 && slot == plan.Slot{Number: port.Public, Protocol: port.Protocol}
 }
 
-func channelOf(s *Seen, verdict *plan.Verdict, observed *plan.ObservedChannel, live portsByName) Channel {
+func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedChannel, live portsByName) Channel {
 	channel := Channel{
 		Namespace: verdict.Channel.Namespace, Name: verdict.Channel.Name, Accepted: verdict.Accepted,
 		Reason: string(verdict.Reason), Message: verdict.Message, Ports: make([]Port, 0, len(verdict.Ports)),
@@ -92,7 +93,7 @@ func channelState(verdict *plan.Verdict, observed *plan.ObservedChannel, has boo
 }
 
 // backendsOf counts a channel's backends: those carried on the mux or, while none is, those of its own EndpointSlices.
-func backendsOf(s *Seen, observed *plan.ObservedChannel) Backends {
+func backendsOf(s *sight.Sight, observed *plan.ObservedChannel) Backends {
 	if observed == nil {
 		return Backends{}
 	}
@@ -127,3 +128,6 @@ func countEndpoints(list []*discoveryv1.EndpointSlice) Backends {
 
 // isReady treats an unset condition as ready, as Kubernetes asks consumers to do.
 func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }
+
+// IsRefused is true for a channel that is refused, or whose edit is.
+func (c *Channel) IsRefused() bool { return c.State == channelRefused || c.State == channelKeeps }

@@ -5,23 +5,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-// Seen is an observed mux and the plan for it. Nothing in it is changed.
-type Seen struct {
-	World plan.World
-	Plan  *plan.Plan
-	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
-	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// Passed is when this process last ran a pass for the mux; zero if never. Failed is the error of that pass.
-	Passed time.Time
-	Failed error
-}
 
 // States of a mux.
 const (
@@ -31,15 +20,19 @@ const (
 	muxPaused   = "paused"
 	muxDeleting = "deleting"
 	muxMissing  = "missing"
+	muxUnread   = "unread" // never in the console
 )
 
 // Of returns the view of a mux.
-func Of(s *Seen) Mux {
+func Of(s *sight.Sight) Mux {
 	key, p := s.World.Key, s.Plan
 	view := Mux{
 		Namespace: key.Namespace, Name: key.Name, Addresses: []string{}, Counts: map[string]int{},
 		Ranges: []Range{}, Slots: []Slot{}, Notes: notesOf(p.Standing), Pending: stepsOf(p), Passed: timeOf(s.Passed),
 		Usage: Usage(p.Usage), Channels: make([]Channel, 0, len(p.Verdicts)),
+	}
+	if s.Unread.Any() {
+		view.Pending = []Step{} // the plan is made from a part of the world
 	}
 	if s.Failed != nil {
 		view.Failed = s.Failed.Error()
@@ -47,7 +40,7 @@ func Of(s *Seen) Mux {
 	view.State, view.Reason, view.Message = stateOf(s)
 	if mux := s.World.Mux; mux != nil {
 		view.Addresses, view.Settings = addressesOf(mux.Address), settingsOf(mux)
-		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(&s.World.Ledger)
+		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(s)
 	}
 	live := liveNames(s.World.Mux)
 	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
@@ -62,11 +55,13 @@ func Of(s *Seen) Mux {
 	return view
 }
 
-func stateOf(s *Seen) (state, reason, message string) {
+func stateOf(s *sight.Sight) (state, reason, message string) {
 	mux, freeze := s.World.Mux, s.Plan.Freeze
 	switch {
 	case mux == nil && s.World.Key.Name == "":
 		return muxMissing, string(validation.InvalidLoadBalancerClass), "these Services have a class that names no mux"
+	case mux == nil && s.Unread.Mux != "":
+		return muxUnread, "", s.Unread.Mux
 	case mux == nil:
 		return muxMissing, string(plan.MuxNotFound), "channels name this mux, but it doesn't exist: create it, or correct their class"
 	case mux.Deleting:
@@ -128,8 +123,11 @@ func Steps(steps []plan.Step) []Step {
 	return list
 }
 
-func ledgerOf(reading *plan.Reading) Ledger {
-	state := "good"
+func ledgerOf(s *sight.Sight) Ledger {
+	reading, state := &s.World.Ledger, "good"
+	if s.Unread.Ledger != "" {
+		return Ledger{Name: reading.Name, State: "unread", Why: s.Unread.Ledger}
+	}
 	switch reading.Condition {
 	case plan.Good:
 	case plan.Edited:

@@ -44,7 +44,7 @@ type Fault struct {
 type Mux struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// State is ok, pending, frozen, paused, deleting or missing. A missing mux doesn't exist, but channels name it.
+	// State is ok, pending, frozen, paused, deleting, missing, or unread if the reader may not read it. A missing mux doesn't exist, but channels name it.
 	State     string   `json:"state"`
 	Reason    string   `json:"reason,omitempty"`
 	Message   string   `json:"message,omitempty"`
@@ -108,7 +108,7 @@ type Slot struct {
 // Ledger is the ConfigMap that stores the claims.
 type Ledger struct {
 	Name       string `json:"name,omitempty"`
-	State      string `json:"state"` // good, edited, missing, unreadable, foreign, newer; empty without a mux
+	State      string `json:"state"` // good, edited, missing, unreadable, foreign, newer, unread; empty without a mux
 	Generation int64  `json:"generation"`
 	Why        string `json:"why,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -30,7 +31,7 @@ func rangesOf(numbers validation.PortRanges) []Range {
 
 // slotsOf returns the numbers in use, sorted: claims that the plan keeps or releases, numbers that the ledger holds in
 // grace, and foreign ports of the mux.
-func slotsOf(s *Seen) []Slot {
+func slotsOf(s *sight.Sight) []Slot {
 	disabled := map[types.NamespacedName]bool{}
 	for i := range s.World.Channels {
 		disabled[s.World.Channels[i].Key] = s.World.Channels[i].Disabled
@@ -80,7 +81,7 @@ func slotsOf(s *Seen) []Slot {
 }
 
 // ledgerAfter returns the ledger's claims after the plan is carried out.
-func ledgerAfter(s *Seen) []plan.Claim {
+func ledgerAfter(s *sight.Sight) []plan.Claim {
 	switch {
 	case s.Plan.Settle != nil:
 		return s.Plan.Settle.Ledger.Claims

@@ -10,6 +10,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // TestNumbersInGraceAreShown checks numbers that only the ledger knows.
@@ -21,7 +22,7 @@ func TestNumbersInGraceAreShown(t *testing.T) {
 		}
 	}
 	until := now.Add(time.Hour)
-	seen := &view.Seen{
+	seen := &sight.Sight{
 		World: plan.World{Key: muxKey, Mux: &plan.ObservedMux{}, Ledger: plan.Reading{Ledger: plan.Ledger{Claims: []plan.Claim{
 			claim(1, plan.Held), claim(2, plan.Releasing), claim(3, plan.InGrace), claim(4, plan.Held),
 		}}}},

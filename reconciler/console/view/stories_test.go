@@ -19,6 +19,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -60,7 +61,7 @@ func TestStories(t *testing.T) {
 type story struct {
 	language validation.Language
 	services []*corev1.Service
-	seen     view.Seen
+	seen     sight.Sight
 }
 
 var muxKey = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
@@ -71,7 +72,7 @@ func read(t *testing.T, text []byte) *story {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &story{language: language, seen: view.Seen{
+	s := &story{language: language, seen: sight.Sight{
 		World:   plan.World{Now: now, Keys: language.Keys(), Key: muxKey, Ledger: plan.Reading{Condition: plan.Missing, Name: "mux-port-allocations"}},
 		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
@@ -136,7 +137,7 @@ func (s *story) rest(t *testing.T) {
 	w := &s.seen.World
 	for range 10 {
 		s.carry()
-		p := plan.Mux(*w)
+		p := plan.Mux(*w, plan.Memory{})
 		s.seen.Plan = p
 		if p.Empty() {
 			return

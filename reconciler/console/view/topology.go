@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // Topology lists the routes of traffic: from addresses and public ports to backends.
@@ -43,7 +44,7 @@ type Backend struct {
 }
 
 // TopologyOf returns the topology of one mux.
-func TopologyOf(s *Seen) MuxTopology {
+func TopologyOf(s *sight.Sight) MuxTopology {
 	topology := MuxTopology{Namespace: s.World.Key.Namespace, Name: s.World.Key.Name, Addresses: []string{}, Ports: []PublicPort{}}
 	if s.World.Mux == nil {
 		return topology
@@ -63,11 +64,14 @@ func TopologyOf(s *Seen) MuxTopology {
 	return topology
 }
 
-func backendsBehind(s *Seen, claim *plan.Claim) []Backend {
-	list := []Backend{}
-	for _, slice := range s.Carried[claim.Owner.Channel] {
+func backendsBehind(s *sight.Sight, claim *plan.Claim) []Backend {
+	list, carried, name := []Backend{}, s.Carried[claim.Owner.Channel], claim.MuxName
+	if s.Unread.Carried != "" { // those that the channel has are what the mux ought to have
+		carried, name = s.Sources[claim.Owner.Channel], claim.Owner.Name
+	}
+	for _, slice := range carried {
 		for _, port := range slice.Ports {
-			if port.Name == nil || *port.Name != claim.MuxName || port.Port == nil {
+			if port.Name == nil || *port.Name != name || port.Port == nil {
 				continue
 			}
 			list = append(list, endpointsOf(slice, *port.Port)...)

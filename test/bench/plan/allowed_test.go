@@ -33,7 +33,7 @@ func BenchmarkPatterns(b *testing.B) {
 			fastest := time.Hour
 			for b.Loop() {
 				started := time.Now()
-				p := plan.Mux(w)
+				p := plan.Mux(w, plan.Memory{})
 				fastest = min(fastest, time.Since(started))
 				if p.Freeze != nil || !p.Verdicts[0].Accepted || len(p.Verdicts) != c.channels {
 					b.Fatal("the plan is wrong")

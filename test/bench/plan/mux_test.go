@@ -64,7 +64,7 @@ func run(b *testing.B, w plan.World, name string, target float64, right func(*pl
 	b.ReportAllocs()
 	for b.Loop() {
 		started := time.Now()
-		p := plan.Mux(w)
+		p := plan.Mux(w, plan.Memory{})
 		fastest = min(fastest, time.Since(started))
 		if !right(p) {
 			b.Fatal("the plan is wrong")
@@ -126,7 +126,7 @@ func channel(b *testing.B, i int) plan.ObservedChannel {
 // atRest applies a plan's result to the world, as far as the next decision depends on it.
 func atRest(b *testing.B, w plan.World) plan.World {
 	b.Helper()
-	p := plan.Mux(w)
+	p := plan.Mux(w, plan.Memory{})
 	w.Ledger = plan.Reading{Ledger: p.Reserve.Ledger}
 	mux := *w.Mux
 	mux.Ports, mux.Generation = p.Publish.Ports, p.Reserve.Ledger.Generation

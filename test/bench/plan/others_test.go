@@ -27,11 +27,12 @@ func BenchmarkOthers(b *testing.B) {
 	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000, 1), atRest(b, world(b, 10))
 	quick.Key.Namespace = "quick"
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]
-	alike := waits(b, priorityqueue.New("plain", func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter() }), 4, plan.Mux, slow, quick)
+	decide := func(w plan.World) *plan.Plan { return plan.Mux(w, plan.Memory{}) }
+	alike := waits(b, priorityqueue.New("plain", func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter() }), 4, decide, slow, quick)
 	turns := fair.NewTurns()
 	inTurn := func(w plan.World) *plan.Plan {
 		defer turns.Take(w.Key.Namespace)()
-		return plan.Mux(w)
+		return decide(w)
 	}
 	shared := waits(b, fair.NewQueue(4)("fair", limiter()), 64, inTurn, slow, quick)
 	fmt.Printf("plan/another-namespace-waits: the longest of 20 is %s, and %s where workers aren't shared\n", shared, alike)

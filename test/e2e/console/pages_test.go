@@ -60,7 +60,7 @@ func TestPages(t *testing.T) {
 	part("a channel is followed link by link", func(t *testing.T) {
 		b.goTo("#/service/shop/web")
 		b.says("http has 80/TCP (static)", "3 of 4 ready", "node-1", "shop/web-0")
-		if whole := evaluate[int](b, `document.querySelectorAll('.chain [data-tone=ok]').length`); whole != 8 {
+		if whole := evaluate[int](b, `document.querySelectorAll('.chain [data-tone=ok]').length`); whole != 9 {
 			t.Errorf("%d links lead to a place", whole)
 		}
 		b.goTo("#/service/payments/clash")

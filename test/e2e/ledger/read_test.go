@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -47,7 +48,7 @@ func neighbours(t *testing.T, w *world) {
 	w.write(w.read(w.ask(), "GET"), 2, 81, "PATCH")
 	after := w.live(ledgerName)
 	for _, cm := range []*corev1.ConfigMap{before, after} {
-		delete(cm.Data, ledger.PlainKey)
+		delete(cm.Data, codec.PlainKey)
 		delete(cm.Annotations, w.keys.Generation)
 		cm.ResourceVersion, cm.ManagedFields = "", nil
 	}
@@ -74,12 +75,12 @@ func large(t *testing.T, w *world) {
 	if diff := cmp.Diff(big, entry.Ledger); diff != "" {
 		t.Error(diff)
 	}
-	w.keysOf(ledger.PackedKey)
+	w.keysOf(codec.PackedKey)
 	small.Generation = 3
 	if _, err = w.store.Write(t.Context(), small, entry); err != nil {
 		t.Fatal(err)
 	}
-	w.keysOf(ledger.PlainKey)
+	w.keysOf(codec.PlainKey)
 }
 
 // keysOf checks which keys the ledger has.
@@ -160,10 +161,10 @@ func unlabelled(t *testing.T, w *world) {
 
 func mended(_ *testing.T, w *world) {
 	w.established()
-	good := w.live(ledgerName).Data[ledger.PlainKey]
-	w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = "{" })
+	good := w.live(ledgerName).Data[codec.PlainKey]
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" })
 	w.catchUp()
-	w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = good })
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = good })
 	w.expect(w.read(w.ask(), "GET"), plan.Good, 1, 80)
 	w.expect(w.read(w.ask(), ""), plan.Good, 1, 80)
 }
@@ -176,7 +177,7 @@ func confirmed(t *testing.T, w *world) {
 			w.catchUp()
 		}
 		w.established()
-		w.edit(func(cm *corev1.ConfigMap) { cm.Data[ledger.PlainKey] = text })
+		w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = text })
 		w.catchUp()
 		entry := w.read(w.ask(), "GET")
 		w.expect(entry, condition, 0, 0)

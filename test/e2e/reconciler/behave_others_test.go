@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"nowake.ai/svc-lb-mux/reconciler/fight"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 )
@@ -184,12 +184,11 @@ spec:
 		s.kubectl(t, text, "apply", "--server-side", "--field-manager=another", "--dry-run=server", "-f", "-")
 		s.awaitServed(t, web, "http:80->20000")
 	}
-	created := s.mux(t, "by-create")
-	web := s.channel(t, "declared", "by-create", created)
-	s.awaitServed(t, web, "http:80->20000")
+	created, kept := s.mux(t, "by-create"), s.mux(t, "by-create-kept", annotated("placeholder", "keep"))
+	s.awaitServed(t, s.channel(t, "declared", "by-create", created), "http:80->20000")
+	s.awaitServed(t, s.channel(t, "declared", "by-create-kept", kept), "http:80->20000")
 	s.awaitPublic(t, created, "20000/TCP")
-	s.annotate(t, created, "placeholder", "keep")
-	s.awaitPublic(t, created, "101/TCP", "20000/TCP")
+	s.awaitPublic(t, kept, "101/TCP", "20000/TCP")
 }
 
 func (s *scene) kubectl(t *testing.T, stdin string, args ...string) {
@@ -323,7 +322,7 @@ func inOrder(t *testing.T, times []time.Time) {
 		t.Errorf("%d corrections, want 3 or more", len(times))
 	}
 	for i := 2; i < len(times); i++ {
-		if pause, want := times[i].Sub(times[i-1]), fight.Pause<<(i-2); pause < want/2 {
+		if pause, want := times[i].Sub(times[i-1]), pace.FirstPause<<(i-2); pause < want/2 {
 			t.Errorf("a correction came %s after the one before, want %s", pause, want)
 		}
 	}

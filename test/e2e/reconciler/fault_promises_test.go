@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
@@ -202,7 +202,7 @@ func (c *checker) ledger(cm *corev1.ConfigMap, gone bool) {
 	if gone || mux.Name == "" {
 		return
 	}
-	reading := ledger.Decode(cm, mux, c.keys)
+	reading := codec.Decode(cm, mux, c.keys)
 	if reading.Condition != plan.Good {
 		c.breaks("claims", "the ledger reads %d: %s", reading.Condition, reading.Why)
 		return

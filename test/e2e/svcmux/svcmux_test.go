@@ -140,6 +140,7 @@ func TestCommandLine(t *testing.T) {
 	t.Run("versions", func(t *testing.T) { testVersions(t, w) })
 	t.Run("survey", func(t *testing.T) { testSurvey(t, w) })
 	t.Run("import", func(t *testing.T) { testImport(t, w) })
+	t.Run("muxes", func(t *testing.T) { testMuxes(t, w) })
 }
 
 func testBefore(t *testing.T, w *world) {

@@ -29,6 +29,7 @@ type Call struct {
 	// Object is the client's object. Only its name is always set.
 	Object client.Object
 	Body   []byte // body of a patch
+	DryRun bool   // for a patch of which nothing is stored
 	// Run sends the request to the server.
 	Run func() error
 }
@@ -141,18 +142,24 @@ func verb(name string, status bool) string {
 }
 
 // Patch implements client.Client.
-func (c *Client) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return c.patch(obj, patch, false)
+func (c *Client) Patch(_ context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+	var o client.PatchOptions
+	o.ApplyOptions(options)
+	return c.patch(obj, patch, false, len(o.DryRun) > 0)
 }
 
-func (c *Client) patch(obj client.Object, patch client.Patch, status bool) error {
+func (c *Client) patch(obj client.Object, patch client.Patch, status, dryRun bool) error {
 	body, err := patch.Data(obj)
 	if err != nil {
 		return err
 	}
 	key := client.ObjectKeyFromObject(obj)
-	return c.do(&Call{Verb: verb("patch", status), Kind: KindOf(obj), Object: obj, Body: body, Run: func() error {
-		answer, err := c.Server.Patch(KindOf(obj), key, patch.Type(), body, status)
+	return c.do(&Call{Verb: verb("patch", status), Kind: KindOf(obj), Object: obj, Body: body, DryRun: dryRun, Run: func() error {
+		run := func() (client.Object, error) { return c.Server.Patch(KindOf(obj), key, patch.Type(), body, status) }
+		if dryRun {
+			run = func() (client.Object, error) { return c.Server.DryRun(KindOf(obj), key, patch.Type(), body) }
+		}
+		answer, err := run()
 		if err == nil {
 			into(obj, answer)
 		}
@@ -189,7 +196,7 @@ func (s statusClient) Update(_ context.Context, obj client.Object, _ ...client.S
 }
 
 func (s statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.patch(obj, patch, true)
+	return s.patch(obj, patch, true, false)
 }
 
 func (s statusClient) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,10 @@ type numbers struct {
 
 func newNumbers() numbers {
 	return numbers{nodePorts: map[int32]int{}, next: firstUnaskedFor, addresses: map[string]bool{}}
+}
+
+func (n *numbers) clone() numbers {
+	return numbers{nodePorts: maps.Clone(n.nodePorts), next: n.next, addresses: maps.Clone(n.addresses), address: n.address}
 }
 
 // allocate gives a Service the numbers it needs, and frees those it needs no more.

@@ -27,6 +27,17 @@ func (s *Server) Patch(kind Kind, key types.NamespacedName, how types.PatchType,
 	return s.replace(kind, key, before, after, status)
 }
 
+// DryRun answers a patch as Patch does, and stores nothing.
+func (s *Server) DryRun(kind Kind, key types.NamespacedName, how types.PatchType, patch []byte) (client.Object, error) {
+	numbers, version, object, log := s.numbers.clone(), s.version, s.objects[kind][key], len(s.log)
+	answer, err := s.Patch(kind, key, how, patch, false)
+	s.numbers, s.version, s.log = numbers, version, s.log[:log]
+	if object != nil {
+		s.objects[kind][key] = object
+	}
+	return answer, err
+}
+
 func patched(before client.Object, how types.PatchType, patch []byte) (client.Object, error) {
 	document, err := json.Marshal(before)
 	if err != nil {

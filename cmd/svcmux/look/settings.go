@@ -1,0 +1,99 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// settings are those of a release that commands must know.
+type settings struct{ prefix, muxNamespace string }
+
+// noReconciler is the remark about half an installation.
+const noReconciler = "No Deployment of the reconciler was found: nobody carries changes out. svcmux version tells what is installed."
+
+// language finds the settings: those of the flags, else those of the reconciler in the cluster, else the defaults. A tenant may not read
+// Deployments, and gets the defaults. It returns remarks, too.
+func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation.Language, []string, error) {
+	prefix, namespace := f.Prefix, f.MuxNamespace
+	var remarks []string
+	deployments, err := cluster.Deployments(ctx, "", kube.ChartSelector)
+	switch found := settingsOf(deployments); {
+	case kube.IsForbidden(err):
+	case err != nil:
+		return validation.Language{}, nil, err
+	case len(found) == 0:
+		remarks = append(remarks, noReconciler)
+	default:
+		chosen := choose(found, prefix)
+		prefix, namespace = cmp.Or(prefix, chosen.prefix), cmp.Or(namespace, chosen.muxNamespace)
+		if f.Prefix == "" && slices.ContainsFunc(found, func(s settings) bool { return s.prefix != prefix }) {
+			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one with --prefix.", cli.Shown(prefix)))
+		}
+	}
+	language, err := languageOf(prefix, namespace)
+	return language, remarks, err
+}
+
+// languageOf returns the language of settings; "" is for a default.
+func languageOf(prefix, namespace string) (validation.Language, error) {
+	language, err := validation.New(cmp.Or(prefix, validation.DefaultPrefix), cmp.Or(namespace, "svc-mux"))
+	if err != nil {
+		return language, cli.Usagef("%w: set it with --prefix or --default-mux-namespace", err)
+	}
+	return language, nil
+}
+
+// choose returns the settings with a prefix, or else those of the default prefix, or else the first.
+func choose(found []settings, prefix string) settings {
+	for _, wanted := range [...]string{prefix, validation.DefaultPrefix} {
+		if i := slices.IndexFunc(found, func(s settings) bool { return s.prefix == wanted }); i >= 0 {
+			return found[i]
+		}
+	}
+	if prefix != "" {
+		return settings{}
+	}
+	return found[0]
+}
+
+// settingsOf returns the settings of all reconcilers, as the chart passes them.
+func settingsOf(deployments []*appsv1.Deployment) []settings {
+	var found []settings
+	for _, d := range deployments {
+		for _, container := range d.Spec.Template.Spec.Containers {
+			if container.Name != "reconciler" {
+				continue
+			}
+			s := settings{validation.DefaultPrefix, d.Namespace}
+			for _, variable := range container.Env {
+				s.set(variable.Name, variable.Value)
+			}
+			for _, arg := range container.Args {
+				name, value, _ := strings.Cut(arg, "=")
+				s.set(name, value)
+			}
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// set takes a flag or a variable of the reconciler. Flags come last, as they count more.
+func (s *settings) set(name, value string) {
+	switch {
+	case value == "":
+	case name == "--api-prefix" || name == "API_PREFIX":
+		s.prefix = value
+	case name == "--default-mux-namespace" || name == "DEFAULT_MUX_NAMESPACE":
+		s.muxNamespace = value
+	}
+}

@@ -1,0 +1,54 @@
+package codec
+
+import (
+	"fmt"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// contradiction returns the first contradiction in a sorted ledger.
+//
+// Claims that were released count for their number alone: whoever let one go may hold another under the same name.
+func contradiction(ledger *plan.Ledger) error {
+	slots := make(map[plan.Slot]*plan.Claim, len(ledger.Claims))
+	owners := make(map[plan.PortID]*plan.Claim, len(ledger.Claims))
+	names := make(map[string]*plan.Claim, len(ledger.Claims))
+	for i := range ledger.Claims {
+		claim := &ledger.Claims[i]
+		if other := slots[claim.Slot()]; other != nil {
+			return fmt.Errorf("%d/%s is claimed by both %s and %s",
+				claim.Public, claim.Owner.Protocol, describe(other), describe(claim))
+		}
+		slots[claim.Slot()] = claim
+		if claim.State != plan.Held {
+			continue
+		}
+		if other := owners[claim.Owner]; other != nil {
+			return fmt.Errorf("%s claims both %d and %d", describe(claim), other.Public, claim.Public)
+		}
+		owners[claim.Owner] = claim
+		if other := names[claim.MuxName]; other != nil && claim.MuxName != "" {
+			return fmt.Errorf("%s and %s both have the name %s on the mux", describe(other), describe(claim), claim.MuxName)
+		}
+		names[claim.MuxName] = claim
+	}
+	return hostnameContradiction(ledger.Hostnames)
+}
+
+// hostnameContradiction expects the names in order.
+func hostnameContradiction(holders []plan.HostnameHolder) error {
+	for i, holder := range holders {
+		if !isLabel(holder.Namespace) {
+			return fmt.Errorf("hostnames: %s can't be a namespace", short(holder.Namespace))
+		}
+		if i > 0 && holders[i-1].Hostname == holder.Hostname {
+			return fmt.Errorf("hostnames: %s has two holders, namespaces %s and %s",
+				short(holder.Hostname), holders[i-1].Namespace, holder.Namespace)
+		}
+	}
+	return nil
+}
+
+func describe(claim *plan.Claim) string {
+	return fmt.Sprintf("port %s/%s of %s", claim.Owner.Name, claim.Owner.Protocol, claim.Owner.Channel)
+}

@@ -1,0 +1,124 @@
+package codec
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Ask names the ledger of a mux, and says what the mux leads to expect of it.
+type Ask struct {
+	Mux types.NamespacedName
+	// Name is the ConfigMap that the mux's owner wants: validation.Mux.Ledger.
+	Name string
+	// InForce is the ConfigMap that annotation ledger on the mux names: validation.Mux.LedgerInForce.
+	InForce string
+	// Stamp is the generation on the mux: an older ledger is incomplete.
+	Stamp int64
+	// PortsLive is true if the mux has ports that may be ours: a ledger without claims has lost them.
+	PortsLive bool
+}
+
+// AskOf returns the question for the ledger of a mux.
+func AskOf(mux *plan.ObservedMux) Ask {
+	return Ask{
+		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
+	}
+}
+
+// Names returns the ConfigMap that the mux's owner wants, and the one that the ledger moves from; "" if it doesn't move.
+func (a *Ask) Names() (wanted, old string) {
+	switch {
+	case a.Name == "":
+		return a.InForce, "" // the name that the owner wants can't be read
+	case a.InForce != a.Name:
+		return a.Name, a.InForce
+	}
+	return a.Name, ""
+}
+
+// Read is what a ConfigMap says as the ledger of a mux.
+type Read struct {
+	plan.Reading
+	// Ours is true if the ConfigMap's annotation names the mux.
+	Ours bool
+}
+
+// ReadOf reads a ConfigMap.
+func ReadOf(cm *corev1.ConfigMap, mux types.NamespacedName, keys validation.Keys) Read {
+	return Read{Decode(cm, mux, keys), cm.Annotations[keys.Mux] == mux.String()}
+}
+
+// Holder says which of two ConfigMaps holds the ledger in force.
+type Holder uint8
+
+// The holders. Nobody means that the ledger is lost.
+const (
+	Nobody Holder = iota
+	Wanted        // the ConfigMap that the mux's owner wants
+	Old           // the ConfigMap that the ledger moves from
+)
+
+// HolderOf returns which ConfigMap holds the ledger in force; nil is a ConfigMap that doesn't exist. It is the ConfigMap that the
+// mux's annotation names, if that is the mux's, else the one that the mux's owner wants. If these are two, the ledger moves, and each
+// step may be the last before a crash:
+//
+//	                     InForce        Name              the ledger is
+//	the owner renames    generation 7   nothing, or old   InForce, Moved: the plan reserves generation 8 under Name
+//	Name is written      generation 7   generation 8      Name: the plan publishes generation 8 and the name
+//	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
+//
+// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its
+// generation is past the mux's stamp and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
+func HolderOf(stamp int64, wanted, old *Read) Holder {
+	switch {
+	case wanted != nil && (old == nil || !old.Ours || !wanted.Ours):
+		return Wanted
+	case old == nil || !old.Ours:
+		return Nobody
+	case wanted != nil && wanted.Ledger.Generation > stamp && wanted.continues(old):
+		return Wanted
+	}
+	return Old
+}
+
+func (r *Read) readable() bool { return r.Condition == plan.Good || r.Condition == plan.Edited }
+
+// Good is true for good news: a ledger that isn't older than the mux, and that hasn't lost its claims.
+func (r *Read) Good(ask *Ask) bool {
+	return r.readable() && r.Ledger.Generation >= ask.Stamp && (len(r.Ledger.Claims) > 0 || !ask.PortsLive)
+}
+
+// continues is true if no number that old gives to a channel is free, or another channel's.
+func (r *Read) continues(old *Read) bool {
+	if !r.readable() || !old.readable() || r.Ledger.Generation < old.Ledger.Generation {
+		return false
+	}
+	owners := make(map[plan.Slot]types.NamespacedName, len(r.Ledger.Claims))
+	for i := range r.Ledger.Claims {
+		owners[r.Ledger.Claims[i].Slot()] = r.Ledger.Claims[i].Owner.Channel
+	}
+	for i := range old.Ledger.Claims {
+		if claim := &old.Ledger.Claims[i]; claim.State == plan.Held && owners[claim.Slot()] != claim.Owner.Channel {
+			return false
+		}
+	}
+	return true
+}
+
+// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist.
+func InForce(ask Ask, wanted, old *Read) plan.Reading {
+	name, _ := ask.Names()
+	switch HolderOf(ask.Stamp, wanted, old) {
+	case Wanted:
+		return wanted.Reading
+	case Old:
+		reading := old.Reading
+		reading.Moved = true
+		return reading
+	case Nobody:
+	}
+	return plan.Reading{Condition: plan.Missing, Name: name}
+}

@@ -1,0 +1,124 @@
+package mux
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// maxIsolated is how many channels are searched for in passes that follow each other. If the API server refuses more
+// channels, the cause is probably not a channel: all newcomers wait.
+const maxIsolated = 3
+
+// isolate finds the channel that makes the API server refuse a patch with new ports. It decides again without some of
+// the last channels, tries that patch as a dry run, and so halves the number of suspects. A thousand channels take ten
+// dry runs and no write. The next pass leaves the channel out.
+func (l *Line) isolate(ctx context.Context, o *observed, p *plan.Plan, why error) (bool, error) {
+	adds := additions(o.service, p)
+	added := slices.DeleteFunc(slices.Clone(p.Publish.Added), func(key types.NamespacedName) bool { return len(adds[key]) == 0 })
+	if len(added) == 0 {
+		return false, why
+	}
+	accepted, refused := 0, len(added)
+	reason, err := l.tryWithout(ctx, o, adds, added, why)
+	if reason != nil || err != nil {
+		return false, why // the patch is refused without any addition
+	}
+	reason = why
+	for refused-accepted > 1 {
+		middle := (accepted + refused) / 2
+		refusalErr, err := l.tryWithout(ctx, o, adds, added[middle:], why)
+		switch {
+		case err != nil:
+			return false, err
+		case refusalErr != nil:
+			refused, reason = middle, refusalErr
+		default:
+			accepted = middle
+		}
+	}
+	last := accepted + 1
+	o.memory.isolated++
+	if o.memory.isolated > maxIsolated || isOutOfNodePorts(reason) {
+		last = len(added)
+	}
+	for i, key := range added[accepted:last] {
+		l.refuse(o, key, adds[key], reason, i == 0)
+	}
+	return true, nil
+}
+
+// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if
+// there was none.
+func (l *Line) tryWithout(ctx context.Context, o *observed, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (refusal, err error) {
+	trial := *o
+	trial.known.Refused = make(map[types.NamespacedName]plan.Refusal, len(o.known.Refused)+len(without))
+	for key, no := range o.known.Refused {
+		trial.known.Refused[key] = no
+	}
+	for _, key := range without {
+		trial.known.Refused[key] = plan.Refusal{Words: messageOf(why), Slots: adds[key], Withheld: true}
+	}
+	p := l.plan(&trial, plan.Mux)
+	if p.Publish == nil || p.Freeze != nil {
+		return nil, nil
+	}
+	patch := *p.Publish
+	for _, part := range l.optionalParts(o) {
+		patch = part.without(patch)
+	}
+	patch.ResourceVersion = o.service.ResourceVersion
+	err = l.patchMux(ctx, &trial, &patch, client.DryRunAll)
+	if isRefusal(err) {
+		return err, nil
+	}
+	return nil, err
+}
+
+// refuse makes the next plans leave a channel out. A channel that was tried waits longer each time. The others are
+// tried first the next time.
+func (l *Line) refuse(o *observed, key types.NamespacedName, slots []plan.Slot, reason error, tried bool) {
+	at := slices.IndexFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
+	if at < 0 {
+		return
+	}
+	now := l.Now()
+	back := setback{}.next(now)
+	if tried || isOutOfNodePorts(reason) {
+		back = o.memory.refused[key].next(now)
+	}
+	before, again := o.known.Refused[key]
+	o.memory.refused[key] = refusal{
+		setback: back, request: hashRequest(&o.world.Channels[at]),
+		Refusal: plan.Refusal{Words: messageOf(reason), Slots: slots, Withheld: again && before.Words != ""},
+	}
+}
+
+// additions returns the slots that a plan adds to the mux, by channel.
+func additions(mux *corev1.Service, p *plan.Plan) map[types.NamespacedName][]plan.Slot {
+	there := make(map[plan.Slot]bool, len(mux.Spec.Ports))
+	for i := range mux.Spec.Ports {
+		there[slotOf(&mux.Spec.Ports[i])] = true
+	}
+	adds := map[types.NamespacedName][]plan.Slot{}
+	for i := range p.InForce {
+		claim := &p.InForce[i]
+		if claim.State == plan.Held && !there[claim.Slot()] {
+			adds[claim.Owner.Channel] = append(adds[claim.Owner.Channel], claim.Slot())
+		}
+	}
+	return adds
+}
+
+func slotOf(port *corev1.ServicePort) plan.Slot {
+	protocol := port.Protocol
+	if protocol == "" {
+		protocol = corev1.ProtocolTCP
+	}
+	return plan.Slot{Number: port.Port, Protocol: protocol}
+}

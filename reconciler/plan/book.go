@@ -1,0 +1,176 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// book records the owner of each number. All claims are in it, and all counts follow from them.
+type book struct {
+	claims   []*Claim
+	channels map[types.NamespacedName]*channel
+	absent   map[types.NamespacedName][]*Claim // claims of channels that the cache doesn't show
+	holders  *slots[*Claim]
+	names    map[string]*Claim // port names on the mux, and whose they are; nil for a port that isn't ours
+	foreign  map[Slot]string   // names of ports that aren't ours
+	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
+	// reserved are numbers that newcomers are about to get.
+	reserved *slots[*reservation]
+	taken    map[corev1.Protocol]*numbers
+	// held counts the slots of claims in force and of foreign ports.
+	held     int
+	heldBy   map[string]int // by namespace, without foreign ports
+	carrying map[corev1.Protocol]int
+}
+
+// reservation is a number that a newcomer's port is about to get.
+type reservation struct {
+	by   types.NamespacedName
+	port string
+}
+
+func newBook(channels map[types.NamespacedName]*channel) book {
+	return book{
+		channels: channels,
+		absent:   map[types.NamespacedName][]*Claim{},
+		holders:  &slots[*Claim]{},
+		reserved: &slots[*reservation]{},
+		names:    map[string]*Claim{},
+		foreign:  map[Slot]string{},
+		leaving:  map[Slot]bool{},
+		taken:    map[corev1.Protocol]*numbers{corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {}},
+		heldBy:   map[string]int{},
+		carrying: map[corev1.Protocol]int{},
+	}
+}
+
+// adopt enters claims. Impossible ports are left out.
+func (b *book) adopt(claims []Claim) {
+	b.claims = make([]*Claim, 0, len(claims))
+	own := slices.Clone(claims)
+	for i := range own {
+		if isPort(own[i].Slot()) {
+			b.add(&own[i])
+		}
+	}
+}
+
+func (b *book) add(claim *Claim) {
+	b.claims = append(b.claims, claim)
+	if c := b.channels[claim.Owner.Channel]; c != nil {
+		c.claims = append(c.claims, claim)
+	} else {
+		b.absent[claim.Owner.Channel] = append(b.absent[claim.Owner.Channel], claim)
+	}
+	b.holders.set(claim.Slot(), claim)
+	b.taken[claim.Owner.Protocol].add(claim.Public)
+	if other := b.names[claim.MuxName]; other == nil || !other.held() {
+		b.names[claim.MuxName] = claim // a port that moved keeps its name, so the claim that it left has that name too
+	}
+	b.count(claim, +1)
+}
+
+// claimsOf are the claims of a channel, whether the cache shows it or not.
+func (b *book) claimsOf(key types.NamespacedName) []*Claim {
+	if c := b.channels[key]; c != nil {
+		return c.claims
+	}
+	return b.absent[key]
+}
+
+// forget drops claims for good.
+func (b *book) forget(gone ...*Claim) {
+	if len(gone) == 0 {
+		return
+	}
+	is := make(map[*Claim]bool, len(gone))
+	for _, claim := range gone {
+		is[claim] = true
+	}
+	in := func(c *Claim) bool { return is[c] }
+	b.claims = slices.DeleteFunc(b.claims, in)
+	for _, claim := range gone {
+		b.count(claim, -1)
+		if c := b.channels[claim.Owner.Channel]; c != nil {
+			c.claims = slices.DeleteFunc(c.claims, in)
+		} else {
+			b.absent[claim.Owner.Channel] = slices.DeleteFunc(b.absent[claim.Owner.Channel], in)
+		}
+		if b.holders.at(claim.Slot()) == claim {
+			b.holders.set(claim.Slot(), nil)
+			b.free(claim.Slot())
+		}
+	}
+}
+
+// free gives a number back, unless a port that isn't ours has it.
+func (b *book) free(slot Slot) {
+	if _, foreign := b.foreign[slot]; !foreign && !b.leaving[slot] && b.holders.at(slot) == nil {
+		b.taken[slot.Protocol].remove(slot.Number)
+	}
+}
+
+// set changes the state of a claim.
+func (b *book) set(claim *Claim, state State) {
+	b.count(claim, -1)
+	claim.State = state
+	b.count(claim, +1)
+}
+
+// release lets a claim go. Its number is free once it is off the mux and out of the ledger.
+func (b *book) release(claims ...*Claim) {
+	for _, claim := range claims {
+		if claim.held() {
+			b.set(claim, Releasing)
+		}
+	}
+}
+
+// count enters a claim's slot, or takes it out.
+func (b *book) count(claim *Claim, n int) {
+	if !claim.held() {
+		return
+	}
+	b.held += n
+	b.heldBy[claim.Owner.Channel.Namespace] += n
+	b.carrying[claim.Owner.Protocol] += n
+}
+
+// reserve enters a port that isn't ours.
+func (b *book) reserve(port *corev1.ServicePort) {
+	slot := slotOf(port)
+	if _, known := b.foreign[slot]; known {
+		return
+	}
+	b.foreign[slot] = port.Name
+	b.names[port.Name] = nil
+	b.held++
+	b.carrying[slot.Protocol]++
+	if isPort(slot) {
+		b.taken[slot.Protocol].add(slot.Number)
+	}
+}
+
+// leave keeps a number without a claim from being given before its port is off the mux.
+func (b *book) leave(slot Slot) {
+	if b.holders.at(slot) == nil && isPort(slot) {
+		b.leaving[slot] = true
+		b.taken[slot.Protocol].add(slot.Number)
+	}
+}
+
+func (b *book) isNamed(name string) bool {
+	_, named := b.names[name]
+	return named
+}
+
+// isPort is true for what a port can be.
+func isPort(s Slot) bool {
+	switch s.Protocol {
+	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+		return s.Number > 0 && s.Number < 1<<16
+	}
+	return false
+}

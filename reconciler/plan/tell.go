@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// tell decides what each channel shows. Addresses come off before ports go, and on after they came.
+func (p *pass) tell() {
+	t := &telling{pass: p}
+	if p.w.Mux != nil {
+		t.address = shown(p.w.Mux.Address)
+	}
+	p.plan.Verdicts = make([]Verdict, 0, len(p.channels))
+	for _, c := range p.channels {
+		t.channel(c)
+		p.plan.Verdicts = append(p.plan.Verdicts, p.verdictOf(c))
+		t.edges.note(c, find(c.Conditions, p.w.Keys.BackendsReady))
+	}
+	p.tellEdges(t.edges)
+}
+
+// telling keeps buffers that are used again for each channel: there are thousands.
+type telling struct {
+	*pass
+	address    []corev1.LoadBalancerIngress // of the mux, as channels show it
+	edges      edges
+	conditions []metav1.Condition
+	mappings   []validation.PortMapping
+	note       []byte
+}
+
+func (t *telling) channel(c *channel) {
+	hides := !c.attached && len(c.Address) > 0
+	if c.deferred {
+		if hides {
+			t.hideOnly(c)
+		}
+		return
+	}
+	patch := t.show(c)
+	switch {
+	case len(patch.Why) == 0:
+	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && slices.ContainsFunc(c.claims, t.isMissing):
+		t.hideOnly(c)
+		t.plan.Show = append(t.plan.Show, patch) // its ports are told once they are on the mux
+	case patch.SetAddress && len(patch.Address) == 0:
+		t.plan.Hide = append(t.plan.Hide, patch)
+	default:
+		t.plan.Show = append(t.plan.Show, patch)
+	}
+}
+
+func (t *telling) hideOnly(c *channel) {
+	t.plan.Hide = append(t.plan.Hide, ChannelPatch{Channel: c.Key, SetAddress: true, Why: []string{textAddress(nil)}})
+}
+
+// appearance is what a channel ought to look like.
+type appearance struct {
+	address    []corev1.LoadBalancerIngress
+	conditions []metav1.Condition
+	// dropsBacking is true if nothing is said of backends, because there are no ports for them.
+	dropsBacking bool
+	note         string
+}
+
+// show returns the difference between a channel and its wanted appearance.
+func (t *telling) show(c *channel) ChannelPatch {
+	want := t.wants(c)
+	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}
+	if !sameAddress(c.Address, want.address) {
+		patch.Address, patch.SetAddress = want.address, true
+		patch.Why = append(patch.Why, textAddress(want.address))
+	}
+	for i := range want.conditions {
+		if condition := &want.conditions[i]; t.setCondition(c, condition, &patch) {
+			patch.Why = append(patch.Why, textCondition(*condition))
+		}
+	}
+	if want.dropsBacking && find(c.Conditions, t.w.Keys.BackendsReady) != nil {
+		patch.Drop = append(patch.Drop, t.w.Keys.BackendsReady)
+		patch.Why = append(patch.Why, t.w.Keys.BackendsReady+" goes")
+	}
+	if c.PortsNote != want.note {
+		patch.PortsNote, patch.SetNote = want.note, true
+		patch.Why = append(patch.Why, textAnnotation(t.w.Keys.Ports, want.note))
+	}
+	if !c.Leftovers.Empty() {
+		patch.Why = append(patch.Why, textLeftovers(c.Leftovers))
+	}
+	if len(patch.Why) > 0 {
+		patch.Content = want.content(c)
+		patch.Events = append(t.channelEvents(c, &patch), t.backingEvents(c, &patch)...)
+	}
+	return patch
+}
+
+func (a *appearance) content(c *channel) uint64 {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprintf(hash, "%q %q %q", c.UID, a.note, addressText(a.address))
+	for i := range a.conditions {
+		is := &a.conditions[i]
+		_, _ = fmt.Fprintf(hash, "%q %q %q %q", is.Type, is.Status, is.Reason, is.Message)
+	}
+	return hash.Sum64()
+}
+
+func (t *telling) wants(c *channel) appearance {
+	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
+	if t.plan.Freeze != nil {
+		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
+	}
+	if c.attached {
+		want.address = t.address
+	}
+	if condition, said := t.acceptedCondition(c); said {
+		want.conditions = append(want.conditions, condition)
+	}
+	want.conditions = append(want.conditions, t.programmedCondition(c))
+	if condition, said := t.backingCondition(c); said {
+		want.conditions = append(want.conditions, condition)
+	} else {
+		want.dropsBacking = !c.attached
+	}
+	t.conditions = want.conditions // there is room for the next ones
+	return want
+}
+
+// portsNote says which numbers the channel has.
+func (t *telling) portsNote(c *channel) string {
+	if len(c.claims) == 0 {
+		return ""
+	}
+	mappings := t.mappings[:0]
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if claim := c.claimOf(port); claim != nil {
+			mappings = append(mappings, validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public})
+		}
+	}
+	t.mappings, t.note = mappings, validation.AppendPorts(t.note[:0], mappings) // there is room for the next ones
+	if string(t.note) == c.PortsNote {
+		return c.PortsNote
+	}
+	return string(t.note)
+}
+
+func (p *pass) verdictOf(c *channel) Verdict {
+	accepted, _ := p.acceptedCondition(c)
+	verdict := Verdict{
+		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
+		Programmed: c.attached && len(p.w.Mux.Address) > 0 && p.lacks(c) == nil && !p.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
+	}
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		is := PortVerdict{Name: port.Name, Protocol: port.Protocol, Port: port.Port}
+		if claim := c.claimOf(port); claim != nil {
+			is.Public, is.MuxName, is.Source = claim.Public, claim.MuxName, claim.Source
+		}
+		verdict.Ports = append(verdict.Ports, is)
+	}
+	return verdict
+}
+
+// lacks returns a claim whose port the API server refuses to put back on the mux; nil if there is none.
+func (p *pass) lacks(c *channel) *Claim {
+	if !p.m.Refused[c.Key].Withheld {
+		return nil
+	}
+	if at := slices.IndexFunc(c.claims, p.isMissing); at >= 0 {
+		return c.claims[at]
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// verdict is the decision about a channel.
+type verdict struct {
+	accepted bool
+	reason   validation.Reason
+	message  string
+	refusal  *refusal // why the channel doesn't get what it asks for
+	notes    []note   // said of an accepted channel
+	// attached is true if the channel shows the mux's address: it has ports on the mux.
+	attached bool
+	// keepsSaid is true if the conditions stay as they are: the mux is frozen.
+	keepsSaid bool
+	// deferred is true if the next pass, which comes at once, can meet the request: nothing is said until then.
+	deferred bool
+}
+
+// refusal is the reason why a request of a channel is refused.
+type refusal struct {
+	reason validation.Reason
+	// message states the reason, and advice the way out. A change of the advice alone isn't announced.
+	message, advice string
+	// slot is the requested number; holder is the channel that has it.
+	slot   Slot
+	holder types.NamespacedName
+	// usedUp is the protocol for which no number is free.
+	usedUp corev1.Protocol
+	// until is when the answer may change, if that is known.
+	until time.Time
+	// full is true if a cap is reached.
+	full bool
+}
+
+// isAboutPorts is true if another port, or fewer, could be accepted.
+func (r *refusal) isAboutPorts() bool {
+	switch r.reason {
+	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused:
+		return false
+	}
+	return true
+}
+
+func (v *verdict) refuse(no *refusal) {
+	v.accepted, v.reason, v.message, v.refusal = false, no.reason, no.message, no
+}
+
+// accept marks the channel as accepted, and adds notes.
+func (p *pass) accept(c *channel) {
+	c.accepted, c.reason, c.message, c.refusal = true, Accepted, p.said.accepted, nil
+	forbidden, _ := p.allowed.forbidden(c)
+	for _, name := range forbidden { // an incumbent may be older than that rule
+		c.notes = append(c.notes, note{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
+	}
+	for _, claim := range sortedClaims(c.claims) {
+		if claim.held() && p.isOutOfRange(claim) && len(c.notes) <= maxNotes { // one too many tells that there are more
+			c.notes = append(c.notes, note{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
+		}
+	}
+}
+
+func (p *pass) isOutOfRange(claim *Claim) bool {
+	if claim.Source == Auto {
+		return !p.w.Mux.Auto.Contains(claim.Public)
+	}
+	return !p.w.Mux.Explicit.Contains(claim.Public)
+}
+
+// note is something to say of an accepted channel.
+type note struct {
+	reason  validation.Reason
+	message string // empty if a DNS name was denied
+	denied  denial
+}
+
+// denial is a DNS name that isn't gathered. A channel may have dozens, and few are told: a denial becomes a sentence only then.
+type denial struct {
+	name   string
+	holder string // the namespace that has the name, if one does
+	full   bool   // there is no room for more
+	unread bool   // the namespace asks for too many names
+	key    string // the annotation that external-dns reads, if that is the channel's own
+}
+
+func (p *pass) textOf(n note) string {
+	switch {
+	case n.message != "":
+		return n.message
+	case n.denied.key != "":
+		return textDirect(n.denied.key, n.denied.name, p.w.Mux)
+	case n.denied.holder != "":
+		return textHostnameTaken(n.denied.name, n.denied.holder)
+	case n.denied.unread:
+		return textTooManyHostnames(n.denied.name, p.allowed.most)
+	case n.denied.full:
+		return textHostnamesFull(n.denied.name)
+	}
+	return textHostnameNotAllowed(n.denied.name, p.w.Mux)
+}

@@ -1,0 +1,189 @@
+package sight
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Sight is an observed mux, and the plan for it. Readers must not change it: objects may belong to a cache.
+type Sight struct {
+	World plan.World
+	// Known is what the process remembers of the mux.
+	Known plan.Memory
+	Plan  *plan.Plan
+	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
+	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// Passed is when this process last ran a pass for the mux; zero if never. Failed is the error of that pass.
+	Passed time.Time
+	Failed error
+	// Unread says what couldn't be read.
+	Unread Unread
+}
+
+// Source reads what a Sight is made from. An error of type Unreadable or Skipped means that the Sight can be made without it. Any other
+// error ends the look.
+type Source interface {
+	// Mux returns the Service of the mux, nil if it doesn't exist, and whether its applier declares the placeholder port: see
+	// plan.DeclaresPlaceholder.
+	Mux() (svc *corev1.Service, declaresPlaceholder bool, err error)
+	// Channels returns Services that may be channels of the mux. With an Unreadable, they are those that could be read.
+	Channels() ([]*corev1.Service, error)
+	// Sources returns the EndpointSlices of a channel.
+	Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
+	// OnMux returns our EndpointSlices on the mux. With Skipped, those that it returns count for a lost ledger alone.
+	OnMux() ([]*discoveryv1.EndpointSlice, error)
+	// Ledger returns the ledger of the mux.
+	Ledger(*plan.ObservedMux) (plan.Reading, error)
+	// RefusedSlices returns the API server's words about a slice of a channel that it refuses; "" if it refuses none.
+	RefusedSlices(channel types.NamespacedName) string
+}
+
+// Question is the mux to look at, and what the onlooker knows.
+type Question struct {
+	Language validation.Language
+	Mux      types.NamespacedName
+	Now      time.Time
+	// RebuildFrom is when the process may rebuild a ledger that is lost; zero if at once.
+	RebuildFrom time.Time
+	Known       plan.Memory
+	// Onlooker is true for a process that isn't the reconciler. It doesn't know what the API server refused and what waits, so
+	// conditions that the reconciler wrote count more than the plan.
+	Onlooker bool
+}
+
+// gathering is a Sight in the making.
+type gathering struct {
+	*Sight
+	question *Question
+	from     Source
+	skipped  bool // slices weren't read, so conditions tell of backends
+}
+
+// Of gathers the world of a mux, and decides about it.
+func Of(q Question, from Source) (*Sight, error) {
+	g := gathering{&Sight{
+		World:   plan.World{Now: q.Now, Keys: q.Language.Keys(), Key: q.Mux, RebuildFrom: q.RebuildFrom},
+		Known:   q.Known,
+		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
+		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
+	}, &q, from, false}
+	for _, step := range [...]func() error{g.mux, g.slices, g.channels, g.ledger} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	g.Plan = plan.Mux(g.World, g.Known)
+	if q.Onlooker {
+		g.heed()
+	}
+	return g.Sight, nil
+}
+
+func (g *gathering) mux() error {
+	svc, declares, err := g.from.Mux()
+	if err := take(err, &g.Unread.Mux); err != nil {
+		return err
+	}
+	if svc != nil && g.question.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		g.World.Mux = plan.ReadMux(g.question.Language, svc, declares)
+	}
+	return nil
+}
+
+// slices reads our slices on the mux.
+func (g *gathering) slices() error {
+	if g.World.Mux == nil {
+		return nil
+	}
+	onMux, err := g.from.OnMux()
+	g.skipped = errors.As(err, &Skipped{})
+	if err := take(err, &g.Unread.Carried); err != nil {
+		return err
+	}
+	keys := g.World.Keys
+	for _, slice := range onMux {
+		if channel, says := muxslices.ChannelOfSlice(keys, slice); says {
+			g.Carried[channel] = append(g.Carried[channel], slice)
+		}
+	}
+	g.World.Records = muxslices.RecordsOf(keys, onMux)
+	return nil
+}
+
+func (g *gathering) channels() error {
+	services, err := g.from.Channels()
+	if err := take(err, &g.Unread.Channels); err != nil {
+		return err
+	}
+	for _, svc := range services {
+		if !g.question.Language.Classify(svc).Channel() {
+			continue
+		}
+		channel := plan.ReadChannel(g.question.Language, svc)
+		if channel.Mux != g.World.Key {
+			continue
+		}
+		sources, err := g.from.Sources(channel.Key)
+		var unread string
+		if err := take(err, &unread); err != nil {
+			return err
+		}
+		if unread != "" {
+			g.Unread.Sources = unread
+		}
+		g.Sources[channel.Key] = sources
+		if g.World.Mux != nil {
+			channel.Backends = g.backing(&channel, unread != "")
+			channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
+		}
+		g.World.Channels = append(g.World.Channels, channel)
+	}
+	return nil
+}
+
+// backing returns whether a channel has backends on the mux. Without a right to read one kind of slices, the channel's condition tells.
+func (g *gathering) backing(c *plan.ObservedChannel, sourcesUnread bool) plan.Backing {
+	mux := g.World.Mux
+	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
+		return !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
+	})
+	if g.skipped {
+		return backingSaid(g.World.Keys, c)
+	}
+	if g.Unread.Carried == "" && !sourcesUnread {
+		return muxslices.CarriedBacking(carried, g.Sources[c.Key], c.Ports, mux.Families)
+	}
+	if g.Unread.Carried == "" && muxslices.CarriedBacking(carried, nil, c.Ports, mux.Families) == plan.Backed {
+		return plan.Backed
+	}
+	return backingSaid(g.World.Keys, c)
+}
+
+func (g *gathering) ledger() error {
+	mux := g.World.Mux
+	if mux == nil {
+		return nil
+	}
+	reading, err := g.from.Ledger(mux)
+	if err := take(err, &g.Unread.Ledger); err != nil {
+		return err
+	}
+	if g.Unread.Ledger != "" { // claims are rebuilt from the Services, as admission does
+		reading = plan.Reading{Condition: plan.Missing, Name: mux.Ledger}
+	}
+	if g.question.Onlooker && reading.Condition == plan.Newer { // the reconciler may be able to read it
+		g.Unread.Ledger = reading.Why
+		reading = plan.Reading{Condition: plan.Missing, Name: reading.Name}
+	}
+	g.World.Ledger = reading
+	return nil
+}
