@@ -20,6 +20,8 @@ const (
 	releaseGrace         = "release-grace"
 	placeholder          = "placeholder"
 	provider             = "provider"
+	address              = "address"
+	gateways             = "gateways"
 	externalPorts        = "external-ports"
 	externalDNSHostname  = "external-dns-hostname"
 
@@ -36,10 +38,16 @@ const (
 	channelName           = "channel-name"
 	source                = "source"
 	finalizer             = "finalizer"
+	carriedBy             = "carried-by"
+	pool                  = "pool"
+	gatewayFacts          = "gateway-facts"
+	gatewayReport         = "gateway-report"
 
 	accepted      = "Accepted"
 	programmed    = "Programmed"
 	backendsReady = "BackendsReady"
+	addressed     = "Addressed"
+	carried       = "Carried"
 )
 
 // Annotations of external-dns, written on a mux; CloudflareProxied is also read from channels.
@@ -63,6 +71,8 @@ type Keys struct {
 	ReleaseGrace         string // how long a released number is held for its old owner
 	Placeholder          string // keep or remove the placeholder port
 	Provider             string // the load balancer's provider, if the class doesn't name it
+	Address              string // the addresses that a mux on gateways asks for
+	Gateways             string // how many gateways must be able to carry the mux
 
 	// Written by users, on a mux or a channel.
 	Disabled string // "true" pauses a mux, and withdraws a channel
@@ -85,11 +95,19 @@ type Keys struct {
 	ChannelName           string // label of a mux's slices: the name of that channel
 	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's; removed when seen
+	CarriedBy             string // mux: the gateways that hold its seat
+	Pool                  string // label of a gateway's Lease and of a pool's claims: the pool
+	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
+	GatewayReport         string // annotation of a gateway's Lease: what its agent did
 
 	// Condition types on a channel.
 	Accepted      string
 	Programmed    string
 	BackendsReady string
+
+	// Condition types on a mux on gateways.
+	Addressed string
+	Carried   string
 }
 
 func keysUnder(prefix string) Keys {
@@ -123,6 +141,14 @@ func keysUnder(prefix string) Keys {
 		ChannelName:           under + channelName,
 		Source:                under + source,
 		Finalizer:             under + finalizer,
+		Address:               under + address,
+		Gateways:              under + gateways,
+		CarriedBy:             under + carriedBy,
+		Pool:                  under + pool,
+		GatewayFacts:          under + gatewayFacts,
+		GatewayReport:         under + gatewayReport,
+		Addressed:             under + addressed,
+		Carried:               under + carried,
 		Accepted:              under + accepted,
 		Programmed:            under + programmed,
 		BackendsReady:         under + backendsReady,
@@ -142,11 +168,11 @@ const (
 func placeOf(name string) place {
 	switch name {
 	case portRange, explicitRange, maxPorts, maxPortsPerNamespace, allowedNamespaces, allowedHostnames,
-		allowedProtocols, allocationConfigMap, releaseGrace, placeholder, provider:
+		allowedProtocols, allocationConfigMap, releaseGrace, placeholder, provider, address, gateways:
 		return onMux
 	case externalPorts, externalDNSHostname:
 		return onChannel
-	case multiplexer, disabled, ports, generation, ledger, channels, topology, summary, aggregatedExternalDNS, managed, mux:
+	case multiplexer, disabled, ports, generation, ledger, channels, topology, summary, aggregatedExternalDNS, managed, mux, carriedBy:
 		// No warnings for annotations that we write: a Service that changed between mux and channel may still carry
 		// them for a moment.
 		return anywhere
@@ -160,8 +186,8 @@ func isSettable(name string) bool { return slices.Contains(settable(), name) }
 // settable returns the annotations that users may set.
 func settable() []string {
 	return []string{
-		allocationConfigMap, allowedHostnames, allowedNamespaces, allowedProtocols, disabled, explicitRange,
-		externalDNSHostname, externalPorts, maxPorts, maxPortsPerNamespace, multiplexer, placeholder, portRange,
+		address, allocationConfigMap, allowedHostnames, allowedNamespaces, allowedProtocols, disabled, explicitRange,
+		externalDNSHostname, externalPorts, gateways, maxPorts, maxPortsPerNamespace, multiplexer, placeholder, portRange,
 		provider, releaseGrace,
 	}
 }
