@@ -46,7 +46,13 @@ func (d *deciding) findAddresses() {
 	}
 }
 
+// carry adds an address that this gateway carries. An address of the machine itself isn't carried: the tables would cut the machine off.
 func (d *deciding) carry(address netip.Addr, mux types.NamespacedName, seat uint8) {
+	if slices.Contains(d.Settings.Own, address) {
+		d.refuse(mux, "", MachineAddress, fmt.Sprintf("address %s isn't carried: an interface of gateway %s has it: take it off the interface, or out "+
+			"of the pool", address, d.Settings.Gateway))
+		return
+	}
 	d.carried = append(d.carried, carried{address, mux, seat, d.muxes[mux]})
 }
 

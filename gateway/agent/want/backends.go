@@ -63,15 +63,22 @@ func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.Endpoi
 	})
 }
 
-// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or, if there is none, those that
-// still serve while they terminate.
-func (d *deciding) slots(mux types.NamespacedName, name string, protocol corev1.Protocol, list []*discoveryv1.EndpointSlice) []Backend {
-	ready, draining := map[Backend]bool{}, map[Backend]bool{}
+// candidates are the backends of a port.
+type candidates struct {
+	ready    map[Backend]bool
+	draining map[Backend]bool // those that still serve while they terminate
+	near     map[Backend]bool // those of both that are on this gateway's node
+}
+
+// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or, if there is none, draining ones.
+// With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
+func (d *deciding) slots(mux types.NamespacedName, port *corev1.ServicePort, list []*discoveryv1.EndpointSlice, local bool) []Backend {
+	c := candidates{map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}
 	bad := map[string]string{} // a backend for each fault
 	for _, slice := range list {
-		number := numberOf(slice, name, protocol)
+		number := numberOf(slice, port.Name, cmp.Or(port.Protocol, corev1.ProtocolTCP))
 		for i := range slice.Endpoints {
-			to := stateOf(&slice.Endpoints[i].Conditions, ready, draining)
+			to := c.of(&slice.Endpoints[i].Conditions)
 			if to == nil || len(slice.Endpoints[i].Addresses) == 0 {
 				continue
 			}
@@ -83,18 +90,37 @@ func (d *deciding) slots(mux types.NamespacedName, name string, protocol corev1.
 			}
 			if why == "" {
 				to[Backend{address, number}] = true
+				c.near[Backend{address, number}] = d.isNear(&slice.Endpoints[i])
 			} else if before, there := bad[why]; !there || text < before {
 				bad[why] = text
 			}
 		}
 	}
 	for why, text := range bad {
-		d.refuse(mux, name, BadBackend, fmt.Sprintf("backend %s isn't used: %s", text, why))
+		d.refuse(mux, port.Name, BadBackend, fmt.Sprintf("backend %s isn't used: %s", text, why))
 	}
-	if len(ready) == 0 {
-		ready = draining
+	return c.choose(local)
+}
+
+// isNear is true for an endpoint on this gateway's node.
+func (d *deciding) isNear(e *discoveryv1.Endpoint) bool {
+	return d.Settings.Node != "" && e.NodeName != nil && *e.NodeName == d.Settings.Node
+}
+
+// choose returns the backends that are used, sorted.
+func (c *candidates) choose(local bool) []Backend {
+	usable := c.ready
+	if len(usable) == 0 {
+		usable = c.draining
 	}
-	return slices.SortedFunc(maps.Keys(ready), compareBackends)
+	all := slices.SortedFunc(maps.Keys(usable), compareBackends)
+	if !local {
+		return all
+	}
+	if near := slices.DeleteFunc(slices.Clone(all), func(b Backend) bool { return !c.near[b] }); len(near) > 0 {
+		return near
+	}
+	return all
 }
 
 func compareBackends(a, b Backend) int {
@@ -110,13 +136,13 @@ func numberOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Pro
 	return 0
 }
 
-// stateOf returns the set that an endpoint belongs to. Without a condition, an endpoint is ready.
-func stateOf(c *discoveryv1.EndpointConditions, ready, draining map[Backend]bool) map[Backend]bool {
+// of returns the set that an endpoint belongs to. Without a condition, an endpoint is ready.
+func (c *candidates) of(is *discoveryv1.EndpointConditions) map[Backend]bool {
 	switch {
-	case c.Ready == nil || *c.Ready:
-		return ready
-	case c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating:
-		return draining
+	case is.Ready == nil || *is.Ready:
+		return c.ready
+	case is.Serving != nil && *is.Serving && is.Terminating != nil && *is.Terminating:
+		return c.draining
 	}
 	return nil
 }

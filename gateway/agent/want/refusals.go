@@ -20,6 +20,8 @@ const (
 	AddressLost   Reason = "AddressReclaimed" // the claims give the address to another mux
 	MuxNotListed  Reason = "MuxMissing"       // the claim is held, but the mux isn't in the list
 	UnknownReturn Reason = "ReturnPathUnknown"
+	// MachineAddress: the machine itself has the mux's address.
+	MachineAddress Reason = "AddressOfMachine"
 )
 
 // Refusal is something of one mux that isn't carried. All other muxes go on.

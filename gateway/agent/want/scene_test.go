@@ -36,6 +36,8 @@ type scene struct {
 		Ports     map[string]int32        `json:"ports"`
 		Sources   *string                 `json:"sources"`
 		Affinity  string                  `json:"affinity"`
+		Policy    string                  `json:"policy"`
+		Near      []string                `json:"near"` // ready, on the gateway's own node
 		Ready     []string                `json:"ready"`
 		Unready   []string                `json:"unready"`
 		Draining  []string                `json:"draining"`
@@ -62,7 +64,7 @@ func (s *scene) world(t testing.TB) *want.World {
 	t.Helper()
 	a := netip.MustParseAddr
 	w := &want.World{Keys: keys(t), Settings: want.Settings{Gateway: "a", Own: []netip.Addr{a("127.0.0.1"), a("10.0.0.1"), a("fd00::1")},
-		Source: []netip.Addr{a("10.0.0.1"), a("fd00::1")}, ReturnPath: s.ReturnPath}}
+		Source: []netip.Addr{a("10.0.0.1"), a("fd00::1")}, ReturnPath: s.ReturnPath, Node: "node-a"}}
 	if s.ReturnPath == "" {
 		w.Settings.ReturnPath = want.ViaNode
 	}
@@ -127,6 +129,9 @@ func (s *scene) slice(keys validation.Keys, i int) *discoveryv1.EndpointSlice {
 	if given.Affinity != "" {
 		slice.Annotations[validation.DefaultPrefix+"/"+want.SessionAffinity] = given.Affinity
 	}
+	if given.Policy != "" {
+		slice.Annotations[validation.DefaultPrefix+"/"+want.TrafficPolicy] = given.Policy
+	}
 	for name, number := range given.Ports {
 		protocol := corev1.ProtocolTCP
 		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Protocol: &protocol, Port: &number})
@@ -138,6 +143,11 @@ func (s *scene) slice(keys validation.Keys, i int) *discoveryv1.EndpointSlice {
 		}
 	}
 	add(given.Ready, discoveryv1.EndpointConditions{})
+	add(given.Near, discoveryv1.EndpointConditions{})
+	node := "node-a"
+	for i := range given.Near {
+		slice.Endpoints[len(given.Ready)+i].NodeName = &node
+	}
 	add(given.Unready, discoveryv1.EndpointConditions{Ready: &no})
 	add(given.Draining, discoveryv1.EndpointConditions{Ready: &no, Serving: &yes, Terminating: &yes})
 	return slice

@@ -32,7 +32,7 @@ func (d *deciding) service(c carried, port corev1.ServicePort) Service {
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	allowed, usable := everySource(), []*discoveryv1.EndpointSlice(nil)
+	allowed, usable, local := everySource(), []*discoveryv1.EndpointSlice(nil), false
 	for _, slice := range d.slices.of(c.service, slicePort{port.Name, s.Protocol, family}) {
 		set, err := readSettings(d.Keys, slice)
 		if err != nil {
@@ -40,12 +40,12 @@ func (d *deciding) service(c carried, port corev1.ServicePort) Service {
 			continue
 		}
 		allowed = allowed.intersect(set.sources)
-		s.Sticky = s.Sticky || set.sticky
+		s.Sticky, local = s.Sticky || set.sticky, local || set.local
 		usable = append(usable, slice)
 	}
 	var open bool
 	if s.Sources, open = allowed.of(c.address); open {
-		s.Slots = d.slots(c.mux, port.Name, s.Protocol, usable)
+		s.Slots = d.slots(c.mux, &port, usable, local)
 	}
 	return s.plain()
 }

@@ -20,12 +20,15 @@ const (
 	SourceRanges = "source-ranges"
 	// SessionAffinity is ClientIP or None.
 	SessionAffinity = "session-affinity"
+	// TrafficPolicy is Local or Cluster. With Local, a gateway that is a node uses the backends on its own node while there is one.
+	TrafficPolicy = "traffic-policy"
 )
 
 // settings are those of a channel, as a slice has them.
 type settings struct {
 	sources sources
 	sticky  bool
+	local   bool
 }
 
 type badSettings struct {
@@ -40,7 +43,8 @@ func readSettings(keys validation.Keys, slice *discoveryv1.EndpointSlice) (setti
 		return settings{}, &badSettings{NoSettings, fmt.Sprintf("slice %s has no annotation %s/%s: the reconciler must be of a version with "+
 			"gateways", slice.Name, prefix, SourceRanges)}
 	}
-	set := settings{sources: everySource(), sticky: slice.Annotations[prefix+"/"+SessionAffinity] == string(corev1.ServiceAffinityClientIP)}
+	set := settings{sources: everySource(), sticky: slice.Annotations[prefix+"/"+SessionAffinity] == string(corev1.ServiceAffinityClientIP),
+		local: slice.Annotations[prefix+"/"+TrafficPolicy] == string(corev1.ServiceExternalTrafficPolicyLocal)}
 	if strings.TrimSpace(text) == "" {
 		return set, nil
 	}

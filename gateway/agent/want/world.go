@@ -49,6 +49,8 @@ type Settings struct {
 	// Source are the addresses that backends see with the return path node, at most one of a family.
 	Source     []netip.Addr
 	ReturnPath ReturnPath
+	// Node is the cluster's Node that this machine is; empty for a machine beside the cluster.
+	Node string
 	// BackendNetworks are the only networks that backends may be in. Without any, backends may be in every network.
 	BackendNetworks []netip.Prefix
 }
