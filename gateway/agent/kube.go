@@ -116,7 +116,7 @@ func (k *KubeSource) fault(err error) {
 func (k *KubeSource) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, i := range k.informers() {
-		all.Go(func() { i.Run(ctx.Done()) })
+		all.Go(func() { i.RunWithContext(ctx) })
 		all.Go(func() { // an empty list is news too, and no event tells of it
 			if cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
 				wake(k.changed)

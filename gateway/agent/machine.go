@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
@@ -100,4 +101,19 @@ func (m *Machine) CheckRights() error {
 			"AmbientCapabilities"))
 	}
 	return errors.Join(missing...)
+}
+
+// Reachable returns the interface's own addresses: where other gateways reach this one.
+func Reachable(name string) []netip.Addr {
+	assigned, err := announce.Addresses()
+	if err != nil {
+		return nil
+	}
+	var own []netip.Addr
+	for _, x := range assigned {
+		if !x.Marked {
+			own = append(own, x.Address)
+		}
+	}
+	return sourcesOf(name, assigned, own)
 }
