@@ -19,7 +19,7 @@ func TestGenerationChangesWithEachTransactionOfAnyProcess(t *testing.T) {
 	if again := generation(); own == before || again != own {
 		t.Errorf("before %d, after a transaction %d, after none %d", before, own, again)
 	}
-	w.gateway.run("nft", "add table ip foreign")
+	w.gateway.Run("nft", "add table ip foreign")
 	if foreign := generation(); foreign == own {
 		t.Errorf("a foreign transaction left the generation at %d", own)
 	}

@@ -30,7 +30,7 @@ func everything() *want.Tables {
 func TestNftCanListTheRuleset(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())
-	listed := w.gateway.run("nft", "list", "ruleset")
+	listed := w.gateway.Run("nft", "list", "ruleset")
 	for _, part := range []string{"table ip svc-lb-mux", "table ip6 svc-lb-mux", "192.0.2.10 . tcp . 20000-39999",
 		"2001:db8::10 . tcp . 80 counter packets 0 bytes 0 : goto n3", "goto n3-sticky", "goto n3-from", "goto r3",
 		"192.0.2.11 : 10.9.2.1", "jhash ip6 saddr . th sport mod 3"} {
@@ -44,14 +44,14 @@ func TestARestartWritesOnlyTheDifference(t *testing.T) {
 	w := newWorld(t)
 	tables := everything()
 	w.apply(t, tables)
-	for restart, kernel := range map[string]*table.Kernel{"in one process": w.kernel, "after a restart": table.Open(w.gateway.fd)} {
+	for restart, kernel := range map[string]*table.Kernel{"in one process": w.kernel, "after a restart": table.Open(w.gateway.FD)} {
 		if done, err := kernel.Apply(tables); err != nil || done != (table.Applied{}) {
 			t.Errorf("%s: wrote %+v, %v", restart, done, err)
 		}
 	}
 	tables.Services[0].Slots[0].Port = 4000
 	// The slot, and the port that replies come from.
-	if done, err := table.Open(w.gateway.fd).Apply(tables); err != nil || done.Rebuilt || done.Added != 2 || done.Removed != 1 {
+	if done, err := table.Open(w.gateway.FD).Apply(tables); err != nil || done.Rebuilt || done.Added != 2 || done.Removed != 1 {
 		t.Errorf("one backend changed: wrote %+v, %v", done, err)
 	}
 }
@@ -66,7 +66,7 @@ func TestWhatOthersRemoveIsRestored(t *testing.T) {
 			if intact, err := w.kernel.Intact(); err != nil || !intact {
 				t.Fatalf("untouched tables: intact is %v, %v", intact, err)
 			}
-			w.gateway.run("nft", mischief)
+			w.gateway.Run("nft", mischief)
 			if intact, err := w.kernel.Intact(); err != nil || intact {
 				t.Errorf("intact is %v, %v", intact, err)
 			}
@@ -80,14 +80,14 @@ func TestWhatOthersRemoveIsRestored(t *testing.T) {
 
 // listed lists our tables without counters, because background traffic counts. The kernel lists tables by age.
 func (w *world) listed() string {
-	return w.gateway.run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux; done; nft list tables | sort")
+	return w.gateway.Run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux; done; nft list tables | sort")
 }
 
 // An element that others removed is found by the next Apply that reads the kernel.
 func TestRemovedElementsComeBackAfterForget(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())
-	w.gateway.run("nft", "flush map ip svc-lb-mux slots; flush set ip6 svc-lb-mux addresses")
+	w.gateway.Run("nft", "flush map ip svc-lb-mux slots; flush set ip6 svc-lb-mux addresses")
 	w.kernel.Forget()
 	if done := w.apply(t, everything()); done.Rebuilt || done.Added != 9+2 || done.Removed != 0 {
 		t.Errorf("got %+v", done)
@@ -115,13 +115,13 @@ func TestARefusedTransactionChangesNothing(t *testing.T) {
 
 func TestForeignTablesStayUntouched(t *testing.T) {
 	w := newWorld(t)
-	w.gateway.run("nft", "table ip foreign { set s { type ipv4_addr; elements = { 192.0.2.10 }; }; chain n3 { drop; }; }")
-	before := w.gateway.run("nft", "list", "ruleset")
+	w.gateway.Run("nft", "table ip foreign { set s { type ipv4_addr; elements = { 192.0.2.10 }; }; chain n3 { drop; }; }")
+	before := w.gateway.Run("nft", "list", "ruleset")
 	w.apply(t, everything())
 	if err := w.kernel.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if after := w.gateway.run("nft", "list", "ruleset"); after != before {
+	if after := w.gateway.Run("nft", "list", "ruleset"); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 	if err := w.kernel.Remove(); err != nil {
@@ -131,7 +131,7 @@ func TestForeignTablesStayUntouched(t *testing.T) {
 
 func TestServicesThatGoAreClosed(t *testing.T) {
 	w := newWorld(t)
-	w.backends.serve(8080)
+	w.backends.Serve(8080)
 	a := families()["IPv4"]
 	tables := &want.Tables{Addresses: []want.Address{a.carried(a.own)},
 		Services: []want.Service{a.service(80, 80, 8080), a.service(81, 81, 8080)}}
@@ -139,11 +139,11 @@ func TestServicesThatGoAreClosed(t *testing.T) {
 	tables.Services[1].Slots = tables.Services[1].Slots[:1]
 	tables.Services = slices.Delete(tables.Services, 0, 1)
 	w.apply(t, tables)
-	if _, _, err := w.client.ask(a.mux, 80); !isRefused(err) {
+	if _, _, err := w.client.Ask(a.mux, 80); !isRefused(err) {
 		t.Errorf("port 80 went, and answers: %v", err)
 	}
 	for range 10 {
-		if server, _, err := w.client.ask(a.mux, 81); server != "10.9.2.11:8080" {
+		if server, _, err := w.client.Ask(a.mux, 81); server != "10.9.2.11:8080" {
 			t.Errorf("port 81 has one backend, and %q answers: %v", server, err)
 		}
 	}
@@ -162,13 +162,13 @@ func TestARemovedMuxAddressLeavesTheKernel(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		kernel := w.kernel
 		if restart {
-			kernel = table.Open(w.gateway.fd)
+			kernel = table.Open(w.gateway.FD)
 		}
 		if _, err := kernel.Apply(less); err != nil {
 			t.Fatal(err)
 		}
 		for set, kind := range map[string]string{"addresses": "set", "sources-seen": "map"} {
-			listed := w.gateway.run("nft", "list", kind, "ip", "svc-lb-mux", set)
+			listed := w.gateway.Run("nft", "list", kind, "ip", "svc-lb-mux", set)
 			if strings.Contains(listed, "192.0.2.11") || !strings.Contains(listed, "192.0.2.10") {
 				t.Errorf("after a restart: %t\n%s", restart, listed)
 			}

@@ -10,7 +10,7 @@ import (
 
 func TestConnectionsReachEveryBackendOnEveryReturnPath(t *testing.T) {
 	w := newWorld(t)
-	w.backends.serve(8080)
+	w.backends.Serve(8080)
 	for name, a := range families() {
 		for path, source := range map[string]netip.Addr{"node": a.own, "routed": a.mux, "gateway": {}} {
 			t.Run(name+" "+path, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestConnectionsReachEveryBackendOnEveryReturnPath(t *testing.T) {
 				}
 				hit := map[string]bool{}
 				for range 40 {
-					server, client, err := w.client.ask(a.mux, 80)
+					server, client, err := w.client.Ask(a.mux, 80)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -40,26 +40,26 @@ func TestConnectionsReachEveryBackendOnEveryReturnPath(t *testing.T) {
 
 func TestNothingElseAnswersOnAMuxAddress(t *testing.T) {
 	w := newWorld(t)
-	w.gateway.serve(22)
-	w.backends.serve(8080)
-	w.gateway.run("nft", "table inet kube-proxy { chain nodeports { type nat hook prerouting priority -100; "+
+	w.gateway.Serve(22)
+	w.backends.Serve(8080)
+	w.gateway.Run("nft", "table inet kube-proxy { chain nodeports { type nat hook prerouting priority -100; "+
 		"tcp dport 30080 meta nfproto ipv4 dnat ip to 10.9.2.11:8080; "+
 		"tcp dport 30080 meta nfproto ipv6 dnat ip6 to [fd09:2::11]:8080; }; }")
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
 			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{a.service(80, 80, 8080)}})
 			for _, port := range []int{22, 30080} {
-				if _, _, err := w.client.ask(a.front, port); err != nil {
+				if _, _, err := w.client.Ask(a.front, port); err != nil {
 					t.Errorf("port %d of the gateway's own address: %v", port, err)
 				}
-				if server, _, err := w.client.ask(a.mux, port); !isRefused(err) {
+				if server, _, err := w.client.Ask(a.mux, port); !isRefused(err) {
 					t.Errorf("port %d of the mux's address answers from %q: %v", port, server, err)
 				}
-				if server, _, err := w.gateway.ask(a.mux, port); !isRefused(err) {
+				if server, _, err := w.gateway.Ask(a.mux, port); !isRefused(err) {
 					t.Errorf("port %d of the mux's address answers on the machine itself, from %q: %v", port, server, err)
 				}
 			}
-			if _, _, err := w.gateway.ask(a.mux, 80); err != nil {
+			if _, _, err := w.gateway.Ask(a.mux, 80); err != nil {
 				t.Errorf("the machine itself can't reach the service: %v", err)
 			}
 		})
@@ -69,7 +69,7 @@ func TestNothingElseAnswersOnAMuxAddress(t *testing.T) {
 func TestRangesShiftToTheTargetPorts(t *testing.T) {
 	w := newWorld(t)
 	for _, port := range []int{1, 5000, 9999, 12000, 30000, 30999, 40000, 65535} {
-		w.backends.serve(port)
+		w.backends.Serve(port)
 	}
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestRangesShiftToTheTargetPorts(t *testing.T) {
 			} {
 				s := a.service(uint16(at.first), uint16(at.last), uint16(at.target))
 				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
-				server, _, err := w.client.ask(a.mux, at.asked)
+				server, _, err := w.client.Ask(a.mux, at.asked)
 				switch {
 				case at.port == 0 && !isRefused(err):
 					t.Errorf("%+v: a number outside of the range answers from %q: %v", at, server, err)
@@ -99,7 +99,7 @@ func TestRangesShiftToTheTargetPorts(t *testing.T) {
 
 func TestOnlyListedSourcesConnect(t *testing.T) {
 	w := newWorld(t)
-	w.backends.serve(8080)
+	w.backends.Serve(8080)
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
 			for sources, answered := range map[netip.Prefix]bool{a.nearby: true, a.far: false, a.everyt: true} {
@@ -107,7 +107,7 @@ func TestOnlyListedSourcesConnect(t *testing.T) {
 				single.Sources, several.Sources = []netip.Prefix{sources}, []netip.Prefix{sources}
 				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{single, several}})
 				for _, port := range []int{80, 8080} {
-					if _, _, err := w.client.ask(a.mux, port); (err == nil) != answered || isRefused(err) {
+					if _, _, err := w.client.Ask(a.mux, port); (err == nil) != answered || isRefused(err) {
 						t.Errorf("port %d from %s, open to %s: %v", port, a.client, sources, err)
 					}
 				}
@@ -118,7 +118,7 @@ func TestOnlyListedSourcesConnect(t *testing.T) {
 
 func TestStickyServiceKeepsAClientOnOneBackend(t *testing.T) {
 	w := newWorld(t)
-	w.backends.serve(8080)
+	w.backends.Serve(8080)
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
 			s := a.service(80, 80, 8080)
@@ -126,7 +126,7 @@ func TestStickyServiceKeepsAClientOnOneBackend(t *testing.T) {
 			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
 			hit := map[string]bool{}
 			for range 20 {
-				server, _, err := w.client.ask(a.mux, 80)
+				server, _, err := w.client.Ask(a.mux, 80)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,15 +142,15 @@ func TestStickyServiceKeepsAClientOnOneBackend(t *testing.T) {
 // Every gateway must choose the same backend for a client, or a failover breaks connections.
 func TestTwoGatewaysChooseTheSameBackend(t *testing.T) {
 	first, second := newWorld(t), newWorld(t)
-	first.backends.serve(8080)
-	second.backends.serve(8080)
+	first.backends.Serve(8080)
+	second.backends.Serve(8080)
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
 			var chosen [2][]string
 			for i, w := range []*world{first, second} {
 				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)}, Services: []want.Service{a.service(80, 80, 8080)}})
 				for source := range 20 {
-					server, _, err := w.client.askFrom(5000+source, a.mux, 80)
+					server, _, err := w.client.AskFrom(5000+source, a.mux, 80)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
@@ -32,8 +33,8 @@ func apply(b *testing.B, kernel *table.Kernel, tables *want.Tables) {
 }
 
 func BenchmarkPortsFromNothing(b *testing.B) {
-	n, tables := newNamespace(b), manyPorts(8080)
-	kernel := table.Open(n.fd)
+	n, tables := nettest.New(b), manyPorts(8080)
+	kernel := table.Open(n.FD)
 	for b.Loop() {
 		b.StopTimer()
 		if err := kernel.Remove(); err != nil {
@@ -46,7 +47,7 @@ func BenchmarkPortsFromNothing(b *testing.B) {
 
 // BenchmarkPortsFromNothingByNft is the baseline: nft loads the same elements of one map, written as text.
 func BenchmarkPortsFromNothingByNft(b *testing.B) {
-	n, backends := newNamespace(b), families()["IPv4"].backends
+	n, backends := nettest.New(b), families()["IPv4"].backends
 	var text strings.Builder
 	text.WriteString("table ip plain\ndelete table ip plain\ntable ip plain { map slots { type ipv4_addr . inet_proto . inet_service . mark" +
 		" : ipv4_addr . inet_service; elements = {\n")
@@ -61,12 +62,12 @@ func BenchmarkPortsFromNothingByNft(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		n.run("nft", "-f", file)
+		n.Run("nft", "-f", file)
 	}
 }
 
 func BenchmarkPortsAllReplaced(b *testing.B) {
-	kernel := table.Open(newNamespace(b).fd)
+	kernel := table.Open(nettest.New(b).FD)
 	tables := [2]*want.Tables{manyPorts(8080), manyPorts(8081)}
 	apply(b, kernel, tables[1])
 	for i := 0; b.Loop(); i++ {
@@ -75,10 +76,10 @@ func BenchmarkPortsAllReplaced(b *testing.B) {
 }
 
 func BenchmarkRestartWithPorts(b *testing.B) {
-	n, tables := newNamespace(b), manyPorts(8080)
-	apply(b, table.Open(n.fd), tables)
+	n, tables := nettest.New(b), manyPorts(8080)
+	apply(b, table.Open(n.FD), tables)
 	for b.Loop() {
-		apply(b, table.Open(n.fd), tables)
+		apply(b, table.Open(n.FD), tables)
 	}
 }
 
@@ -92,7 +93,7 @@ func BenchmarkOnePortAlone(b *testing.B) {
 }
 
 func onePort(b *testing.B, tables *want.Tables) {
-	kernel := table.Open(newNamespace(b).fd)
+	kernel := table.Open(nettest.New(b).FD)
 	apply(b, kernel, tables)
 	for i := 0; b.Loop(); i++ {
 		tables.Services[0].Slots[0].Port = uint16(9000 + i%2)
@@ -102,7 +103,7 @@ func onePort(b *testing.B, tables *want.Tables) {
 
 func BenchmarkOneRange(b *testing.B) {
 	a := families()["IPv4"]
-	kernel := table.Open(newNamespace(b).fd)
+	kernel := table.Open(nettest.New(b).FD)
 	open := &want.Tables{Addresses: []want.Address{a.carried(netip.Addr{})}}
 	ranged := *open
 	ranged.Services = []want.Service{a.service(10000, 19999, 30000)}

@@ -8,13 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
 // world is a client, a gateway with the muxes' addresses, and a machine with backends.
 type world struct {
-	client, gateway, backends *namespace
+	client, gateway, backends *nettest.Namespace
 	kernel                    *table.Kernel
 }
 
@@ -39,20 +40,20 @@ func families() map[string]addresses {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{client: newNamespace(t), gateway: newNamespace(t), backends: newNamespace(t)}
-	w.gateway.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding")
-	w.gateway.connect("front", w.client, "eth0")
-	w.gateway.connect("back", w.backends, "eth0")
-	w.client.address("eth0", "10.9.1.2/24", "fd09:1::2/64")
-	w.gateway.address("front", "10.9.1.1/24", "fd09:1::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128", "2001:db8::11/128")
-	w.gateway.address("back", "10.9.2.1/24", "fd09:2::1/64")
-	w.backends.address("eth0", "10.9.2.11/24", "10.9.2.12/24", "10.9.2.13/24", "fd09:2::11/64", "fd09:2::12/64", "fd09:2::13/64")
-	for _, n := range []*namespace{w.client, w.backends} {
-		via := map[*namespace]string{w.client: "1", w.backends: "2"}[n]
-		n.run("ip", "route", "add", "default", "via", "10.9."+via+".1")
-		n.run("ip", "-6", "route", "add", "default", "via", "fd09:"+via+"::1")
+	w := &world{client: nettest.New(t), gateway: nettest.New(t), backends: nettest.New(t)}
+	w.gateway.Run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding")
+	w.gateway.Connect("front", w.client, "eth0")
+	w.gateway.Connect("back", w.backends, "eth0")
+	w.client.Address("eth0", "10.9.1.2/24", "fd09:1::2/64")
+	w.gateway.Address("front", "10.9.1.1/24", "fd09:1::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128", "2001:db8::11/128")
+	w.gateway.Address("back", "10.9.2.1/24", "fd09:2::1/64")
+	w.backends.Address("eth0", "10.9.2.11/24", "10.9.2.12/24", "10.9.2.13/24", "fd09:2::11/64", "fd09:2::12/64", "fd09:2::13/64")
+	for _, n := range []*nettest.Namespace{w.client, w.backends} {
+		via := map[*nettest.Namespace]string{w.client: "1", w.backends: "2"}[n]
+		n.Run("ip", "route", "add", "default", "via", "10.9."+via+".1")
+		n.Run("ip", "-6", "route", "add", "default", "via", "fd09:"+via+"::1")
 	}
-	w.kernel = table.Open(w.gateway.fd)
+	w.kernel = table.Open(w.gateway.FD)
 	return w
 }
 
