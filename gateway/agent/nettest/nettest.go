@@ -211,6 +211,9 @@ func (n *Namespace) ask(dialer net.Dialer, network string, address netip.Addr, p
 		if err != nil {
 			return err
 		}
+		if network == "tcp" { // the server closes first, so that the client's port is free again
+			_, _ = conn.Read(make([]byte, 1))
+		}
 		_, err = fmt.Sscan(string(answer[:size]), &server, &client)
 		return err
 	})
