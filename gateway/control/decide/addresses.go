@@ -118,13 +118,23 @@ func (d *deciding) refuse(m *Mux, reason, message string) {
 	d.refusals[m.Key] = Condition{no, reason, message}
 }
 
-// claim holds the chosen addresses. A mux that shows an address which it shall lose keeps its claim until the status is hidden.
+// claim holds the chosen addresses. A mux that shall lose an address keeps it until a live list shows a status without the address and
+// with the reason Moving. That reason makes the Service's version newer than any that another controller, which doesn't know yet that it
+// lost its lease, may have decided from: it can't show the address again.
 func (d *deciding) claim() {
 	for _, m := range d.order {
 		target := d.targets[m.Key]
 		has, claimed := d.base.Find(m.Key)
-		if claimed && slices.ContainsFunc(has.Addresses, func(a netip.Addr) bool { return !slices.Contains(target, a) && slices.Contains(m.Shown, a) }) {
-			target = has.Addresses
+		loses := func(a netip.Addr) bool { return !slices.Contains(target, a) }
+		if slices.ContainsFunc(has.Addresses, loses) {
+			isHidden := m.addressed.Reason == Moving && !slices.ContainsFunc(m.Shown, func(a netip.Addr) bool { return slices.Contains(has.Addresses, a) && loses(a) })
+			switch {
+			case isHidden && !d.IsLive:
+				d.NeedsLive = true
+			case !isHidden:
+				d.moving[m.Key] = true
+				target = has.Addresses
+			}
 		}
 		if claimed && has.IsHeld() && has.UID == m.UID && slices.Equal(has.Addresses, target) || len(target) == 0 {
 			continue

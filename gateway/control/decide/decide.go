@@ -28,6 +28,8 @@ type deciding struct {
 	// targets are the addresses that each mux shall have, and refusals say why a mux doesn't get what it asks for.
 	targets  map[types.NamespacedName][]netip.Addr
 	refusals map[types.NamespacedName]Condition
+	// moving are muxes whose claim changes once their status is hidden.
+	moving map[types.NamespacedName]bool
 	// holderOf says which mux has an address; nil until it is asked for.
 	holderOf map[netip.Addr]string
 }
@@ -44,6 +46,7 @@ func Decide(w *World) Decision {
 	d := &deciding{
 		World: w, muxes: map[types.NamespacedName]*Mux{}, reports: map[types.UID][]reported{},
 		targets: map[types.NamespacedName][]netip.Addr{}, refusals: map[types.NamespacedName]Condition{},
+		moving: map[types.NamespacedName]bool{},
 	}
 	d.Decision.Missing = map[types.NamespacedName]time.Time{}
 	d.index()

@@ -10,7 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-// Decision is what to write, in this order: Hide, Claims, Show. If a write of Hide or Claims fails, what follows must not be written.
+// Decision is what to write, in this order: Hide, Claims, Show. Each write may fail by itself. But if Claims can't be written, Show must
+// not be written: conditions tell of addresses that are claimed.
 type Decision struct {
 	// Hide are statuses that lose an address.
 	Hide []Status

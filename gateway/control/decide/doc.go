@@ -14,7 +14,7 @@
 //   - Claimed before answered: agents program only what the ConfigMap says.
 //   - Answered before shown: a status gets an address only if the stored claims have it, and a live gateway reports that its kernel
 //     translates it.
-//   - Hidden before released: claims lose an address only in a pass that saw no status with it.
+//   - Hidden before released: claims lose an address only in a pass that saw, in live lists, no status with it.
 //
 // No missing news takes anything away:
 //

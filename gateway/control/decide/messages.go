@@ -27,6 +27,10 @@ func textKeeps(message string, addresses []netip.Addr) string {
 	return fmt.Sprintf("%s. It keeps %s until then", message, list(addresses))
 }
 
+func textMoving(from, to []netip.Addr) string {
+	return fmt.Sprintf("the mux moves from %s to %s: it shows no address until a gateway carries it", list(from), list(to))
+}
+
 func textReclaimed(a netip.Addr, holder string) string {
 	return fmt.Sprintf("address %s belongs to %s: this mux doesn't show it any more", a, holder)
 }
@@ -66,7 +70,7 @@ func textCarried(holders, programmed []string) string {
 	return fmt.Sprintf("%s carries the mux, and %s can take over", strings.Join(holders, ", "), strings.Join(others, ", "))
 }
 
-func textMoved(before, now string) string {
+func textCarriedByAnother(before, now string) string {
 	return fmt.Sprintf("gateway %s carries the mux instead of %s", now, before)
 }
 

@@ -5,6 +5,7 @@ package decide
 const (
 	// Of the condition Addressed.
 	Addressed        = "Addressed"        // the mux has addresses
+	Moving           = "Moving"           // the mux gets other addresses: the former ones are hidden first
 	PoolUnknown      = "PoolUnknown"      // the class names no pool of the configuration
 	NotMux           = "NotMultiplexer"   // a Service with a class of gateways that is no mux
 	ClaimsUnreadable = "ClaimsUnreadable" // the pool's ConfigMap can't be read
@@ -23,7 +24,7 @@ const (
 
 	// Of Events only.
 	AddressReclaimed = "AddressReclaimed" // an address is hidden, because another mux has it
-	Moved            = "CarriedByAnother" // another gateway answers for the addresses
+	CarriedByAnother = "CarriedByAnother" // another gateway answers for the addresses
 
 	// Of alarms.
 	GatewayStale      = "GatewayStale"      // the Lease wasn't renewed in time

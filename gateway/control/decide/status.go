@@ -76,6 +76,9 @@ func (d *deciding) addressed(m *Mux, claim *claims.Mux) Condition {
 	if refused, is := d.refusals[m.Key]; is {
 		return refused
 	}
+	if d.moving[m.Key] {
+		return Condition{unknown, Moving, textMoving(claim.Addresses, d.targets[m.Key])}
+	}
 	return Condition{yes, Addressed, textAddressed(claim.Addresses, d.Pool.Name)}
 }
 
@@ -203,7 +206,7 @@ func transitions(m *Mux, set *Status) []Event {
 	}
 	var events []Event
 	if c := set.Addressed; c.Status != m.addressed.Status || c.Reason != m.addressed.Reason {
-		events = append(events, Event{c.Status != yes, c.Reason, c.Message})
+		events = append(events, Event{c.Status != yes && c.Reason != Moving, c.Reason, c.Message})
 	}
 	before, c := m.carried, set.Carried
 	switch changed := c.Status != before.Status || c.Reason != before.Reason; {
@@ -211,7 +214,7 @@ func transitions(m *Mux, set *Status) []Event {
 	case changed:
 		events = append(events, Event{c.Status != yes || c.Reason == PartlyRefused, c.Reason, c.Message})
 	case c.Status == yes && m.carriedBy != "" && m.carriedBy != set.CarriedBy:
-		events = append(events, Event{false, Moved, textMoved(m.carriedBy, set.CarriedBy)})
+		events = append(events, Event{false, CarriedByAnother, textCarriedByAnother(m.carriedBy, set.CarriedBy)})
 	}
 	return events
 }
