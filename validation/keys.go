@@ -38,6 +38,9 @@ const (
 	channelName           = "channel-name"
 	source                = "source"
 	finalizer             = "finalizer"
+	sourceRanges          = "source-ranges"
+	sessionAffinity       = "session-affinity"
+	trafficPolicy         = "traffic-policy"
 	carriedBy             = "carried-by"
 	pool                  = "pool"
 	gatewayFacts          = "gateway-facts"
@@ -95,6 +98,9 @@ type Keys struct {
 	ChannelName           string // label of a mux's slices: the name of that channel
 	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's; removed when seen
+	SourceRanges          string // slices of a mux on gateways: the networks that may connect; every network if it is empty
+	SessionAffinity       string // slices of a mux on gateways: ClientIP or None
+	TrafficPolicy         string // slices of a mux on gateways: Local or Cluster
 	CarriedBy             string // mux: the gateways that hold its seat
 	Pool                  string // label of a gateway's Lease and of a pool's claims: the pool
 	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
@@ -141,6 +147,9 @@ func keysUnder(prefix string) Keys {
 		ChannelName:           under + channelName,
 		Source:                under + source,
 		Finalizer:             under + finalizer,
+		SourceRanges:          under + sourceRanges,
+		SessionAffinity:       under + sessionAffinity,
+		TrafficPolicy:         under + trafficPolicy,
 		Address:               under + address,
 		Gateways:              under + gateways,
 		CarriedBy:             under + carriedBy,

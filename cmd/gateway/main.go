@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"nowake.ai/svc-lb-mux/cmd/gateway/agent"
 	"nowake.ai/svc-lb-mux/cmd/gateway/controller"
 	"nowake.ai/svc-lb-mux/cmd/internal/run"
 	"nowake.ai/svc-lb-mux/cmd/internal/version"
@@ -21,6 +22,8 @@ import (
 // commands returns the subcommands.
 func commands() map[string]func(getenv func(string) string) run.Program {
 	return map[string]func(getenv func(string) string) run.Program{
+		"agent":      agent.Program,
+		"cleanup":    agent.CleanupProgram,
 		"controller": controller.Program,
 	}
 }

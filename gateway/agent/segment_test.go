@@ -88,7 +88,7 @@ func sliceOf(family discoveryv1.AddressType, addresses []string) *discoveryv1.En
 	prefix := validation.DefaultPrefix + "/"
 	slice := &discoveryv1.EndpointSlice{AddressType: family, ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web-" + strings.ToLower(string(family)),
 		Labels:          map[string]string{discoveryv1.LabelServiceName: "web"},
-		Annotations:     map[string]string{prefix + "managed": "true", prefix + want.SourceRanges: ""},
+		Annotations:     map[string]string{prefix + "managed": "true", prefix + "source-ranges": ""},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "web", UID: types.UID("web")}}}}
 	for _, port := range []struct {
 		name     string

@@ -47,7 +47,7 @@ func drawSlice(t *rapid.T, keys validation.Keys, svc *corev1.Service, port strin
 	number := rapid.Int32Range(8080, 8082).Draw(t, "target")
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
 		Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
-		Annotations: map[string]string{keys.Managed: "true", validation.DefaultPrefix + "/" + want.SourceRanges: rapid.SampledFrom([]string{"", "10.0.0.0/8",
+		Annotations: map[string]string{keys.Managed: "true", keys.SourceRanges: rapid.SampledFrom([]string{"", "10.0.0.0/8",
 			"10.0.0.0/8,10.1.0.0/16", "10.1.0.0/16, 192.0.2.0/24", "0.0.0.0/0", "192.0.2.128/25", "::/0"}).Draw(t, "sources")},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", UID: svc.UID}}},
 		Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}}}
@@ -155,7 +155,7 @@ func TestFaultsOfAMuxChangeNoOtherMux(t *testing.T) {
 		before := othersThan("mux-0", want.Decide(w).Wanted.Tables)
 		for _, slice := range w.Slices.Items {
 			if slice.Labels[discoveryv1.LabelServiceName] == "mux-0" {
-				slice.Annotations[validation.DefaultPrefix+"/"+want.SourceRanges] = "all"
+				slice.Annotations[keys.SourceRanges] = "all"
 			}
 		}
 		w.Muxes.Items[0].Spec.Ports = append(w.Muxes.Items[0].Spec.Ports, corev1.ServicePort{Name: "p0", Port: 80})

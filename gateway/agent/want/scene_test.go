@@ -124,13 +124,13 @@ func (s *scene) slice(keys validation.Keys, i int) *discoveryv1.EndpointSlice {
 		slice.AddressType = discoveryv1.AddressTypeIPv4
 	}
 	if given.Sources != nil {
-		slice.Annotations[validation.DefaultPrefix+"/"+want.SourceRanges] = *given.Sources
+		slice.Annotations[keys.SourceRanges] = *given.Sources
 	}
 	if given.Affinity != "" {
-		slice.Annotations[validation.DefaultPrefix+"/"+want.SessionAffinity] = given.Affinity
+		slice.Annotations[keys.SessionAffinity] = given.Affinity
 	}
 	if given.Policy != "" {
-		slice.Annotations[validation.DefaultPrefix+"/"+want.TrafficPolicy] = given.Policy
+		slice.Annotations[keys.TrafficPolicy] = given.Policy
 	}
 	for name, number := range given.Ports {
 		protocol := corev1.ProtocolTCP

@@ -13,17 +13,6 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Names of the annotations that bring a channel's settings to agents, without prefix and slash.
-const (
-	// SourceRanges are the networks that may connect, with commas between them; every network if it is empty. A slice without the
-	// annotation isn't used: its channel may have restricted who may connect.
-	SourceRanges = "source-ranges"
-	// SessionAffinity is ClientIP or None.
-	SessionAffinity = "session-affinity"
-	// TrafficPolicy is Local or Cluster. With Local, a gateway that is a node uses the backends on its own node while there is one.
-	TrafficPolicy = "traffic-policy"
-)
-
 // settings are those of a channel, as a slice has them.
 type settings struct {
 	sources sources
@@ -36,15 +25,15 @@ type badSettings struct {
 	message string
 }
 
+// readSettings reads a slice's settings. A slice without source ranges isn't used: its channel may have restricted who may connect.
 func readSettings(keys validation.Keys, slice *discoveryv1.EndpointSlice) (settings, *badSettings) {
-	prefix, _, _ := strings.Cut(keys.Managed, "/")
-	text, there := slice.Annotations[prefix+"/"+SourceRanges]
+	text, there := slice.Annotations[keys.SourceRanges]
 	if !there {
-		return settings{}, &badSettings{NoSettings, fmt.Sprintf("slice %s has no annotation %s/%s: the reconciler must be of a version with "+
-			"gateways", slice.Name, prefix, SourceRanges)}
+		return settings{}, &badSettings{NoSettings, fmt.Sprintf("slice %s has no annotation %s: the reconciler must be of a version with gateways",
+			slice.Name, keys.SourceRanges)}
 	}
-	set := settings{sources: everySource(), sticky: slice.Annotations[prefix+"/"+SessionAffinity] == string(corev1.ServiceAffinityClientIP),
-		local: slice.Annotations[prefix+"/"+TrafficPolicy] == string(corev1.ServiceExternalTrafficPolicyLocal)}
+	set := settings{sources: everySource(), sticky: slice.Annotations[keys.SessionAffinity] == string(corev1.ServiceAffinityClientIP),
+		local: slice.Annotations[keys.TrafficPolicy] == string(corev1.ServiceExternalTrafficPolicyLocal)}
 	if strings.TrimSpace(text) == "" {
 		return set, nil
 	}
@@ -52,8 +41,8 @@ func readSettings(keys validation.Keys, slice *discoveryv1.EndpointSlice) (setti
 	for _, part := range strings.Split(text, ",") {
 		network, err := netip.ParsePrefix(strings.TrimSpace(part))
 		if err != nil || network.Addr().Is4In6() {
-			return settings{}, &badSettings{BadSettings, fmt.Sprintf("slice %s: %q in %s/%s isn't a network such as 192.0.2.0/24", slice.Name,
-				part, prefix, SourceRanges)}
+			return settings{}, &badSettings{BadSettings, fmt.Sprintf("slice %s: %q in %s isn't a network such as 192.0.2.0/24", slice.Name, part,
+				keys.SourceRanges)}
 		}
 		set.sources = append(set.sources, network.Masked())
 	}
