@@ -79,6 +79,8 @@ type segment struct {
 	routers []vrrp.Router
 	cut     []bool
 	now     time.Time
+	// isLost says that an advert doesn't reach a router; nil without losses.
+	isLost func(to int) bool
 }
 
 // run runs until no event is left before the end.
@@ -101,7 +103,7 @@ func (s *segment) deliver(from int, actions []vrrp.Action) {
 		advert.Priority = 0
 	}
 	for i := range s.routers {
-		if i != from && s.cut[i] == s.cut[from] {
+		if i != from && s.cut[i] == s.cut[from] && (s.isLost == nil || !s.isLost(i)) {
 			var answers []vrrp.Action
 			s.routers[i], answers = s.routers[i].Receive(s.now, &advert, s.routers[from].Source)
 			s.deliver(i, answers)
@@ -167,6 +169,40 @@ func TestAStoppedRouterIsReplacedWithinOneInterval(t *testing.T) {
 		s.run(s.now.Add(110 * time.Millisecond))
 		if got := s.active(); len(got) != 1 || got[0] == best {
 			t.Errorf("%v are active after %d stopped", got, best)
+		}
+	})
+}
+
+// Lost adverts and partitions may give a segment two holders, or none. Once the segment is quiet, it has one.
+func TestOneRouterIsActiveAfterLossesAndPartitions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSegment(t)
+		for range rapid.IntRange(1, 4).Draw(t, "storms") {
+			lost := rapid.IntRange(0, 95).Draw(t, "lost percent")
+			chance := rapid.Custom(func(t *rapid.T) bool { return rapid.IntRange(0, 99).Draw(t, "chance") < lost })
+			s.isLost = func(int) bool { return chance.Draw(t, "is lost") }
+			for i := range s.cut {
+				s.cut[i] = rapid.Bool().Draw(t, "cut")
+			}
+			if i := rapid.IntRange(0, 2*len(s.routers)-1).Draw(t, "restarts"); i < len(s.routers) {
+				var actions []vrrp.Action
+				s.routers[i], actions = s.routers[i].Stop()
+				s.deliver(i, actions)
+				s.routers[i] = s.routers[i].Start(s.now)
+			}
+			s.run(s.now.Add(time.Duration(rapid.IntRange(0, 1000).Draw(t, "storm")) * time.Millisecond))
+			s.isLost = nil
+			clear(s.cut)
+			s.run(s.now.Add(time.Second))
+			if !s.preferred() {
+				t.Fatalf("a second after the storm, %v are active", s.active())
+			}
+			for range 50 { // and it stays so
+				s.run(s.now.Add(20 * time.Millisecond))
+				if !s.preferred() {
+					t.Fatalf("in a quiet segment, %v are active", s.active())
+				}
+			}
 		}
 	})
 }
