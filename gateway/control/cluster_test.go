@@ -398,6 +398,11 @@ func (v *view) WriteStatus(_ context.Context, change control.Change) error {
 			v.checkShown(key, svc.UID, a)
 		}
 	}
+	for _, a := range claims.Shown(before) {
+		if !slices.Contains(claims.Shown(svc), a) {
+			v.checkHidden(svc, a)
+		}
+	}
 	v.check("status written")
 	return nil
 }
@@ -415,6 +420,20 @@ func (v *view) checkShown(key types.NamespacedName, uid types.UID, a netip.Addr)
 		v.breaks("mux %s shows %s instead of %s, although nobody asked for it", key, a, before)
 	}
 	v.settled[key] = a
+}
+
+// checkHidden checks an address that a status doesn't show any more: its owner must have asked for another one.
+func (v *view) checkHidden(svc *corev1.Service, a netip.Addr) {
+	key := client.ObjectKeyFromObject(svc)
+	pool, _ := v.language.GatewayPool(*svc.Spec.LoadBalancerClass)
+	c := v.server.claims(pool)
+	if c == nil || v.restored {
+		return
+	}
+	claim, _ := c.Find(key)
+	if wanted := svc.Annotations[v.language.Keys().Address]; claim.IsHeld() && slices.Contains(claim.Addresses, a) && (wanted == "" || wanted == a.String()) {
+		v.breaks("mux %s doesn't show %s any more, although nobody asked for that", key, a)
+	}
 }
 
 func (v *view) Tell(svc *corev1.Service, event decide.Event) {
