@@ -43,6 +43,7 @@ type Controller struct {
 	missing map[string]map[types.NamespacedName]time.Time
 	// told are the alarms that were told and still hold, by pool.
 	told      map[string]map[decide.Alarm]bool
+	deleted   *deletions
 	sightings *sightings
 	pace      *pace.Pace[types.NamespacedName]
 }
@@ -51,7 +52,7 @@ type Controller struct {
 func New(settings Settings, api API) *Controller {
 	return &Controller{
 		Settings: settings, api: api, missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
-		sightings: newSightings(), pace: pace.New[types.NamespacedName](),
+		deleted: newDeletions(), sightings: newSightings(), pace: pace.New[types.NamespacedName](),
 	}
 }
 

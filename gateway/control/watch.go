@@ -41,7 +41,7 @@ func (c *Controller) Setup(m manager.Manager, informers cache.Cache) error {
 		return err
 	}
 	for _, watched := range []source.Source{
-		source.Kind[client.Object](informers, &corev1.Service{}, soon(), predicate.NewPredicateFuncs(c.concerns)),
+		source.Kind[client.Object](informers, &corev1.Service{}, soon(), predicate.NewPredicateFuncs(c.concerns), predicate.Funcs{DeleteFunc: c.hears}),
 		source.Kind[client.Object](informers, &corev1.ConfigMap{}, soon()),
 		source.Kind[client.Object](informers, &coordinationv1.Lease{}, soon(), predicate.Funcs{UpdateFunc: c.tellsNews}),
 	} {
@@ -73,6 +73,14 @@ func (c *Controller) concerns(object client.Object) bool {
 	}
 	_, concerns := decide.Parse(c.Language, svc)
 	return concerns
+}
+
+// hears records a deletion that the watch told. After a broken watch, a Service is only missing from a list.
+func (c *Controller) hears(e event.DeleteEvent) bool {
+	if !e.DeleteStateUnknown {
+		c.Deleted(e.Object)
+	}
+	return true
 }
 
 // tellsNews is false for a mere renewal of a live gateway's Lease: gateways renew their Leases every few seconds.

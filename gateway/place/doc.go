@@ -9,6 +9,6 @@
 // alone, and the highest score wins. A candidate that comes or goes changes no other candidate's score, so only the keys
 // that it wins or loses move.
 //
-// The package is pure and total. It doesn't know whether a gateway is alive: the controller passes in the live gateways, from
-// their Leases. Claims (gateway/claims) record the result, so that agents need no Leases.
+// The package is pure and total. It doesn't know whether a gateway is alive, and needn't: VRRP finds the first live gateway of an order.
+// The controller passes in all gateways that have a Lease. Claims (gateway/claims) record the result, so that agents need no Leases.
 package place

@@ -12,40 +12,47 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
-// adopt makes the pool, and makes muxes keep the addresses that their statuses show. The older mux comes first.
+// adopt makes muxes keep the addresses that their statuses show, and then makes the pool of what is claimed. The older mux comes first.
 func (d *deciding) adopt() {
+	free := d.newPool(nil)
+	for _, m := range slices.SortedFunc(slices.Values(d.order), compareAge) {
+		d.adoptShown(m, free)
+	}
 	var held []pool.Holding
 	for i := range d.base.Muxes {
 		held = append(held, pool.Holding{Mux: d.base.Muxes[i].Key, Addresses: d.base.Muxes[i].Addresses})
 	}
-	d.pool = static.New(d.Pool.Name, d.Pool.Ranges, d.Pool.Excluded, held)
-	for _, r := range d.Elsewhere {
-		d.pool.Reserve(r.Address, r.Holder)
-	}
-	for i := range d.Gateways {
-		if facts := d.Gateways[i].Facts; facts != nil {
-			for _, a := range facts.Addresses {
-				d.pool.Reserve(a, "gateway "+d.Gateways[i].Name)
-			}
-		}
-	}
-	for _, m := range slices.SortedFunc(slices.Values(d.order), compareAge) {
-		d.adoptShown(m)
-	}
+	d.pool = d.newPool(held)
 	seats, gateways := d.next.Seats, d.next.Gateways
 	d.next = d.base
 	d.next.Seats, d.next.Gateways = seats, gateways
 }
 
-// adoptShown adds the free addresses that a mux shows to its claim: an older copy of the claims was restored. A status shows only what
-// was claimed before, so it tells of newer claims than the ConfigMap. A cache may show what was hidden since, so this needs live lists.
-func (d *deciding) adoptShown(m *Mux) {
+func (d *deciding) newPool(held []pool.Holding) *static.Pool {
+	made := static.New(d.Pool.Name, d.Pool.Ranges, d.Pool.Excluded, held)
+	for _, r := range d.Elsewhere {
+		made.Reserve(r.Address, r.Holder)
+	}
+	for i := range d.Gateways {
+		if facts := d.Gateways[i].Facts; facts != nil {
+			for _, a := range facts.Addresses {
+				made.Reserve(a, "gateway "+d.Gateways[i].Name)
+			}
+		}
+	}
+	return made
+}
+
+// adoptShown adds the addresses that a mux shows to its claim, unless another mux shows them, too, and has the claim: an older copy of the
+// claims was restored. A status shows only what was claimed before, so it tells of newer claims than the ConfigMap. A cache may show
+// what was hidden since, so this needs live lists.
+func (d *deciding) adoptShown(m *Mux, free *static.Pool) {
 	claim, _ := d.base.Find(m.Key)
 	keeps := slices.Clone(claim.Addresses)
 	var adopted []netip.Addr
 	for _, a := range m.Shown {
 		sameFamily := func(b netip.Addr) bool { return a.Is4() == b.Is4() }
-		if !d.pool.IsFree(a) || slices.ContainsFunc(adopted, sameFamily) ||
+		if slices.Contains(claim.Addresses, a) || !free.IsFree(a) || slices.ContainsFunc(adopted, sameFamily) || d.isClaimedAndShown(a) ||
 			slices.ContainsFunc(keeps, func(b netip.Addr) bool { return sameFamily(b) && slices.Contains(m.Shown, b) }) {
 			continue
 		}
@@ -57,10 +64,27 @@ func (d *deciding) adoptShown(m *Mux) {
 	case !d.IsLive:
 		d.NeedsLive = true
 	default:
-		keeps = append(keeps, adopted...)
-		d.base = d.base.Hold(claims.Mux{Key: m.Key, UID: m.UID, Addresses: keeps})
-		d.pool.Adopt(m.Key, keeps)
+		d.takeAway(adopted)
+		d.base = d.base.Hold(claims.Mux{Key: m.Key, UID: m.UID, Addresses: append(keeps, adopted...)})
 	}
+}
+
+// isClaimedAndShown is true if a mux has a claim on the address, and shows it.
+func (d *deciding) isClaimedAndShown(a netip.Addr) bool {
+	return slices.ContainsFunc(d.base.Muxes, func(claim claims.Mux) bool {
+		m := d.muxes[claim.Key]
+		return m != nil && slices.Contains(claim.Addresses, a) && slices.Contains(m.Shown, a)
+	})
+}
+
+// takeAway removes addresses from the claims.
+func (d *deciding) takeAway(addresses []netip.Addr) {
+	d.base.Muxes = slices.Clone(d.base.Muxes)
+	for i := range d.base.Muxes {
+		m := &d.base.Muxes[i]
+		m.Addresses = slices.DeleteFunc(slices.Clone(m.Addresses), func(a netip.Addr) bool { return slices.Contains(addresses, a) })
+	}
+	d.base.Muxes = slices.DeleteFunc(d.base.Muxes, func(m claims.Mux) bool { return len(m.Addresses) == 0 })
 }
 
 // chooseAddresses decides which addresses each mux shall have. Muxes with a claim come first. Of the others, those that ask for an

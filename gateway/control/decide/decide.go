@@ -109,10 +109,34 @@ func (d *deciding) findBase() Condition {
 		d.NeedsLive = true
 	case !d.Stored.MayRebuild && slices.ContainsFunc(d.order, func(m *Mux) bool { return len(m.Shown) > 0 }):
 		return Condition{unknown, ClaimsLost, textClaimsLost(d.Pool.Name)}
+	case d.isListDoubtful():
+		return Condition{unknown, ClaimsLost, textClaimsLost(d.Pool.Name)}
 	default:
 		d.base = d.rebuild()
 	}
 	return Condition{}
+}
+
+// isListDoubtful is true if the ConfigMap is lost, and the list has no mux, although gateways report that they carry some: the list is
+// more probably wrong than right. It counts after as long a time as an empty list does while there are claims.
+func (d *deciding) isListDoubtful() bool {
+	reports := func(g Gateway) bool {
+		return g.Report != nil && slices.ContainsFunc(g.Report.Muxes, func(m lease.Mux) bool { return len(m.Programmed) > 0 })
+	}
+	if len(d.order) > 0 || !slices.ContainsFunc(d.Gateways, reports) {
+		return false
+	}
+	since, known := d.World.Missing[types.NamespacedName{}]
+	if !known || since.After(d.Now) {
+		since = d.Now
+	}
+	due := since.Add(graceOfAll * d.Pool.Grace)
+	if !d.Now.Before(due) {
+		return false
+	}
+	d.Decision.Missing[types.NamespacedName{}] = since
+	d.again(due)
+	return true
 }
 
 // rebuild derives the claims from the muxes' statuses.
@@ -152,7 +176,9 @@ func (d *deciding) finish() {
 // freeze leaves claims and addresses as they are. Conditions say why.
 func (d *deciding) freeze(why Condition) Decision {
 	d.Figures.IsFrozen = true
-	d.Decision.Missing = d.World.Missing
+	if len(d.Decision.Missing) == 0 {
+		d.Decision.Missing = d.World.Missing
+	}
 	for _, m := range d.order {
 		addressed := why
 		if len(m.Shown) > 0 {

@@ -15,14 +15,16 @@ const graceOfAll = 10
 // orphans releases claims whose mux is gone.
 //
 //	held ── missing from live lists for the grace ──▶ released ── the grace again ──▶ gone
-//	  ▲                                                  │
-//	  └───────────────── the mux is back ────────────────┘
+//	  │     or its deletion was watched                  ▲  │
+//	  └──────────────────────────────────────────────────┘  │
+//	  ▲                 the mux is back                     │
+//	  └─────────────────────────────────────────────────────┘
 //
-// Both steps need a live list in the pass that takes them.
+// Each step needs a live list in the pass that takes it.
 func (d *deciding) orphans() {
 	missing, held := d.missing()
 	grace := d.Pool.Grace
-	if len(missing) == held && held > 1 {
+	if len(missing) == held {
 		grace *= graceOfAll
 	}
 	for _, m := range missing {
@@ -38,7 +40,11 @@ func (d *deciding) orphans() {
 			since = d.Now
 		}
 		d.Decision.Missing[m.Key] = since
-		switch due := since.Add(grace); {
+		due := since.Add(grace)
+		if uid, told := d.Deleted[m.Key]; told && uid == m.UID {
+			due = since
+		}
+		switch {
 		case d.Now.Before(due):
 			d.again(due)
 		case !d.IsLive:

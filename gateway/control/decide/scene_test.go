@@ -34,6 +34,7 @@ type scene struct {
 	Cached     bool              `json:"cached"`
 	Namespaces []string          `json:"namespaces"`
 	Elsewhere  map[string]string `json:"elsewhere"`
+	Deleted    map[string]string `json:"deleted"`
 	Missing    map[string]int    `json:"missing"`
 }
 
@@ -116,6 +117,10 @@ func (s *scene) world(t testing.TB) *decide.World {
 	}
 	for a, holder := range s.Elsewhere {
 		w.Elsewhere = append(w.Elsewhere, decide.Reserved{Address: netip.MustParseAddr(a), Holder: holder})
+	}
+	w.Deleted = map[types.NamespacedName]types.UID{}
+	for name, uid := range s.Deleted {
+		w.Deleted[types.NamespacedName{Namespace: "edge", Name: name}] = types.UID(uid)
 	}
 	for name, ago := range s.Missing {
 		w.Missing[types.NamespacedName{Namespace: "edge", Name: name}] = noon.Add(-time.Duration(ago) * time.Second)

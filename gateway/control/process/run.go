@@ -76,11 +76,29 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 		return err
 	}
 	logger.Info("starting", "version", version, "probeAddress", probes.Addr().String(), "apiPrefix", options.APIPrefix, "namespace", options.Namespace)
-	if err := m.Start(ctx); err != nil && ctx.Err() == nil {
+	if err := work(ctx, m); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("gateway controller: %w", err)
 	}
 	logger.Info("ended in order")
 	return nil
+}
+
+// work runs the manager. A manager that is stopped while it fills its caches, for example while no API server answers, never returns: it
+// is left behind then, since nothing of ours has started yet.
+func work(ctx context.Context, m manager.Manager) error {
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(stopTimeout + 2*time.Second):
+		return nil
+	}
 }
 
 func newManager(o *Options, kube *rest.Config, logger logr.Logger) (manager.Manager, error) {

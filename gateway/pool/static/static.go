@@ -41,19 +41,6 @@ func (p *Pool) give(a netip.Addr, mux types.NamespacedName) {
 	}
 }
 
-// Adopt makes addresses that a mux has already the only ones that it has. Its former ones stay taken in this pass.
-func (p *Pool) Adopt(mux types.NamespacedName, addresses []netip.Addr) {
-	former := p.has[mux]
-	p.has[mux] = nil
-	for _, a := range addresses {
-		if slices.Contains(former, a) {
-			p.has[mux] = append(p.has[mux], a)
-			continue
-		}
-		p.give(a, mux)
-	}
-}
-
 // Reserve keeps an address from being handed out, unless a mux has it already. The holder is named in messages, such as "gateway a".
 func (p *Pool) Reserve(a netip.Addr, holder string) {
 	if _, taken := p.taken[a]; !taken {
