@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
@@ -51,6 +52,8 @@ type Config struct {
 	Before *keep.State
 	// Addresses returns the machine's addresses.
 	Addresses func() ([]announce.Assigned, error)
+	// DropFlows ends UDP flows to backends that are gone; nil in tests without a kernel.
+	DropFlows func(gone []flows.Gone) (int, error)
 	// Check returns faults of the machine's settings.
 	Check func() []lease.Refusal
 	// Report takes each new report.

@@ -20,6 +20,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent"
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
@@ -109,7 +110,7 @@ func runChild(text string) {
 	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: "lb/p", Known: known, Log: log})
 	out := json.NewEncoder(os.Stdout)
 	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Interface: "front", Source: c.Source, ReturnPath: c.ReturnPath,
-		News: board, Tables: table.Open(0), Seats: announcer, State: keep.Directory(c.State), Before: before, Addresses: announce.Addresses, Log: log,
+		News: board, Tables: table.Open(0), Seats: announcer, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: announce.Addresses, Log: log,
 		Report: func(r *lease.Report) { _ = out.Encode(r) }})
 	var all sync.WaitGroup
 	all.Go(func() {

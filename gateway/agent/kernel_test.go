@@ -4,10 +4,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
@@ -188,5 +191,27 @@ func TestAddressOfTheMachineIsNotCarried(t *testing.T) {
 	}
 	if _, _, err := s.client.Ask(mux6(), 80); err != nil {
 		t.Errorf("the mux's other address: %v", err)
+	}
+}
+
+// A UDP client that goes on sending from one port would otherwise never leave a backend that is gone.
+func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
+	s := newSegment(t)
+	a := s.alone(s.config("a"))
+	for _, address := range muxAddresses() {
+		talk := s.client.TalkUDP(address, 53)
+		first := talk()
+		if first == "" || first != talk() {
+			t.Fatalf("%s: the flow has no constant backend: %q", address, first)
+		}
+		rest := news("a")
+		for i := range rest.Slices {
+			endpoints := rest.Slices[i].Endpoints
+			rest.Slices[i].Endpoints = slices.DeleteFunc(endpoints, func(e discoveryv1.Endpoint) bool { return strings.Contains(first, e.Addresses[0]) })
+		}
+		a.post(rest)
+		eventually(t, "the flow has the other backend", func() bool { next := talk(); return next != "" && next != first })
+		a.post(news("a"))
+		time.Sleep(200 * time.Millisecond)
 	}
 }

@@ -36,7 +36,9 @@ func (a *Agent) pass(ctx context.Context) {
 		a.known[address.Address] = true
 	}
 	a.release(ctx, d.Wanted)
+	had := a.applied
 	a.fail(a.apply(&d.Wanted.Tables))
+	a.dropFlows(had)
 	a.setSeats(ctx, a.carriable(d.Wanted))
 	a.saver.save(a.state())
 	a.report()

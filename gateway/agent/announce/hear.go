@@ -11,7 +11,7 @@ import (
 
 func (a *Announcer) isSix() bool { return a.wire != nil && a.wire.source.Is6() }
 
-// send sends an advert. A socket that fails again and again is opened anew at the next refresh.
+// send sends an advert. A socket that fails again and again is opened again at the next refresh.
 func (a *Announcer) send(s *seat, advert *vrrp.Advert) {
 	if a.wire == nil {
 		return

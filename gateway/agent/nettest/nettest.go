@@ -219,3 +219,28 @@ func (n *Namespace) ask(dialer net.Dialer, network string, address netip.Addr, p
 	})
 	return server, client, err
 }
+
+// TalkUDP returns a function that sends a datagram, always from one port, and returns the server's address; nothing without an answer.
+func (n *Namespace) TalkUDP(address netip.Addr, port int) func() string {
+	n.t.Helper()
+	var conn net.Conn
+	err := n.Inside(func() (err error) {
+		conn, err = net.Dial("udp", netip.AddrPortFrom(address, uint16(port)).String())
+		return err
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { conn.Close() })
+	return func() string {
+		_ = conn.SetDeadline(time.Now().Add(300 * time.Millisecond))
+		_, _ = conn.Write([]byte("?"))
+		answer := make([]byte, 1500)
+		size, err := conn.Read(answer)
+		if err != nil {
+			return ""
+		}
+		server, _, _ := strings.Cut(string(answer[:size]), " ")
+		return server
+	}
+}

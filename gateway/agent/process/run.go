@@ -20,6 +20,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent"
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
@@ -103,7 +104,8 @@ func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.
 	return agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Interface: o.Interface, Source: sources,
 		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source, Tables: table.Open(0),
 		Seats: p.announcer, State: keep.Directory(o.StateDir), Before: before, Addresses: announce.Addresses, Check: machine.Check,
-		Report: p.registrar.Report, Metrics: p.metrics, Log: p.log}
+		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) },
+		Report:    p.registrar.Report, Metrics: p.metrics, Log: p.log}
 }
 
 // registration returns what the Lease tells of this machine.

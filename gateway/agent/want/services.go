@@ -39,7 +39,9 @@ func (d *deciding) service(c carried, port corev1.ServicePort) Service {
 			d.refuse(c.mux, port.Name, err.reason, err.message)
 			continue
 		}
-		allowed = allowed.intersect(set.sources)
+		if !set.isOpen {
+			allowed = allowed.intersect(set.sources)
+		}
 		s.Sticky, local = s.Sticky || set.sticky, local || set.local
 		usable = append(usable, slice)
 	}

@@ -16,6 +16,7 @@ import (
 // settings are those of a channel, as a slice has them.
 type settings struct {
 	sources sources
+	isOpen  bool // every network may connect
 	sticky  bool
 	local   bool
 }
@@ -35,6 +36,7 @@ func readSettings(keys validation.Keys, slice *discoveryv1.EndpointSlice) (setti
 	set := settings{sources: everySource(), sticky: slice.Annotations[keys.SessionAffinity] == string(corev1.ServiceAffinityClientIP),
 		local: slice.Annotations[keys.TrafficPolicy] == string(corev1.ServiceExternalTrafficPolicyLocal)}
 	if strings.TrimSpace(text) == "" {
+		set.isOpen = true
 		return set, nil
 	}
 	set.sources = sources{}
