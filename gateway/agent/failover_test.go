@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
 // pair starts both gateways, and returns once gateway a, the preferred one, holds the seat.
@@ -103,4 +104,50 @@ func TestPlannedEndHandsTheSeatOverAndLeavesTheTables(t *testing.T) {
 // listed lists our tables without counters.
 func listed(n *nettest.Namespace) string {
 	return n.Run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux; done")
+}
+
+// With the return path routed, any gateway goes on with a connection that another one began: both choose the same backend, and both
+// show it the same source address.
+func TestConnectionsLiveOnAfterAFailover(t *testing.T) {
+	s := newSegment(t)
+	for _, gateway := range []*nettest.Namespace{s.a, s.b} {
+		gateway.Run("sh", "-c", "for f in all front back; do echo 0 > /proc/sys/net/ipv4/conf/$f/rp_filter; done")
+	}
+	// The route to the mux's addresses goes to the holder of the seat. Here the test moves it, in a real network a routing protocol.
+	route := func(to string) {
+		s.backends.Run("ip", "route", "replace", "10.9.1.100/32", "via", "10.9.2."+to)
+		s.backends.Run("ip", "-6", "route", "replace", "fd09:1::100/128", "via", "fd09:2::"+to)
+	}
+	route("1")
+	a, b := s.pair(func(c *childConfig) { c.ReturnPath, c.Source = want.ViaRouted, nil })
+	echo := news("a", "b")
+	for i := range echo.Slices {
+		*echo.Slices[i].Ports[0].Port = 7777
+	}
+	s.backends.Echo(7777)
+	a.post(echo)
+	b.post(echo)
+	for _, gateway := range []*nettest.Namespace{s.a, s.b} {
+		eventually(t, "the tables lead to the echo", func() bool { return strings.Contains(maybeListed(gateway), "7777") })
+	}
+	var talks []func() bool
+	for _, address := range muxAddresses() {
+		for range 15 {
+			talks = append(talks, s.client.Talk(address, 80))
+		}
+	}
+	a.end(syscall.SIGKILL)
+	s.front.Run("ip", "link", "set", "to-a", "down")
+	route("2")
+	eventually(t, "gateway b holds the seat", func() bool { return holds(s.b) })
+	alive := 0
+	for _, talk := range talks {
+		if talk() {
+			alive++
+		}
+	}
+	t.Logf("%d of %d connections lived on", alive, len(talks))
+	if alive != len(talks) {
+		t.Errorf("%d connections broke", len(talks)-alive)
+	}
 }

@@ -4,6 +4,7 @@ package nettest
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -242,5 +243,55 @@ func (n *Namespace) TalkUDP(address netip.Addr, port int) func() string {
 		}
 		server, _, _ := strings.Cut(string(answer[:size]), " ")
 		return server
+	}
+}
+
+// Echo answers each byte of a connection with the same byte, until the client closes it.
+func (n *Namespace) Echo(port int) {
+	n.t.Helper()
+	err := n.Inside(func() error {
+		listener, err := net.Listen("tcp", fmt.Sprintf("[::]:%d", port))
+		if err != nil {
+			return err
+		}
+		n.t.Cleanup(func() { listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer conn.Close()
+					_, _ = io.Copy(conn, conn)
+				}()
+			}
+		}()
+		return nil
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// Talk opens a connection to an Echo. The result is true if the connection still echoes.
+func (n *Namespace) Talk(address netip.Addr, port int) func() bool {
+	n.t.Helper()
+	var conn net.Conn
+	err := n.Inside(func() (err error) {
+		conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(address, uint16(port)).String(), 2*time.Second)
+		return err
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { conn.Close() })
+	return func() bool {
+		_ = conn.SetDeadline(time.Now().Add(3 * time.Second))
+		if _, err := conn.Write([]byte("?")); err != nil {
+			return false
+		}
+		size, err := conn.Read(make([]byte, 1))
+		return err == nil && size == 1
 	}
 }
