@@ -29,6 +29,8 @@ type Keys struct {
 	ReleaseGrace         string // how long a released number is held for its old owner
 	Placeholder          string // keep or remove the placeholder port
 	Provider             string // the load balancer's provider, if the class doesn't name it
+	Address              string // the addresses that a mux on gateways asks for
+	Gateways             string // how many gateways must be able to carry the mux
 
 	// Written by users, on a mux or a channel.
 	Disabled string // "true" pauses a mux, and withdraws a channel
@@ -51,11 +53,22 @@ type Keys struct {
 	ChannelName           string // label of a mux's slices: the name of that channel
 	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's; removed when seen
+	SourceRanges          string // slices of a mux on gateways: the networks that may connect; every network if it is empty
+	SessionAffinity       string // slices of a mux on gateways: ClientIP or None
+	TrafficPolicy         string // slices of a mux on gateways: Local or Cluster
+	CarriedBy             string // mux: the gateways that hold its seat
+	Pool                  string // label of a gateway's Lease and of a pool's claims: the pool
+	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
+	GatewayReport         string // annotation of a gateway's Lease: what its agent did
 
 	// Condition types on a channel.
 	Accepted      string
 	Programmed    string
 	BackendsReady string
+
+	// Condition types on a mux on gateways.
+	Addressed string
+	Carried   string
 }
 
 // key is one of our names.
@@ -84,6 +97,8 @@ func names() []key {
 		{"release-grace", func(k *Keys) *string { return &k.ReleaseGrace }, onMux, true},
 		{"placeholder", func(k *Keys) *string { return &k.Placeholder }, onMux, true},
 		{"provider", func(k *Keys) *string { return &k.Provider }, onMux, true},
+		{"address", func(k *Keys) *string { return &k.Address }, onMux, true},
+		{"gateways", func(k *Keys) *string { return &k.Gateways }, onMux, true},
 		{"disabled", func(k *Keys) *string { return &k.Disabled }, anywhere, true},
 		{"external-ports", func(k *Keys) *string { return &k.ExternalPorts }, onChannel, true},
 		{"external-dns-hostname", func(k *Keys) *string { return &k.ChannelHostname }, onChannel, true},
@@ -97,14 +112,23 @@ func names() []key {
 		{"aggregated-external-dns", func(k *Keys) *string { return &k.AggregatedExternalDNS }, anywhere, false},
 		{"managed", func(k *Keys) *string { return &k.Managed }, anywhere, false},
 		{"mux", func(k *Keys) *string { return &k.Mux }, anywhere, false},
+		{"carried-by", func(k *Keys) *string { return &k.CarriedBy }, anywhere, false},
 		{"channel-namespace", func(k *Keys) *string { return &k.ChannelNamespace }, 0, false},
 		{"channel-name", func(k *Keys) *string { return &k.ChannelName }, 0, false},
 		{"source", func(k *Keys) *string { return &k.Source }, 0, false},
 		{"finalizer", func(k *Keys) *string { return &k.Finalizer }, 0, false},
+		{"source-ranges", func(k *Keys) *string { return &k.SourceRanges }, 0, false},
+		{"session-affinity", func(k *Keys) *string { return &k.SessionAffinity }, 0, false},
+		{"traffic-policy", func(k *Keys) *string { return &k.TrafficPolicy }, 0, false},
+		{"pool", func(k *Keys) *string { return &k.Pool }, 0, false},
+		{"gateway-facts", func(k *Keys) *string { return &k.GatewayFacts }, 0, false},
+		{"gateway-report", func(k *Keys) *string { return &k.GatewayReport }, 0, false},
 
 		{"Accepted", func(k *Keys) *string { return &k.Accepted }, 0, false},
 		{"Programmed", func(k *Keys) *string { return &k.Programmed }, 0, false},
 		{"BackendsReady", func(k *Keys) *string { return &k.BackendsReady }, 0, false},
+		{"Addressed", func(k *Keys) *string { return &k.Addressed }, 0, false},
+		{"Carried", func(k *Keys) *string { return &k.Carried }, 0, false},
 	}
 }
 

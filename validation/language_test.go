@@ -70,6 +70,7 @@ func keyList(k Keys) []string {
 		k.AllowedHostnames, k.AllowedProtocols, k.AllocationConfigMap, k.ReleaseGrace, k.Placeholder, k.Provider, k.Disabled,
 		k.ExternalPorts, k.ChannelHostname, k.Ports, k.Generation, k.Ledger, k.Channels, k.Topology, k.Summary,
 		k.AggregatedExternalDNS, k.Managed, k.Mux, k.Finalizer, k.Accepted, k.Programmed, k.BackendsReady,
+		k.Address, k.Gateways, k.CarriedBy, k.Pool, k.GatewayFacts, k.GatewayReport, k.Addressed, k.Carried,
 	}
 }
 

@@ -173,6 +173,23 @@ func textProvider(value string) string {
 	return fmt.Sprintf("%s is none of aws, azure, gke and none: write one of them", quote(value))
 }
 
+func textAddress(value string) string {
+	return fmt.Sprintf("%s is not an address: write one such as 192.0.2.1 or 2001:db8::1", quote(value))
+}
+
+func textTwoAddresses(value, family string) string {
+	return fmt.Sprintf("%s is the second %s address: write at most one of each family", quote(value), family)
+}
+
+func textOtherFamily(value, family string) string {
+	return fmt.Sprintf("%s is an %s address, and this mux has none of that family: add %s to spec.ipFamilies, or take the address away",
+		quote(value), family, family)
+}
+
+func textGateways(value string) string {
+	return fmt.Sprintf("%s is not a number of gateways: write 1 to %d", quote(value), MaxGateways)
+}
+
 func textGeneration(value string) string {
 	return fmt.Sprintf("%s is not a number that the reconciler wrote: take the annotation away, it comes back",
 		quote(value))

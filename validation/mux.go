@@ -22,6 +22,8 @@ type Mux struct {
 	// Class is the provider's load balancer class, or empty.
 	Class    string
 	Provider Provider
+	// Pool is the pool of gateways that carries the mux; empty for a provider's mux.
+	Pool string
 	// ProviderNamed says that the class or an annotation that the owner chose determines the provider, including the value "none".
 	// It is false if only an annotation does that the chart sets by default.
 	ProviderNamed bool

@@ -11,11 +11,13 @@ type settings struct {
 	svc   *corev1.Service
 	keys  *Keys
 	found *Findings
+	// poolOf returns the pool that a class names.
+	poolOf func(class string) (string, bool)
 }
 
 // muxSettings fills in every setting of a mux, or its default.
 func (l Language) muxSettings(svc *corev1.Service, mux *Mux, found *Findings) {
-	s := settings{svc: svc, keys: &l.keys, found: found}
+	s := settings{svc: svc, keys: &l.keys, found: found, poolOf: l.GatewayPool}
 	s.provider(mux)
 	s.ranges(mux)
 	s.caps(mux)
@@ -43,6 +45,9 @@ func (s settings) provider(mux *Mux) {
 		named = parseProvider(n)
 	}
 	mux.Provider, mux.ProviderNamed = detectProvider(mux.Class, named, s.svc.Annotations)
+	if pool, is := s.poolOf(mux.Class); is {
+		mux.Pool, mux.Provider, mux.ProviderNamed = pool, gatewayProvider(), true
+	}
 }
 
 func (s settings) ranges(mux *Mux) {

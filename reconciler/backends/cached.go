@@ -16,7 +16,7 @@ func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
 	slice.GenerateName, slice.ManagedFields, slice.Finalizers = "", nil, nil
 	slice.Labels = pick(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy,
 		keys.ChannelNamespace, keys.ChannelName, keys.Source)
-	slice.Annotations = pick(slice.Annotations, keys.Managed, keys.Mux)
+	slice.Annotations = pickAnnotations(slice.Annotations, keys)
 	if !ours {
 		slice.OwnerReferences = nil
 	}
@@ -49,6 +49,15 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 	}
 	share.Texts(&target.APIVersion, &target.Kind, &target.Namespace)
 	return target
+}
+
+// pickAnnotations returns the annotations that are read. Source ranges are a list, which can be long.
+func pickAnnotations(all map[string]string, keys validation.Keys) map[string]string {
+	picked := pick(all, keys.Managed, keys.Mux, keys.SessionAffinity, keys.TrafficPolicy)
+	if ranges, set := all[keys.SourceRanges]; set && picked != nil && len(ranges) <= muxslices.MaxSourceRanges {
+		picked[keys.SourceRanges] = ranges
+	}
+	return picked
 }
 
 // pick returns the labels or annotations that are read. An empty result is nil.

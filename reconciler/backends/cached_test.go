@@ -2,6 +2,7 @@ package backends
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -111,4 +112,21 @@ func newKeys(t *testing.T) validation.Keys {
 		t.Fatal(err)
 	}
 	return language.Keys()
+}
+
+// Without its settings in the cache, a slice of a mux on gateways would be written in every pass.
+func TestTrimKeepsTheSettingsForGateways(t *testing.T) {
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, long := language.Keys(), strings.Repeat("192.0.2.0/24,", 100)
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: "mux"},
+		Annotations: map[string]string{keys.Managed: "true", keys.SourceRanges: long, keys.SessionAffinity: "ClientIP", keys.TrafficPolicy: "Local", "x": "y"}}}
+	want := maps.Clone(slice.Annotations)
+	delete(want, "x")
+	Trim(slice, keys)
+	if diff := cmp.Diff(want, slice.Annotations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -29,7 +29,7 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 	if err != nil || !attached || !l.LooksAfter(key) {
 		return o, err
 	}
-	o.Mux.Key, o.Ports = key, svc.Spec.Ports
+	o.Mux.Key, o.Ports, o.Settings = key, svc.Spec.Ports, muxslices.SettingsOf(svc)
 	if o.Sources, err = Sources(ctx, l.cache, channel); err != nil {
 		return o, err
 	}
@@ -48,10 +48,15 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 
 // mux returns a Service as a mux. A mux with problems is a mux still: it carries on with the claims that it has.
 func (l *line) mux(svc *corev1.Service) muxslices.Mux {
+	class := ""
+	if svc.Spec.LoadBalancerClass != nil {
+		class = *svc.Spec.LoadBalancerClass
+	}
+	_, onGateways := l.Language.GatewayPool(class)
 	return muxslices.Mux{
 		Key: client.ObjectKeyFromObject(svc), UID: svc.UID, Families: svc.Spec.IPFamilies,
 		IsMux:    svc.Spec.Type == corev1.ServiceTypeLoadBalancer && l.Language.Classify(svc).Mux(),
-		Deleting: svc.DeletionTimestamp != nil,
+		Deleting: svc.DeletionTimestamp != nil, OnGateways: onGateways,
 	}
 }
 

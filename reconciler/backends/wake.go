@@ -85,7 +85,8 @@ func (l *line) onSlice() handler.EventHandler {
 func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
 	_, was := muxOf(l.Language, old)
 	_, is := muxOf(l.Language, now)
-	if was != is || was && !equality.Semantic.DeepEqual(old.Spec, now.Spec) {
+	if was != is || was && (!equality.Semantic.DeepEqual(old.Spec, now.Spec) ||
+		!equality.Semantic.DeepEqual(muxslices.SettingsOf(old), muxslices.SettingsOf(now))) {
 		q.Add(request(key))
 	}
 	before, after := l.asMux(old), l.asMux(now)

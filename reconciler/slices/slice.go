@@ -3,6 +3,7 @@ package slices
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -23,7 +24,7 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 				v.Keys.ChannelName:           v.Channel.Name,
 				v.Keys.Source:                shortened(source.Name),
 			},
-			Annotations: map[string]string{v.Keys.Managed: "true", v.Keys.Mux: v.Mux.Key.String()},
+			Annotations: v.annotations(),
 			// No controller, because the mux doesn't manage the slice. No blockOwnerDeletion, because it needs rights on
 			// finalizers and delays the deletion of the mux.
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: v.Mux.Key.Name, UID: v.Mux.UID}},
@@ -32,6 +33,27 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 		Ports:       ports,
 		Endpoints:   carriedEndpoints(source.Endpoints),
 	}
+}
+
+// MaxSourceRanges is how many bytes of source ranges a slice can bring. With more, it brings none, and gateways don't open the channel.
+const MaxSourceRanges = 16 << 10
+
+// annotations returns the annotations of a carried slice.
+func (v *View) annotations() map[string]string {
+	all := map[string]string{v.Keys.Managed: "true", v.Keys.Mux: v.Mux.Key.String()}
+	if v.Mux.OnGateways {
+		ranges := make([]string, len(v.Settings.SourceRanges))
+		for i, text := range v.Settings.SourceRanges {
+			ranges[i] = strings.TrimSpace(text)
+		}
+		slices.Sort(ranges)
+		if text := strings.Join(slices.Compact(ranges), ","); len(text) <= MaxSourceRanges {
+			all[v.Keys.SourceRanges] = text
+		}
+		all[v.Keys.SessionAffinity] = string(cmp.Or(v.Settings.Affinity, corev1.ServiceAffinityNone))
+		all[v.Keys.TrafficPolicy] = string(cmp.Or(v.Settings.TrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster))
+	}
+	return all
 }
 
 func keyOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {

@@ -1,6 +1,8 @@
 package slices
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +24,8 @@ type View struct {
 	ClaimsKnown bool
 	// Ports are the ports of the channel's Service.
 	Ports []corev1.ServicePort
+	// Settings are those of the channel that gateways honour.
+	Settings Settings
 	// Sources are the EndpointSlices of the channel's Service.
 	Sources []*discoveryv1.EndpointSlice
 	// Carried are the slices that the mux has for the channel. All of them are in its namespace.
@@ -38,8 +42,28 @@ type Mux struct {
 	IsMux bool
 	// Deleting is true while the mux is being deleted: no slice is created any more.
 	Deleting bool
+	// OnGateways is true for a mux on gateways. Their agents read no channels, so its slices bring the channel's settings.
+	OnGateways bool
 	// Families are the families of the mux's addresses. Without any they aren't known, and every family is carried.
 	Families []corev1.IPFamily
+}
+
+// Settings are settings of a channel, as its owner wrote them. An agent refuses what it can't read.
+type Settings struct {
+	// SourceRanges are the networks that may connect. Without any, every network may.
+	SourceRanges  []string
+	Affinity      corev1.ServiceAffinity
+	TrafficPolicy corev1.ServiceExternalTrafficPolicy
+}
+
+// SettingsOf returns the settings of a channel. The annotation counts only without the field, as in Kubernetes.
+func SettingsOf(svc *corev1.Service) Settings {
+	s := Settings{SourceRanges: svc.Spec.LoadBalancerSourceRanges, Affinity: svc.Spec.SessionAffinity,
+		TrafficPolicy: svc.Spec.ExternalTrafficPolicy}
+	if text := svc.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]; len(s.SourceRanges) == 0 && strings.TrimSpace(text) != "" {
+		s.SourceRanges = strings.Split(text, ",")
+	}
+	return s
 }
 
 // Decision is what to write for one channel.

@@ -1,0 +1,35 @@
+// Package agent has the subcommands that run on a gateway: agent and cleanup.
+package agent
+
+import (
+	"context"
+	"io"
+
+	"nowake.ai/svc-lb-mux/cmd/internal/run"
+	"nowake.ai/svc-lb-mux/gateway/agent/process"
+)
+
+// Program is the agent of one machine.
+func Program(getenv func(string) string) run.Program {
+	options := process.DefaultOptions(getenv)
+	return run.Program{
+		Name:    "gateway agent",
+		Options: &options,
+		Run: func(ctx context.Context, version string, logs io.Writer) error {
+			return process.Run(ctx, options, version, logs)
+		},
+	}
+}
+
+// CleanupProgram removes what the agent left in the kernel and on the disk of this machine. It takes the agent's flags.
+func CleanupProgram(getenv func(string) string) run.Program {
+	options := process.DefaultOptions(getenv)
+	options.InPod = true // it needs no API server
+	return run.Program{
+		Name:    "gateway cleanup",
+		Options: &options,
+		Run: func(context.Context, string, io.Writer) error {
+			return process.Cleanup(options)
+		},
+	}
+}

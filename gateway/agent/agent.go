@@ -1,0 +1,188 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/flows"
+	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Tables are the kernel's tables. *table.Kernel is the real one.
+type Tables interface {
+	Apply(tables *want.Tables) (table.Applied, error)
+	Intact() (bool, error)
+	Generation() (uint32, error)
+	Forget()
+}
+
+// Seats answer for addresses. *announce.Announcer is the real one.
+type Seats interface {
+	Set(ctx context.Context, seats []want.Seat) error
+	Status() announce.Status
+	Changed() <-chan struct{}
+}
+
+// Config is what an Agent is made of.
+type Config struct {
+	Name string
+	Pool string
+	Keys validation.Keys
+	// Interface is where the muxes' addresses are.
+	Interface string
+	// Source are the addresses that backends see with the return path node. Without any, those of the interface are used.
+	Source          []netip.Addr
+	ReturnPath      want.ReturnPath
+	BackendNetworks []netip.Prefix
+	Node            string
+
+	News   Source
+	Tables Tables
+	Seats  Seats
+	State  keep.Directory
+	// Before is the state of before a restart, nil without one.
+	Before *keep.State
+	// Addresses returns the machine's addresses.
+	Addresses func() ([]announce.Assigned, error)
+	// DropFlows ends UDP flows to backends that are gone; nil in tests without a kernel.
+	DropFlows func(gone []flows.Gone) (int, error)
+	// Check returns faults of the machine's settings.
+	Check func() []lease.Refusal
+	// Report takes each new report.
+	Report  func(*lease.Report)
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+const (
+	// startPatience is how long a start waits for news before it uses the state of before: it may be hours old.
+	startPatience = 2 * time.Second
+	// settle is how long after news more news is awaited.
+	settle      = 2 * time.Millisecond
+	guardEvery  = 250 * time.Millisecond
+	repeatEvery = 10 * time.Second
+	// livenessAfter is how long a loop may take.
+	livenessAfter = time.Minute
+)
+
+// Agent runs one gateway.
+type Agent struct {
+	Config
+	// before is the last decision.
+	before *want.Wanted
+	// applied are the tables in the kernel; nil if that isn't known.
+	applied *want.Tables
+	// refused are the parts that the kernel refused.
+	refused map[unit]refusal
+	// seats are those that were set last.
+	seats   []want.Seat
+	seatSet bool
+	guard   guard
+	saver   saver
+	// known are the mux addresses that this gateway ever carried: on old kernels, addresses have no mark.
+	known    map[netip.Addr]bool
+	faults   []lease.Refusal // of the machine's settings
+	failure  string          // of the last pass, for the whole machine
+	decision want.Decision
+	news     News
+	told     *lease.Report
+
+	lastLoop atomic.Int64
+	ready    atomic.Bool
+}
+
+// New returns an agent. Run starts it.
+func New(c Config) *Agent {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics()
+	}
+	a := &Agent{Config: c, refused: map[unit]refusal{}, known: map[netip.Addr]bool{}, saver: newSaver(c.State, c.Log)}
+	if c.Before != nil {
+		a.before, a.applied = c.Before.Wanted, c.Before.Applied()
+		for _, address := range a.before.Tables.Addresses {
+			a.known[address.Address] = true
+		}
+	}
+	return a
+}
+
+// Run keeps the kernel as the news want it, until the context ends. The tables stay after that.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.saver.finish()
+	guardTick, repeatTick := time.NewTicker(guardEvery), time.NewTicker(repeatEvery)
+	defer guardTick.Stop()
+	defer repeatTick.Stop()
+	a.checkMachine()
+	a.awaitNews(ctx)
+	a.pass(ctx)
+	for {
+		a.lastLoop.Store(time.Now().UnixNano())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.News.Changed():
+			time.Sleep(settle)
+			a.pass(ctx)
+		case <-a.Seats.Changed():
+			a.report()
+		case <-guardTick.C:
+			if a.disturbed() || a.failure != "" && a.guard.mayRetry() {
+				a.pass(ctx)
+			}
+		case <-repeatTick.C:
+			a.checkMachine()
+			a.pass(ctx)
+		}
+	}
+}
+
+// awaitNews waits for the first complete news, but not long.
+func (a *Agent) awaitNews(ctx context.Context) {
+	patience := time.NewTimer(startPatience)
+	defer patience.Stop()
+	for {
+		if w, _ := a.observe(); len(want.Decide(w).Unread) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-patience.C:
+			return
+		case <-a.News.Changed():
+		}
+	}
+}
+
+func (a *Agent) checkMachine() {
+	if a.Check == nil {
+		return
+	}
+	faults := a.Check()
+	for _, fault := range faults {
+		if !contains(a.faults, fault) {
+			a.Log.Warn("A setting of this machine is wrong", "reason", fault.Reason, "message", fault.Message)
+		}
+	}
+	a.faults = faults
+}
+
+// IsAlive is false if the loop hangs.
+func (a *Agent) IsAlive() bool {
+	last := a.lastLoop.Load()
+	return last == 0 || time.Since(time.Unix(0, last)) < livenessAfter
+}
+
+// IsReady is true once the kernel holds what was wanted.
+func (a *Agent) IsReady() bool { return a.ready.Load() }

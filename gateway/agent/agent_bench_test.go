@@ -1,0 +1,87 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/gateway/agent"
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// noting counts what the kernel took.
+type noting struct {
+	*table.Kernel
+	applied chan table.Applied
+}
+
+func (n *noting) Apply(t *want.Tables) (table.Applied, error) {
+	done, err := n.Kernel.Apply(t)
+	if done.Added > 0 {
+		n.applied <- done
+	}
+	return done, err
+}
+
+// manyPorts is a mux with ports that each have a slice with three backends.
+func manyPorts(b *testing.B, ports int) agent.News {
+	b.Helper()
+	n := world(b, map[string][]uint16{"m": nil})
+	svc := n.Muxes.Items[0]
+	for i := range ports {
+		name, number, protocol := fmt.Sprint("p", i), int32(8080), corev1.ProtocolTCP
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: name, Port: int32(i + 1), Protocol: protocol})
+		n.Slices.Items = append(n.Slices.Items, &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+			ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "s" + name, Labels: map[string]string{discoveryv1.LabelServiceName: "m"},
+				Annotations:     map[string]string{validation.DefaultPrefix + "/managed": "true", validation.DefaultPrefix + "/source-ranges": ""},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "m", UID: "m"}}},
+			Ports:     []discoveryv1.EndpointPort{{Name: &name, Port: &number, Protocol: &protocol}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}}, {Addresses: []string{"10.1.0.3"}}}})
+	}
+	return n
+}
+
+// BenchmarkOneSliceChanges is the time from a slice's news to the kernel, among as many ports.
+func BenchmarkOneSliceChanges(b *testing.B) {
+	for _, ports := range []int{10, 1000, 10000} {
+		b.Run(fmt.Sprint(ports, " ports"), func(b *testing.B) {
+			language, err := validation.New(validation.DefaultPrefix, "edge")
+			if err != nil {
+				b.Fatal(err)
+			}
+			news, board := manyPorts(b, ports), agent.NewBoard()
+			kernel := &noting{table.Open(nettest.New(b).FD), make(chan table.Applied, 16)}
+			a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Interface: "lo", ReturnPath: want.ViaRouted, News: board, Tables: kernel,
+				Seats: newFakeKernel(), State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil }})
+			ctx, cancel := context.WithCancel(b.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); _ = a.Run(ctx) }()
+			board.Post(news)
+			<-kernel.applied
+			time.Sleep(time.Second)
+			b.ResetTimer()
+			for i := range b.N {
+				next := news
+				next.Slices.Items = append([]*discoveryv1.EndpointSlice(nil), news.Slices.Items...)
+				changed := next.Slices.Items[0].DeepCopy()
+				changed.Endpoints[0].Addresses = []string{fmt.Sprintf("10.2.%d.%d", i/250%250, 1+i%250)}
+				next.Slices.Items[0] = changed
+				board.Post(next)
+				<-kernel.applied
+			}
+			b.StopTimer()
+			cancel()
+			<-done
+		})
+	}
+}

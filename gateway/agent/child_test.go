@@ -1,0 +1,234 @@
+package agent_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"nowake.ai/svc-lb-mux/gateway/agent"
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/flows"
+	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// An agent of a test is a process of its own, so that it can be killed. It is the test binary with childSettings in its environment. It
+// reads news from standard input and writes its reports to standard output, one JSON object a line.
+const childSettings = "GATEWAY_AGENT_OF_A_TEST"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childSettings); text != "" {
+		runChild(text)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// childConfig are the settings of a child.
+type childConfig struct {
+	Name       string
+	State      string
+	Source     []netip.Addr
+	ReturnPath want.ReturnPath
+	Mode       announce.Mode
+	Unicast    bool
+}
+
+// newsText is news in JSON.
+type newsText struct {
+	Claims  corev1.ConfigMap
+	Muxes   []*corev1.Service
+	Slices  []*discoveryv1.EndpointSlice
+	Missing bool // the lists weren't read
+}
+
+func (n *newsText) news() agent.News {
+	var news agent.News
+	if c, err := claims.Decode(&n.Claims, "p"); err == nil {
+		news.Claims = &c
+		news.ClaimsVersion = lease.Version{UID: n.Claims.UID, ResourceVersion: n.Claims.ResourceVersion}
+	} else {
+		news.ClaimsFault = err.Error()
+	}
+	news.Muxes = want.List[*corev1.Service]{Items: n.Muxes, IsRead: !n.Missing}
+	news.Slices = want.List[*discoveryv1.EndpointSlice]{Items: n.Slices, IsRead: !n.Missing}
+	return news
+}
+
+func runChild(text string) {
+	var c childConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		panic(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	language, err := validation.New(validation.DefaultPrefix, "edge")
+	if err != nil {
+		panic(err)
+	}
+	board := agent.NewBoard()
+	go func() {
+		lines := bufio.NewScanner(os.Stdin)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			var n newsText
+			if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
+				panic(err)
+			}
+			board.Post(n.news())
+		}
+	}()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("gateway", c.Name)
+	before, err := keep.Directory(c.State).Load(c.Name, "p")
+	if err != nil {
+		log.Warn("The state of before isn't used", "error", err)
+	}
+	var known []netip.Addr
+	if before != nil {
+		for _, a := range before.Wanted.Tables.Addresses {
+			known = append(known, a.Address)
+		}
+	}
+	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: "lb/p", Known: known, Log: log})
+	out := json.NewEncoder(os.Stdout)
+	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Interface: "front", Source: c.Source, ReturnPath: c.ReturnPath,
+		News: board, Tables: table.Open(0), Seats: announcer, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: announce.Addresses, Log: log,
+		Report: func(r *lease.Report) { _ = out.Encode(r) }})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := announcer.Run(ctx); err != nil {
+			log.Error("The announcer failed", "error", err)
+		}
+	})
+	all.Go(func() { _ = a.Run(ctx) })
+	all.Wait()
+}
+
+// child is a running agent.
+type child struct {
+	t       testing.TB
+	command *exec.Cmd
+	news    *json.Encoder
+	ended   chan struct{}
+
+	mu     sync.Mutex
+	report *lease.Report
+}
+
+// start starts an agent in a namespace.
+func start(t testing.TB, in *nettest.Namespace, c childConfig) *child {
+	t.Helper()
+	settings, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &child{t: t, command: exec.Command(self), ended: make(chan struct{})}
+	k.command.Env = append(os.Environ(), childSettings+"="+string(settings))
+	k.command.Stderr = logOf(t)
+	input, err := k.command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := k.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Inside(k.command.Start); err != nil {
+		t.Fatal(err)
+	}
+	k.news = json.NewEncoder(input)
+	go func() {
+		defer close(k.ended)
+		lines := json.NewDecoder(output)
+		for {
+			r := &lease.Report{}
+			if lines.Decode(r) != nil {
+				break
+			}
+			k.mu.Lock()
+			k.report = r
+			k.mu.Unlock()
+		}
+		_ = k.command.Wait()
+	}()
+	t.Cleanup(func() { k.end(syscall.SIGKILL) })
+	return k
+}
+
+// end sends a signal and waits for the end.
+func (k *child) end(signal syscall.Signal) {
+	_ = k.command.Process.Signal(signal)
+	<-k.ended
+}
+
+func (k *child) post(n *newsText) {
+	k.t.Helper()
+	if err := k.news.Encode(n); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *child) reported() *lease.Report {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.report
+}
+
+// logOf writes an agent's log to a file that a failed test prints.
+func logOf(t testing.TB) *os.File {
+	file, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(file.Name()); err == nil && t.Failed() {
+			t.Logf("log of an agent:\n%s", text)
+		}
+		file.Close()
+	})
+	return file
+}
+
+// eventually waits until a condition holds, and returns how long that took.
+func eventually(t testing.TB, what string, holds func() bool) time.Duration {
+	t.Helper()
+	const patience = 10 * time.Second
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if holds() {
+			return time.Since(begin)
+		}
+		if time.Since(begin) > patience {
+			t.Fatalf("after %s, it isn't true that %s", patience, what)
+		}
+	}
+}
+
+func seatClaims(order ...string) string {
+	text, err := json.Marshal(order)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`{"routerID":7,"order":%s}`, text)
+}

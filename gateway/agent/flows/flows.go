@@ -1,0 +1,159 @@
+// Package flows ends flows of UDP whose backend is gone, in the kernel's connection tracking.
+//
+// A flow keeps its backend while packets come. A TCP client of a backend that is gone gets an error and connects again. A UDP client
+// goes on sending to where no backend is. So the agent deletes such flows, and the next packet starts a new one.
+package flows
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Gone is a backend that a UDP service doesn't have any more.
+type Gone struct {
+	// Address, First and Last are those of the service.
+	Address     netip.Addr
+	First, Last uint16
+	Backend     netip.Addr
+}
+
+// Attributes and messages of ctnetlink.
+const (
+	getFlow, deleteFlow         = 1, 2
+	tupleOriginal, tupleReply   = 1, 2
+	tupleAddresses, tuplePorts  = 1, 2
+	sourceIPv4, destinationIPv4 = 1, 2
+	sourceIPv6, destinationIPv6 = 3, 4
+	protocolNumber              = 1
+	destinationPort             = 3
+)
+
+// tuple is one direction of a flow.
+type tuple struct {
+	source, destination netip.Addr
+	protocol            byte
+	port                uint16 // of the destination
+	raw                 []byte
+}
+
+// Drop deletes the flows to backends that are gone, and returns how many it deleted. The namespace is a file descriptor; 0 is the
+// process's own.
+func Drop(namespace int, gone []Gone) (int, error) {
+	if len(gone) == 0 {
+		return 0, nil
+	}
+	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
+	if err != nil {
+		return 0, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	defer conn.Close()
+	dropped := 0
+	var failed []error
+	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
+		flows, err := conn.Execute(message(getFlow, netlink.Dump, family, nil))
+		if err != nil {
+			return dropped, fmt.Errorf("list flows: %w", err)
+		}
+		for i := range flows {
+			original, isGone := match(flows[i].Data, gone)
+			if !isGone {
+				continue
+			}
+			_, err := conn.Execute(message(deleteFlow, netlink.Acknowledge, family, original))
+			switch {
+			case err == nil:
+				dropped++
+			case !errors.Is(err, unix.ENOENT): // otherwise it has ended by itself
+				failed = append(failed, fmt.Errorf("delete a flow: %w", err))
+			}
+		}
+	}
+	return dropped, errors.Join(failed...)
+}
+
+func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byte) netlink.Message {
+	const nested = 1 << 15
+	data := []byte{family, unix.NFNETLINK_V0, 0, 0}
+	if original != nil {
+		data = binary.NativeEndian.AppendUint16(data, uint16(4+len(original)))
+		data = binary.NativeEndian.AppendUint16(data, tupleOriginal|nested)
+		data = append(data, original...)
+	}
+	return netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_CTNETLINK<<8 | kind), Flags: netlink.Request | flags},
+		Data: data}
+}
+
+// match returns the encoded first direction of a flow whose backend is gone.
+func match(data []byte, gone []Gone) ([]byte, bool) {
+	if len(data) < 4 {
+		return nil, false
+	}
+	decoder, err := netlink.NewAttributeDecoder(data[4:])
+	if err != nil {
+		return nil, false
+	}
+	var original, reply tuple
+	for decoder.Next() {
+		switch decoder.Type() {
+		case tupleOriginal:
+			original = readTuple(decoder.Bytes())
+		case tupleReply:
+			reply = readTuple(decoder.Bytes())
+		}
+	}
+	if decoder.Err() != nil || original.protocol != unix.IPPROTO_UDP {
+		return nil, false
+	}
+	for _, g := range gone {
+		if original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend {
+			return original.raw, true
+		}
+	}
+	return nil, false
+}
+
+func readTuple(raw []byte) tuple {
+	t := tuple{raw: raw}
+	decoder, err := netlink.NewAttributeDecoder(raw)
+	if err != nil {
+		return tuple{}
+	}
+	for decoder.Next() {
+		switch decoder.Type() {
+		case tupleAddresses:
+			decoder.Nested(t.readAddresses)
+		case tuplePorts:
+			decoder.Nested(t.readPorts)
+		}
+	}
+	return t
+}
+
+func (t *tuple) readAddresses(decoder *netlink.AttributeDecoder) error {
+	for decoder.Next() {
+		switch decoder.Type() {
+		case sourceIPv4, sourceIPv6:
+			t.source, _ = netip.AddrFromSlice(decoder.Bytes())
+		case destinationIPv4, destinationIPv6:
+			t.destination, _ = netip.AddrFromSlice(decoder.Bytes())
+		}
+	}
+	return nil
+}
+
+func (t *tuple) readPorts(decoder *netlink.AttributeDecoder) error {
+	for decoder.Next() {
+		switch value := decoder.Bytes(); {
+		case decoder.Type() == protocolNumber && len(value) == 1:
+			t.protocol = value[0]
+		case decoder.Type() == destinationPort && len(value) == 2:
+			t.port = binary.BigEndian.Uint16(value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/lease"
+)
+
+func indexOf(name string) int {
+	if device, err := net.InterfaceByName(name); err == nil {
+		return device.Index
+	}
+	return 0
+}
+
+// lowestConntrack is how many connections a gateway must be able to track. Kernels with little memory set less by default.
+const lowestConntrack = 65536
+
+// Machine checks the settings of this machine.
+type Machine struct {
+	// Proc is where /proc is.
+	Proc       string
+	Interface  string
+	ReturnPath want.ReturnPath
+	Addresses  func() []netip.Addr
+}
+
+// Check returns what must be set. It sets nothing.
+func (m *Machine) Check() []lease.Refusal {
+	var faults []lease.Refusal
+	wrong := func(format string, values ...any) {
+		faults = append(faults, lease.Refusal{Reason: SettingUnusable, Message: fmt.Sprintf(format, values...)})
+	}
+	if m.sysctl("net.ipv4.ip_forward") == 0 {
+		wrong("net.ipv4.ip_forward is 0: no packet reaches a backend: set it to 1")
+	}
+	if slices.ContainsFunc(m.Addresses(), func(a netip.Addr) bool { return a.Is6() && !a.IsLinkLocalUnicast() && !a.IsLoopback() }) &&
+		m.sysctl("net.ipv6.conf.all.forwarding") == 0 {
+		wrong("net.ipv6.conf.all.forwarding is 0: no IPv6 packet reaches a backend: set it to 1")
+	}
+	for _, name := range []string{"all", m.Interface} {
+		if m.ReturnPath != want.ViaNode && m.sysctl("net/ipv4/conf/"+name+"/rp_filter") == 1 {
+			wrong("rp_filter of %s is 1: replies that come over another interface are dropped: set net.ipv4.conf.%s.rp_filter to 2", name, name)
+		}
+	}
+	if most := m.sysctl("net.netfilter.nf_conntrack_max"); most > 0 && most < lowestConntrack {
+		wrong("net.netfilter.nf_conntrack_max is %d: more connections than that are refused: set it to %d or more", most, lowestConntrack)
+	}
+	return faults
+}
+
+// sysctl returns a setting. It is -1 if the kernel doesn't have it.
+func (m *Machine) sysctl(name string) int {
+	if !strings.Contains(name, "/") {
+		name = strings.ReplaceAll(name, ".", "/")
+	}
+	text, err := os.ReadFile(filepath.Join(m.Proc, "sys", name))
+	if err != nil {
+		return -1
+	}
+	value, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return -1
+	}
+	return value
+}
+
+// CheckRights returns an error that names the missing capabilities.
+func (m *Machine) CheckRights() error {
+	text, err := os.ReadFile(filepath.Join(m.Proc, "self/status"))
+	if err != nil {
+		return fmt.Errorf("read this process's capabilities: %w", err)
+	}
+	var effective uint64
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, "CapEff:"); found {
+			effective, err = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read this process's capabilities: %w", err)
+	}
+	const netAdmin, netRaw = 12, 13
+	var missing []error
+	if effective&(1<<netAdmin) == 0 {
+		missing = append(missing, errors.New("the capability NET_ADMIN is missing: nftables and addresses can't be written: add it to the container, "+
+			"or to the unit's AmbientCapabilities"))
+	}
+	if effective&(1<<netRaw) == 0 {
+		missing = append(missing, errors.New("the capability NET_RAW is missing: no advert can be sent: add it to the container, or to the unit's "+
+			"AmbientCapabilities"))
+	}
+	return errors.Join(missing...)
+}
+
+// Reachable returns the interface's own addresses: where other gateways reach this one.
+func Reachable(name string) []netip.Addr {
+	assigned, err := announce.Addresses()
+	if err != nil {
+		return nil
+	}
+	var own []netip.Addr
+	for _, x := range assigned {
+		if !x.Marked {
+			own = append(own, x.Address)
+		}
+	}
+	return sourcesOf(name, assigned, own)
+}

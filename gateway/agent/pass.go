@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"context"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/lease"
+)
+
+// pass observes, decides and applies once.
+func (a *Agent) pass(ctx context.Context) {
+	defer func(start time.Time) { a.Metrics.passes.Observe(time.Since(start).Seconds()) }(time.Now())
+	w, err := a.observe()
+	if err != nil {
+		a.fail(err)
+		a.report()
+		return
+	}
+	d := want.Decide(w)
+	a.tellUnread(d.Unread)
+	a.decision = d
+	if d.Wanted == nil {
+		a.report()
+		return
+	}
+	a.before = d.Wanted
+	for _, address := range d.Wanted.Tables.Addresses {
+		a.known[address.Address] = true
+	}
+	a.release(ctx, d.Wanted)
+	had := a.applied
+	a.fail(a.apply(&d.Wanted.Tables))
+	a.dropFlows(had)
+	a.setSeats(ctx, a.carriable(d.Wanted))
+	a.saver.save(a.state())
+	a.report()
+}
+
+// observe returns what is known now.
+func (a *Agent) observe() (*want.World, error) {
+	a.news = a.News.Latest()
+	assigned, err := a.Addresses()
+	if err != nil {
+		return &want.World{}, err
+	}
+	return &want.World{Keys: a.Keys, Settings: a.settings(assigned), Claims: a.news.Claims, Muxes: a.news.Muxes, Slices: a.news.Slices,
+		Before: a.before}, nil
+}
+
+// settings returns the settings of this machine. Addresses that this gateway carries for muxes aren't its own.
+func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
+	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node}
+	hasMarks := slices.ContainsFunc(assigned, func(x announce.Assigned) bool { return x.Marked })
+	for _, x := range assigned {
+		if !x.Marked && (hasMarks || !a.known[x.Address]) {
+			s.Own = append(s.Own, x.Address)
+		}
+	}
+	s.Source = a.Source
+	if len(s.Source) == 0 {
+		s.Source = sourcesOf(a.Interface, assigned, s.Own)
+	}
+	return s
+}
+
+// release takes those addresses off the interface that aren't wanted any more, while their tables still guard them.
+func (a *Agent) release(ctx context.Context, wanted *want.Wanted) {
+	if !a.seatSet {
+		return
+	}
+	stays := map[netip.Addr]bool{}
+	for _, s := range wanted.Seats {
+		for _, address := range s.Addresses {
+			stays[address] = true
+		}
+	}
+	seats := slices.Clone(a.seats)
+	for i := range seats {
+		seats[i].Addresses = slices.DeleteFunc(slices.Clone(seats[i].Addresses), func(x netip.Addr) bool { return !stays[x] })
+	}
+	a.setSeats(ctx, seats)
+}
+
+// carriable returns the wanted seats with those addresses only that the kernel's tables guard. If nothing is known about the tables,
+// other gateways must take all seats.
+func (a *Agent) carriable(wanted *want.Wanted) []want.Seat {
+	if a.applied == nil {
+		return nil
+	}
+	guarded := map[netip.Addr]bool{}
+	for i := range a.applied.Addresses {
+		guarded[a.applied.Addresses[i].Address] = true
+	}
+	seats := slices.Clone(wanted.Seats)
+	for i := range seats {
+		seats[i].Addresses = slices.DeleteFunc(slices.Clone(seats[i].Addresses), func(x netip.Addr) bool { return !guarded[x] })
+	}
+	return seats
+}
+
+func (a *Agent) setSeats(ctx context.Context, seats []want.Seat) {
+	if a.seatSet && reflect.DeepEqual(seats, a.seats) {
+		return
+	}
+	if err := a.Seats.Set(ctx, seats); err != nil {
+		return // the agent ends
+	}
+	a.seats, a.seatSet = seats, true
+}
+
+// fail records what failed for the whole machine.
+func (a *Agent) fail(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != a.failure {
+		a.Log.Error("The kernel's tables can't be brought up to date", "error", text)
+	}
+	a.failure = text
+	a.ready.Store(err == nil)
+}
+
+func (a *Agent) tellUnread(unread []string) {
+	if len(unread) > 0 && !slices.Equal(unread, a.decision.Unread) {
+		a.Log.Warn("Everything stays as it was, because news is missing", "unread", unread)
+	}
+}
+
+func (a *Agent) state() *keep.State {
+	s := &keep.State{Gateway: a.Name, Pool: a.Pool, Wanted: a.before}
+	if a.applied != nil && len(a.refused) > 0 {
+		s.Tables = a.applied
+	}
+	return s
+}
+
+// sourcesOf returns the first usable address of each family on the interface.
+func sourcesOf(name string, assigned []announce.Assigned, own []netip.Addr) []netip.Addr {
+	index := indexOf(name)
+	var sources []netip.Addr
+	for _, four := range []bool{true, false} {
+		at := slices.IndexFunc(assigned, func(x announce.Assigned) bool {
+			return x.Interface == index && x.Address.Is4() == four && x.Address.IsGlobalUnicast() && !x.Deprecated && slices.Contains(own, x.Address)
+		})
+		if at >= 0 {
+			sources = append(sources, assigned[at].Address)
+		}
+	}
+	return sources
+}
+
+// portName returns the name of a mux's port.
+func portName(svc *corev1.Service, protocol corev1.Protocol, number uint16) string {
+	if svc == nil {
+		return ""
+	}
+	for _, p := range svc.Spec.Ports {
+		if p.Port == int32(number) && (p.Protocol == protocol || p.Protocol == "" && protocol == corev1.ProtocolTCP) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+func contains(list []lease.Refusal, r lease.Refusal) bool { return slices.Contains(list, r) }

@@ -1,0 +1,220 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"nowake.ai/svc-lb-mux/gateway/agent"
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/flows"
+	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/validation"
+	"nowake.ai/svc-lb-mux/validation/flags"
+)
+
+// parts are what a process consists of.
+type parts struct {
+	options   Options
+	log       *slog.Logger
+	metrics   *agent.Metrics
+	announcer *announce.Announcer
+	agent     *agent.Agent
+	source    *agent.KubeSource
+	registrar *agent.Registrar
+}
+
+// Run runs an agent until the context ends. Tables stay in the kernel, for the next version. Seats are handed over.
+func Run(ctx context.Context, o Options, version string, logs io.Writer) error {
+	handler := slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: o.level()})
+	ctx = klog.NewContext(ctx, logr.FromSlogHandler(handler))
+	p, err := build(o, version, slog.New(handler))
+	if err != nil {
+		return err
+	}
+	err = p.run(ctx)
+	if o.Goodbye {
+		err = errors.Join(err, Cleanup(o))
+	}
+	return err
+}
+
+func (o *Options) level() slog.Level {
+	text, _ := flags.Level(o.LogLevel, o.Debug)
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(text)); err != nil {
+		return slog.LevelInfo
+	}
+	return level
+}
+
+func build(o Options, version string, log *slog.Logger) (*parts, error) {
+	o.Interface = cmp.Or(o.Interface, defaultInterface("/proc"))
+	if o.Interface == "" {
+		return nil, errors.New("--interface is empty, and there is no default route: name the interface for muxes' addresses")
+	}
+	machine := &agent.Machine{Proc: "/proc", Interface: o.Interface, ReturnPath: want.ReturnPath(o.ReturnPath), Addresses: assigned}
+	if err := machine.CheckRights(); err != nil {
+		return nil, err
+	}
+	language, err := validation.New(o.APIPrefix, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	client, err := connect(o.Kubeconfig, version)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{options: o, log: log, metrics: agent.NewMetrics()}
+	watched := agent.Watched{Keys: language.Keys(), Namespace: o.Namespace, Pool: o.Pool, MuxNamespaces: flags.List(o.MuxNamespaces)}
+	if p.source, err = agent.NewKubeSource(client, watched, log); err != nil {
+		return nil, err
+	}
+	before, err := keep.Directory(o.StateDir).Load(o.Name, o.Pool)
+	if err != nil {
+		log.Warn("The state of before isn't used", "error", err.Error())
+	}
+	p.announcer = announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast,
+		Group: o.Namespace + "/" + o.Pool, Interval: o.Interval, Known: carried(before), Log: log})
+	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(), p.metrics, log)
+	p.agent = agent.New(p.config(language.Keys(), before, machine))
+	return p, nil
+}
+
+func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.Machine) agent.Config {
+	o := &p.options
+	networks, _ := o.networks() // checked before
+	sources, _ := addresses("", o.Sources)
+	return agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Interface: o.Interface, Source: sources,
+		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source, Tables: table.Open(0),
+		Seats: p.announcer, State: keep.Directory(o.StateDir), Before: before, Addresses: announce.Addresses, Check: machine.Check,
+		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) },
+		Report:    p.registrar.Report, Metrics: p.metrics, Log: p.log}
+}
+
+// registration returns what the Lease tells of this machine.
+func (p *parts) registration(version string) lease.Gateway {
+	o := &p.options
+	labels, _ := o.labels() // checked before
+	networks, _ := o.networks()
+	peers, _ := addresses("", o.Peers)
+	if len(peers) == 0 {
+		peers = agent.Reachable(o.Interface)
+	}
+	host, _ := os.Hostname()
+	return lease.Gateway{Name: o.Name, Pool: o.Pool, Labels: labels, Holder: fmt.Sprintf("%s-%d", host, os.Getpid()),
+		Facts: &lease.Facts{Node: o.Node, Zone: o.Zone, Addresses: peers, Capacity: o.Capacity, BackendNetworks: networks, Version: version}}
+}
+
+// run runs all parts. The first one that fails ends the others.
+func (p *parts) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server, err := p.serve()
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	var failed []error
+	var lock sync.Mutex
+	start := func(f func(context.Context) error) {
+		all.Go(func() {
+			err := f(ctx)
+			lock.Lock()
+			defer lock.Unlock()
+			failed = append(failed, err)
+			cancel()
+		})
+	}
+	start(p.agent.Run)
+	start(p.announcer.Run)
+	start(func(ctx context.Context) error { p.source.Run(ctx); return nil })
+	start(func(ctx context.Context) error { p.registrar.Run(ctx); return nil })
+	p.log.Info("The gateway runs", "name", p.options.Name, "pool", p.options.Pool, "interface", p.options.Interface)
+	all.Wait()
+	return errors.Join(append(failed, server.Close())...)
+}
+
+// Cleanup removes what agents left on this machine: tables, addresses and state.
+func Cleanup(o Options) error {
+	directory := keep.Directory(o.StateDir)
+	before, _ := directory.Load(o.Name, o.Pool) // a state that can't be read is removed, too
+	// The addresses go first: without tables, the machine's own services would answer on them.
+	return errors.Join(announce.Remove(cmp.Or(o.Interface, defaultInterface("/proc")), carried(before)), table.Open(0).Remove(), directory.Remove())
+}
+
+// carried returns the addresses that a state says were carried.
+func carried(before *keep.State) []netip.Addr {
+	if before == nil {
+		return nil
+	}
+	var all []netip.Addr
+	for _, a := range before.Wanted.Tables.Addresses {
+		all = append(all, a.Address)
+	}
+	return all
+}
+
+func assigned() []netip.Addr {
+	list, _ := announce.Addresses()
+	all := make([]netip.Addr, len(list))
+	for i := range list {
+		all[i] = list[i].Address
+	}
+	return all
+}
+
+func connect(kubeconfig, version string) (kubernetes.Interface, error) {
+	load := rest.InClusterConfig
+	if kubeconfig != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }
+	}
+	config, err := load()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.UserAgent = "svc-lb-mux-gateway/" + version
+	config.QPS, config.Burst = -1, -1 // API Priority and Fairness is the limiter
+	return kubernetes.NewForConfig(config)
+}
+
+// defaultInterface returns the interface of the default route; nothing without one.
+func defaultInterface(proc string) string {
+	text, err := os.ReadFile(proc + "/net/route")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 7 && fields[1] == "00000000" && fields[7] == "00000000" {
+			return fields[0]
+		}
+	}
+	// IPv6: destination, its length, source, its length, next hop, metric, references, use, flags, interface.
+	text, err = os.ReadFile(proc + "/net/ipv6_route")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) > 9 && fields[1] == "00" && strings.Trim(fields[0], "0") == "" && fields[9] != "lo" {
+			return fields[9]
+		}
+	}
+	return ""
+}

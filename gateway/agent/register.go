@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Leases reads and writes Leases of one namespace.
+type Leases interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*coordinationv1.Lease, error)
+	Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error)
+	Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error)
+}
+
+const (
+	leaseDuration = 15 * time.Second
+	renewEvery    = 5 * time.Second
+	// reportPause is the time between two reports: a report wakes the controller.
+	reportPause  = 200 * time.Millisecond
+	writeTimeout = 5 * time.Second
+)
+
+// Registrar keeps this gateway's own Lease: it renews it, and writes facts and reports.
+type Registrar struct {
+	Leases  Leases
+	Keys    validation.Keys
+	Metrics *Metrics
+	Log     *slog.Logger
+
+	changed chan struct{}
+	mu      sync.Mutex
+	gateway lease.Gateway
+	last    *coordinationv1.Lease // as the API server answered last
+	said    string
+}
+
+// NewRegistrar returns a registrar for a gateway. The name, pool, labels, holder and facts don't change any more.
+func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics, log *slog.Logger) *Registrar {
+	gateway.Duration = leaseDuration
+	return &Registrar{Leases: leases, Keys: keys, Metrics: metrics, Log: log, gateway: gateway, changed: make(chan struct{}, 1)}
+}
+
+// Report replaces the report, which is written soon.
+func (r *Registrar) Report(report *lease.Report) {
+	r.mu.Lock()
+	r.gateway.Report = report
+	r.mu.Unlock()
+	wake(r.changed)
+}
+
+// Run writes until the context ends.
+func (r *Registrar) Run(ctx context.Context) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		r.write(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reportPause):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.changed:
+		case <-tick.C:
+		}
+	}
+}
+
+// write writes the Lease. After a conflict it reads the Lease again, once.
+func (r *Registrar) write(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err := r.writeOnce(within)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		r.last = nil
+		err = r.writeOnce(within)
+	}
+	text := ""
+	if err != nil && ctx.Err() == nil {
+		text = err.Error()
+		r.last = nil
+		r.Metrics.leaseErrors.Inc()
+	}
+	if text != r.said && text != "" {
+		r.Log.Warn("The gateway's Lease can't be written: the controller will see the gateway as away", "error", text)
+	}
+	r.said = text
+}
+
+func (r *Registrar) writeOnce(ctx context.Context) error {
+	r.mu.Lock()
+	gateway := r.gateway
+	r.mu.Unlock()
+	gateway.RenewedAt = time.Now()
+	if r.last == nil {
+		found, err := r.Leases.Get(ctx, lease.Name(gateway.Name), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return r.create(ctx, &gateway)
+		}
+		if err != nil {
+			return err
+		}
+		r.noticeTwin(found)
+		r.last = found
+	}
+	next := r.last.DeepCopy()
+	if err := gateway.Write(next, r.Keys); err != nil {
+		return err
+	}
+	written, err := r.Leases.Update(ctx, next, metav1.UpdateOptions{})
+	if err == nil {
+		r.last = written
+	}
+	return err
+}
+
+func (r *Registrar) create(ctx context.Context, gateway *lease.Gateway) error {
+	next := &coordinationv1.Lease{}
+	if err := gateway.Write(next, r.Keys); err != nil {
+		return err
+	}
+	written, err := r.Leases.Create(ctx, next, metav1.CreateOptions{})
+	if err == nil {
+		r.last = written
+	}
+	return err
+}
+
+// noticeTwin warns of another process that renews the Lease. A process that was killed looks the same until its Lease expires.
+func (r *Registrar) noticeTwin(found *coordinationv1.Lease) {
+	other, is := lease.Read(found, r.Keys)
+	if is && other.Holder != "" && other.Holder != r.gateway.Holder && other.IsFresh(time.Now()) {
+		r.Log.Warn("Another process renewed this gateway's Lease: if this warning comes again and again, give each machine another --name",
+			"gateway", r.gateway.Name, "holder", other.Holder)
+	}
+}

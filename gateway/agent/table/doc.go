@@ -1,0 +1,23 @@
+// Package table puts a gateway's tables into the kernel: nftables over netlink.
+//
+//	want.Tables ──Apply──▶ one transaction with the difference to what the kernel holds
+//
+// There is one table per address family. Ports are map elements, not rules: 10,000 rules take a hundred times as long to
+// load as 10,000 elements.
+//
+//	prerouting, output (nat, before kube-proxy)
+//	      │ to a mux's address?
+//	      ▼
+//	  dispatch ── from a known backend ──▶ drop
+//	      │ services, ranges: address . protocol . port
+//	      ├──▶ n3  jhash(client) mod 3 ── slots: address . protocol . port . slot ──▶ DNAT to backend . port
+//	      ├──▶ n3-from  client in sources? ──▶ n3
+//	      └──▶ otherwise: a SYN gets a RST, the rest is dropped
+//	guard (filter, after nat)   still to a mux's address: drop, but for IPv6 neighbour discovery
+//	postrouting (nat)           sources-seen: address ──▶ SNAT; none keeps the client's address
+//
+// Everything fails closed: a chain that finds no slot drops the packet.
+//
+// The values come from gateway/agent/want. When to apply, and what to do about a refused
+// transaction, is decided by the agent. Foreign tables are neither read nor written.
+package table

@@ -1,0 +1,88 @@
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/nftables"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+)
+
+// chain is a chain with its rules. A base chain has a kind: the kernel runs it at a hook.
+type chain struct {
+	name     string
+	kind     nftables.ChainType
+	hook     *nftables.ChainHook
+	priority nftables.ChainPriority
+	rules    []rule
+}
+
+// Translations run in the order of their priorities within the kernel's own step at -100 (prerouting and output) and 100
+// (postrouting). So ours come before kube-proxy's, and the guard after all of them.
+const (
+	beforeOthers = -110
+	sourceBefore = 90
+	afterAll     = -95
+)
+
+const (
+	chainDispatch = "dispatch"
+	chainGuard    = "guard"
+)
+
+// baseChains returns the chains that a family always has.
+func (f family) baseChains() []chain {
+	toDispatch := []rule{f.rule(f.destinedToUs(), continueAt(chainDispatch))}
+	toGuard := []rule{f.rule(continueAt(chainGuard))}
+	base := func(name string, kind nftables.ChainType, hook *nftables.ChainHook, priority nftables.ChainPriority, rules []rule) chain {
+		return chain{name, kind, hook, priority, rules}
+	}
+	return []chain{
+		{name: chainDispatch, rules: f.dispatch()},
+		{name: chainGuard, rules: f.guard()},
+		base("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, beforeOthers, toDispatch),
+		base("output", nftables.ChainTypeNAT, nftables.ChainHookOutput, beforeOthers, toDispatch),
+		base("postrouting", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, sourceBefore, f.translateSource()),
+		base("prerouting-guard", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, afterAll, toGuard),
+		base("output-guard", nftables.ChainTypeFilter, nftables.ChainHookOutput, afterAll, toGuard),
+	}
+}
+
+// choiceChains returns the chains that the services need, sorted: a chain comes after those that its rules name.
+func (f family) choiceChains(services []want.Service) []chain {
+	needed := map[choice]bool{}
+	for i := range services {
+		c := choiceOf(&services[i])
+		needed[c] = true
+		c.filtered = false
+		needed[c] = true
+	}
+	chains := make([]chain, 0, len(needed))
+	for _, c := range slices.SortedFunc(maps.Keys(needed), compareChoices) {
+		chains = append(chains, chain{name: c.chain(), rules: c.rules(f)})
+	}
+	return chains
+}
+
+func compareChoices(a, b choice) int {
+	switch {
+	case a.filtered == b.filtered && a.chain() < b.chain(), !a.filtered && b.filtered:
+		return -1
+	}
+	return 1
+}
+
+// marks are short hashes of a chain's rules. Each rule carries its own as a comment, so that after a restart the chain can be
+// compared with what it should be: the kernel gives no rule back exactly as it was written.
+func (c *chain) marks() []string {
+	marks := make([]string, len(c.rules))
+	for i, r := range c.rules {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %v %x", c.kind, c.priority, i, r))
+		marks[i] = hex.EncodeToString(sum[:])[:12]
+	}
+	return marks
+}

@@ -1,0 +1,165 @@
+package table_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+)
+
+func TestConnectionsReachEveryBackendOnEveryReturnPath(t *testing.T) {
+	w := newWorld(t)
+	w.backends.Serve(8080)
+	for name, a := range families() {
+		for path, source := range map[string]netip.Addr{"node": a.own, "routed": a.mux, "gateway": {}} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(source)}, Services: []want.Service{a.service(80, 80, 8080)}})
+				seen := source
+				if !source.IsValid() {
+					seen = a.client
+				}
+				hit := map[string]bool{}
+				for range 40 {
+					server, client, err := w.client.Ask(a.mux, 80)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if client != seen.String() {
+						t.Fatalf("the backend saw %s, want %s", client, seen)
+					}
+					hit[server] = true
+				}
+				if len(hit) != len(a.backends) {
+					t.Errorf("reached %v, want all of %v", hit, a.backends)
+				}
+			})
+		}
+	}
+}
+
+func TestNothingElseAnswersOnAMuxAddress(t *testing.T) {
+	w := newWorld(t)
+	w.gateway.Serve(22)
+	w.backends.Serve(8080)
+	w.gateway.Run("nft", "table inet kube-proxy { chain nodeports { type nat hook prerouting priority -100; "+
+		"tcp dport 30080 meta nfproto ipv4 dnat ip to 10.9.2.11:8080; "+
+		"tcp dport 30080 meta nfproto ipv6 dnat ip6 to [fd09:2::11]:8080; }; }")
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{a.service(80, 80, 8080)}})
+			for _, port := range []int{22, 30080} {
+				if _, _, err := w.client.Ask(a.front, port); err != nil {
+					t.Errorf("port %d of the gateway's own address: %v", port, err)
+				}
+				if server, _, err := w.client.Ask(a.mux, port); !isRefused(err) {
+					t.Errorf("port %d of the mux's address answers from %q: %v", port, server, err)
+				}
+				if server, _, err := w.gateway.Ask(a.mux, port); !isRefused(err) {
+					t.Errorf("port %d of the mux's address answers on the machine itself, from %q: %v", port, server, err)
+				}
+			}
+			if _, _, err := w.gateway.Ask(a.mux, 80); err != nil {
+				t.Errorf("the machine itself can't reach the service: %v", err)
+			}
+		})
+	}
+}
+
+func TestRangesShiftToTheTargetPorts(t *testing.T) {
+	w := newWorld(t)
+	for _, port := range []int{1, 5000, 9999, 12000, 30000, 30999, 40000, 65535} {
+		w.backends.Serve(port)
+	}
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			for _, at := range []struct{ first, last, target, asked, port int }{
+				{10000, 19999, 10000, 12000, 12000},
+				{10000, 19999, 30000, 10000, 30000},
+				{10000, 10999, 30000, 10999, 30999},
+				{20000, 50000, 5000, 20000, 5000},
+				{20000, 50000, 5000, 45000, 30000},
+				{40000, 40001, 1, 40000, 1},
+				{10001, 19999, 40001, 10000, 0},
+				{30000, 65535, 30000, 65535, 65535},
+			} {
+				s := a.service(uint16(at.first), uint16(at.last), uint16(at.target))
+				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
+				server, _, err := w.client.Ask(a.mux, at.asked)
+				switch {
+				case at.port == 0 && !isRefused(err):
+					t.Errorf("%+v: a number outside of the range answers from %q: %v", at, server, err)
+				case at.port != 0 && (err != nil || netip.MustParseAddrPort(server).Port() != uint16(at.port)):
+					t.Errorf("%+v: got %q, %v", at, server, err)
+				}
+			}
+		})
+	}
+}
+
+func TestOnlyListedSourcesConnect(t *testing.T) {
+	w := newWorld(t)
+	w.backends.Serve(8080)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			for sources, answered := range map[netip.Prefix]bool{a.nearby: true, a.far: false, a.everyt: true} {
+				single, several := a.service(80, 80, 8080), a.service(8000, 8100, 8000)
+				single.Sources, several.Sources = []netip.Prefix{sources}, []netip.Prefix{sources}
+				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{single, several}})
+				for _, port := range []int{80, 8080} {
+					if _, _, err := w.client.Ask(a.mux, port); (err == nil) != answered || isRefused(err) {
+						t.Errorf("port %d from %s, open to %s: %v", port, a.client, sources, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestStickyServiceKeepsAClientOnOneBackend(t *testing.T) {
+	w := newWorld(t)
+	w.backends.Serve(8080)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			s := a.service(80, 80, 8080)
+			s.Sticky = true
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
+			hit := map[string]bool{}
+			for range 20 {
+				server, _, err := w.client.Ask(a.mux, 80)
+				if err != nil {
+					t.Fatal(err)
+				}
+				hit[server] = true
+			}
+			if len(hit) != 1 {
+				t.Errorf("one client reached %v", hit)
+			}
+		})
+	}
+}
+
+// Every gateway must choose the same backend for a client, or a failover breaks connections.
+func TestTwoGatewaysChooseTheSameBackend(t *testing.T) {
+	first, second := newWorld(t), newWorld(t)
+	first.backends.Serve(8080)
+	second.backends.Serve(8080)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			var chosen [2][]string
+			for i, w := range []*world{first, second} {
+				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)}, Services: []want.Service{a.service(80, 80, 8080)}})
+				for source := range 20 {
+					server, _, err := w.client.AskFrom(5000+source, a.mux, 80)
+					if err != nil {
+						t.Fatal(err)
+					}
+					chosen[i] = append(chosen[i], server)
+				}
+			}
+			if one, two := strings.Join(chosen[0], " "), strings.Join(chosen[1], " "); one != two {
+				t.Errorf("the first chose %s\nthe second %s", one, two)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package table
+
+import (
+	"slices"
+
+	"github.com/google/nftables"
+)
+
+// Names of sets and maps.
+const (
+	setAddresses   = "addresses"    // the muxes' addresses
+	setServices    = "services"     // address . protocol . port -> chain
+	setRanges      = "ranges"       // the same, for ranges of ports
+	setSlots       = "slots"        // address . protocol . port . slot -> backend . port
+	setRangeSlots  = "range-slots"  // address . protocol . ports . slot -> backend . lowest port . highest port
+	setSources     = "sources"      // address . protocol . ports . client: may connect
+	setReplies     = "replies"      // backend . protocol . ports: what comes from there is a reply
+	setSourcesSeen = "sources-seen" // address -> the source address that backends see
+)
+
+// set is the definition of a set or a map.
+type set struct {
+	name string
+	key  []nftables.SetDatatype
+	// value is empty for a set. A verdict map has nftables.TypeVerdict.
+	value []nftables.SetDatatype
+	// interval: each field of a key is a range. The kernel has no such sets with a single field.
+	interval bool
+	// counter: each element counts the packets that it is found for.
+	counter bool
+}
+
+// sets returns all sets of a family.
+func (f family) sets() []set {
+	protocol, port := nftables.TypeInetProto, nftables.TypeInetService
+	slot := nftables.TypeMark // any 32-bit type will do: nft can't print an integer here, and aborts
+	service := []nftables.SetDatatype{f.address, protocol, port}
+	verdict := []nftables.SetDatatype{nftables.TypeVerdict}
+	and := func(types ...nftables.SetDatatype) []nftables.SetDatatype { return slices.Concat(service, types) }
+	one := []nftables.SetDatatype{f.address}
+	return []set{
+		{name: setAddresses, key: one},
+		{name: setServices, key: service, value: verdict, counter: true},
+		{name: setRanges, key: service, value: verdict, interval: true, counter: true},
+		{name: setSlots, key: and(slot), value: []nftables.SetDatatype{f.address, port}},
+		{name: setRangeSlots, key: and(slot), value: []nftables.SetDatatype{f.address, port, port}, interval: true},
+		{name: setSources, key: and(f.address), interval: true},
+		{name: setReplies, key: service, interval: true},
+		{name: setSourcesSeen, key: one, value: one},
+	}
+}
+
+// isVerdictMap is true if elements name a chain.
+func (s set) isVerdictMap() bool { return len(s.value) == 1 && s.value[0] == nftables.TypeVerdict }

@@ -1,0 +1,106 @@
+package vrrp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// State is a router's state.
+type State uint8
+
+// The states.
+const (
+	Stopped State = iota
+	Backup
+	Active
+)
+
+// Action is what the caller must do, in the order of the list.
+type Action uint8
+
+// The actions.
+const (
+	Take      Action = iota // put the addresses on the interface and announce them
+	Release                 // take the addresses off the interface
+	Advertise               // send an advert with the router's priority
+	Resign                  // send an advert with priority 0
+)
+
+// Router is a virtual router on one gateway. It is a value: each method returns the router after the event.
+type Router struct {
+	// Priority is from 1 to 254.
+	Priority uint8
+	// Interval is how often this router sends adverts while it is active.
+	Interval time.Duration
+	// Source is the address that it sends them from. Of two routers with one priority, the higher address wins.
+	Source netip.Addr
+
+	State State
+	// Deadline is when Tick must be called.
+	Deadline time.Time
+	// activeInterval is the interval of the active router's adverts.
+	activeInterval time.Duration
+}
+
+// Start starts a stopped router as a backup.
+func (r Router) Start(now time.Time) Router {
+	if r.State == Stopped {
+		r.State, r.activeInterval = Backup, r.Interval
+		r.Deadline = now.Add(r.silence())
+	}
+	return r
+}
+
+// Stop stops the router. An active one hands over: a backup takes the seat after its skew, not after three missed adverts.
+func (r Router) Stop() (Router, []Action) {
+	was := r.State
+	r.State, r.Deadline = Stopped, time.Time{}
+	if was != Active {
+		return r, nil
+	}
+	return r, []Action{Resign, Release}
+}
+
+// Tick tells the router the time.
+func (r Router) Tick(now time.Time) (Router, []Action) {
+	if r.State == Stopped || now.Before(r.Deadline) {
+		return r, nil
+	}
+	actions := []Action{Advertise}
+	if r.State == Backup {
+		actions = []Action{Advertise, Take}
+	}
+	r.State, r.Deadline = Active, now.Add(r.Interval)
+	return r, actions
+}
+
+// Receive tells the router of an advert with its router ID from another router.
+func (r Router) Receive(now time.Time, a *Advert, source netip.Addr) (Router, []Action) {
+	switch r.State {
+	case Backup:
+		switch {
+		case a.Priority == 0:
+			r.Deadline = now.Add(r.skew())
+		case a.Priority >= r.Priority:
+			r.activeInterval = a.Interval
+			r.Deadline = now.Add(r.silence())
+		}
+	case Active:
+		if a.Priority > r.Priority || a.Priority == r.Priority && r.Source.Less(source) {
+			r.State, r.activeInterval = Backup, a.Interval
+			r.Deadline = now.Add(r.silence())
+			return r, []Action{Release}
+		}
+		r.Deadline = now.Add(r.Interval) // the other one shall step down at once
+		return r, []Action{Advertise}
+	}
+	return r, nil
+}
+
+// silence is how long a backup waits for adverts until it becomes active.
+func (r *Router) silence() time.Duration { return 3*r.activeInterval + r.skew() }
+
+// skew lets the backup with the highest priority be the first.
+func (r *Router) skew() time.Duration {
+	return time.Duration(256-int(r.Priority)) * r.activeInterval / 256
+}

@@ -1,0 +1,166 @@
+package want
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// slicePort identifies the slices of one port of a mux.
+type slicePort struct {
+	name     string
+	protocol corev1.Protocol
+	family   discoveryv1.AddressType
+}
+
+// sliceIndex has our slices by mux and port.
+type sliceIndex map[types.NamespacedName]map[slicePort][]*discoveryv1.EndpointSlice
+
+func indexSlices(keys validation.Keys, list []*discoveryv1.EndpointSlice) sliceIndex {
+	index := sliceIndex{}
+	for _, slice := range list {
+		if !muxslices.IsOurSlice(keys, slice) {
+			continue
+		}
+		mux := muxslices.MuxOfSlice(keys, slice)
+		if index[mux] == nil {
+			index[mux] = map[slicePort][]*discoveryv1.EndpointSlice{}
+		}
+		for _, port := range slice.Ports {
+			if key, usable := keyOf(port, slice.AddressType); usable {
+				index[mux][key] = append(index[mux][key], slice)
+			}
+		}
+	}
+	return index
+}
+
+func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slicePort, bool) {
+	key := slicePort{protocol: corev1.ProtocolTCP, family: family}
+	if port.Name != nil {
+		key.name = *port.Name
+	}
+	if port.Protocol != nil {
+		key.protocol = *port.Protocol
+	}
+	return key, port.Port != nil && *port.Port > 0 && *port.Port < 1<<16
+}
+
+// of returns the slices of a mux's port. The mux must own them: who can't write in its namespace can't forge that.
+func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.EndpointSlice {
+	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
+	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool {
+		return !slices.Contains(muxslices.OwnersOfSlice(s), mux.UID)
+	})
+}
+
+// candidates are the backends of a port.
+type candidates struct {
+	ready    map[Backend]bool
+	draining map[Backend]bool // those that still serve while they terminate
+	near     map[Backend]bool // those of both that are on this gateway's node
+}
+
+// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or, if there is none, draining ones.
+// With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
+func (d *deciding) slots(mux types.NamespacedName, port *corev1.ServicePort, list []*discoveryv1.EndpointSlice, local bool) []Backend {
+	c := candidates{map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}
+	bad := map[string]string{} // a backend for each fault
+	for _, slice := range list {
+		number := numberOf(slice, port.Name, cmp.Or(port.Protocol, corev1.ProtocolTCP))
+		for i := range slice.Endpoints {
+			to := c.of(&slice.Endpoints[i].Conditions)
+			if to == nil || len(slice.Endpoints[i].Addresses) == 0 {
+				continue
+			}
+			text := slice.Endpoints[i].Addresses[0]
+			address, _ := netip.ParseAddr(text)
+			why := d.badBackend(address)
+			if why == "" && (slice.AddressType == discoveryv1.AddressTypeIPv4) != address.Is4() {
+				why = "it isn't of its slice's address type"
+			}
+			if why == "" {
+				to[Backend{address, number}] = true
+				c.near[Backend{address, number}] = d.isNear(&slice.Endpoints[i])
+			} else if before, there := bad[why]; !there || text < before {
+				bad[why] = text
+			}
+		}
+	}
+	for why, text := range bad {
+		d.refuse(mux, port.Name, BadBackend, fmt.Sprintf("backend %s isn't used: %s", text, why))
+	}
+	return c.choose(local)
+}
+
+// isNear is true for an endpoint on this gateway's node.
+func (d *deciding) isNear(e *discoveryv1.Endpoint) bool {
+	return d.Settings.Node != "" && e.NodeName != nil && *e.NodeName == d.Settings.Node
+}
+
+// choose returns the backends that are used, sorted.
+func (c *candidates) choose(local bool) []Backend {
+	usable := c.ready
+	if len(usable) == 0 {
+		usable = c.draining
+	}
+	all := slices.SortedFunc(maps.Keys(usable), compareBackends)
+	if !local {
+		return all
+	}
+	if near := slices.DeleteFunc(slices.Clone(all), func(b Backend) bool { return !c.near[b] }); len(near) > 0 {
+		return near
+	}
+	return all
+}
+
+func compareBackends(a, b Backend) int {
+	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Port, b.Port))
+}
+
+func numberOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Protocol) uint16 {
+	for _, port := range slice.Ports {
+		if key, usable := keyOf(port, slice.AddressType); usable && key.name == name && key.protocol == protocol {
+			return uint16(*port.Port)
+		}
+	}
+	return 0
+}
+
+// of returns the set that an endpoint belongs to. Without a condition, an endpoint is ready.
+func (c *candidates) of(is *discoveryv1.EndpointConditions) map[Backend]bool {
+	switch {
+	case is.Ready == nil || *is.Ready:
+		return c.ready
+	case is.Serving != nil && *is.Serving && is.Terminating != nil && *is.Terminating:
+		return c.draining
+	}
+	return nil
+}
+
+// badBackend says why no packet may go to an address; nothing if it may.
+func (d *deciding) badBackend(a netip.Addr) string {
+	switch {
+	case !a.IsValid() || a.Zone() != "" || a.Is4In6():
+		return "it isn't an IP address"
+	case a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "loopback, link-local, multicast and unspecified addresses are no backends"
+	case slices.Contains(d.Settings.Own, a) || slices.Contains(d.Settings.Source, a):
+		return "it is an address of gateway " + d.Settings.Gateway + ": run backends on other machines, or in the pod network"
+	case d.taken[a]:
+		return "it is an address of a mux or of another gateway: run backends on other machines, or in the pod network"
+	case len(d.Settings.BackendNetworks) > 0 &&
+		!slices.ContainsFunc(d.Settings.BackendNetworks, func(n netip.Prefix) bool { return n.Contains(a) }):
+		return "it is outside of --backend-networks: add its network there"
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package want
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// deciding is a decision in the making.
+type deciding struct {
+	*World
+	muxes    map[types.NamespacedName]*corev1.Service
+	slices   sliceIndex
+	carried  []carried
+	taken    map[netip.Addr]bool // addresses of all claims, and of gateways: no backend may have one
+	refusals []Refusal
+}
+
+// carried is an address that this gateway carries for a mux.
+type carried struct {
+	address netip.Addr
+	mux     types.NamespacedName
+	seat    uint8
+	// service is nil if the mux isn't in the list.
+	service *corev1.Service
+}
+
+// Decide returns what the kernel must hold.
+func Decide(w *World) Decision {
+	if unread := w.unread(); len(unread) > 0 {
+		return Decision{Wanted: w.Before, Unread: unread}
+	}
+	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}}
+	for _, mux := range w.Muxes.Items {
+		d.muxes[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}] = mux
+	}
+	d.slices = indexSlices(w.Keys, w.Slices.Items)
+	d.findAddresses()
+	var wanted Wanted
+	for _, c := range d.carried {
+		source, usable := d.sourceFor(c)
+		wanted.Tables.Addresses = append(wanted.Tables.Addresses, Address{Address: c.address, Mux: c.mux, Source: source})
+		if usable {
+			wanted.Tables.Services = append(wanted.Tables.Services, d.servicesOf(c)...)
+		}
+	}
+	slices.SortFunc(wanted.Tables.Addresses, func(a, b Address) int { return a.Address.Compare(b.Address) })
+	wanted.Tables.Services = d.withoutOverlaps(wanted.Tables.Services)
+	wanted.Seats = d.seats()
+	return Decision{Wanted: &wanted, Refusals: d.sortedRefusals()}
+}
+
+// unread returns what must be read before anything can be decided. An empty list counts as unread where it contradicts other news:
+// an API server that is restored from a backup, or a proxy with a fault, can answer with one.
+func (w *World) unread() []string {
+	var unread []string
+	if w.Claims == nil {
+		unread = append(unread, "claims")
+	}
+	if !w.Muxes.IsRead {
+		unread = append(unread, "muxes")
+	}
+	if !w.Slices.IsRead {
+		unread = append(unread, "slices")
+	}
+	if len(unread) > 0 {
+		return unread
+	}
+	if held := w.held(); held > 0 && len(w.Muxes.Items) == 0 {
+		unread = append(unread, fmt.Sprintf("muxes: the list is empty, but the claims hold %d muxes", held))
+	}
+	if w.Before != nil && len(w.Muxes.Items) > 0 && len(w.Slices.Items) == 0 && w.Before.Tables.hasBackends() {
+		unread = append(unread, "slices: the list is empty, but there were backends before")
+	}
+	return unread
+}
+
+func (w *World) held() int {
+	held := 0
+	for i := range w.Claims.Muxes {
+		if w.Claims.Muxes[i].IsHeld() {
+			held++
+		}
+	}
+	return held
+}
+
+func (t *Tables) hasBackends() bool {
+	return slices.ContainsFunc(t.Services, func(s Service) bool { return len(s.Slots) > 0 })
+}
+
+// sourceFor returns the source address that backends see, and false if there is none although there must be one.
+func (d *deciding) sourceFor(c carried) (netip.Addr, bool) {
+	switch d.Settings.ReturnPath {
+	case ViaRouted:
+		return c.address, true
+	case ViaGateway:
+		return netip.Addr{}, true
+	case ViaNode:
+		for _, own := range d.Settings.Source {
+			if own.Is4() == c.address.Is4() {
+				return own, true
+			}
+		}
+		d.refuse(c.mux, "", NoSource, fmt.Sprintf("address %s isn't carried: gateway %s has no address of its family: give it one, or set "+
+			"returnPath: routed", c.address, d.Settings.Gateway))
+		return netip.Addr{}, false
+	}
+	d.refuse(c.mux, "", UnknownReturn, fmt.Sprintf("returnPath %q is none of node, routed and gateway", d.Settings.ReturnPath))
+	return netip.Addr{}, false
+}

@@ -1,0 +1,97 @@
+package want
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// servicesOf returns the services of an address: one for each port of its mux. A mux that isn't in the list keeps those from before.
+func (d *deciding) servicesOf(c carried) []Service {
+	if c.service == nil {
+		return d.servicesFromBefore(c)
+	}
+	var all []Service
+	for _, port := range c.service.Spec.Ports {
+		if port.Port < 1 || port.Port > 1<<16-1 {
+			continue // the API server takes no such port
+		}
+		all = append(all, d.service(c, port))
+	}
+	return all
+}
+
+// service returns the service of a port. Without backends it is closed.
+func (d *deciding) service(c carried, port corev1.ServicePort) Service {
+	s := Service{Address: c.address, Mux: c.mux, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP),
+		First: uint16(port.Port), Last: uint16(port.Port)}
+	family := discoveryv1.AddressTypeIPv6
+	if c.address.Is4() {
+		family = discoveryv1.AddressTypeIPv4
+	}
+	allowed, usable, local := everySource(), []*discoveryv1.EndpointSlice(nil), false
+	for _, slice := range d.slices.of(c.service, slicePort{port.Name, s.Protocol, family}) {
+		set, err := readSettings(d.Keys, slice)
+		if err != nil {
+			d.refuse(c.mux, port.Name, err.reason, err.message)
+			continue
+		}
+		if !set.isOpen {
+			allowed = allowed.intersect(set.sources)
+		}
+		s.Sticky, local = s.Sticky || set.sticky, local || set.local
+		usable = append(usable, slice)
+	}
+	var open bool
+	if s.Sources, open = allowed.of(c.address); open {
+		s.Slots = d.slots(c.mux, &port, usable, local)
+	}
+	return s.plain()
+}
+
+// plain returns a service without settings if it is closed: they would make a difference where there is none.
+func (s Service) plain() Service {
+	if len(s.Slots) == 0 {
+		s.Slots, s.Sources, s.Sticky = nil, nil, false
+	}
+	return s
+}
+
+// servicesFromBefore returns an address's services of the last decision. Settings may have changed since.
+func (d *deciding) servicesFromBefore(c carried) []Service {
+	d.refuse(c.mux, "", MuxNotListed, fmt.Sprintf("mux %s isn't there, but its claim is held: its ports stay as they were until the controller "+
+		"releases the claim", c.mux))
+	if d.Before == nil {
+		return nil
+	}
+	var all []Service
+	for _, s := range d.Before.Tables.Services {
+		if s.Address != c.address || s.Mux != c.mux {
+			continue
+		}
+		s.Slots = slices.DeleteFunc(slices.Clone(s.Slots), func(b Backend) bool { return d.badBackend(b.Address) != "" })
+		all = append(all, s.plain())
+	}
+	return all
+}
+
+// withoutOverlaps returns the services sorted, without those that share a number with an earlier one: the kernel would refuse the
+// whole transaction. Of two with the same first number, the one that the mux lists first stays.
+func (d *deciding) withoutOverlaps(all []Service) []Service {
+	slices.SortStableFunc(all, func(a, b Service) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.First, b.First))
+	})
+	var kept []Service
+	for _, s := range all {
+		if n := len(kept); n > 0 && kept[n-1].Address == s.Address && kept[n-1].Protocol == s.Protocol && s.First <= kept[n-1].Last {
+			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf("ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other numbers",
+				s.First, s.Last, s.Protocol, s.Address, kept[n-1].First, kept[n-1].Last, kept[n-1].Mux))
+			continue
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}

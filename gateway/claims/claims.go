@@ -1,0 +1,125 @@
+package claims
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Claims are the claims of one pool.
+type Claims struct {
+	Pool string
+	// Muxes are sorted by namespace and name.
+	Muxes []Mux
+	// Seats are sorted by router ID.
+	Seats []Seat
+	// Gateways are sorted by name.
+	Gateways []Gateway
+}
+
+// Mux is the claim of one mux.
+type Mux struct {
+	Key types.NamespacedName
+	UID types.UID
+	// Addresses are sorted, at most one of a family.
+	Addresses []netip.Addr
+	// Seat is the router ID of the seat that carries the addresses; 0 if the mux has none.
+	Seat uint8
+	// ReleasedAt is when the grace began. It is zero while the mux holds its addresses.
+	ReleasedAt time.Time
+}
+
+// IsHeld is true until the claim is released.
+func (m *Mux) IsHeld() bool { return m.ReleasedAt.IsZero() }
+
+// Seat is a virtual router and the gateways that can take it.
+type Seat struct {
+	RouterID uint8
+	// Order has the names of the gateways, the preferred one first.
+	Order []string
+}
+
+// Gateway is a peer of the other gateways.
+type Gateway struct {
+	Name string
+	// Addresses are where the others reach it, sorted. With multicast there need not be any.
+	Addresses []netip.Addr
+}
+
+// Find returns the claim of a mux.
+func (c *Claims) Find(key types.NamespacedName) (Mux, bool) {
+	at, found := c.index(key)
+	if !found {
+		return Mux{}, false
+	}
+	return c.Muxes[at], true
+}
+
+// Hold returns the claims with a mux's claim: added, or changed to these addresses and seat. A released claim is held again. A mux
+// that was created again under its name keeps its claim by holding it with its new UID.
+func (c Claims) Hold(mux Mux) Claims {
+	mux.ReleasedAt, mux.Addresses = time.Time{}, slices.Clone(mux.Addresses)
+	slices.SortFunc(mux.Addresses, netip.Addr.Compare)
+	at, found := c.index(mux.Key)
+	c.Muxes = slices.Clone(c.Muxes)
+	if !found {
+		c.Muxes = slices.Insert(c.Muxes, at, mux)
+		return c
+	}
+	c.Muxes[at] = mux
+	return c
+}
+
+// Renew returns the claims with the UID of a mux that exists now, and held again if the claim was released. It returns false if the
+// mux has no claim.
+func (c Claims) Renew(key types.NamespacedName, uid types.UID) (Claims, bool) {
+	mux, found := c.Find(key)
+	if !found {
+		return c, false
+	}
+	mux.UID = uid
+	return c.Hold(mux), true
+}
+
+// Release returns the claims with the start of a mux's grace. A grace that runs isn't started again.
+func (c Claims) Release(key types.NamespacedName, now time.Time) Claims {
+	at, found := c.index(key)
+	if !found || !c.Muxes[at].IsHeld() {
+		return c
+	}
+	c.Muxes = slices.Clone(c.Muxes)
+	c.Muxes[at].ReleasedAt = now.UTC().Truncate(time.Second)
+	return c
+}
+
+// Expire returns the claims without those whose grace is over.
+func (c Claims) Expire(now time.Time, grace time.Duration) Claims {
+	c.Muxes = slices.DeleteFunc(slices.Clone(c.Muxes), func(m Mux) bool {
+		return !m.IsHeld() && !now.Before(m.ReleasedAt.Add(grace))
+	})
+	return c
+}
+
+func (c *Claims) index(key types.NamespacedName) (int, bool) {
+	return slices.BinarySearchFunc(c.Muxes, key, func(m Mux, key types.NamespacedName) int { return compareKeys(m.Key, key) })
+}
+
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// sort brings the claims into their order.
+func (c *Claims) sort() {
+	slices.SortFunc(c.Muxes, func(a, b Mux) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(c.Seats, func(a, b Seat) int { return cmp.Compare(a.RouterID, b.RouterID) })
+	slices.SortFunc(c.Gateways, func(a, b Gateway) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range c.Muxes {
+		slices.SortFunc(c.Muxes[i].Addresses, netip.Addr.Compare)
+	}
+	for i := range c.Gateways {
+		slices.SortFunc(c.Gateways[i].Addresses, netip.Addr.Compare)
+	}
+}

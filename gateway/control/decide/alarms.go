@@ -1,0 +1,39 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// alarms tells about gateways that a person must look at.
+func (d *deciding) alarms() {
+	add := func(gateway, reason, message string) { d.Alarms = append(d.Alarms, Alarm{gateway, reason, message}) }
+	for i := range d.Gateways {
+		g := &d.Gateways[i]
+		if !g.IsLive {
+			add(g.Name, GatewayStale, textGatewayStale(g.Name))
+		}
+		if !d.Pool.Gateways.Selects(g.Name, g.Labels) {
+			add(g.Name, GatewayUnselected, textUnselected(g.Name, d.Pool.Name))
+		}
+		for _, problem := range g.Problems {
+			add(g.Name, GatewayUnreadable, problem)
+		}
+		if g.Report == nil || !g.IsLive {
+			continue
+		}
+		for _, fault := range g.Report.Faults {
+			add(g.Name, GatewayFault, fmt.Sprintf("%s: %s", fault.Reason, fault.Message))
+		}
+		if g.Report.Omitted > 0 {
+			add(g.Name, ReportCut, textCut(g.Name, g.Report.Omitted))
+		}
+	}
+	if d.Stored.Problem != "" {
+		add("", ClaimsUnreadable, d.Stored.Problem)
+	}
+	slices.SortFunc(d.Alarms, func(a, b Alarm) int {
+		return cmp.Or(cmp.Compare(a.Gateway, b.Gateway), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+	})
+}

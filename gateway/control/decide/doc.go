@@ -1,0 +1,27 @@
+// Package decide decides about one pool of gateways: which mux has which addresses and seat, what muxes' statuses show, and when
+// addresses are released.
+//
+//	World ──Decide──▶ Decision    claims, muxes, gateways' Leases: what was read
+//
+//	base       the stored claims, or claims rebuilt from the muxes' statuses if the ConfigMap is lost
+//	seats      which gateways can take which seat (gateway/place)
+//	addresses  which addresses each mux shall have (gateway/pool)
+//	orphans    claims whose mux is gone
+//	status     which addresses a mux shows, its conditions and Events
+//
+// The order of the writes of a Decision is a promise: first Hide, then Claims, then Show.
+//
+//   - Claimed before answered: agents program only what the ConfigMap says.
+//   - Answered before shown: a status gets an address only if the stored claims have it, and a live gateway reports that its kernel
+//     translates it.
+//   - Hidden before released: claims lose an address only in a pass that saw, in live lists, no status with it.
+//
+// No missing news takes anything away:
+//
+//   - A claim is released only if its mux is missing from live lists for the whole grace.
+//   - A stale Lease is an alarm, and changes no seat. A gateway without a Lease leaves the seats only if a live list lacks it, too,
+//     and another gateway is alive.
+//   - Claims that can't be read are left as they are, and so are all statuses.
+//
+// The package is pure and total.
+package decide

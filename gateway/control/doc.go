@@ -1,0 +1,11 @@
+// Package control is the controller of gateways. It gives muxes addresses of pools, decides which gateways can take them, and shows an
+// address once a gateway carries it.
+//
+//	observe   the ConfigMaps of claims (live), muxes and Leases (cached; live if the decision asks for it)
+//	decide    gateway/control/decide, one pool after the other (pure)
+//	apply     hide addresses, write claims, show addresses and conditions, emit Events
+//
+// One pass looks at all pools: no address may be in the claims of two of them. Everything that a pass needs is read again in each pass,
+// but for the times since which muxes are missing. So a controller that is killed after any write, or that replaces another one, goes
+// on with the next pass. Every write carries the version that it was decided from, and fails on a conflict.
+package control

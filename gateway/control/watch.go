@@ -1,0 +1,105 @@
+package control
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"nowake.ai/svc-lb-mux/gateway/control/decide"
+	"nowake.ai/svc-lb-mux/gateway/lease"
+)
+
+// quiet gathers the changes of a burst into one pass.
+const quiet = 50 * time.Millisecond
+
+// slowest is the longest time between two passes: they find what no event tells of.
+const slowest = 5 * time.Minute
+
+// everything is the only request: a pass looks at all pools.
+func everything() reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: "pools"}}
+}
+
+// Setup makes the manager run passes when muxes, Leases or claims change.
+func (c *Controller) Setup(m manager.Manager, informers cache.Cache) error {
+	runner, err := controller.New("gateways", m, controller.Options{MaxConcurrentReconciles: 1, Reconciler: reconcile.Func(c.Reconcile)})
+	if err != nil {
+		return err
+	}
+	for _, watched := range []source.Source{
+		source.Kind[client.Object](informers, &corev1.Service{}, soon(), predicate.NewPredicateFuncs(c.concerns), predicate.Funcs{DeleteFunc: c.hears}),
+		source.Kind[client.Object](informers, &corev1.ConfigMap{}, soon()),
+		source.Kind[client.Object](informers, &coordinationv1.Lease{}, soon(), predicate.Funcs{UpdateFunc: c.tellsNews}),
+	} {
+		if err := runner.Watch(watched); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reconcile makes a pass, and asks for the next one.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	again, err := c.Pass(ctx)
+	if err != nil {
+		return reconcile.Result{}, err // repeated with a growing delay
+	}
+	wait := slowest
+	if !again.IsZero() {
+		wait = min(wait, max(again.Sub(c.Now()), time.Millisecond))
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// concerns is true for a Service that a pass looks at. A Service that lost its class still has our conditions, until a pass removes them.
+func (c *Controller) concerns(object client.Object) bool {
+	svc, is := object.(*corev1.Service)
+	if !is {
+		return true
+	}
+	_, concerns := decide.Parse(c.Language, svc)
+	return concerns
+}
+
+// hears records a deletion that the watch told. After a broken watch, a Service is only missing from a list.
+func (c *Controller) hears(e event.DeleteEvent) bool {
+	if !e.DeleteStateUnknown {
+		c.Deleted(e.Object)
+	}
+	return true
+}
+
+// tellsNews is false for a mere renewal of a live gateway's Lease: gateways renew their Leases every few seconds.
+func (c *Controller) tellsNews(e event.UpdateEvent) bool {
+	before, is := e.ObjectOld.(*coordinationv1.Lease)
+	after, too := e.ObjectNew.(*coordinationv1.Lease)
+	if !is || !too || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) {
+		return true
+	}
+	g, is := lease.Read(after, c.Language.Keys())
+	return is && c.sightings.renewed(&g, c.Now())
+}
+
+func soon() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { q.AddAfter(everything(), quiet) },
+		UpdateFunc:  func(_ context.Context, _ event.UpdateEvent, q queue) { q.AddAfter(everything(), quiet) },
+		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { q.AddAfter(everything(), quiet) },
+		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { q.AddAfter(everything(), quiet) },
+	}
+}

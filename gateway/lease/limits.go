@@ -1,0 +1,18 @@
+package lease
+
+import "time"
+
+// The limits of what is written, and of what is believed. Annotations of an object may have 256 KiB together.
+const (
+	factsLimit  = 16 << 10
+	reportLimit = 200 << 10
+
+	maxText      = 253 // of a name
+	maxMessage   = 300
+	maxAddresses = 16
+	maxNetworks  = 256
+	maxCapacity  = 1_000_000
+	maxRefused   = 8 // of a mux
+	maxFaults    = 16
+	maxDuration  = 24 * time.Hour
+)

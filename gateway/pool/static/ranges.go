@@ -1,0 +1,86 @@
+package static
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"nowake.ai/svc-lb-mux/gateway/pool"
+)
+
+// Range is a run of addresses of one family, both ends included.
+type Range struct{ First, Last netip.Addr }
+
+func (r Range) contains(a netip.Addr) bool {
+	return a.BitLen() == r.First.BitLen() && !a.Less(r.First) && !r.Last.Less(a)
+}
+
+// Parse reads networks, ranges and single addresses.
+func Parse(texts []string) ([]Range, error) {
+	var ranges []Range
+	for _, text := range texts {
+		r, ok := parse(strings.TrimSpace(text))
+		if !ok {
+			return nil, refuse(pool.Bad, "%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as "+
+				"192.0.2.10-192.0.2.20", text)
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, nil
+}
+
+func parse(text string) (Range, bool) {
+	if network, err := netip.ParsePrefix(text); err == nil {
+		return Range{network.Masked().Addr(), last(network)}, network == network.Masked() && usable(network.Addr())
+	}
+	from, to, found := strings.Cut(text, "-")
+	first, err := netip.ParseAddr(strings.TrimSpace(from))
+	if err != nil || !found {
+		return Range{first, first}, err == nil && usable(first)
+	}
+	end, err := netip.ParseAddr(strings.TrimSpace(to))
+	return Range{first, end}, err == nil && usable(first) && usable(end) && first.BitLen() == end.BitLen() && !end.Less(first)
+}
+
+// usable is false for addresses in a form that never compares equal to a plain one.
+func usable(a netip.Addr) bool { return a.Zone() == "" && !a.Is4In6() }
+
+func last(network netip.Prefix) netip.Addr {
+	bytes := network.Masked().Addr().AsSlice()
+	for bit := network.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 1 << (7 - bit%8)
+	}
+	address, _ := netip.AddrFromSlice(bytes)
+	return address
+}
+
+// CheckOverlaps refuses pools that share an address, by name of the pool.
+func CheckOverlaps(pools map[string][]Range) error {
+	type owned struct {
+		Range
+		pool string
+	}
+	var all []owned
+	for name, ranges := range pools {
+		for _, r := range ranges {
+			all = append(all, owned{r, name})
+		}
+	}
+	slices.SortFunc(all, func(a, b owned) int {
+		return cmp.Or(a.First.Compare(b.First), a.Last.Compare(b.Last), cmp.Compare(a.pool, b.pool))
+	})
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if b.pool != a.pool && a.contains(b.First) {
+				return refuse(pool.Overlap, "address %s is in pool %s and in pool %s: take it out of one of them", b.First, a.pool, b.pool)
+			}
+		}
+	}
+	return nil
+}
+
+func refuse(reason pool.Reason, format string, args ...any) *pool.Refusal {
+	return &pool.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,126 @@
+package static_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/gateway/pool"
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
+)
+
+func mux(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "edge", Name: name}
+}
+
+func parse(t *testing.T, texts ...string) []static.Range {
+	t.Helper()
+	ranges, err := static.Parse(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ranges
+}
+
+func newPool(t *testing.T) *static.Pool {
+	return static.New("office", parse(t, "192.0.2.0/30", "2001:db8::1-2001:db8::2"), parse(t, "192.0.2.0"),
+		[]pool.Holding{{Mux: mux("old"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("198.51.100.1")}}})
+}
+
+func TestEnsure(t *testing.T) {
+	both := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	for name, c := range map[string]struct {
+		mux, wanted, want string
+		reason            pool.Reason
+		says              string
+	}{
+		"the lowest free addresses":           {mux: "new", want: "192.0.2.1 2001:db8::1"},
+		"a wanted address":                    {mux: "new", wanted: "192.0.2.3", want: "192.0.2.3 2001:db8::1"},
+		"a mux keeps what it has":             {mux: "old", want: "192.0.2.2 2001:db8::1"},
+		"a mux asks for what it has":          {mux: "old", wanted: "198.51.100.1", want: "198.51.100.1 2001:db8::1"},
+		"an address outside of the pool":      {mux: "new", wanted: "192.0.2.9", reason: pool.Outside, says: "192.0.2.9 isn't in pool office"},
+		"an excluded address":                 {mux: "new", wanted: "192.0.2.0", reason: pool.Outside, says: "192.0.2.0 is excluded"},
+		"an address that another mux has":     {mux: "new", wanted: "192.0.2.2", reason: pool.Taken, says: "taken by mux edge/old"},
+		"the other family's address is taken": {mux: "new", wanted: "2001:db8::9", reason: pool.Outside, says: "2001:db8::9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := pool.Request{Mux: mux(c.mux), Families: both}
+			if c.wanted != "" {
+				request.Wanted = []netip.Addr{netip.MustParseAddr(c.wanted)}
+			}
+			p := newPool(t)
+			before, _ := p.List(context.Background())
+			got, err := p.Ensure(context.Background(), request)
+			var refusal *pool.Refusal
+			if c.reason != "" {
+				after, _ := p.List(context.Background())
+				if !errors.As(err, &refusal) || refusal.Reason != c.reason || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("got %v, want %s: %s", err, c.reason, c.says)
+				}
+				if diff := cmp.Diff(before, after, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+					t.Errorf("a refused request took something: %s", diff)
+				}
+				return
+			}
+			var texts []string
+			for _, a := range got {
+				texts = append(texts, a.String())
+			}
+			if strings.Join(texts, " ") != c.want || err != nil {
+				t.Errorf("got %v, %v, want %s", texts, err, c.want)
+			}
+		})
+	}
+}
+
+func TestAFullPoolRefusesUntilAnAddressIsReleased(t *testing.T) {
+	p, ctx := newPool(t), context.Background()
+	request := func(name string) pool.Request {
+		return pool.Request{Mux: mux(name), Families: []corev1.IPFamily{corev1.IPv4Protocol}}
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, err := p.Ensure(ctx, request(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var refusal *pool.Refusal
+	if got, err := p.Ensure(ctx, request("c")); !errors.As(err, &refusal) || refusal.Reason != pool.Full {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	if err := p.Release(ctx, mux("a")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Ensure(ctx, request("c")); err != nil || got[0].String() != "192.0.2.1" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestBadRangesAreRefusedByName(t *testing.T) {
+	for _, text := range []string{"", "x", "192.0.2.1/24", "192.0.2.9-192.0.2.1", "192.0.2.1-2001:db8::1", "fe80::1%eth0", "::ffff:192.0.2.1", "192.0.2.1-"} {
+		_, err := static.Parse([]string{"192.0.2.1", text})
+		var refusal *pool.Refusal
+		if !errors.As(err, &refusal) || refusal.Reason != pool.Bad || !strings.Contains(err.Error(), `"`+text+`"`) {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
+func TestPoolsThatOverlapAreRefused(t *testing.T) {
+	apart := map[string][]static.Range{"a": parse(t, "192.0.2.0/25", "192.0.2.0/26"), "b": parse(t, "192.0.2.128/25")}
+	if err := static.CheckOverlaps(apart); err != nil {
+		t.Error(err)
+	}
+	apart["c"] = parse(t, "192.0.2.100-192.0.2.130")
+	var refusal *pool.Refusal
+	if err := static.CheckOverlaps(apart); !errors.As(err, &refusal) || refusal.Reason != pool.Overlap ||
+		!strings.Contains(err.Error(), "192.0.2.100 is in pool a and in pool c") {
+		t.Errorf("got %v", err)
+	}
+}
