@@ -59,12 +59,12 @@ func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings)
 	var found Findings
 	s := settings{svc: svc, keys: &l.keys, found: &found}
 	parsed := GatewaySettings{MinGateways: 1}
-	if n, set := s.get(l.keys.Address, address, InvalidAddress); set {
+	if n, set := s.get(l.keys.Address, InvalidAddress); set {
 		if wanted := parseWanted(n, svc.Spec.IPFamilies); n.clean() {
 			parsed.Wanted = wanted
 		}
 	}
-	if n, set := s.get(l.keys.Gateways, gateways, InvalidGateways); set {
+	if n, set := s.get(l.keys.Gateways, InvalidGateways); set {
 		if count, ok := number(n.value, 1, MaxGateways); ok {
 			parsed.MinGateways = int(count)
 		} else {
