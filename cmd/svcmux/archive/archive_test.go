@@ -7,6 +7,28 @@ import (
 	"testing"
 )
 
+// TestAbsentKindIsRecorded has the answer of an API server to a kind that it doesn't know.
+func TestAbsentKindIsRecorded(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	recorder := NewRecorder()
+	get := func(through http.RoundTripper) int {
+		client := http.Client{Transport: through}
+		response, err := client.Get(server.URL + "/apis/monitoring.coreos.com/v1/namespaces/svc-mux/prometheusrules?limit=500") //nolint:noctx // the server is the test's
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode
+	}
+	get(recorder.Wrap(http.DefaultTransport))
+	if code := get(recorder.Archive()); code != http.StatusNotFound {
+		t.Errorf("the snapshot answers %d", code)
+	}
+}
+
 // TestSecretsAreNotKept records requests that no command makes.
 func TestSecretsAreNotKept(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

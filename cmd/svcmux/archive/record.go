@@ -57,14 +57,13 @@ func (r *Recorder) note(request *http.Request, asked []byte, code int, answer []
 	ask := requestOf(request.URL)
 	kind, known := ask.kindOf()
 	object := Object{}
-	if decode(answer, &object) != nil {
-		return
-	}
+	err := decode(answer, &object)
 	switch {
+	case code == http.StatusNotFound: // for a kind that doesn't exist, the answer is plain text
+		add(&r.header.Absent, ask)
+	case err != nil:
 	case code == http.StatusForbidden:
 		add(&r.header.Refused, Refusal{ask, object.text("message")})
-	case code == http.StatusNotFound:
-		add(&r.header.Absent, ask)
 	case code >= http.StatusBadRequest:
 	case request.URL.Path == "/version":
 		r.header.Kubernetes = object.text("gitVersion")
