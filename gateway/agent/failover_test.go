@@ -151,3 +151,19 @@ func TestConnectionsLiveOnAfterAFailover(t *testing.T) {
 		t.Errorf("%d connections broke", len(talks)-alive)
 	}
 }
+
+// Without an IPv4 address on the interface, adverts go over IPv6.
+func TestAdvertsOverIPv6(t *testing.T) {
+	for name, unicast := range map[string]bool{"multicast": false, "unicast": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newSegment(t)
+			for _, gateway := range []*nettest.Namespace{s.a, s.b} {
+				gateway.Run("ip", "-4", "address", "flush", "dev", "front")
+			}
+			a, _ := s.pair(func(c *childConfig) { c.Unicast = unicast })
+			a.end(syscall.SIGTERM)
+			eventually(t, "gateway b alone holds the seat", func() bool { return holds(s.b) && isFree(s.a) })
+			eventually(t, "the mux answers", func() bool { _, _, err := s.client.Ask(mux6(), 80); return err == nil })
+		})
+	}
+}
