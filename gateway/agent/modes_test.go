@@ -10,6 +10,7 @@ import (
 )
 
 func TestWithoutAnnouncingRoutesBringThePackets(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	config := s.config("a")
 	config.Mode = announce.None
@@ -26,6 +27,7 @@ func TestWithoutAnnouncingRoutesBringThePackets(t *testing.T) {
 
 // Another cluster's gateways must neither take a seat from ours nor get one from them.
 func TestAnotherClusterWithTheSameRouterIDIsToldAndIgnored(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	ours, other := s.config("a"), s.config("b")
 	other.Group = "lb/another"
@@ -44,6 +46,7 @@ func TestAnotherClusterWithTheSameRouterIDIsToldAndIgnored(t *testing.T) {
 
 // A lone gateway whose claims are older than a second gateway must not answer beside it.
 func TestLoneGatewayGivesWayToOneThatTheClaimsDoNotName(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	a, b := start(t, s.a, s.config("a")), start(t, s.b, s.config("b"))
 	b.post(news("b")) // claims of before: b alone, with the highest priority, as a has it
