@@ -65,7 +65,7 @@ func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings)
 		}
 	}
 	if n, set := s.get(l.keys.Gateways, InvalidGateways); set {
-		if count, ok := number(n.value, 1, MaxGateways); ok {
+		if count, ok := number(n.value, MaxGateways); ok {
 			parsed.MinGateways = int(count)
 		} else {
 			n.problem("", n.value, textGateways(n.value))

@@ -38,21 +38,21 @@ func cut(entry, separator string) (before, after string, found bool) {
 	return trim(before), trim(after), found
 }
 
-// number parses plain decimal digits without a leading zero, between low and high. If it returns false, the number is
-// 0, so that no caller uses a bad value.
-func number(s string, low, high int64) (int64, bool) {
+// number parses plain decimal digits without a leading zero, from 1 to high. If it returns false, the number is 0, so
+// that no caller uses a bad value.
+func number(s string, high int64) (int64, bool) {
 	if len(s) == 0 || digits(s) != len(s) || (s[0] == '0' && len(s) > 1) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < low || n > high {
+	if err != nil || n < 1 || n > high {
 		return 0, false
 	}
 	return n, true
 }
 
 func portNumber(s string) (int32, bool) {
-	n, ok := number(s, MinPort, MaxPort)
+	n, ok := number(s, MaxPort)
 	return int32(n), ok //nolint:gosec // number keeps it within 65535
 }
 

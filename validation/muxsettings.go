@@ -119,7 +119,7 @@ func isEmptyList(value string) bool {
 }
 
 func parseCap(n *note) int {
-	limit, ok := number(n.value, 1, MaxCap)
+	limit, ok := number(n.value, MaxCap)
 	if !ok {
 		n.problem("", n.value, textCap(n.value))
 		return 0

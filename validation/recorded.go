@@ -53,7 +53,7 @@ func ParsePorts(value string) ([]PortMapping, bool) {
 func FormatGeneration(generation int64) string { return strconv.FormatInt(generation, 10) }
 
 // ParseGeneration parses a generation annotation. It returns false if we can't have written it.
-func ParseGeneration(value string) (int64, bool) { return number(value, 1, 1<<63-1) }
+func ParseGeneration(value string) (int64, bool) { return number(value, 1<<63-1) }
 
 // Switch is a boolean annotation of external-dns that may be absent.
 type Switch uint8

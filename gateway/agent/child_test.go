@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,6 +51,7 @@ type childConfig struct {
 	ReturnPath want.ReturnPath
 	Mode       announce.Mode
 	Unicast    bool
+	Group      string
 }
 
 // newsText is news in JSON.
@@ -107,7 +109,7 @@ func runChild(text string) {
 			known = append(known, a.Address)
 		}
 	}
-	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: "lb/p", Known: known, Log: log})
+	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: cmp.Or(c.Group, "lb/p"), Known: known, Log: log})
 	out := json.NewEncoder(os.Stdout)
 	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Interface: "front", Source: c.Source, ReturnPath: c.ReturnPath,
 		News: board, Tables: table.Open(0), Seats: announcer, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: announce.Addresses, Log: log,

@@ -30,6 +30,7 @@ func (s *segment) pair(change func(*childConfig)) (a, b *child) {
 func TestSeatMovesWhenItsHolderDiesAndReturnsWhenItHeals(t *testing.T) {
 	for name, change := range map[string]func(*childConfig){"multicast": nil, "unicast": func(c *childConfig) { c.Unicast = true }} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newSegment(t)
 			a, b := s.pair(change)
 			s.awaitAnswers()
@@ -59,6 +60,7 @@ func TestSeatMovesWhenItsHolderDiesAndReturnsWhenItHeals(t *testing.T) {
 }
 
 func TestAfterAPartitionOneGatewayHoldsTheSeat(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.pair(nil)
 	// The bridge doesn't pass the packets of gateway b on. Its link stays up, so it sees no fault.
@@ -72,6 +74,7 @@ func TestAfterAPartitionOneGatewayHoldsTheSeat(t *testing.T) {
 }
 
 func TestLostLinkMovesTheSeat(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.pair(nil)
 	s.awaitAnswers()
@@ -86,6 +89,7 @@ func TestLostLinkMovesTheSeat(t *testing.T) {
 }
 
 func TestPlannedEndHandsTheSeatOverAndLeavesTheTables(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	a, _ := s.pair(nil)
 	s.awaitAnswers()
@@ -109,6 +113,7 @@ func listed(n *nettest.Namespace) string {
 // With the return path routed, any gateway goes on with a connection that another one began: both choose the same backend, and both
 // show it the same source address.
 func TestConnectionsLiveOnAfterAFailover(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	for _, gateway := range []*nettest.Namespace{s.a, s.b} {
 		gateway.Run("sh", "-c", "for f in all front back; do echo 0 > /proc/sys/net/ipv4/conf/$f/rp_filter; done")
@@ -149,5 +154,22 @@ func TestConnectionsLiveOnAfterAFailover(t *testing.T) {
 	t.Logf("%d of %d connections lived on", alive, len(talks))
 	if alive != len(talks) {
 		t.Errorf("%d connections broke", len(talks)-alive)
+	}
+}
+
+// Without an IPv4 address on the interface, adverts go over IPv6.
+func TestAdvertsOverIPv6(t *testing.T) {
+	for name, unicast := range map[string]bool{"multicast": false, "unicast": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSegment(t)
+			for _, gateway := range []*nettest.Namespace{s.a, s.b} {
+				gateway.Run("ip", "-4", "address", "flush", "dev", "front")
+			}
+			a, _ := s.pair(func(c *childConfig) { c.Unicast = unicast })
+			a.end(syscall.SIGTERM)
+			eventually(t, "gateway b alone holds the seat", func() bool { return holds(s.b) && isFree(s.a) })
+			eventually(t, "the mux answers", func() bool { _, _, err := s.client.Ask(mux6(), 80); return err == nil })
+		})
 	}
 }

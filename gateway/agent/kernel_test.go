@@ -27,6 +27,7 @@ func (s *segment) alone(c childConfig) *child {
 }
 
 func TestWhatOthersFlushIsRestored(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.alone(s.config("a"))
 	before := listed(s.a)
@@ -51,6 +52,7 @@ func maybeListed(n *nettest.Namespace) string {
 
 // A foreign process that writes all the time, as kube-proxy may, must not keep ours from being restored.
 func TestFlushAmongForeignTransactionsIsRestored(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.alone(s.config("a"))
 	before := listed(s.a)
@@ -60,6 +62,7 @@ func TestFlushAmongForeignTransactionsIsRestored(t *testing.T) {
 }
 
 func TestRestartWithoutAnAPIServerKeepsTablesAndTraffic(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	config := s.config("a")
 	a := s.alone(config)
@@ -92,6 +95,7 @@ func TestRestartWithoutAnAPIServerKeepsTablesAndTraffic(t *testing.T) {
 }
 
 func TestBrokenStateOnDiskIsIgnored(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	config := s.config("a")
 	a := s.alone(config)
@@ -116,6 +120,7 @@ func TestBrokenStateOnDiskIsIgnored(t *testing.T) {
 }
 
 func TestKilledAgentLeavesOnlyTheDifferenceToWrite(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	config := s.config("a")
 	a := s.alone(config)
@@ -132,6 +137,7 @@ func TestKilledAgentLeavesOnlyTheDifferenceToWrite(t *testing.T) {
 }
 
 func TestBackendsAndTheMachineItselfReachTheMux(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.alone(s.config("a"))
 	s.backends.Run("ip", "route", "add", "10.9.1.0/24", "via", "10.9.2.1")
@@ -154,6 +160,7 @@ func TestBackendsAndTheMachineItselfReachTheMux(t *testing.T) {
 }
 
 func TestNothingElseAnswersOnAHeldAddress(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.a.Serve(22)
 	s.a.Run("nft", "table inet kube-proxy { chain nodeports { type nat hook prerouting priority -100; "+
@@ -177,6 +184,7 @@ func TestNothingElseAnswersOnAHeldAddress(t *testing.T) {
 
 // The machine's own address in a pool would cut the machine off, if the gateway guarded it.
 func TestAddressOfTheMachineIsNotCarried(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	s.a.Serve(22)
 	s.a.Address("front", "10.9.1.100/32")
@@ -196,6 +204,7 @@ func TestAddressOfTheMachineIsNotCarried(t *testing.T) {
 
 // A UDP client that goes on sending from one port would otherwise never leave a backend that is gone.
 func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
+	t.Parallel()
 	s := newSegment(t)
 	a := s.alone(s.config("a"))
 	for _, address := range muxAddresses() {

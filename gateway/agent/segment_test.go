@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -116,9 +117,11 @@ func isFree(gateway *nettest.Namespace) bool {
 }
 
 // answers asks the mux in both families over TCP and UDP.
-func (s *segment) answers() error {
+func (s *segment) answers() error { return s.answersWithin(2 * time.Second) }
+
+func (s *segment) answersWithin(timeout time.Duration) error {
 	for _, address := range muxAddresses() {
-		if _, _, err := s.client.AskWithin(100*1e6, address, 80); err != nil {
+		if _, _, err := s.client.AskWithin(timeout, address, 80); err != nil {
 			return err
 		}
 		if _, _, err := s.client.AskUDP(address, 53); err != nil {
@@ -136,7 +139,10 @@ func (s *segment) awaitAnswers() {
 			s.t.Logf("the last answer: %v", last)
 		}
 	}()
-	eventually(s.t, "the mux answers in both families over TCP and UDP", func() bool { last = s.answers(); return last == nil })
+	eventually(s.t, "the mux answers in both families over TCP and UDP", func() bool {
+		last = s.answersWithin(100 * time.Millisecond) // a lost packet must not hide how long an outage is
+		return last == nil
+	})
 }
 
 // programmed returns the addresses of the mux that an agent reported.

@@ -89,7 +89,7 @@ const mostErrors = 3
 // conflictPause is how long the cache gets to show the change that a write conflicts with.
 const conflictPause = 100 * time.Millisecond
 
-// isStale is true if a write failed because what it was decided from has changed: the next pass decides again.
+// isStale is true if a write failed because the object had changed since it was read. The next pass decides again.
 func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }

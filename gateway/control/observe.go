@@ -92,7 +92,7 @@ func (c *Controller) list(ctx context.Context, seen *observation, live bool) err
 	return nil
 }
 
-// world is what is known about a pool.
+// world collects the facts about one pool.
 func (seen *observation) world(c *Controller, p *config.Pool, now time.Time) *decide.World {
 	w := &decide.World{
 		Pool: *p, Stored: seen.stored[p.Name].Stored, IsLive: seen.isLive, Namespaces: c.MuxNamespaces, Missing: c.missing[p.Name], Deleted: c.deleted.recent(now),

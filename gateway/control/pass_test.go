@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
 )
 
-func newPasses(t *testing.T, file string, metrics *control.Metrics) (*server, *view, func()) {
+func newPasses(t *testing.T, file string, metrics *control.Metrics) (*server, func()) {
 	t.Helper()
 	parsed, err := config.Parse([]byte(file))
 	if err != nil {
@@ -24,7 +24,7 @@ func newPasses(t *testing.T, file string, metrics *control.Metrics) (*server, *v
 	s := newServer(newLanguage(t))
 	v := s.view()
 	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1, Now: func() time.Time { return s.now }, Metrics: metrics}, v)
-	return s, v, func() {
+	return s, func() {
 		t.Helper()
 		v.sync(c.Deleted)
 		if _, err := c.Pass(t.Context()); err != nil {
@@ -36,24 +36,23 @@ func newPasses(t *testing.T, file string, metrics *control.Metrics) (*server, *v
 	}
 }
 
-func (s *server) shown(name string) []netip.Addr { return claims.Shown(s.services[keyOf(name)]) }
-
 func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
-	s, _, pass := newPasses(t, pools, nil)
+	s, pass := newPasses(t, pools, nil)
 	s.start("gw-0", "p")
 	s.createMux("web", "p", "192.0.2.3")
+	shown := func() []netip.Addr { return claims.Shown(s.services[keyOf("web")]) }
 	pass()
-	if len(s.shown("web")) > 0 || s.claims("p") == nil {
-		t.Fatalf("after the first pass: shown %v, claims %+v", s.shown("web"), s.claims("p"))
+	if len(shown()) > 0 || s.claims("p") == nil {
+		t.Fatalf("after the first pass: shown %v, claims %+v", shown(), s.claims("p"))
 	}
 	pass()
-	if len(s.shown("web")) > 0 {
+	if len(shown()) > 0 {
 		t.Fatal("the address is shown before a gateway has reported it")
 	}
 	s.program("gw-0", "p")
 	s.report("gw-0", "p")
 	pass()
-	if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr("192.0.2.3")}, s.shown("web"), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr("192.0.2.3")}, shown(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	writes := s.writes
@@ -71,7 +70,7 @@ func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
 func TestClaimsOfOtherPoolsAreNotHandedOut(t *testing.T) {
 	const before = "pools: [{name: p, addresses: [192.0.2.1], announce: none}, {name: q, addresses: [192.0.2.9], announce: none}]"
 	const after = "pools: [{name: p, addresses: [192.0.2.8], announce: none}, {name: q, addresses: [192.0.2.1, 192.0.2.2], announce: none}]"
-	s, _, pass := newPasses(t, before, nil)
+	s, pass := newPasses(t, before, nil)
 	s.createMux("old", "p", "")
 	pass()
 	parsed, err := config.Parse([]byte(after))
@@ -98,7 +97,7 @@ func TestUnreadableClaimsFreezeTheirPoolOnly(t *testing.T) {
 	metrics := control.NewMetrics()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics)
-	s, _, pass := newPasses(t, pools, metrics)
+	s, pass := newPasses(t, pools, metrics)
 	s.createMux("web", "p", "")
 	s.createMux("api", "q", "")
 	s.maps[claims.Name("p")] = &corev1.ConfigMap{Data: map[string]string{claims.Key: "{"}}

@@ -51,7 +51,7 @@ type Facts struct {
 	Addresses []netip.Addr
 	// Capacity is the share of the load relative to other gateways. With 0 the gateway takes no seat: it is being drained.
 	Capacity int
-	// BackendNetworks are the only networks that backends may be in; every network if there is none.
+	// BackendNetworks are the only networks that backends may be in; an empty list allows every network.
 	BackendNetworks []netip.Prefix
 	// Version is the agent's version.
 	Version string

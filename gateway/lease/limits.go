@@ -2,7 +2,7 @@ package lease
 
 import "time"
 
-// The limits of what is written, and of what is believed. Annotations of an object may have 256 KiB together.
+// Write writes at most this much, and Read ignores parts that are larger. Annotations of an object may have 256 KiB together.
 const (
 	factsLimit  = 16 << 10
 	reportLimit = 200 << 10

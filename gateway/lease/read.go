@@ -38,7 +38,7 @@ func Read(lease *coordinationv1.Lease, keys validation.Keys) (Gateway, bool) {
 	return g, true
 }
 
-// readPart reads the JSON of an annotation. It returns nil if there is none, or if it can't be read.
+// readPart reads the JSON of an annotation. It returns nil if the annotation is missing or unreadable.
 func readPart[D, T any](g *Gateway, annotations map[string]string, key string, limit int, convert func(*D) (*T, error)) *T {
 	text, there := annotations[key]
 	if !there {

@@ -117,35 +117,40 @@ func (w *wire) sendTo(message []byte, to netip.Addr) error {
 // receive waits for the next advert. It returns an error once the socket is closed or broken.
 func (w *wire) receive(buffer []byte) (heard, error) {
 	for {
-		message, source, destination, hopLimit, err := w.read(buffer)
+		p, err := w.read(buffer)
 		if err != nil {
 			return heard{}, err
 		}
-		if hopLimit != hops || source == w.source {
+		if p.hopLimit != hops || p.source == w.source {
 			continue
 		}
-		if advert, err := vrrp.Parse(message, source, destination); err == nil {
-			return heard{advert, source}, nil
+		if advert, err := vrrp.Parse(p.message, p.source, p.destination); err == nil {
+			return heard{advert, p.source}, nil
 		}
 	}
 }
 
-func (w *wire) read(buffer []byte) (message []byte, source, destination netip.Addr, hopLimit int, err error) {
+// packet is a packet of protocol 112.
+type packet struct {
+	message             []byte
+	source, destination netip.Addr
+	hopLimit            int
+}
+
+func (w *wire) read(buffer []byte) (packet, error) {
 	if w.four != nil {
 		header, message, _, err := w.four.ReadFrom(buffer)
 		if err != nil {
-			return nil, source, destination, 0, err
+			return packet{}, err
 		}
-		return message, plainAddr(header.Src), plainAddr(header.Dst), header.TTL, nil
+		return packet{message, plainAddr(header.Src), plainAddr(header.Dst), header.TTL}, nil
 	}
 	n, control, from, err := w.six.ReadFrom(buffer)
-	if err != nil || control == nil {
-		return nil, source, destination, 0, err
+	ip, ok := from.(*net.IPAddr)
+	if err != nil || control == nil || !ok {
+		return packet{}, err
 	}
-	if ip, ok := from.(*net.IPAddr); ok {
-		source = plainAddr(ip.IP)
-	}
-	return buffer[:n], source, plainAddr(control.Dst), control.HopLimit, nil
+	return packet{buffer[:n], plainAddr(ip.IP), plainAddr(control.Dst), control.HopLimit}, nil
 }
 
 func plainAddr(ip net.IP) netip.Addr {

@@ -127,7 +127,7 @@ func (n *Namespace) Serve(port int) {
 		if err != nil {
 			return err
 		}
-		n.t.Cleanup(func() { listener.Close() })
+		n.t.Cleanup(func() { _ = listener.Close() })
 		go func() {
 			for {
 				conn, err := listener.Accept()
@@ -153,7 +153,7 @@ func (n *Namespace) ServeUDP(address netip.Addr, port int) {
 		if err != nil {
 			return err
 		}
-		n.t.Cleanup(func() { conn.Close() })
+		n.t.Cleanup(func() { _ = conn.Close() })
 		go func() {
 			buffer := make([]byte, 1500)
 			for {
@@ -232,7 +232,7 @@ func (n *Namespace) TalkUDP(address netip.Addr, port int) func() string {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.t.Cleanup(func() { conn.Close() })
+	n.t.Cleanup(func() { _ = conn.Close() })
 	return func() string {
 		_ = conn.SetDeadline(time.Now().Add(300 * time.Millisecond))
 		_, _ = conn.Write([]byte("?"))
@@ -254,7 +254,7 @@ func (n *Namespace) Echo(port int) {
 		if err != nil {
 			return err
 		}
-		n.t.Cleanup(func() { listener.Close() })
+		n.t.Cleanup(func() { _ = listener.Close() })
 		go func() {
 			for {
 				conn, err := listener.Accept()
@@ -285,7 +285,7 @@ func (n *Namespace) Talk(address netip.Addr, port int) func() bool {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.t.Cleanup(func() { conn.Close() })
+	n.t.Cleanup(func() { _ = conn.Close() })
 	return func() bool {
 		_ = conn.SetDeadline(time.Now().Add(3 * time.Second))
 		if _, err := conn.Write([]byte("?")); err != nil {

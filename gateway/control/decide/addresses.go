@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
-// adopt makes muxes keep the addresses that their statuses show, and then makes the pool of what is claimed. The older mux comes first.
+// adopt adds addresses that statuses show to the claims, the older mux first. Then it makes the pool from the claims.
 func (d *deciding) adopt() {
 	free := d.newPool(nil)
 	for _, m := range slices.SortedFunc(slices.Values(d.order), compareAge) {
@@ -43,9 +43,9 @@ func (d *deciding) newPool(held []pool.Holding) *static.Pool {
 	return made
 }
 
-// adoptShown adds the addresses that a mux shows to its claim, unless another mux shows them, too, and has the claim: an older copy of the
-// claims was restored. A status shows only what was claimed before, so it tells of newer claims than the ConfigMap. A cache may show
-// what was hidden since, so this needs live lists.
+// adoptShown repairs claims of which an older copy was restored. It adds the addresses that a mux shows to the mux's claim. A status shows
+// only claimed addresses, so here the status is newer than the ConfigMap. An address stays with another mux that claims and shows it.
+// adoptShown needs live lists: a cache may still show an address that is hidden by now.
 func (d *deciding) adoptShown(m *Mux, free *static.Pool) {
 	claim, _ := d.base.Find(m.Key)
 	keeps := slices.Clone(claim.Addresses)

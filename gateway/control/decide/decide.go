@@ -25,7 +25,7 @@ type deciding struct {
 	reports map[types.UID][]reported
 	// base are the claims before this pass, rebuilt ones included. next are those after it.
 	base, next claims.Claims
-	// targets are the addresses that each mux shall have, and refusals say why a mux doesn't get what it asks for.
+	// targets are the addresses that each mux shall have. refusals are the conditions of muxes whose request is refused.
 	targets  map[types.NamespacedName][]netip.Addr
 	refusals map[types.NamespacedName]Condition
 	// moving are muxes whose claim changes once their status is hidden.
@@ -98,7 +98,7 @@ func (d *deciding) index() {
 	}
 }
 
-// findBase finds the claims before this pass. It returns the condition of muxes without an address if there are none.
+// findBase finds the claims before this pass. If it can't, it returns a condition that says why.
 func (d *deciding) findBase() Condition {
 	switch {
 	case d.Stored.Claims != nil:

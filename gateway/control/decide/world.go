@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
 )
 
-// World is what is known about a pool.
+// World holds all facts about one pool that a decision needs.
 type World struct {
 	Pool   config.Pool
 	Stored Stored

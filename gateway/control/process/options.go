@@ -52,7 +52,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		Kubeconfig:     getenv("KUBECONFIG"),
 		InPod:          getenv("KUBERNETES_SERVICE_HOST") != "",
 		LeaderElection: true,
-		LeaseName:      "svc-lb-mux-gateway-controller-leader",
+		LeaseName:      "svc-lb-mux-gateways",
 		LeaseDuration:  15 * time.Second,
 		RenewDeadline:  10 * time.Second,
 		RetryPeriod:    2 * time.Second,

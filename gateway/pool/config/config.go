@@ -20,8 +20,12 @@ type Pool struct {
 	Name             string
 	Ranges, Excluded []static.Range
 	Gateways         Selector
-	// Announce is how gateways announce addresses, ReturnPath how replies find them, Backends what they send packets to.
-	Announce, ReturnPath, Backends string
+	// Announce is the way in which gateways announce addresses: AnnounceVRRP, AnnounceKeepalived or AnnounceNone.
+	Announce string
+	// ReturnPath is the way of replies to the gateway: node, routed or gateway.
+	ReturnPath string
+	// Backends is Pods or NodePorts: the addresses that gateways send packets to.
+	Backends string
 	// RouterIDs are the seats, sorted.
 	RouterIDs []uint8
 	// Grace is how long a mux must be gone before its addresses are released, and how long they stay reserved for it afterwards.
@@ -47,7 +51,7 @@ func (s Selector) Selects(name string, labels map[string]string) bool {
 	return true
 }
 
-// The ways to announce, return paths and kinds of backends.
+// The ways to announce addresses, and limits.
 const (
 	AnnounceVRRP       = "vrrp"
 	AnnounceKeepalived = "keepalived"

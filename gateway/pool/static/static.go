@@ -16,7 +16,7 @@ import (
 type Pool struct {
 	name             string
 	ranges, excluded []Range
-	// taken says by words who has an address, for messages.
+	// taken names the holder of each taken address in words, for messages.
 	taken map[netip.Addr]string
 	has   map[types.NamespacedName][]netip.Addr
 }

@@ -1,0 +1,65 @@
+package flows
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// flow is a flow as the kernel tells it.
+func flow(t testing.TB, protocol byte, address, backend string) []byte {
+	t.Helper()
+	side := func(source, destination string, port uint16) func(*netlink.AttributeEncoder) error {
+		return func(e *netlink.AttributeEncoder) error {
+			e.Nested(tupleAddresses, func(e *netlink.AttributeEncoder) error {
+				e.Bytes(sourceIPv4, netip.MustParseAddr(source).AsSlice())
+				e.Bytes(destinationIPv4, netip.MustParseAddr(destination).AsSlice())
+				return nil
+			})
+			e.Nested(tuplePorts, func(e *netlink.AttributeEncoder) error {
+				e.Uint8(protocolNumber, protocol)
+				e.Bytes(destinationPort, []byte{byte(port >> 8), byte(port)})
+				return nil
+			})
+			return nil
+		}
+	}
+	e := netlink.NewAttributeEncoder()
+	e.Nested(tupleOriginal, side("10.9.1.9", address, 53))
+	e.Nested(tupleReply, side(backend, "10.9.2.1", 40000))
+	text, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte{unix.AF_INET, 0, 0, 0}, text...)
+}
+
+func gone() []Gone {
+	a := netip.MustParseAddr
+	return []Gone{{a("192.0.2.1"), 50, 60, a("10.1.0.1")}, {a("192.0.2.1"), 70, 70, a("10.1.0.2")}}
+}
+
+func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
+	for name, test := range map[string]struct {
+		data []byte
+		want bool
+	}{
+		"a gone backend":               {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1"), true},
+		"over TCP":                     {flow(t, unix.IPPROTO_TCP, "192.0.2.1", "10.1.0.1"), false},
+		"another mux":                  {flow(t, unix.IPPROTO_UDP, "192.0.2.2", "10.1.0.1"), false},
+		"a backend that stays":         {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.3"), false},
+		"a backend of another service": {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.2"), false},
+		"nothing":                      {nil, false},
+	} {
+		if original, matches := match(test.data, gone()); matches != test.want || matches != (len(original) > 0) {
+			t.Errorf("%s: %t", name, matches)
+		}
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add(flow(f, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1"))
+	f.Fuzz(func(_ *testing.T, data []byte) { match(data, gone()) })
+}
