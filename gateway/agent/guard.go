@@ -9,7 +9,7 @@ import (
 //
 // A flushed ruleset, a missing chain or set, and a changed rule are found at once, for a few messages. Missing elements are found by
 // reading all of them. For thousands of ports that takes a tenth of a second, and kube-proxy may write each second: so the time for it
-// is limited to a twentieth.
+// is limited to an eighth.
 type guard struct {
 	number uint32
 	known  bool
@@ -20,7 +20,7 @@ type guard struct {
 }
 
 const (
-	compareShare = 20
+	compareShare = 8
 	retryFailed  = 2 * time.Second
 )
 
