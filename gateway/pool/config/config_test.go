@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -99,4 +100,21 @@ func FuzzParse(f *testing.F) {
 			t.Error("neither pools nor an error")
 		}
 	})
+}
+
+// TestExampleOfTheDocsIsParsed reads the file of pools in docs/gateways.md.
+func TestExampleOfTheDocsIsParsed(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/gateways.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\npools:")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page has no file of pools")
+	}
+	pools, err := Parse([]byte("pools:" + example))
+	if err != nil || len(pools) != 1 || len(pools[0].RouterIDs) != 2 || len(pools[0].Ranges) != 2 {
+		t.Errorf("%+v: %v", pools, err)
+	}
 }
