@@ -113,7 +113,7 @@ func TestExampleOfTheDocsIsParsed(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no file of pools")
 	}
-	pools, err := Parse([]byte("pools:" + example))
+	pools, err := config.Parse([]byte("pools:" + example))
 	if err != nil || len(pools) != 1 || len(pools[0].RouterIDs) != 2 || len(pools[0].Ranges) != 2 {
 		t.Errorf("%+v: %v", pools, err)
 	}
