@@ -184,5 +184,5 @@ func (a *Agent) IsAlive() bool {
 	return last == 0 || time.Since(time.Unix(0, last)) < livenessAfter
 }
 
-// IsReady is true once the kernel holds what was wanted.
+// IsReady is true once the kernel holds the wanted tables.
 func (a *Agent) IsReady() bool { return a.ready.Load() }

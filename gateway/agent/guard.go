@@ -52,7 +52,7 @@ func (g *guard) mayRetry() bool {
 	return true
 }
 
-// disturbed is true if the kernel's tables must be compared with what is wanted, because another process may have changed them.
+// disturbed is true if the kernel's tables must be compared with the wanted ones, because another process may have changed them.
 func (a *Agent) disturbed() bool {
 	g := &a.guard
 	if a.applied == nil {

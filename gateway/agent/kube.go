@@ -31,7 +31,7 @@ type Watched struct {
 	// Namespace has the pool's claims.
 	Namespace string
 	Pool      string
-	// MuxNamespaces are the namespaces of muxes; all if there is none.
+	// MuxNamespaces are the namespaces of muxes; all if it is empty.
 	MuxNamespaces []string
 }
 

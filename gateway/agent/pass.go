@@ -44,7 +44,7 @@ func (a *Agent) pass(ctx context.Context) {
 	a.report()
 }
 
-// observe returns what is known now.
+// observe returns the present state of news, disk and machine.
 func (a *Agent) observe() (*want.World, error) {
 	a.news = a.News.Latest()
 	assigned, err := a.Addresses()

@@ -114,7 +114,7 @@ func (a *Agent) forgetUnlessIntact() {
 	}
 }
 
-// isOfMachine is true for errors that don't depend on what is in a transaction.
+// isOfMachine is true for errors that don't depend on the content of a transaction.
 func isOfMachine(err error) bool {
 	return slices.ContainsFunc([]unix.Errno{unix.EPERM, unix.EACCES, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.ENOMEM, unix.ENOBUFS},
 		func(e unix.Errno) bool { return errors.Is(err, e) })
@@ -147,7 +147,7 @@ func (c contents) put(u unit, from contents) {
 	c[u] = what
 }
 
-// splitting brings the kernel from what it holds to what is wanted, in as few transactions as refusals allow.
+// splitting brings the kernel to the wanted state, in as few transactions as refusals allow.
 type splitting struct {
 	agent  *Agent
 	have   contents

@@ -45,7 +45,7 @@ func Encode(c Claims) (string, error) {
 }
 
 // Decode reads the claims of a pool from its ConfigMap, which it doesn't change. An error names the key, the value and the way out.
-// After an error the caller must keep what it knew before: nothing is known about the claims then.
+// After an error the caller must keep the claims that it has: the ConfigMap tells nothing then.
 func Decode(cm *corev1.ConfigMap, pool string) (Claims, error) {
 	c, err := decode(cm.Data[Key], pool)
 	if err != nil {

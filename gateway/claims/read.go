@@ -35,7 +35,7 @@ func (d *document) claims() (Claims, error) {
 	return r.claims, nil
 }
 
-// reader remembers what was read before, to find contradictions.
+// reader remembers the entries that it has read, to find contradictions.
 type reader struct {
 	claims   Claims
 	gateways map[string]bool

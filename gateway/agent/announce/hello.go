@@ -60,7 +60,7 @@ func gratuitousARP(hardware net.HardwareAddr, address netip.Addr) []byte {
 	return append(m, address.AsSlice()...)
 }
 
-// unsolicitedNA is a neighbour advertisement to all nodes that replaces what they know (RFC 4861, section 7.2.6).
+// unsolicitedNA is a neighbour advertisement to all nodes that replaces their entries (RFC 4861, section 7.2.6).
 func unsolicitedNA(hardware net.HardwareAddr, address netip.Addr) []byte {
 	const advertisement, override, targetLinkLayer = 136, 0x20, 2
 	body := []byte{advertisement, 0, 0, 0, override, 0, 0, 0}

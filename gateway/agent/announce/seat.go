@@ -64,7 +64,7 @@ func (s *seat) destinations(unicast bool, source netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(s.Peers), func(a netip.Addr) bool { return a.Is4() != source.Is4() })
 }
 
-// sooner returns the earlier of two times; a zero time is none.
+// sooner returns the earlier of two times; the zero time stands for no time.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -67,7 +67,7 @@ func (n *Namespace) Inside(f func() error) error {
 	})
 }
 
-// Run runs a command in the namespace, and returns what it printed.
+// Run runs a command in the namespace, and returns its output.
 func (n *Namespace) Run(command ...string) string {
 	n.t.Helper()
 	var out []byte

@@ -79,7 +79,7 @@ func cloned(services []want.Service) []want.Service {
 	return all
 }
 
-// transition is what must change in each family, and what is known once the kernel has taken it.
+// transition has the changes of each family, and the state that is known once the kernel has taken them.
 type transition struct {
 	changes []change
 	have    []*state

@@ -10,7 +10,7 @@ import (
 // tableName is the name of our table in each family.
 const tableName = "svc-lb-mux"
 
-// family is what differs between IPv4 and IPv6.
+// family has the differences between IPv4 and IPv6.
 type family struct {
 	number                    byte // NFPROTO_IPV4 or NFPROTO_IPV6
 	addressLen                uint32

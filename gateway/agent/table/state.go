@@ -20,7 +20,7 @@ type state struct {
 	replies replies
 }
 
-// change is the difference between what the kernel holds and what it must hold.
+// change is the difference between the kernel's tables and the wanted ones.
 type change struct {
 	rebuild bool // the table is replaced as a whole
 	chains  []chain

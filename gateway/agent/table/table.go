@@ -13,7 +13,7 @@ type Kernel struct {
 	namespace int
 	// have is what the kernel holds, in the order of families. It is nil while that isn't known.
 	have []*state
-	// last is nil while it isn't known that the kernel holds just what was applied last.
+	// last is nil unless the kernel is known to hold exactly the last applied state.
 	last *memory
 }
 
@@ -28,7 +28,7 @@ type Applied struct {
 	Rebuilt bool
 }
 
-// Apply makes the kernel hold the tables, in one transaction with the difference. If there is none, it writes nothing. After an
+// Apply makes the kernel hold the tables, in one transaction with the difference. Without a difference, it writes nothing. After an
 // error the tables are as they were, and the next Apply reads them again.
 func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 	if err := k.read(); err != nil {

@@ -74,11 +74,11 @@ type Seat struct {
 	Addresses []netip.Addr
 }
 
-// Decision is what to do, and what was refused.
+// Decision has the wanted tables and seats, and the refusals.
 type Decision struct {
 	// Wanted is nil if nothing can be decided and nothing was known before: then the kernel must stay as it is.
 	Wanted *Wanted
-	// Unread says what must be read before anything can be decided. Then Wanted is what was wanted before.
+	// Unread says what must be read before anything can be decided. Then Wanted is the former decision.
 	Unread []string
 	// Refusals are sorted.
 	Refusals []Refusal

@@ -140,7 +140,7 @@ func (p *Pool) Release(_ context.Context, mux types.NamespacedName) error {
 	return nil
 }
 
-// List returns what is handed out.
+// List returns the addresses that muxes have.
 func (p *Pool) List(context.Context) ([]pool.Holding, error) {
 	var list []pool.Holding
 	for mux, addresses := range p.has {
