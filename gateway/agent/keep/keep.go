@@ -42,7 +42,7 @@ func (s *State) Applied() *want.Tables {
 // Directory is where the state is.
 type Directory string
 
-// Load returns the state. It is nil if there is none, or if it can't be used: then the error says why.
+// Load returns the state. It is nil without a file. If the file can't be used, it is nil, and the error says why.
 func (d Directory) Load(gateway, pool string) (*State, error) {
 	path := filepath.Join(string(d), fileName)
 	text, err := os.ReadFile(path)

@@ -11,7 +11,7 @@ import (
 )
 
 // serve serves probes and metrics. The agent is healthy while its loop goes round, also without an API server, and ready once the kernel
-// holds what is wanted.
+// holds the wanted tables.
 func (p *parts) serve() (io.Closer, error) {
 	if p.options.ProbeAddress == "" {
 		return io.NopCloser(nil), nil

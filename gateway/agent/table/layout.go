@@ -76,8 +76,8 @@ func compareChoices(a, b choice) int {
 	return 1
 }
 
-// marks are short hashes of a chain's rules. Each rule carries its own as a comment, so that after a restart the chain can be
-// compared with what it should be: the kernel gives no rule back exactly as it was written.
+// marks are short hashes of a chain's rules. Each rule carries its own as a comment, so that a chain can be compared
+// after a restart: the kernel gives no rule back exactly as it was written.
 func (c *chain) marks() []string {
 	marks := make([]string, len(c.rules))
 	for i, r := range c.rules {

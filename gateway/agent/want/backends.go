@@ -70,7 +70,7 @@ type candidates struct {
 	near     map[Backend]bool // those of both that are on this gateway's node
 }
 
-// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or, if there is none, draining ones.
+// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
 // With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
 func (d *deciding) slots(mux types.NamespacedName, port *corev1.ServicePort, list []*discoveryv1.EndpointSlice, local bool) []Backend {
 	c := candidates{map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}

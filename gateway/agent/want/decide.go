@@ -92,7 +92,7 @@ func (t *Tables) hasBackends() bool {
 	return slices.ContainsFunc(t.Services, func(s Service) bool { return len(s.Slots) > 0 })
 }
 
-// sourceFor returns the source address that backends see, and false if there is none although there must be one.
+// sourceFor returns the source address that backends see, and false if a needed one is missing.
 func (d *deciding) sourceFor(c carried) (netip.Addr, bool) {
 	switch d.Settings.ReturnPath {
 	case ViaRouted:

@@ -52,7 +52,7 @@ func (d *deciding) service(c carried, port corev1.ServicePort) Service {
 	return s.plain()
 }
 
-// plain returns a service without settings if it is closed: they would make a difference where there is none.
+// plain returns a service without settings if it is closed: they would look like a difference.
 func (s Service) plain() Service {
 	if len(s.Slots) == 0 {
 		s.Slots, s.Sources, s.Sticky = nil, nil, false
