@@ -128,7 +128,7 @@ func (w *world) public(t *testing.T, p place) map[string]string {
 func wanted() map[string]string {
 	return map[string]string{
 		"public": "101/TCP 20000/TCP 53/TCP 53/UDP 8443/TCP 9100/TCP",
-		"edge":   "101/TCP 8080/TCP", "bare": "22/TCP 9000/TCP", "kept": "101/TCP 25/TCP 9000/TCP",
+		"edge":   "101/TCP 8080/TCP", "bare": "22/TCP 9000/TCP", "kept": "25/TCP 9000/TCP",
 		"web": "http:80->20000", "api": "https:443->8443, metrics:9100->9100", "dns": "dns-tcp:53->53, dns:53->53",
 		"plain": "http:8080->8080", "shell": "ssh:22->22", "mail": "smtp:25->25",
 	}
