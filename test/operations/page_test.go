@@ -34,6 +34,9 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 	}
 	for _, reason := range reasons(t, "validation") {
 		known[reason] = true
+		if strings.Contains(page, "\n### "+reason+"\n\n") {
+			continue // admission doesn't know it, so it isn't among the rules
+		}
 		if !strings.Contains(page, "["+reason+"](rules.md#"+strings.ToLower(reason)+")") {
 			t.Errorf("docs/operations.md has no link to %s in rules.md", reason)
 		}
