@@ -170,7 +170,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		written, err := claims.Encode(got)
 		if err != nil {
-			t.Skip() // longer than a ConfigMap
+			if !strings.Contains(err.Error(), "a ConfigMap has room for") {
+				t.Fatalf("claims that were read can't be written: %v", err)
+			}
+			return // longer than a ConfigMap
 		}
 		again, err := claims.Decode(configMap(written), "p")
 		if diff := cmp.Diff(got, again, compareAddr(), cmpopts.EquateEmpty()); err != nil || diff != "" {

@@ -4,7 +4,7 @@
 //	Question, Source ──Of──▶ Sight
 //
 //	sight.go   the Sight, and how it is gathered
-//	unread.go  objects that couldn't be read, and their substitutes
+//	unread.go  unreadable objects, and their substitutes
 //	said.go    the reconciler's own words in conditions, for an onlooker who doesn't know the reconciler's memory
 //
 // It is pure. A Source reads: from the reconciler's cache, or from lists that the command line read.
