@@ -36,6 +36,7 @@ func checkPromises(t *testing.T, states []state, leftOut ...string) {
 	c := &checker{
 		language: language, keys: language.Keys(),
 		services: map[types.NamespacedName]*corev1.Service{}, ledgers: map[types.NamespacedName]plan.Ledger{},
+		decided: map[decision]plan.Ledger{},
 		owners: map[string]types.NamespacedName{}, had: map[plan.PortID]holding{}, asks: map[types.UID]map[string]bool{},
 	}
 	for _, s := range states {
@@ -66,12 +67,19 @@ type checker struct {
 	broken   []string
 
 	services map[types.NamespacedName]*corev1.Service
-	ledgers  map[types.NamespacedName]plan.Ledger // ledgers by mux
+	ledgers  map[types.NamespacedName]plan.Ledger // newest ledgers by mux
+	decided  map[decision]plan.Ledger             // every ledger
 	owners   map[string]types.NamespacedName      // channels by port name on muxes
 	had      map[plan.PortID]holding
 	asks     map[types.UID]map[string]bool // all that each channel ever asked for
 
 	claimed, shown int
+}
+
+// decision names a ledger as a mux's stamp does.
+type decision struct {
+	mux        types.NamespacedName
+	generation int64
 }
 
 // holding is a number that was held.
@@ -127,23 +135,28 @@ func (c *checker) mux(key types.NamespacedName, before, now *corev1.Service) {
 			c.breaks("claims", "%v comes as %s, and the ledger has %+v", slot, name, claims)
 		}
 	}
+	mux, _ := c.language.ParseMux(now)
+	stamp := decision{key, mux.Generation}
 	for slot, name := range had {
 		if _, stays := has[slot]; !stays && name != "placeholder" {
-			c.goes(key, slot, name, by[slot], has)
+			c.goes(stamp, slot, name, has)
 		}
 	}
-	stamp := func(svc *corev1.Service) string { return svc.Annotations[c.keys.Generation] }
-	if mux, _ := c.language.ParseMux(now); mux.Generation > c.ledgers[key].Generation && stamp(before) != stamp(now) {
+	if old, _ := c.language.ParseMux(before); mux.Generation > c.ledgers[key].Generation && old.Generation != mux.Generation {
 		c.breaks("claims", "generation %d is ahead of the ledger's %d", mux.Generation, c.ledgers[key].Generation)
 	}
 }
 
-// goes checks a port that is removed from a mux.
-func (c *checker) goes(mux types.NamespacedName, slot plan.Slot, name string, claim plan.Claim, has map[plan.Slot]string) {
-	owner := c.owners[name]
+// goes checks a port that is removed from a mux. The ledger that decided it is the one that the mux's stamp names, and
+// not always the newest: of two leaders, the other one may have given the number back to the channel since.
+func (c *checker) goes(by decision, slot plan.Slot, name string, has map[plan.Slot]string) {
+	mux, owner := by.mux, c.owners[name]
 	channel := c.services[owner]
 	disabled := channel != nil && channel.Annotations[c.keys.Disabled] != ""
-	if claim.MuxName == name && claim.State == plan.Held && !disabled {
+	held := slices.ContainsFunc(c.decided[by].Claims, func(claim plan.Claim) bool {
+		return claim.Slot() == slot && claim.MuxName == name && claim.State == plan.Held
+	})
+	if held && !disabled {
 		c.breaks("it stays", "%v of %v goes though it is held", slot, owner)
 	}
 	if channel == nil || address(channel) == "" || c.muxOf(channel) != mux {
@@ -209,6 +222,7 @@ func (c *checker) ledger(cm *corev1.ConfigMap, gone bool) {
 	}
 	before := c.ledgers[mux]
 	c.ledgers[mux] = reading.Ledger
+	c.decided[decision{mux, reading.Ledger.Generation}] = reading.Ledger
 	if reading.Ledger.Generation < before.Generation {
 		c.breaks("claims", "generation %d follows %d", reading.Ledger.Generation, before.Generation)
 	}
