@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,14 +54,17 @@ func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, erro
 	return true, nil
 }
 
-// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if
-// there was none.
+// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if there was none. Channels
+// that the plan adds nothing for get nothing in the dry run either: they may wait for the room of those that are left out.
 func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (refusal, err error) {
 	trial := *o
 	trial.known.Refused = make(map[types.NamespacedName]plan.Refusal, len(o.known.Refused)+len(without))
-	for key, no := range o.known.Refused {
-		trial.known.Refused[key] = no
+	for i := range o.world.Channels {
+		if key := o.world.Channels[i].Key; len(adds[key]) == 0 {
+			trial.known.Refused[key] = plan.Refusal{Words: messageOf(why)}
+		}
 	}
+	maps.Copy(trial.known.Refused, o.known.Refused)
 	for _, key := range without {
 		trial.known.Refused[key] = plan.Refusal{Words: messageOf(why), Slots: adds[key], Withheld: true}
 	}

@@ -123,6 +123,22 @@ func TestNoChannelIsRefusedForAForeignPort(t *testing.T) {
 	}
 }
 
+// TestWaitingChannelsDontHideTheRefusedOne: a second channel, whose number is refused too, waits for the room of the first.
+func TestWaitingChannelsDontHideTheRefusedOne(t *testing.T) {
+	server := &strictServer{refuses: map[int32]bool{1002: true, 1003: true}, nodePorts: 1 << 16}
+	o := newIsolation(t, server, 3)
+	o.world.Mux.Cap.Ports = 2
+	for range 3 {
+		if _, err := o.publish(t.Context(), o.plan(plan.Mux)); err != nil {
+			t.Fatal(err)
+		}
+		o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
+	}
+	if ports := server.mux.Spec.Ports; len(ports) != 1 || ports[0].Port != 1001 || len(o.memory.refused) != 2 {
+		t.Errorf("the mux has %v, want 1001 alone; refused: %v", ports, o.memory.refused)
+	}
+}
+
 // newIsolation returns a mux with channels that ask for the numbers from 1001 on, the oldest first.
 func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 	t.Helper()

@@ -61,7 +61,7 @@ func newPass(w *World, m *Memory) *pass {
 	for i := range w.Channels {
 		c := &channels[i]
 		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
-		c.withheld = c.Disabled || m.Refused[c.Key].Withheld
+		c.withheld = c.Disabled
 		c.speaks = slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.AppProtocol != "" })
 		p.byKey[c.Key] = c
 	}
@@ -98,7 +98,8 @@ func (p *pass) isPublished(claim *Claim) bool {
 	case c.withheld:
 		return p.live.has(claim) && (!c.Disabled || p.m.Stuck[c.Key])
 	}
-	return true
+	no := p.m.Refused[c.Key]
+	return !no.Withheld || p.live.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 
 // isStuck is true if no claim that the channel keeps is on the mux, and its address couldn't be taken off.

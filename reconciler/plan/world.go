@@ -54,7 +54,7 @@ type Refusal struct {
 	Words string
 	// Slots are the numbers that it refused.
 	Slots []Slot
-	// Withheld is true if the API server refused to put ports back that had been on the mux: they stay off it.
+	// Withheld is true if the API server refused to put Slots back that had been on the mux: they stay off it.
 	Withheld bool
 }
 
