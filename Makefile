@@ -19,10 +19,10 @@ LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-COMMANDS ?= webhook reconciler svcmux
+COMMANDS ?= webhook reconciler gateway svcmux
 
 .PHONY: build
-build: ## Build webhook, reconciler and svcmux into bin/: static, reproducible, VERSION from git
+build: ## Build webhook, reconciler, gateway and svcmux into bin/: static, reproducible, VERSION from git
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 	  -ldflags '-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked=$(VERSION)' \
 	  -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
@@ -39,11 +39,12 @@ GOARCH ?= $(shell go env GOARCH)
 .PHONY: image
 image: export GOOS = linux
 image: export GOARCH := $(GOARCH)
-image: build ## Build both images from bin/ with buildah, podman or docker (BUILDER), as archives in dist/
+image: build ## Build the three images from bin/ with buildah, podman or docker (BUILDER), as archives in dist/
 	$(if $(BUILDER),,$(error make image needs buildah, podman or docker; on Debian: apt-get install buildah))
 	@mkdir -p $(DIST)
 	$(call build-image,webhook)
 	$(call build-image,reconciler)
+	$(call build-image,gateway)
 
 image-args = --target $(1) --platform linux/$(GOARCH) --tag $(IMAGE)/$(1):$(VERSION) \
 	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION)

@@ -17,7 +17,7 @@ import (
 
 const testVersion = "v1.2.3-test"
 
-func commands() []string { return []string{"reconciler", "svcmux", "webhook"} }
+func commands() []string { return []string{"gateway", "reconciler", "svcmux", "webhook"} }
 
 // needs returns a part of a command's message when it is called without arguments.
 func needs(command string) string {

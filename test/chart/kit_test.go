@@ -146,6 +146,9 @@ func podsOf(objects []runtime.Object) []pod {
 	for _, d := range all[*appsv1.Deployment](objects) {
 		pods = append(pods, pod{"Deployment " + d.Name, d.Spec.Template.Labels, d.Spec.Template.Spec})
 	}
+	for _, d := range all[*appsv1.DaemonSet](objects) {
+		pods = append(pods, pod{"DaemonSet " + d.Name, d.Spec.Template.Labels, d.Spec.Template.Spec})
+	}
 	for _, j := range all[*batchv1.Job](objects) {
 		pods = append(pods, pod{"Job " + j.Name, j.Spec.Template.Labels, j.Spec.Template.Spec})
 	}

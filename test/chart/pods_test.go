@@ -18,7 +18,7 @@ import (
 
 // everything switches on what is off by default, and sets two replicas where the default is one.
 func everything() []string {
-	return []string{"--set=replicaCount=2,drain.onDelete=true,policy.enabled=true,backends.legacyEndpoints=true"}
+	return []string{"--set=replicaCount=2,drain.onDelete=true,policy.enabled=true,backends.legacyEndpoints=true", pools}
 }
 
 // TestPodsAreRestricted checks the restricted Pod Security Standard, and a read-only root file system.
@@ -28,6 +28,9 @@ func TestPodsAreRestricted(t *testing.T) {
 		t.Fatalf("%d pods, want webhook, reconciler and test", len(pods))
 	}
 	for _, pod := range pods {
+		if strings.HasPrefix(pod.owner, "DaemonSet ") {
+			continue // agents of gateways: see TestAgentsHaveTwoCapabilities
+		}
 		t.Run(pod.owner, func(t *testing.T) {
 			context := pod.spec.SecurityContext
 			if context == nil || context.RunAsNonRoot == nil || !*context.RunAsNonRoot ||
@@ -64,21 +67,24 @@ func restricted(t *testing.T, container corev1.Container) {
 // matched the webhook's pods would send them its traffic, and a Deployment that matched them would adopt them.
 func TestEachSelectorFindsItsOwn(t *testing.T) {
 	objects := render(t, everything()...)
-	owners := map[string]string{ // selector to the Deployment whose pods it must match
+	owners := map[string]string{ // selector to the workload whose pods it must match
 		"Deployment svc-mux": "svc-mux", "Service svc-mux": "svc-mux", "PodDisruptionBudget svc-mux": "svc-mux",
 		"NetworkPolicy svc-mux": "svc-mux", "Deployment svc-mux-webhook": "svc-mux-webhook",
 		"Service svc-mux-webhook": "svc-mux-webhook", "PodDisruptionBudget svc-mux-webhook": "svc-mux-webhook",
-		"NetworkPolicy svc-mux-webhook": "svc-mux-webhook",
+		"NetworkPolicy svc-mux-webhook": "svc-mux-webhook", "Deployment svc-mux-gateways": "svc-mux-gateways",
+		"Service svc-mux-gateways": "svc-mux-gateways", "PodDisruptionBudget svc-mux-gateways": "svc-mux-gateways",
+		"NetworkPolicy svc-mux-gateways": "svc-mux-gateways", "DaemonSet svc-mux-gateway-rack": "svc-mux-gateway-rack",
+		"Service svc-mux-gateway-agents": "svc-mux-gateway-rack",
 	}
 	for name, selector := range selectors(t, objects) {
 		owner, known := owners[name]
 		if !known {
-			t.Errorf("%s is new: add the Deployment whose pods it must match", name)
+			t.Errorf("%s is new: add the workload whose pods it must match", name)
 			continue
 		}
 		delete(owners, name)
 		for _, pod := range podsOf(objects) {
-			if selector.Matches(labels.Set(pod.labels)) != (pod.owner == "Deployment "+owner) {
+			if selector.Matches(labels.Set(pod.labels)) != strings.HasSuffix(pod.owner, " "+owner) {
 				t.Errorf("%s wrongly matches, or misses, the pods of %s", name, pod.owner)
 			}
 		}
@@ -100,6 +106,9 @@ func selectors(t *testing.T, objects []runtime.Object) map[string]labels.Selecto
 	}
 	for _, d := range all[*appsv1.Deployment](objects) {
 		add("Deployment "+d.Name, d.Spec.Selector)
+	}
+	for _, d := range all[*appsv1.DaemonSet](objects) {
+		add("DaemonSet "+d.Name, d.Spec.Selector)
 	}
 	for _, s := range all[*corev1.Service](objects) {
 		if len(s.Spec.Selector) > 0 {

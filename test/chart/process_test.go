@@ -1,14 +1,21 @@
 package chart
 
 import (
+	"errors"
 	"flag"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	agentprocess "nowake.ai/svc-lb-mux/gateway/agent/process"
+	controlprocess "nowake.ai/svc-lb-mux/gateway/control/process"
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/webhook"
 )
@@ -25,9 +32,12 @@ func TestProcessesTakeTheirArguments(t *testing.T) {
 		"with client certificates":       {"--set=webhook.clientCA.configMap=api-servers,webhook.clientCA.names={apiserver,api.example.com}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, pod := range podsOf(render(t, flags...)) {
+			objects := render(t, flags...)
+			for _, pod := range podsOf(objects) {
 				for _, container := range pod.spec.Containers {
-					if err := takes(container.Image, container.Args); err != nil {
+					if strings.Contains(container.Image, "/gateway:") {
+						takenByGateway(t, objects, container.Args)
+					} else if err := takes(container.Image, container.Args); err != nil {
 						t.Errorf("%s: %v", pod.owner, err)
 					}
 				}
@@ -56,6 +66,32 @@ func takes(image string, args []string) error {
 		return err
 	}
 	return check()
+}
+
+// takenByGateway parses the arguments of the gateways' controller or of an agent. The controller reads its file of pools.
+func takenByGateway(t *testing.T, objects []runtime.Object, args []string) {
+	t.Helper()
+	environment := func(name string) string {
+		return map[string]string{"KUBERNETES_SERVICE_HOST": "10.96.0.1", "NODE_NAME": "node-1"}[name]
+	}
+	set := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	agent, controller := agentprocess.DefaultOptions(environment), controlprocess.DefaultOptions(environment)
+	check := agent.Check
+	if args[0] == "agent" {
+		agent.AddFlags(set)
+	} else {
+		controller.AddFlags(set)
+		check = controller.Check
+	}
+	if err := set.Parse(args[1:]); err != nil {
+		t.Error(err)
+	}
+	controller.Pools = filepath.Join(t.TempDir(), "pools.yaml")
+	file := named[*corev1.ConfigMap](t, objects, "svc-mux-gateways").Data["pools.yaml"]
+	if err := errors.Join(os.WriteFile(controller.Pools, []byte(file), 0o600), check()); err != nil {
+		t.Errorf("%s: %v", args[0], err)
+	}
 }
 
 func TestMemoryLimitsReachTheRuntime(t *testing.T) {

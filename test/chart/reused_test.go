@@ -11,7 +11,8 @@ import (
 // from an older chart gives none of them: Helm takes the older chart's defaults.
 func newerValues() []string {
 	return []string{
-		"certs.certManager.nameConstraints", "debugWeb.auth.mode", "defaultLoadBalancer.provider", "externalDNS", "networkPolicy.egress",
+		"certs.certManager.nameConstraints", "debugWeb.auth.mode", "defaultLoadBalancer.provider", "externalDNS", "gateways", "images.gateway",
+		"networkPolicy.egress",
 		"networkPolicy.reviewsFrom", "portChanges", "rbac.restrictedEndpoints", "restraint.tolerate", "webhook.clientCA",
 	}
 }

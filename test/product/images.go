@@ -18,38 +18,43 @@ const Registry = "svc-lb-mux.test"
 // Version is the version of the images that Archives builds.
 const Version = "0.0.0-test"
 
-// Archives builds both images of this tree, as archives for cluster.Nodes.
-func Archives(t testing.TB) []string {
+// Archives builds the images of webhook and reconciler of this tree, as archives for cluster.Nodes. More programs, such as gateway, get
+// images too.
+func Archives(t testing.TB, more ...string) []string {
 	t.Helper()
-	archive, err := Build(t.Context(), t.TempDir(), Version)
+	archive, err := Build(t.Context(), t.TempDir(), Version, more...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return []string{archive}
 }
 
-// Build builds webhook and reconciler as `make build` does, with the given version, and writes an archive of their
-// images into a folder.
-func Build(ctx context.Context, dir, version string) (archive string, err error) {
+// Build builds webhook, reconciler and more programs as `make build` does, with the given version, and writes an archive of
+// their images into a folder.
+func Build(ctx context.Context, dir, version string, more ...string) (archive string, err error) {
 	root, err := Checkout()
 	if err != nil {
 		return "", err
 	}
-	return BuildTree(ctx, root, dir, version)
+	return BuildTree(ctx, root, dir, version, more...)
 }
 
 // BuildTree does the same as Build for the sources in the folder root instead of this checkout.
-func BuildTree(ctx context.Context, root, dir, version string) (archive string, err error) {
+func BuildTree(ctx context.Context, root, dir, version string, more ...string) (archive string, err error) {
+	programs := append([]string{"webhook", "reconciler"}, more...)
 	// If the tree was built before, only linking is left to do.
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", dir+"/", "./cmd/webhook", "./cmd/reconciler")
+		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", dir+"/")
+	for _, name := range programs {
+		build.Args = append(build.Args, "./cmd/"+name)
+	}
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build webhook and reconciler in %s: %w\n%s", root, err, out)
+		return "", fmt.Errorf("build %v in %s: %w\n%s", programs, root, err, out)
 	}
 	var images []cluster.Image
-	for _, name := range []string{"webhook", "reconciler"} {
+	for _, name := range programs {
 		images = append(images, cluster.Image{
 			Name: Registry + "/svc-lb-mux/" + name + ":" + version, Program: filepath.Join(dir, name), As: "/" + name,
 			Entrypoint: []string{"/" + name},

@@ -72,14 +72,15 @@ func checkChart(t *testing.T, tree, made string) {
 		}
 	}
 	helm("lint", chart)
-	objects := helm("template", "release", chart, "--namespace", "svc-lb-mux")
-	for _, part := range []string{"webhook", "reconciler"} {
+	const pools = `gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"routerIDs":[51]}]`
+	objects := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set-json", pools)
+	for _, part := range []string{"webhook", "reconciler", "gateway"} {
 		var top struct{ Manifests []descriptor }
 		decode(t, readTar(t, strings.NewReader(read(t, made, "svc-lb-mux-"+part+"-"+version+".oci.tar")))["index.json"], &top)
 		if image := "/svc-lb-mux/" + part + "@" + top.Manifests[0].Digest; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
 			t.Errorf("no pod uses the image %s of the archive", image)
 		}
-		bare := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set", "images."+part+".digest=")
+		bare := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set-json", pools, "--set", "images."+part+".digest=")
 		if image := "/svc-lb-mux/" + part + ":" + version; !strings.Contains(strings.ReplaceAll(bare, `"`, ""), image+"\n") {
 			t.Errorf("with an empty digest no pod uses the image %s", image)
 		}

@@ -62,7 +62,7 @@ func TestRelease(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	for _, part := range []string{"webhook", "reconciler"} {
+	for _, part := range []string{"webhook", "reconciler", "gateway"} {
 		t.Run(part+"'s archive has an image for each platform", func(t *testing.T) { checkArchive(t, made, part) })
 	}
 	t.Run("Krew's manifest names an archive for each platform", func(t *testing.T) { checkKrew(t, made) })

@@ -16,6 +16,7 @@ each time, so it is enough that one template includes this.
 {{- include "svc-mux.checkCertTimes" . -}}
 {{- include "svc-mux.checkTolerated" . -}}
 {{- include "svc-mux.checkClientCA" . -}}
+{{- include "svc-mux.checkGateways" . -}}
 {{- if and .Values.webhook.predictions.strict (not .Values.webhook.predictions.enabled) -}}
 {{- fail "webhook.predictions.strict denies what predictions find, and those are off: set webhook.predictions.enabled=true too" -}}
 {{- end -}}

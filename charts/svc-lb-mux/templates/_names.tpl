@@ -48,6 +48,9 @@ see that.
 {{- define "svc-mux.muxAnnotations" -}}
 {{- $given := .mux.annotations | default dict -}}
 {{- $needs := dict -}}
+{{- if hasPrefix (printf "gateway.%s/" .prefix) (.mux.loadBalancerClass | default "") -}}
+{{- $given = omit $given "cloud.google.com/l4-rbs" -}}
+{{- end -}}
 {{- with .mux.provider -}}
 {{- $_ := set $.ours (printf "%s/provider" $.prefix) . -}}
 {{- if eq . "gke" -}}

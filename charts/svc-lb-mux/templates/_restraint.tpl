@@ -1,11 +1,12 @@
 {{- /*
-The common parts of the policies in reconciler-policy.yaml. They read objects as plain maps, dyn(object), so that they also
+The common parts of the policies in reconciler-policy.yaml and gateways-policy.yaml. They read objects as plain maps, dyn(object), so that they also
 compare fields that a later Kubernetes adds.
 */ -}}
 
 {{- /*
 A policy's beginning, up to its spec, and its binding. For requests of other accounts, the policy costs one comparison.
-With namespaceAsParam the policy reads the release's namespace as params; once that namespace is gone, it allows all.
+With namespaceAsParam the policy reads the release's namespace as params; once that namespace is gone, it allows all. The account is
+the reconciler's, or another user with its name for messages, by.
 */ -}}
 {{- define "svc-mux.restraint" -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -31,8 +32,8 @@ spec:
   paramKind: {apiVersion: v1, kind: Namespace}
   {{- end }}
   matchConditions:
-  - name: by-the-reconciler
-    expression: request.userInfo.username == '{{ include "svc-mux.reconcilerUser" .context }}'
+  - name: by-the-{{ .by | default "reconciler" }}
+    expression: request.userInfo.username == '{{ .user | default (include "svc-mux.reconcilerUser" .context) }}'
 {{- end -}}
 
 {{- /* The object's name for messages. A request for an object without a namespace has none. */ -}}

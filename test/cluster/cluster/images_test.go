@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestImagesOfOurDockerfileRun builds both images as a user does, and runs them as restricted pods on a real node.
+// TestImagesOfOurDockerfileRun builds the images as a user does, and runs them as restricted pods on a real node.
 func TestImagesOfOurDockerfileRun(t *testing.T) {
 	t.Parallel()
 	requireNodes(t)
@@ -22,8 +22,9 @@ func TestImagesOfOurDockerfileRun(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make image: %v\n%s", err, out)
 	}
-	c := Start(t, Nodes(1, filepath.Join(dist, "webhook.tar"), filepath.Join(dist, "reconciler.tar")))
-	for _, name := range []string{"webhook", "reconciler"} {
+	c := Start(t, Nodes(1, filepath.Join(dist, "webhook.tar"), filepath.Join(dist, "reconciler.tar"),
+		filepath.Join(dist, "gateway.tar")))
+	for _, name := range []string{"webhook", "reconciler", "gateway"} {
 		c.Apply(t, `
 apiVersion: v1
 kind: Pod

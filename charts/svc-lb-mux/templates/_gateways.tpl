@@ -1,0 +1,92 @@
+{{- /* The pools as JSON; empty without gateways. Values that an upgrade reuses may be older than gateways. */ -}}
+{{- define "svc-mux.gatewayPools" -}}
+{{- with (.Values.gateways).pools }}{{ toJson . }}{{ end -}}
+{{- end -}}
+
+{{- /* The gateways' controller: its Deployment, Service, ServiceAccount and lease. */ -}}
+{{- define "svc-mux.gateways" -}}
+{{ printf "%s-gateways" (include "svc-mux.fullname" . | trunc 54 | trimSuffix "-") }}
+{{- end -}}
+
+{{- /* The agents' Service and ServiceAccount. */ -}}
+{{- define "svc-mux.gatewayAgents" -}}
+{{ printf "%s-gateway-agents" (include "svc-mux.fullname" . | trunc 48 | trimSuffix "-") }}
+{{- end -}}
+
+{{- /* The DaemonSet of a pool's agents. The hash keeps names apart that differ only at their end. */ -}}
+{{- define "svc-mux.gatewayDaemonSet" -}}
+{{- $name := printf "%s-gateway-%s" (include "svc-mux.fullname" .context) .pool -}}
+{{- if gt (len $name) 63 }}{{ printf "%s-%s" (trunc 54 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ else }}{{ $name }}{{ end -}}
+{{- end -}}
+
+{{- /* The user names of controller and agents at the API server. */ -}}
+{{- define "svc-mux.gatewayUser" -}}
+{{ printf "system:serviceaccount:%s:%s" .context.Release.Namespace .name }}
+{{- end -}}
+
+{{- /* The file of pools, which the controller reads. It has the keys that are not for the DaemonSet. */ -}}
+{{- define "svc-mux.gatewayPoolsFile" -}}
+{{- $pools := list -}}
+{{- range .Values.gateways.pools -}}
+{{- $pools = append $pools (pick . "name" "addresses" "exclude" "routerIDs" "announce" "returnPath" "releaseGrace" "gateways") -}}
+{{- end -}}
+{{ toYaml (dict "pools" $pools) }}
+{{- end -}}
+
+{{- define "svc-mux.gatewayPlaceArgs" -}}
+- --api-prefix={{ .Values.api.prefix }}
+- --namespace={{ .Release.Namespace }}
+{{- with .Values.rbac.muxNamespaces }}
+- --mux-namespaces={{ join "," . }}
+{{- end }}
+{{- with .Values.logLevel }}
+- --log-level={{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "svc-mux.gatewayAgentArgs" -}}
+{{- $pool := .pool -}}
+- agent
+{{ include "svc-mux.gatewayPlaceArgs" .context }}
+- --pool={{ $pool.name }}
+- --zone=$(ZONE)
+- --probe-address=:{{ .context.Values.gateways.agent.port }}
+{{- with $pool.interface }}
+- --interface={{ . }}
+{{- end }}
+{{- with $pool.returnPath }}
+- --return-path={{ . }}
+{{- end }}
+{{- with $pool.announce }}
+- --announce={{ . }}
+{{- end }}
+{{- with $pool.backendNetworks }}
+- --backend-networks={{ join "," . }}
+{{- end }}
+{{- if $pool.vrrpUnicast }}
+- --vrrp-unicast
+{{- end }}
+{{- with $pool.advertInterval }}
+- --advert-interval={{ . }}
+{{- end }}
+{{- if .context.Values.gateways.agent.goodbye }}
+- --goodbye
+{{- end }}
+{{- end -}}
+
+{{- /* The controller checks its pools too, but its pods would fail to start. */ -}}
+{{- define "svc-mux.checkGateways" -}}
+{{- $names := list -}}
+{{- if and (include "svc-mux.gatewayPools" .) (not (and .Values.images.gateway .Values.gateways.agent .Values.gateways.controller)) -}}
+{{- fail "gateways.pools is set, and the other values of gateways are missing: they are newer than the release. Upgrade with --reset-then-reuse-values in place of --reuse-values" -}}
+{{- end -}}
+{{- range (.Values.gateways).pools -}}
+{{- if has .name $names -}}
+{{- fail (printf "gateways.pools has %q twice: give each pool another name" .name) -}}
+{{- end -}}
+{{- $names = append $names .name -}}
+{{- if and (ne (.announce | default "vrrp") "none") (not .routerIDs) -}}
+{{- fail (printf "gateways.pools: pool %q has no routerIDs: list numbers from 1 to 255 that no other VRRP router on the network has, such as [51, 52], or set announce: none" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
