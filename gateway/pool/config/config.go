@@ -20,12 +20,10 @@ type Pool struct {
 	Name             string
 	Ranges, Excluded []static.Range
 	Gateways         Selector
-	// Announce is the way in which gateways announce addresses: AnnounceVRRP, AnnounceKeepalived or AnnounceNone.
+	// Announce is the way in which gateways announce addresses: AnnounceVRRP or AnnounceNone.
 	Announce string
 	// ReturnPath is the way of replies to the gateway: node, routed or gateway.
 	ReturnPath string
-	// Backends is Pods or NodePorts: the addresses that gateways send packets to.
-	Backends string
 	// RouterIDs are the seats, sorted.
 	RouterIDs []uint8
 	// Grace is how long a mux must be gone before its addresses are released, and how long they stay reserved for it afterwards.
@@ -53,9 +51,8 @@ func (s Selector) Selects(name string, labels map[string]string) bool {
 
 // The ways to announce addresses, and limits.
 const (
-	AnnounceVRRP       = "vrrp"
-	AnnounceKeepalived = "keepalived"
-	AnnounceNone       = "none"
+	AnnounceVRRP = "vrrp"
+	AnnounceNone = "none"
 
 	defaultGrace = 5 * time.Minute
 	minGrace     = 10 * time.Second
@@ -74,7 +71,6 @@ type poolYAML struct {
 	Gateways     Selector             `json:"gateways,omitempty"`
 	Announce     string               `json:"announce,omitempty"`
 	ReturnPath   string               `json:"returnPath,omitempty"`
-	Backends     string               `json:"backends,omitempty"`
 	RouterIDs    []intstr.IntOrString `json:"routerIDs,omitempty"`
 	ReleaseGrace string               `json:"releaseGrace,omitempty"`
 }
@@ -106,7 +102,7 @@ func Parse(text []byte) ([]Pool, error) {
 }
 
 func (y *poolYAML) pool() (Pool, error) {
-	p := Pool{Name: y.Name, Gateways: y.Gateways, Announce: y.Announce, ReturnPath: y.ReturnPath, Backends: y.Backends, Grace: defaultGrace}
+	p := Pool{Name: y.Name, Gateways: y.Gateways, Announce: y.Announce, ReturnPath: y.ReturnPath, Grace: defaultGrace}
 	var errs []error
 	if wrong := kube.IsDNS1123Label(y.Name); len(wrong) > 0 || len(y.Name) > maxName {
 		errs = append(errs, fmt.Errorf("the name must be at most %d lower-case letters, digits and dashes", maxName))
@@ -122,9 +118,8 @@ func (y *poolYAML) pool() (Pool, error) {
 		errs = append(errs, fmt.Errorf("exclude: %w", err))
 	}
 	errs = append(errs,
-		choose(&p.Announce, "announce", AnnounceVRRP, AnnounceKeepalived, AnnounceNone),
+		choose(&p.Announce, "announce", AnnounceVRRP, AnnounceNone),
 		choose(&p.ReturnPath, "returnPath", "node", "routed", "gateway"),
-		choose(&p.Backends, "backends", "Pods", "NodePorts"),
 		p.readRouterIDs(y.RouterIDs))
 	if y.ReleaseGrace != "" {
 		p.Grace, err = time.ParseDuration(y.ReleaseGrace)

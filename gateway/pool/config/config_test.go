@@ -15,9 +15,8 @@ pools:
   addresses: [192.0.2.0/24, 2001:db8::1-2001:db8::ff]
   exclude: [192.0.2.0]
   gateways: {names: [gw-1, gw-2], matchLabels: {rack: a}}
-  announce: keepalived
+  announce: vrrp
   returnPath: routed
-  backends: NodePorts
   routerIDs: [60, "50-51"]
   releaseGrace: 10m
 - name: office
@@ -31,10 +30,10 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	office, public := pools[0], pools[1]
-	if office.Name != "office" || office.ReturnPath != "node" || office.Backends != "Pods" || office.Grace != 5*time.Minute || len(office.RouterIDs) != 0 {
+	if office.Name != "office" || office.ReturnPath != "node" || office.Grace != 5*time.Minute || len(office.RouterIDs) != 0 {
 		t.Errorf("%+v", office)
 	}
-	if public.Announce != "keepalived" || public.ReturnPath != "routed" || public.Grace != 10*time.Minute || len(public.Ranges) != 2 ||
+	if public.Announce != "vrrp" || public.ReturnPath != "routed" || public.Grace != 10*time.Minute || len(public.Ranges) != 2 ||
 		len(public.Excluded) != 1 || string(public.RouterIDs) != "\x32\x33\x3c" {
 		t.Errorf("%+v", public)
 	}
@@ -66,9 +65,8 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"no addresses":              {"addresses: [198.51.100.1]", "addresses: []", `pool "office": addresses: there is none`},
 		"a bad range":               {"198.51.100.1", "198.51.100.1-x", "is no range of addresses"},
 		"a bad exclusion":           {"exclude: [192.0.2.0]", "exclude: [x]", `exclude: "x" is no range`},
-		"an unknown announcer":      {"announce: keepalived", "announce: bgp", `announce "bgp": write one of vrrp, keepalived, none`},
+		"an unknown announcer":      {"announce: vrrp", "announce: bgp", `announce "bgp": write one of vrrp, none`},
 		"an unknown return path":    {"returnPath: routed", "returnPath: x", `returnPath "x": write one of node, routed, gateway`},
-		"unknown backends":          {"backends: NodePorts", "backends: x", `backends "x": write one of Pods, NodePorts`},
 		"no router IDs":             {"  announce: none\n", "", "routerIDs: there is none, and announce is vrrp"},
 		"router ID 0":               {"[60,", "[0,", `routerIDs: "0": write numbers from 1 to 255`},
 		"a router ID too many":      {"50-51", "250-256", `routerIDs: "250-256"`},

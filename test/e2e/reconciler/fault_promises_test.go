@@ -37,7 +37,7 @@ func checkPromises(t *testing.T, states []state, leftOut ...string) {
 		language: language, keys: language.Keys(),
 		services: map[types.NamespacedName]*corev1.Service{}, ledgers: map[types.NamespacedName]plan.Ledger{},
 		decided: map[decision]plan.Ledger{},
-		owners: map[string]types.NamespacedName{}, had: map[plan.PortID]holding{}, asks: map[types.UID]map[string]bool{},
+		owners:  map[string]types.NamespacedName{}, had: map[plan.PortID]holding{}, asks: map[types.UID]map[string]bool{},
 	}
 	for _, s := range states {
 		c.at = fmt.Sprintf("%s: %T %s", s.object.GetResourceVersion(), s.object, client.ObjectKeyFromObject(s.object))

@@ -5,23 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 // TestRights runs a broad scenario as the chart's ServiceAccount. A refused request means that a right is missing. A
@@ -60,150 +57,23 @@ func TestRights(t *testing.T) {
 			defer s.dropLease(t, tc.release)
 			defer func() {
 				if t.Failed() {
-					s.requests(t, account) // fails the test for refused requests
+					product.Requests(t, s.Cluster, account) // fails the test for refused requests
 				}
 			}()
 			s.elsewhere(t, tc.release)
 			s.everything(t, strings.TrimPrefix(tc.release, "svc-mux-"), tc.options != nil && tc.release == "svc-mux-legacy")
 			run.stop()
-			s.compareRights(t, account, granted)
+			product.CompareRights(t, s.Cluster, account, granted)
 		})
 	}
 }
 
-// right is a single right of a role, or the right that a request needs. The namespace "" means all.
-type right struct {
-	Namespace, Group, Resource, Verb, Name string
-}
-
-func (r right) String() string {
-	where := "in " + r.Namespace
-	if r.Namespace == "" {
-		where = "anywhere"
-	}
-	return strings.Join(strings.Fields(fmt.Sprintf("%s %s.%s %s %s", r.Verb, r.Resource, r.Group, r.Name, where)), " ")
-}
-
-// allows returns whether the right is enough for a request.
-func (r right) allows(request right) bool {
-	return (r.Namespace == "" || r.Namespace == request.Namespace) && (r.Name == "" || r.Name == request.Name) &&
-		r.Group == request.Group && r.Resource == request.Resource && r.Verb == request.Verb
-}
-
 // grant applies the chart's roles and policies, and returns the rights that the roles grant.
-func (w *world) grant(t *testing.T, release string, set []string) []right {
+func (w *world) grant(t *testing.T, release string, set []string) []product.Right {
 	t.Helper()
 	manifests := w.render(t, release, set, "reconciler-roles.yaml", "reconciler-policy.yaml")
 	w.Apply(t, manifests)
-	var granted []right
-	for text := range strings.SplitSeq(manifests, "\n---") {
-		var role rbacv1.Role // a ClusterRole's rules have the same form
-		if err := yaml.Unmarshal([]byte(text), &role); err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(role.Kind, "Role") {
-			granted = append(granted, rightsOf(&role)...)
-		}
-	}
-	return granted
-}
-
-func rightsOf(role *rbacv1.Role) []right {
-	var rights []right
-	for _, rule := range role.Rules {
-		names := rule.ResourceNames
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					for _, name := range names {
-						rights = append(rights, right{role.Namespace, group, resource, verb, name})
-					}
-				}
-			}
-		}
-	}
-	return rights
-}
-
-// compareRights fails the test for each refused request of an account, and for each right on which no request depended. The log has a watch
-// once it has ended, which the API server notices a moment after its reader.
-func (w *world) compareRights(t *testing.T, account string, granted []right) {
-	t.Helper()
-	var requests, superfluous []right
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
-		requests = w.requests(t, account)
-		superfluous = unused(granted, requests)
-		if len(superfluous) == 0 || t.Failed() || time.Now().After(deadline) {
-			break
-		}
-	}
-	for _, request := range requests {
-		if !slices.ContainsFunc(granted, func(r right) bool { return r.allows(request) }) {
-			t.Errorf("the chart doesn't grant %s", request)
-		}
-	}
-	for _, right := range superfluous {
-		t.Errorf("the chart grants a superfluous right: %s", right)
-	}
-}
-
-// unused returns the rights without which every request would be allowed.
-func unused(granted, requests []right) []right {
-	needed := map[right]bool{}
-	for _, request := range requests {
-		by := slices.DeleteFunc(slices.Clone(granted), func(r right) bool { return !r.allows(request) })
-		if len(by) == 1 {
-			needed[by[0]] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(granted), func(r right) bool { return needed[r] })
-}
-
-// requests returns the different requests of an account, from the API server's audit log.
-func (w *world) requests(t *testing.T, account string) []right {
-	t.Helper()
-	events, err := w.Audited()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[right]bool{}
-	var requests []right
-	for _, event := range events {
-		if event.User.Username != account || event.ObjectRef.Resource == "" {
-			continue
-		}
-		object := event.ObjectRef
-		request := right{object.Namespace, groupOf(event.RequestURI), object.Resource, event.Verb, object.Name}
-		if object.Subresource != "" {
-			request.Resource += "/" + object.Subresource
-		}
-		if event.Verb == "create" {
-			request.Name = "" // a role doesn't depend on the name here
-		}
-		if event.ResponseStatus.Code == 403 {
-			t.Errorf("refused: %s", request)
-		}
-		if !seen[request] {
-			seen[request] = true
-			requests = append(requests, request)
-		}
-	}
-	if len(requests) == 0 {
-		t.Errorf("no requests of %s", account)
-	}
-	return requests
-}
-
-// groupOf returns the API group of a path: /apis/GROUP/VERSION/…, or the core group for /api/VERSION/….
-func groupOf(path string) string {
-	parts := strings.Split(path, "/")
-	if len(parts) > 2 && parts[1] == "apis" {
-		return parts[2]
-	}
-	return ""
+	return product.Rights(t, manifests)
 }
 
 // withoutStreamedLists returns a proxy to an API server without streamed lists, as older ones are: otherwise no client

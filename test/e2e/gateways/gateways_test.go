@@ -1,0 +1,285 @@
+package gateways
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+// TestGateways installs the chart once. Each part begins where the one before ended.
+func TestGateways(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT COVERED with -short: gateways on real nodes")
+	}
+	w := start(t, cluster.Audit())
+	w.app(t, "web", "http:auto")
+	w.app(t, "api", "http:443")
+	addresses := w.addresses(t, namespace, "mux")
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *world, []string)
+	}{
+		{"clients reach both channels in every address family", testReach},
+		{"nothing else of the machine answers at the address", testGuard},
+		{"an agent restarts without a lost request", testAgentRestart},
+		{"the carrier's node dies and another one takes the address", testDeadNode},
+		{"mistakes are conditions of the mux", testMistakes},
+		{"policies limit stolen tokens", testStolenTokens},
+		{"the chart grants the rights that are used and no other", testRights},
+		{"uninstall leaves nothing on the machines", testUninstall},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { part.run(t, w, addresses) }) {
+			return
+		}
+	}
+}
+
+func testReach(t *testing.T, w *world, addresses []string) {
+	if want := map[bool]int{false: 1, true: 2}[w.dualStack]; len(addresses) != want {
+		t.Fatalf("the mux has %v, want an address of each family", addresses)
+	}
+	w.says(t, namespace, "mux", "Addressed", metav1.ConditionTrue, "Addressed")
+	w.says(t, namespace, "mux", "Carried", metav1.ConditionTrue, "Carried")
+	for _, ip := range addresses {
+		for _, port := range []string{"20000", "443"} {
+			for name, from := range map[string]cluster.Client{"outside": w.Outside(), "the control plane": w.Inside(),
+				"node-1": w.On(w.Nodes()[0]), "node-2": w.On(w.Nodes()[1])} {
+				t.Run(fmt.Sprintf("%s from %s", net.JoinHostPort(ip, port), name), func(t *testing.T) { w.answers(t, from, ip, port) })
+			}
+		}
+	}
+	seen := map[string]bool{}
+	cluster.Eventually(t, "both pods answer", func(ctx context.Context) error {
+		pod, err := ask(ctx, w.Outside(), net.JoinHostPort(addresses[0], "20000"))
+		if seen[pod] = err == nil; len(seen) < 2 {
+			return fmt.Errorf("only %v, %w", seen, err)
+		}
+		return nil
+	})
+}
+
+// testGuard asks for the agent's own port for probes, which listens on every address of the machine.
+func testGuard(t *testing.T, w *world, addresses []string) {
+	carrier, err := w.carrier(t.Context(), addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range w.Nodes() {
+		if node.Name == carrier {
+			w.answersProbe(t, node.IP)
+		}
+	}
+	connection, err := w.Outside().Dial(t.Context(), "tcp", net.JoinHostPort(addresses[0], "8082"))
+	if err == nil {
+		_ = connection.Close()
+		t.Errorf("the agent's own port answers at the mux's address")
+	}
+}
+
+func (w *world) answersProbe(t *testing.T, ip string) {
+	t.Helper()
+	connection, err := w.Outside().Dial(t.Context(), "tcp", net.JoinHostPort(ip, "8082"))
+	if err != nil {
+		t.Fatalf("the agent's port doesn't answer at the node's address either, so this shows nothing: %v", err)
+	}
+	_ = connection.Close()
+}
+
+// asking sends requests until stop is called, and counts them.
+type asking struct{ asked, failed atomic.Int64 }
+
+func (w *world) keepAsking(t *testing.T, address string) (counts *asking, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	counts, done := &asking{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if _, err := ask(ctx, w.Outside(), address); err != nil && ctx.Err() == nil {
+				counts.failed.Add(1)
+			}
+			counts.asked.Add(1)
+		}
+	}()
+	return counts, func() { cancel(); <-done }
+}
+
+func testAgentRestart(t *testing.T, w *world, addresses []string) {
+	counts, stop := w.keepAsking(t, net.JoinHostPort(addresses[0], "20000"))
+	w.Kubectl(t, "rollout", "restart", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace)
+	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=180s")
+	stop()
+	if asked, failed := counts.asked.Load(), counts.failed.Load(); failed > 0 || asked < 20 {
+		t.Errorf("%d of %d requests failed while the agents restarted", failed, asked)
+	}
+}
+
+func testDeadNode(t *testing.T, w *world, addresses []string) {
+	dead, err := w.carrier(t.Context(), addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.link(t, dead, "down")
+	died := time.Now()
+	cluster.Eventually(t, "another node takes the address", func(ctx context.Context) error {
+		within, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		for _, node := range w.Nodes() {
+			if node.Name == dead {
+				continue
+			}
+			out, err := w.Run(within, cluster.Program{Net: node.Name, Args: []string{"ip", "-brief", "address", "show", "dev", "eth0"}})
+			if err == nil && strings.Contains(out.Stdout, addresses[0]+"/") {
+				return nil
+			}
+		}
+		return errors.New("no other node has it")
+	})
+	t.Logf("the address moved within %s", time.Since(died).Round(10*time.Millisecond))
+	// One of the two pods is on the dead node, and Kubernetes knows that only after 40 s.
+	w.answers(t, w.Outside(), addresses[0], "20000")
+	w.link(t, dead, "up")
+	cluster.Eventually(t, "one node has the address again", func(ctx context.Context) error {
+		_, err := w.carrier(ctx, addresses[0])
+		return err
+	})
+	w.answers(t, w.Outside(), addresses[0], "20000")
+	w.Kubectl(t, "wait", "--for=condition=Ready", "node", "--all", "--timeout=120s")
+}
+
+func (w *world) link(t *testing.T, node, state string) {
+	t.Helper()
+	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"ip", "link", "set", node, state}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testMistakes(t *testing.T, w *world, addresses []string) {
+	mux := func(name, pool, address string) {
+		w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s,
+			annotations: {%[3]s/multiplexer: "true", %[3]s/address: %[5]q}},
+			spec: {type: LoadBalancer, loadBalancerClass: gateway.%[3]s/%[4]s, allocateLoadBalancerNodePorts: false,
+			ports: [{name: placeholder, port: 101}]}}`, name, shop, prefix, pool, address))
+	}
+	mux("elsewhere", "nowhere", "")
+	mux("outside", pool, "198.51.100.7")
+	mux("taken", pool, addresses[0])
+	mux("second", pool, "172.31.0.103")
+	w.says(t, shop, "elsewhere", "Addressed", metav1.ConditionFalse, "PoolUnknown")
+	w.says(t, shop, "outside", "Addressed", metav1.ConditionFalse, "AddressOutside")
+	w.says(t, shop, "taken", "Addressed", metav1.ConditionFalse, "AddressTaken")
+	if got := w.addresses(t, shop, "second"); got[0] != "172.31.0.103" {
+		t.Errorf("the mux that asks for 172.31.0.103 has %v", got)
+	}
+	for _, name := range []string{"elsewhere", "outside", "taken", "second"} {
+		w.Kubectl(t, "delete", "service", name, "--namespace="+shop)
+	}
+}
+
+func testStolenTokens(t *testing.T, w *world, _ []string) {
+	account := func(name string) string { return "--as=system:serviceaccount:" + namespace + ":" + name }
+	for name, test := range map[string]struct {
+		as   string
+		args []string
+		want string
+	}{
+		"the controller shows an address on a channel": {
+			account("svc-mux-gateways"), []string{"patch", "service", "web", "--namespace=" + shop, "--subresource=status", "--type=merge",
+				`--patch={"status":{"loadBalancer":{"ingress":[{"ip":"203.0.113.66"}]}}}`}, "it writes the status of muxes",
+		},
+		"the controller changes a setting of a mux": {
+			account("svc-mux-gateways"), []string{"patch", "service", "mux", "--namespace=" + namespace, "--subresource=status", "--type=merge",
+				`--patch={"metadata":{"annotations":{"` + prefix + `/port-range":"1-65535"}}}`}, "may not write labels or the annotations",
+		},
+		"the controller writes a ledger": {
+			account("svc-mux-gateways"), []string{"create", "configmap", "mux-port-allocations-2", "--namespace=" + namespace}, "it writes claims",
+		},
+		"an agent's account without a pod writes a Lease": {
+			account("svc-mux-gateway-agents"), []string{"patch", "lease", "svc-lb-mux-gateway-node-1", "--namespace=" + namespace, "--type=merge",
+				`--patch={"spec":{"holderIdentity":"thief"}}`}, "may not",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := w.TryKubectl(t.Context(), "", append(test.args, test.as)...)
+			if err == nil || !strings.Contains(out.Stderr, test.want) {
+				t.Errorf("%v\n%s%s\nwant a denial with %q", err, out.Stdout, out.Stderr, test.want)
+			}
+		})
+	}
+	t.Run("an agent writes the Lease of another node", func(t *testing.T) {
+		node := `--as-user-extra=authentication.kubernetes.io/node-name=node-1`
+		patch := func(name string) (cluster.Output, error) {
+			return w.TryKubectl(t.Context(), "", "patch", "lease", "svc-lb-mux-gateway-"+name, "--namespace="+namespace, "--type=merge",
+				`--patch={"metadata":{"annotations":{"example.com/x":"y"}}}`, account("svc-mux-gateway-agents"), node)
+		}
+		if out, err := patch("node-1"); err != nil {
+			t.Errorf("its own Lease: %v %s", err, out.Stderr)
+		}
+		if out, err := patch("node-2"); err == nil || !strings.Contains(out.Stderr, `the agent on node "node-1" may not`) {
+			t.Errorf("another Lease: %v %s", err, out.Stderr)
+		}
+	})
+}
+
+func testRights(t *testing.T, w *world, _ []string) {
+	chart, err := product.Chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests := w.Helm(t, append([]string{"template", product.Release, chart, "--namespace=" + namespace,
+		"--show-only=templates/gateways-roles.yaml"}, values(w.dualStack)...)...)
+	for account, roles := range map[string][]string{
+		"svc-mux-gateways":       {"svc-mux.svc-mux.gateways", "svc-mux-gateways"},
+		"svc-mux-gateway-agents": {"svc-mux.svc-mux.gateway-agents", "svc-mux-gateway-agents"},
+	} {
+		t.Run(account, func(t *testing.T) {
+			var own []string
+			for text := range strings.SplitSeq(manifests, "\n---") {
+				for _, role := range roles {
+					if strings.Contains(text, "\n  name: "+role+"\n") {
+						own = append(own, text)
+					}
+				}
+			}
+			product.CompareRights(t, w.Cluster, "system:serviceaccount:"+namespace+":"+account, product.Rights(t, strings.Join(own, "\n---")))
+		})
+	}
+}
+
+// testUninstall removes the release as docs/gateways.md says: first an upgrade with gateways.agent.goodbye, then the uninstall.
+func testUninstall(t *testing.T, w *world, addresses []string) {
+	if out, err := (product.Helm{Release: product.Release, Namespace: namespace,
+		Args: append(values(w.dualStack), "--set=gateways.agent.goodbye=true")}).Install(t.Context(), w.Cluster); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	product.Uninstall(t, w.Cluster)
+	cluster.Eventually(t, "no node has tables, addresses or state of a gateway", func(ctx context.Context) error {
+		for _, node := range w.Nodes() {
+			out, err := w.Run(ctx, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c",
+				"nft list tables; ip -brief address show dev eth0; ls /var/lib/svc-lb-mux-gateway 2>/dev/null; true"}})
+			if err != nil {
+				return err
+			}
+			for _, left := range append([]string{"svc-lb-mux", "svc_lb_mux", "claims"}, addresses...) {
+				if strings.Contains(out.Stdout, left) {
+					return fmt.Errorf("%s has %q still:\n%s", node.Name, left, out.Stdout)
+				}
+			}
+		}
+		return nil
+	})
+	if _, err := w.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "svc-lb-mux-pool-"+pool, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		t.Error("the claims are gone: a reinstall would give the mux another address")
+	}
+}
