@@ -82,7 +82,8 @@ func (k *Kube) Services(ctx context.Context, live bool) ([]*corev1.Service, erro
 			for i := range list.Items {
 				all = append(all, &list.Items[i])
 			}
-			if next = list.Continue; next == "" {
+			// A cache's list is whole, and its Continue is a word that says that caches have no pages.
+			if next = list.Continue; next == "" || !live {
 				break
 			}
 		}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"net/netip"
 	"testing"
 
@@ -49,6 +50,22 @@ func TestListsHaveOnlyWhatTheControllerReads(t *testing.T) {
 	found, err := k.Claims(t.Context(), []string{"labelled", "bare", "lost"})
 	if err != nil || len(found) != 2 || found[0].Name != claims.Name("labelled") || found[1].Name != claims.Name("bare") {
 		t.Errorf("ConfigMaps: %v, %v", found, err)
+	}
+}
+
+// pageless answers lists as controller-runtime's cache does: whole, and with a word in place of the next page.
+type pageless struct{ client.Reader }
+
+func (p pageless) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	defer list.SetContinue("continue-not-supported")
+	return p.Reader.List(ctx, list, options...)
+}
+
+func TestCachesHaveOnePage(t *testing.T) {
+	k, _ := newKube(t, &corev1.Service{ObjectMeta: inNamespace("edge", "web", nil)})
+	k.Cache = pageless{k.Cache}
+	if services, err := k.Services(t.Context(), false); err != nil || len(services) != 1 {
+		t.Errorf("Services: %v, %v", services, err)
 	}
 }
 

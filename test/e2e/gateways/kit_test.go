@@ -54,14 +54,14 @@ func start(t *testing.T, options ...cluster.Option) *world {
 	w := &world{Cluster: cluster.Start(t, append(options, cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Helm())...)}
 	w.dualStack = w.Nodes()[0].IPv6 != "" && hasIPv6(t, w)
 	w.namespace(t, shop)
-	if out, err := (product.Helm{Release: product.Release, Namespace: namespace, Args: values(w.dualStack)}).Install(t.Context(), w.Cluster); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.tell(t)
 		}
 	})
+	if out, err := (product.Helm{Release: product.Release, Namespace: namespace, Args: values(w.dualStack)}).Install(t.Context(), w.Cluster); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	return w
 }
 
