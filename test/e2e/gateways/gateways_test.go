@@ -23,16 +23,24 @@ func TestGateways(t *testing.T) {
 		t.Skip("NOT COVERED with -short: gateways on real nodes")
 	}
 	w := start(t, cluster.Audit())
+	w.separateStates(t)
 	w.app(t, "web", "http:auto")
 	w.app(t, "api", "http:443")
-	addresses := w.addresses(t, namespace, "mux")
+	w.Kubectl(t, "patch", "service", "mux", "--namespace="+namespace, `--patch={"spec":{"ipFamilyPolicy":"PreferDualStack"}}`)
+	var addresses []string
+	cluster.Eventually(t, "the mux has an address of each family", func(context.Context) error {
+		if addresses = w.addresses(t, namespace, "mux"); len(addresses) < map[bool]int{false: 1, true: 2}[w.dualStack] {
+			return fmt.Errorf("only %v", addresses)
+		}
+		return nil
+	})
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *world, []string)
 	}{
 		{"clients reach both channels in every address family", testReach},
 		{"nothing else of the machine answers at the address", testGuard},
-		{"an agent restarts without a lost request", testAgentRestart},
+		{"agents restart, and a handover breaks only open connections", testAgentRestart},
 		{"the carrier's node dies and another one takes the address", testDeadNode},
 		{"mistakes are conditions of the mux", testMistakes},
 		{"policies limit stolen tokens", testStolenTokens},
@@ -46,9 +54,6 @@ func TestGateways(t *testing.T) {
 }
 
 func testReach(t *testing.T, w *world, addresses []string) {
-	if want := map[bool]int{false: 1, true: 2}[w.dualStack]; len(addresses) != want {
-		t.Fatalf("the mux has %v, want an address of each family", addresses)
-	}
 	w.says(t, namespace, "mux", "Addressed", metav1.ConditionTrue, "Addressed")
 	w.says(t, namespace, "mux", "Carried", metav1.ConditionTrue, "Carried")
 	for _, ip := range addresses {
@@ -115,13 +120,17 @@ func (w *world) keepAsking(t *testing.T, address string) (counts *asking, stop f
 	return counts, func() { cancel(); <-done }
 }
 
+// testAgentRestart restarts both agents, one after the other. With the return path node, a connection that is open during a handover
+// breaks. The asker has one connection at a time, and the address moves at most three times.
 func testAgentRestart(t *testing.T, w *world, addresses []string) {
 	counts, stop := w.keepAsking(t, net.JoinHostPort(addresses[0], "20000"))
 	w.Kubectl(t, "rollout", "restart", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace)
 	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=180s")
 	stop()
-	if asked, failed := counts.asked.Load(), counts.failed.Load(); failed > 0 || asked < 20 {
+	if asked, failed := counts.asked.Load(), counts.failed.Load(); failed > 3 || asked < 20 {
 		t.Errorf("%d of %d requests failed while the agents restarted", failed, asked)
+	} else {
+		t.Logf("%d of %d requests failed", failed, asked)
 	}
 }
 
@@ -139,7 +148,7 @@ func testDeadNode(t *testing.T, w *world, addresses []string) {
 			if node.Name == dead {
 				continue
 			}
-			out, err := w.Run(within, cluster.Program{Net: node.Name, Args: []string{"ip", "-brief", "address", "show", "dev", "eth0"}})
+			out, err := w.Run(within, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show dev eth0"}})
 			if err == nil && strings.Contains(out.Stdout, addresses[0]+"/") {
 				return nil
 			}
@@ -155,12 +164,12 @@ func testDeadNode(t *testing.T, w *world, addresses []string) {
 		return err
 	})
 	w.answers(t, w.Outside(), addresses[0], "20000")
-	w.Kubectl(t, "wait", "--for=condition=Ready", "node", "--all", "--timeout=120s")
+	w.Kubectl(t, "wait", "--for=condition=Ready", "node/"+dead, "--timeout=120s")
 }
 
 func (w *world) link(t *testing.T, node, state string) {
 	t.Helper()
-	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"ip", "link", "set", node, state}}); err != nil {
+	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " " + state}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -65,6 +65,14 @@ func start(t *testing.T, options ...cluster.Option) *world {
 	return w
 }
 
+// separateStates gives each agent a folder of its own: the nodes of this cluster share one file system.
+func (w *world) separateStates(t *testing.T) {
+	t.Helper()
+	w.Kubectl(t, "patch", "daemonset", "svc-mux-gateway-"+pool, "--namespace="+namespace, `--patch={"spec":{"template":{"spec":{"containers":[
+		{"name":"agent","volumeMounts":[{"name":"state","mountPath":"/var/lib/svc-lb-mux-gateway","subPathExpr":"$(NODE_NAME)"}]}]}}}}`)
+	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=120s")
+}
+
 func hasIPv6(t *testing.T, w *world) bool {
 	t.Helper()
 	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), w.Nodes()[0].Name, metav1.GetOptions{})
@@ -206,7 +214,7 @@ func (w *world) answers(t *testing.T, from cluster.Client, ip, port string) {
 func (w *world) carrier(ctx context.Context, ip string) (string, error) {
 	var found []string
 	for _, node := range w.Nodes() {
-		out, err := w.Run(ctx, cluster.Program{Net: node.Name, Args: []string{"ip", "-brief", "address", "show", "dev", "eth0"}})
+		out, err := w.Run(ctx, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show dev eth0"}})
 		if err != nil {
 			return "", err
 		}
