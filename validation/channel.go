@@ -1,8 +1,6 @@
 package validation
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +46,9 @@ type Channel struct {
 	Proxied Switch
 	// Families are the IP families of the channel's own addresses.
 	Families []corev1.IPFamily
+	// SourceRanges are the networks that may connect, also malformed ones and those of the older annotation, as messages show them:
+	// sorted, quoted and shortened. It is empty if every network may connect.
+	SourceRanges string
 	// Recorded are the public numbers in the channel's ports annotation. The channel's owner can edit it, so trust it
 	// only for numbers that the owner may ask for.
 	Recorded []PortMapping
@@ -76,7 +77,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	l.checkRoles(svc, &found)
 	channel.Disabled = l.disabled(svc, &found)
 	channel.Ports = l.channelPorts(svc, &found)
-	refuseSourceRanges(svc, &found)
+	channel.SourceRanges = sourceRanges(svc, &found)
 	if n, set := l.note(svc, l.keys.ChannelHostname, InvalidHostname, &found); set {
 		channel.Hostnames = parseHostnames(&n)
 	}
@@ -152,19 +153,4 @@ func protocolOf(port *corev1.ServicePort) corev1.Protocol {
 		return corev1.ProtocolTCP
 	}
 	return port.Protocol
-}
-
-// refuseSourceRanges reports source ranges, since a mux can't enforce them. Ignoring them would open the channel to
-// clients that its owner shut out. An empty annotation restricts nothing.
-func refuseSourceRanges(svc *corev1.Service, found *Findings) {
-	if ranges := svc.Spec.LoadBalancerSourceRanges; len(ranges) > 0 {
-		const part = "spec.loadBalancerSourceRanges"
-		// Sorted, so that the same ranges in another order are the same problem to the ratchet.
-		value := strings.Join(slices.Sorted(slices.Values(ranges)), ",")
-		found.problem(SourceRangesNotSupported, part, "", value, textSourceRanges(part, value))
-	}
-	const key = corev1.AnnotationLoadBalancerSourceRangesKey
-	if value := svc.Annotations[key]; trim(value) != "" {
-		found.problem(SourceRangesNotSupported, annotationField(key), "", value, textSourceRanges(key, value))
-	}
 }

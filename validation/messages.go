@@ -82,9 +82,17 @@ func textClash(first, second, number string) string {
 		quote(first), quote(second), number)
 }
 
-func textSourceRanges(part, value string) string {
-	return fmt.Sprintf("%s: %s can't be honoured: a mux is open to whoever reaches its address: take it away, or use "+
-		"a NetworkPolicy or a load balancer of its own", part, quote(value))
+func textSourceRange(value string) string {
+	return fmt.Sprintf("%s: %s is not a network: write one such as 10.0.0.0/8 or 2001:db8::/32", rangesField, quote(value))
+}
+
+func textTooManySourceRanges(count int) string {
+	return fmt.Sprintf("%s: %d networks are too many, a channel may have %d: join neighbours, such as 10.0.0.0/8", rangesField, count, MaxEntries)
+}
+
+func textRangesAnnotation(key, value string) string {
+	return fmt.Sprintf("%s: %s isn't honoured in this old annotation: write the networks into %s, which muxes on gateways honour",
+		key, quote(value), rangesField)
 }
 
 func textHostname(value string) string {
@@ -212,6 +220,11 @@ func textNotHonoured(part, value, wayOut string) string {
 func textExternalIPs(addresses string) string {
 	return fmt.Sprintf("spec.externalIPs: every node takes the traffic to %s on this channel's own ports, past the mux, even if "+
 		"the address belongs to others: remove the field, the channel gets the mux's address without it", quote(addresses))
+}
+
+func textRangesNeedGateways(value string) string {
+	return fmt.Sprintf("%s: %s is honoured only if the mux is on gateways: on any other mux, the channel isn't accepted and gets no port",
+		rangesField, quote(value))
 }
 
 func textNodePorts() string {

@@ -22,7 +22,10 @@ const (
 	InvalidPort Reason = "InvalidPort"
 	// InvalidPortMapping is a mistake in external-ports, or two ports that ask for the same number and protocol.
 	InvalidPortMapping Reason = "InvalidPortMapping"
-	// SourceRangesNotSupported is a channel with source ranges, which a mux can't enforce.
+	// InvalidSourceRanges is a source range of a channel that isn't a network.
+	InvalidSourceRanges Reason = "InvalidSourceRanges"
+	// SourceRangesNotSupported is a channel with source ranges on a mux that can't enforce them, or with source ranges in the
+	// annotation that Kubernetes replaced by a field.
 	SourceRangesNotSupported Reason = "SourceRangesNotSupported"
 	// InvalidHostname is a mistake in external-dns-hostname.
 	InvalidHostname Reason = "InvalidHostname"
@@ -60,6 +63,8 @@ const (
 	NodePortsUnused Reason = "NodePortsUnused"
 	// ExternalIPsBypassMux is a channel that takes traffic on the nodes by externalIPs, past the mux.
 	ExternalIPsBypassMux Reason = "ExternalIPsBypassMux"
+	// SourceRangesNeedGateways is a channel with source ranges, which only a mux on gateways honours.
+	SourceRangesNeedGateways Reason = "SourceRangesNeedGateways"
 	// RedundantOverride is an entry of external-ports that changes nothing.
 	RedundantOverride Reason = "RedundantOverride"
 	// LocalTrafficPolicy is a mux with externalTrafficPolicy Local.

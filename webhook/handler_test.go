@@ -179,7 +179,7 @@ func TestOnlyDenialsAreLogged(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	door := newDoor(t, zapcore.ErrorLevel)
 	bad := annotated("external-ports", "http:0,grpc:0")
-	bad.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
+	bad.Spec.LoadBalancerSourceRanges = []string{"everyone"}
 	door.ask(t, request(t, nil, channel(nil)))
 	door.ask(t, request(t, nil, bad))
 	door.ask(t, request(t, bad, bad))
@@ -192,7 +192,7 @@ func TestMetrics(t *testing.T) {
 # HELP svc_lb_mux_admission_denials_total Reviews denied, by reason; one with several reasons counts once for each.
 # TYPE svc_lb_mux_admission_denials_total counter
 svc_lb_mux_admission_denials_total{reason="InvalidPortMapping"} 1
-svc_lb_mux_admission_denials_total{reason="SourceRangesNotSupported"} 1
+svc_lb_mux_admission_denials_total{reason="InvalidSourceRanges"} 1
 # HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: not a review, too slow, or incomplete (4xx); reviews that failed (500); reviews refused because those in progress used all memory set aside for them (503).
 # TYPE svc_lb_mux_admission_failed_requests_total counter
 svc_lb_mux_admission_failed_requests_total{code="400"} 1

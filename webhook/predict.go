@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -179,6 +180,19 @@ func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []for
 		return outlook.Channel(before, after, p.hide)
 	}
 	return nil
+}
+
+// knowsSourceRanges says that the mux is known to honour source ranges, or predicted to refuse them. Then a warning that tells what
+// depends on the mux is of no use.
+func (p *predictor) knowsSourceRanges(svc *corev1.Service, predictions []forecast.Prediction) bool {
+	if p == nil || !p.ready() || !p.kind(svc).Channel() {
+		return false
+	}
+	if slices.ContainsFunc(predictions, func(p forecast.Prediction) bool { return p.Reason == validation.SourceRangesNotSupported }) {
+		return true
+	}
+	mux, named := p.lang.ParseClass(*svc.Spec.LoadBalancerClass)
+	return named && p.index.isOnGateways(mux)
 }
 
 func keyOf(svc *corev1.Service) types.NamespacedName {

@@ -115,6 +115,14 @@ func (m *cachedOutlook) finished() bool {
 	}
 }
 
+// isOnGateways is true for a mux that is known to be on gateways.
+func (x *index) isOnGateways(mux types.NamespacedName) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	m := x.muxes[mux]
+	return m != nil && m.mux != nil && m.mux.Pool != ""
+}
+
 func (x *index) world(mux types.NamespacedName, m *indexedMux) plan.World {
 	w := plan.World{
 		Now: x.now(), Keys: x.lang.Keys(), Key: mux, Mux: m.mux,

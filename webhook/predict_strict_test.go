@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,21 @@ func TestStrictDeniesOnlyCertainRefusals(t *testing.T) {
 		"one of two conflicts is resolved, and a third is added": {
 			mux: testMux(t, nil, api, db), old: named("team-a", "web", 9090, 5432), svc: named("team-a", "web", 8080, 5432), want: conflict,
 		},
+		"a new channel with source ranges": {
+			mux: testMux(t, nil), svc: restricted(named("team-a", "web", 80)), want: "spec.loadBalancerSourceRanges: the mux svc-mux/mux is open to every client",
+		},
+		"a channel gets source ranges": {
+			mux: testMux(t, nil, named("team-a", "web", 80)), old: named("team-a", "web", 80), svc: restricted(named("team-a", "web", 80)),
+			want: "spec.loadBalancerSourceRanges: the mux svc-mux/mux is open to every client",
+		},
+		"a channel with source ranges gets another one": {
+			mux: testMux(t, nil), old: restricted(named("team-a", "web", 80)), svc: restricted(named("team-a", "web", 80), "192.0.2.0/24"),
+		},
+		"a channel gives its source ranges up": {
+			mux: testMux(t, nil), old: restricted(named("team-a", "web", 80)), svc: named("team-a", "web", 80),
+		},
+		"source ranges on a mux on gateways":     {mux: onGateways(testMux(t, nil)), svc: restricted(named("team-a", "web", 80))},
+		"source ranges on a mux that is missing": {mux: named("x", "x", 1), svc: restricted(named("team-a", "web", 80))},
 		"a label on a refused channel": {
 			mux: testMux(t, nil, api), old: named("team-a", "web", 8080), svc: named("team-a", "web", 8080),
 		},
@@ -71,6 +87,46 @@ func TestStrictDeniesOnlyCertainRefusals(t *testing.T) {
 			}
 			if tc.want != "" && !strings.Contains(got.Result.Message, tc.want) {
 				t.Errorf("the denial %q lacks %q", got.Result.Message, tc.want)
+			}
+		})
+	}
+}
+
+// restricted gives a channel source ranges.
+func restricted(svc *corev1.Service, more ...string) *corev1.Service {
+	svc.Spec.LoadBalancerSourceRanges = append([]string{"10.0.0.0/8"}, more...)
+	return svc
+}
+
+func onGateways(mux *corev1.Service) *corev1.Service {
+	class := "gateway." + validation.DefaultPrefix + "/edge"
+	mux.Spec.LoadBalancerClass = &class
+	return mux
+}
+
+func TestSourceRangesAreWarnedOf(t *testing.T) {
+	const depends = `spec.loadBalancerSourceRanges: "10.0.0.0/8" is honoured only if the mux is on gateways`
+	const refuses = `spec.loadBalancerSourceRanges: the mux svc-mux/mux is open to every client and can't honour "10.0.0.0/8"`
+	web := func() *corev1.Service { return named("team-a", "web", 80) }
+	for name, tc := range map[string]struct {
+		mux, old *corev1.Service
+		want     string // the beginning of the only warning; empty if there is none
+	}{
+		"on a mux on gateways":              {onGateways(testMux(t, nil)), nil, ""},
+		"on a mux that isn't known":         {named("x", "x", 1), nil, depends},
+		"on a provider's mux":               {testMux(t, nil), nil, "it will get no port: " + refuses},
+		"they come to a channel with ports": {testMux(t, nil, web()), web(), "it will lose its ports until the ranges go: " + refuses},
+		"a channel that is refused already": {testMux(t, nil), restricted(web()), depends},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := []*corev1.Service{tc.mux}
+			if tc.old != nil {
+				known = append(known, tc.old)
+			}
+			got := newSeer(t, known...).review(t, request(t, tc.old, restricted(web())))
+			about := slices.DeleteFunc(got.Warnings, func(text string) bool { return !strings.Contains(text, "loadBalancerSourceRanges") })
+			if !got.Allowed || len(about) > 1 || (len(about) == 1) != (tc.want != "") || tc.want != "" && !strings.HasPrefix(about[0], tc.want) {
+				t.Errorf("allowed %v, warned %q, want %q", got.Allowed, about, tc.want)
 			}
 		})
 	}

@@ -84,7 +84,11 @@ func review(lang validation.Language, predictor *predictor, served served, req *
 	}
 	var predicted predicted
 	if len(verdict.Denied) == 0 {
-		predicted = predictor.messages(predictor.predict(req, svc))
+		predictions := predictor.predict(req, svc)
+		verdict.Warnings = slices.DeleteFunc(verdict.Warnings, func(p validation.Problem) bool {
+			return p.Reason == validation.SourceRangesNeedGateways && predictor.knowsSourceRanges(svc, predictions)
+		})
+		predicted = predictor.messages(predictions)
 		predicted.warnings = append(served.warnings(lang, svc), predicted.warnings...)
 	}
 	return answerOf(req, svc, verdict, predicted)

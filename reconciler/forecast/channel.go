@@ -34,7 +34,7 @@ func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChann
 }
 
 func sameRequests(a, b *plan.ObservedChannel) bool {
-	return len(a.Problems) == 0 && a.Disabled == b.Disabled && slices.Equal(a.Ports, b.Ports) &&
+	return len(a.Problems) == 0 && a.Disabled == b.Disabled && a.SourceRanges == b.SourceRanges && slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Hostnames, b.Hostnames) && slices.Equal(a.Direct, b.Direct)
 }
 
@@ -71,10 +71,15 @@ func (o *Outlook) refusal(before, after *plan.ObservedChannel, now *outcome, hid
 		Problem: validation.Problem{Reason: now.Reason, Field: "spec.loadBalancerClass", Message: now.Message},
 		Effect:  textNothing(),
 	}
-	if now.Key != "" {
+	switch {
+	case now.Key != "":
 		predicted.Field = "metadata.annotations[" + now.Key + "]"
+	case now.Reason == validation.SourceRangesNotSupported:
+		predicted.Field = "spec.loadBalancerSourceRanges"
 	}
 	switch {
+	case was.IsAttached && !now.IsAttached && now.Reason == validation.SourceRangesNotSupported:
+		predicted.Effect = textLoses()
 	case now.IsAttached:
 		predicted.Effect = textKeeps()
 	case o.mayHold(before, now):

@@ -22,6 +22,8 @@ func textUnlessHeld() string { return "it will get no port, unless its numbers a
 
 func textKeeps() string { return "it will keep the ports it has" }
 
+func textLoses() string { return "it will lose its ports until the ranges go" }
+
 func textHiddenHolder(port string, slot plan.Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which a channel of another namespace has", port, slot)
 }

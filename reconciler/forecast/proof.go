@@ -38,7 +38,7 @@ func (o *Outlook) isProvenByPorts(c *plan.ObservedChannel, now *outcome) bool {
 // on the mux for another channel isn't in the ledger for this one.
 func (o *Outlook) mayHold(before *plan.ObservedChannel, now *outcome) bool {
 	switch {
-	case before == nil || now.Reason == plan.NamespaceNotAllowed || now.Reason == plan.MuxPortConflict:
+	case before == nil || now.Reason == plan.NamespaceNotAllowed || now.Reason == validation.SourceRangesNotSupported || now.Reason == plan.MuxPortConflict:
 		return false
 	case before.Disabled:
 		return true
@@ -54,12 +54,14 @@ func (o *Outlook) mayHold(before *plan.ObservedChannel, now *outcome) bool {
 	})
 }
 
-// asksNothingNew is true for a channel that was refused before and asks for nothing new that is refused: it needs no more ports
-// or picked numbers, and its new requests alone would be granted.
+// asksNothingNew is true for a channel that was refused before and asks for nothing new that is refused: it had source ranges before,
+// or it needs no more ports or picked numbers, and its new requests alone would be granted.
 func (o *Outlook) asksNothingNew(before, after *plan.ObservedChannel, was, now *outcome) bool {
 	switch {
 	case !was.IsRefused:
 		return false
+	case now.Reason == validation.SourceRangesNotSupported:
+		return before.SourceRanges != ""
 	case now.Reason == plan.MuxPortLimitExceeded || now.Reason == plan.QuotaExceeded:
 		return len(after.Ports) <= len(before.Ports)
 	}

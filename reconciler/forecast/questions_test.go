@@ -53,6 +53,7 @@ type muxText struct {
 type channelText struct {
 	Ports       string            `json:"ports"`
 	Annotations map[string]string `json:"annotations"`
+	Ranges      []string          `json:"ranges"` // source ranges
 }
 
 func (c *channelText) UnmarshalJSON(data []byte) error {
@@ -106,7 +107,7 @@ func (c channelText) observed(t testing.TB, name string) plan.ObservedChannel {
 	ports, external := readPorts(t, c.Ports)
 	svc := serviceOf(keyOf(t, name), c.Annotations, ports)
 	class := validation.DefaultPrefix + "/" + muxKey.Name
-	svc.Spec.LoadBalancerClass = &class
+	svc.Spec.LoadBalancerClass, svc.Spec.LoadBalancerSourceRanges = &class, c.Ranges
 	if external != "" {
 		svc.Annotations[validation.DefaultPrefix+"/external-ports"] = external
 	}

@@ -86,6 +86,9 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	if no := a.shutsOut(c); no != nil {
 		return no
 	}
+	if no := a.restrict(c); no != nil && len(c.Problems) == 0 && !c.Disabled {
+		return no
+	}
 	switch forbidden, unread := a.allowed.forbidden(c); {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)

@@ -35,6 +35,8 @@ type cluster struct {
 	services map[types.NamespacedName]*corev1.Service
 	version  int
 	nodePort int32
+	// published are channels that had an address before the first pass.
+	published map[types.NamespacedName]bool
 
 	// ledger is nil without a ledger. Its reader finds it in that condition, for the reason why.
 	ledger    *plan.Ledger
@@ -81,6 +83,7 @@ func newCluster(t testing.TB) *cluster {
 		now:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		services:  map[types.NamespacedName]*corev1.Service{},
 		nodePort:  30000,
+		published: map[types.NamespacedName]bool{},
 		refused:   map[types.NamespacedName]plan.Refusal{},
 		limited:   map[string]time.Time{},
 		stuck:     map[types.NamespacedName]bool{},

@@ -65,6 +65,8 @@ func freeze(p *pass, why *Freeze) {
 			f.freezeHeld(c)
 		case len(c.Problems) > 0:
 			c.refuse(problemsOf(c.Problems))
+		case f.restrict(c) != nil:
+			c.refuse(f.restrict(c))
 		default:
 			c.reason, c.message = Waiting, textWaiting(f.w.Key, f.why)
 		}
@@ -87,6 +89,10 @@ func (f *freezing) freezeHeld(c *channel) {
 		c.reason, c.message, c.attached = Disabled, textDisabled(f.w.Keys.Disabled, true), false
 		return
 	}
+	if no := f.restrict(c); no != nil && !c.Disabled && (!c.attached || f.isOriginals(c)) {
+		c.refuse(no)
+		return
+	}
 	c.keepsSaid = c.attached || !edited
 	switch {
 	case edited && c.attached:
@@ -98,7 +104,7 @@ func (f *freezing) freezeHeld(c *channel) {
 
 // isEdited is true if a channel asks for something else than it has.
 func (f *freezing) isEdited(c *channel) bool {
-	if len(c.Problems) > 0 {
+	if len(c.Problems) > 0 || f.restrict(c) != nil {
 		return true
 	}
 	held := 0

@@ -140,6 +140,8 @@ func (h *history) people() {
 		delete(h.services, key)
 	case h.chance("disable", 15):
 		h.toggleDisabled(svc.DeepCopy())
+	case h.chance("restrict", 8):
+		h.toggleRanges(svc.DeepCopy())
 	case h.chance("rename", 25):
 		h.rename(svc.DeepCopy())
 	case h.chance("hold", 5):
@@ -216,6 +218,12 @@ func (h *history) toggleDisabled(svc *corev1.Service) {
 	}
 	h.annotate(svc, h.key("disabled"), value)
 	h.note("%s/%s: disabled is %q", svc.Namespace, svc.Name, value)
+	h.put(svc)
+}
+
+func (h *history) toggleRanges(svc *corev1.Service) {
+	svc.Spec.LoadBalancerSourceRanges = map[bool][]string{true: {"192.0.2.0/24"}}[len(svc.Spec.LoadBalancerSourceRanges) == 0]
+	h.note("%s/%s: source ranges are %v", svc.Namespace, svc.Name, svc.Spec.LoadBalancerSourceRanges)
 	h.put(svc)
 }
 

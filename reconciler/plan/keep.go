@@ -103,20 +103,24 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
 		}
 		c.refuse(off)
+	}
+	if c.withdrawn {
 		c.attached, c.notes = false, nil
 	}
 }
 
 func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 	said := k.m.Refused[c.Key]
-	switch {
+	switch no := k.restrict(c); {
+	case no != nil: // before other problems: isOriginals knows the channel by this reason
+		return no
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
 	case e == nil && k.lacks(c) != nil:
 		return &refusal{reason: MuxPatchRefused, message: textLeftOff(k.lacks(c), k.w.Key, said.Words)}
 	case e != nil && said.Words != "":
 		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
-	case !c.Disabled && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
+	case !c.withdrawn && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
 		if no := k.postpone(c); no != nil {
 			c.withheld = true
 			return no
@@ -135,10 +139,17 @@ func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 // isMissing is true for a claim in force whose port isn't on the mux.
 func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.live.has(claim) }
 
-// isReturning is true for a channel that its owner disabled and enables again.
+// isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up.
 func (k *keeping) isReturning(c *channel) bool {
 	said := find(c.Conditions, k.w.Keys.Accepted)
-	return said != nil && (said.Reason == string(Disabled) || said.Reason == string(PortChangesLimited)) && len(c.Address) == 0
+	if said == nil || len(c.Address) > 0 {
+		return false
+	}
+	switch validation.Reason(said.Reason) {
+	case Disabled, validation.SourceRangesNotSupported, PortChangesLimited:
+		return true
+	}
+	return false
 }
 
 // postpone refuses a change of a channel whose namespace changes its ports on the mux too often. Numbers that the channel gives up leave the

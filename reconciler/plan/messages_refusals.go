@@ -17,6 +17,11 @@ func textNamespace(mux *ObservedMux, namespace string) string {
 		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
+func textSourceRanges(ranges string, mux types.NamespacedName) string {
+	return fmt.Sprintf("spec.loadBalancerSourceRanges: the mux %s is open to every client and can't honour %s: take the ranges away, or "+
+		"use a mux on gateways, a NetworkPolicy or a load balancer of its own", mux, ranges)
+}
+
 func textLimited(namespace string, mux types.NamespacedName, has bool, until time.Time) string {
 	comes := "the channel gets its ports at " + textUntil(until)
 	if has {

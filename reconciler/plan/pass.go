@@ -41,6 +41,8 @@ type channel struct {
 	room   [2]*Claim         // for the first of them: most channels have no more
 	index  map[PortID]*Claim // see claimOf
 	speaks bool              // a port has an appProtocol
+	// withdrawn is true if the channel's numbers are held, but don't belong on the mux.
+	withdrawn bool
 	// withheld is true if ports of the channel that aren't on the mux mustn't come there.
 	withheld bool
 }
@@ -61,7 +63,8 @@ func newPass(w *World, m *Memory) *pass {
 	for i := range w.Channels {
 		c := &channels[i]
 		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
-		c.withheld = c.Disabled
+		c.withdrawn = p.isWithdrawn(c)
+		c.withheld = c.withdrawn
 		c.speaks = slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.AppProtocol != "" })
 		p.byKey[c.Key] = c
 	}
@@ -96,7 +99,7 @@ func (p *pass) isPublished(claim *Claim) bool {
 	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
 		return p.live.named(claim.MuxName) != nil
 	case c.withheld:
-		return p.live.has(claim) && (!c.Disabled || p.m.Stuck[c.Key])
+		return p.live.has(claim) && (!c.withdrawn || p.m.Stuck[c.Key])
 	}
 	no := p.m.Refused[c.Key]
 	return !no.Withheld || p.live.has(claim) || !slices.Contains(no.Slots, claim.Slot())

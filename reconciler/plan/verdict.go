@@ -43,7 +43,7 @@ type refusal struct {
 // isAboutPorts is true if another port, or fewer, could be accepted.
 func (r *refusal) isAboutPorts() bool {
 	switch r.reason {
-	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused:
+	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused, validation.SourceRangesNotSupported:
 		return false
 	}
 	return true

@@ -233,7 +233,7 @@ func (w *watch) mayGo(claim *plan.Claim) bool {
 	if c.Deleting || !w.mux.Namespaces.Allows(key.Namespace) {
 		return true
 	}
-	if c.Disabled && slices.ContainsFunc(w.mux.Ports, func(p corev1.ServicePort) bool {
+	if (c.Disabled || c.SourceRanges != "") && slices.ContainsFunc(w.mux.Ports, func(p corev1.ServicePort) bool {
 		return slotOf(&p) == claim.Slot() && p.Name != claim.MuxName
 	}) {
 		return true // the mux's owner uses the number meanwhile
@@ -416,6 +416,14 @@ func (c *cluster) establish() {
 	}
 }
 
+// isShutOut is true for a channel with source ranges on a mux that can't enforce them. The original published such channels: one that
+// still has that address stays.
+func (c *cluster) isShutOut(svc *corev1.Service) bool {
+	mux, _ := c.language.ParseMux(c.mux())
+	return mux.Pool == "" && len(svc.Spec.LoadBalancerSourceRanges) > 0 &&
+		!(c.published[types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}] && len(svc.Status.LoadBalancer.Ingress) > 0)
+}
+
 // atRest is what must be so once there is nothing left to do and nothing stands in the way.
 func (c *cluster) atRest(p *plan.Plan) error {
 	if !p.Empty() || !p.Again.IsZero() && !p.Again.After(c.now) {
@@ -435,7 +443,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 			if claim.State == plan.Releasing && !c.stuck[claim.Owner.Channel] || svc == nil && claim.State == plan.Held && c.live[claim.Owner.Channel] != plan.Present {
 				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
 			}
-			disabled := svc != nil && svc.Annotations[c.language.Keys().Disabled] == "true"
+			disabled := svc != nil && (svc.Annotations[c.language.Keys().Disabled] == "true" || c.isShutOut(svc))
 			on := live[claim.Slot()] == claim.MuxName
 			waits := svc != nil && len(svc.Status.LoadBalancer.Ingress) == 0 && c.limited[svc.Namespace].After(c.now)
 			leftOff := !on && (waits || c.refused[claim.Owner.Channel].Withheld)

@@ -142,6 +142,9 @@ func (c *cluster) enactService(t testing.TB, doc map[string]any) {
 			svc.Spec.LoadBalancerClass = &class
 		}
 	}
+	if doc["status"] != nil {
+		c.published[key] = true
+	}
 	c.put(merge(t, svc, doc))
 }
 

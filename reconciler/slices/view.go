@@ -1,8 +1,6 @@
 package slices
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,14 +54,10 @@ type Settings struct {
 	TrafficPolicy corev1.ServiceExternalTrafficPolicy
 }
 
-// SettingsOf returns the settings of a channel. The annotation counts only without the field, as in Kubernetes.
+// SettingsOf returns the settings of a channel.
 func SettingsOf(svc *corev1.Service) Settings {
-	s := Settings{SourceRanges: svc.Spec.LoadBalancerSourceRanges, Affinity: svc.Spec.SessionAffinity,
+	return Settings{SourceRanges: validation.SourceRangesOf(svc), Affinity: svc.Spec.SessionAffinity,
 		TrafficPolicy: svc.Spec.ExternalTrafficPolicy}
-	if text := svc.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]; len(s.SourceRanges) == 0 && strings.TrimSpace(text) != "" {
-		s.SourceRanges = strings.Split(text, ",")
-	}
-	return s
 }
 
 // Decision is what to write for one channel.

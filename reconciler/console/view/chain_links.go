@@ -76,7 +76,7 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 		has = append(has, fmt.Sprintf("%s has %d/%s (%s)", port.Name, port.Public, port.Protocol, how(port.Source)))
 	}
 	switch {
-	case len(has) == 0:
+	case len(has) == 0, shown.State == channelRefused: // refused ports may have held numbers
 		c.bad("claim", verdict.Message, string(verdict.Reason), "")
 		return false
 	case !verdict.Accepted:

@@ -5,6 +5,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // States of a channel.
@@ -53,7 +54,7 @@ func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedCha
 		if observed != nil && i < len(observed.Ports) {
 			port.Request = observed.Ports[i].Request.String()
 		}
-		if port.Public != 0 {
+		if port.Public != 0 && (port.Live || verdict.Reason != validation.SourceRangesNotSupported) {
 			has++
 		}
 		channel.Ports = append(channel.Ports, port)

@@ -44,6 +44,9 @@ func beyond() map[string]difference {
 		"the policy denies a pattern of more than 300 characters, although its placeholders may be shorter": {
 			svc: aMuxThatSays("allowed-hostnames", strings.Repeat("{namespace}.", 30)+"com"), denies: "policy",
 		},
+		"the policy denies a source range of more than 100 characters without reading it: only blanks could make it valid": {
+			svc: aChannelFor(1, strings.Repeat(" ", 100)+"10.%d.0.0/16"), denies: "policy",
+		},
 		"the policy denies a duration of more than 100 characters": {
 			svc: aMuxThatSays("release-grace", "0."+strings.Repeat("0", 100)+"1s"), denies: "policy",
 		},
@@ -92,8 +95,9 @@ func affordsTheDearest(t *testing.T, w world) {
 		"one port named a thousand times":   aChannelThatAsks(199, strings.Repeat("p20000:1,", 1000)),
 		"patterns of full length": aMuxThatSays("allowed-hostnames",
 			numbered(strings.Repeat("{namespace}.", 24)+"%d,", 800)),
-		"ranges of full length": aMuxThatSays("port-range", numbered("%d"+strings.Repeat(" ", 900)+"-1,", 250)),
-		"one range in another":  aMuxThatSays("port-range", numbered("%d-65535,", 101)),
+		"256 long source ranges": aChannelFor(256, strings.Repeat(" ", 900)+"10.%d.0.0/16"),
+		"ranges of full length":  aMuxThatSays("port-range", numbered("%d"+strings.Repeat(" ", 900)+"-1,", 250)),
+		"one range in another":   aMuxThatSays("port-range", numbered("%d-65535,", 101)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, err := w.seed(t.Context(), svc)
@@ -145,6 +149,16 @@ func aChannelThatAsks(ports int, value string) *corev1.Service {
 func aChannelGathering(names string) *corev1.Service {
 	svc := aChannelThatAsks(0, "")
 	svc.Annotations = map[string]string{prefix + "/external-dns-hostname": names}
+	return svc
+}
+
+// aChannelFor returns a channel with n source ranges. The first number in them counts up from 0.
+func aChannelFor(n int, format string) *corev1.Service {
+	svc := aChannelThatAsks(0, "")
+	svc.Annotations = nil
+	for i := range n {
+		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges, strings.ReplaceAll(format, "%d", strconv.Itoa(i)))
+	}
 	return svc
 }
 
