@@ -62,11 +62,16 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 		}
 	}
 	delete(p.doubted, mux)
-	if grace := p.sim.language.Keys().ReleaseGrace; process != nil && process.heard(mux) != nil && p.sim.world.service(mux) != nil &&
-		process.heard(mux).Annotations[grace] == p.sim.world.service(mux).Annotations[grace] {
+	if process != nil && p.knowsGrace(mux, process) {
 		delete(p.graces, mux)
 	}
 	return broken
+}
+
+// knowsGrace returns whether a process's cache has the mux's present grace. Of two leaders, one may have heard of a change before the other.
+func (p *promises) knowsGrace(mux types.NamespacedName, process *process) bool {
+	heard, now, grace := process.heard(mux), p.sim.world.service(mux), p.sim.language.Keys().ReleaseGrace
+	return heard != nil && now != nil && heard.Annotations[grace] == now.Annotations[grace]
 }
 
 // tooManyGraces returns whether more numbers are in grace than the caps allow.
@@ -215,7 +220,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			continue
 		}
 		over := old != nil && old.State == plan.InGrace &&
-			(p.graces[mux] || process == nil || !old.Until.After(process.latest(mux)) || p.tooManyGraces(mux, &before, old.Owner.Channel.Namespace))
+			(p.graces[mux] || process == nil || !p.knowsGrace(mux, process) || !old.Until.After(process.latest(mux)) || p.tooManyGraces(mux, &before, old.Owner.Channel.Namespace))
 		if old != nil && !over {
 			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
 		}
