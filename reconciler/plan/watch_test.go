@@ -420,8 +420,8 @@ func (c *cluster) establish() {
 // still has that address stays.
 func (c *cluster) isShutOut(svc *corev1.Service) bool {
 	mux, _ := c.language.ParseMux(c.mux())
-	return mux.Pool == "" && len(svc.Spec.LoadBalancerSourceRanges) > 0 &&
-		!(c.published[types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}] && len(svc.Status.LoadBalancer.Ingress) > 0)
+	isOriginals := c.published[types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}] && len(svc.Status.LoadBalancer.Ingress) > 0
+	return mux.Pool == "" && len(svc.Spec.LoadBalancerSourceRanges) > 0 && !isOriginals
 }
 
 // atRest is what must be so once there is nothing left to do and nothing stands in the way.
