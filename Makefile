@@ -123,10 +123,10 @@ test: deps ## Run every test, set-up included
 	cd test/rules && go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: demo
-demo: deps ## Show everything at work, in a cluster of its own, until Ctrl-C
+demo: deps ## Show everything at work, in a cluster of its own, until Ctrl-C; GATEWAYS=1 shows gateways
 	@[[ -e $(BIN)/demo ]] || echo 'demo: building it; with cold caches that takes some minutes'
 	@go build -o $(BIN)/demo ./test/demo
-	@exec $(BIN)/demo
+	@exec $(BIN)/demo$(if $(GATEWAYS), -gateways)
 
 FUZZTIME ?= 30s
 FUZZ ?= .
@@ -181,6 +181,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
+	go test -count=1 -timeout 0 ./test/demo -run 'TestDemoOfGateways$$' -v -args -gateways
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)' -args -all
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,23 @@ func TestDemo(t *testing.T) {
 		t.Errorf("README.md shows an outdated output of the demo; copy the new one into it: %v", err)
 	}
 	follow(t, d, "This is the shop's web page, from pod web-", "Phase:          Succeeded")
+	d.end(t, 0, "")
+}
+
+var gateways = flag.Bool("gateways", false, "run the demo of gateways, too")
+
+// TestDemoOfGateways runs `make demo GATEWAYS=1`: only in `make long`, because test/e2e/gateways shows most of it.
+func TestDemoOfGateways(t *testing.T) {
+	if !*gateways {
+		t.Skip("runs with -args -gateways, as in make long")
+	}
+	d := startDemo(t, nil, "-gateways")
+	d.await(t, lastLine)
+	for _, want := range []string{"172.31.0.100   8443/TCP    shop/web     2", "The same connection brought"} {
+		if !strings.Contains(d.said(), want) {
+			t.Errorf("the demo doesn't print %q:\n%s", want, d.said())
+		}
+	}
 	d.end(t, 0, "")
 }
 

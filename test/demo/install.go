@@ -11,14 +11,20 @@ import (
 )
 
 func (s *show) nodes() string {
-	if s.options.nodes == 0 {
-		return "no node"
+	switch {
+	case s.options.gateways:
+		return "three nodes on one network, no provider of load balancers"
+	case s.options.nodes == 0:
+		return "no node, a provider of load balancers"
 	}
-	return "a node"
+	return "a node, a provider of load balancers"
 }
 
 func (s *show) clusterOptions(archive string) []cluster.Option {
-	options := []cluster.Option{cluster.CertManager(), cluster.Helm(), cluster.WithProvider()}
+	options := []cluster.Option{cluster.CertManager(), cluster.Helm()}
+	if !s.options.gateways {
+		options = append(options, cluster.WithProvider())
+	}
 	if s.options.nodes == 0 {
 		return append(options, cluster.Kwok())
 	}
@@ -35,8 +41,12 @@ func (s *show) install(ctx context.Context) error {
 		// kwok's node plays the apps' pods there. It must not play the webhook's pods, too.
 		wait, noPods = "", " \\\n  --set replicaCount=0 --set webhook.nodeSelector.runs-pods=yes"
 	}
+	mux := "--set defaultLoadBalancer.provider=none"
+	if s.options.gateways {
+		mux = "--values test/demo/gateways.yaml"
+	}
 	command := fmt.Sprintf("helm install svc-mux %s --namespace %s --create-namespace%s \\\n"+
-		"  --set images.registry=%s --set defaultLoadBalancer.provider=none%s", s.options.chart, namespace, wait, product.Registry, noPods)
+		"  --set images.registry=%s %s%s", s.options.chart, namespace, wait, product.Registry, mux, noPods)
 	s.command(command)
 	if _, err := s.shell(ctx, command); err != nil {
 		said, _ := s.shell(ctx, "kubectl get pods --namespace "+namespace)

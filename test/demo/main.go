@@ -30,14 +30,16 @@ func main() {
 }
 
 type options struct {
-	nodes int
-	chart string
+	nodes    int
+	chart    string
+	gateways bool
 }
 
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.IntVar(&o.nodes, "nodes", defaultNodes(), "real `nodes` that run pods: 1, which needs root, or 0")
+	flags.BoolVar(&o.gateways, "gateways", false, "show gateways on three nodes in place of a provider; needs root")
 	flags.StringVar(&o.chart, "chart", "charts/svc-lb-mux", "the chart to install: a `folder` or a package")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -47,6 +49,9 @@ func parse(args []string) (options, error) {
 	}
 	if o.nodes < 0 || o.nodes > 1 {
 		return o, fmt.Errorf("-nodes=%d: it shows what one node, or none, can show", o.nodes)
+	}
+	if o.gateways {
+		o.nodes = gatewayNodes
 	}
 	if o.nodes > 0 && os.Getuid() != 0 {
 		return o, fmt.Errorf("-nodes=%d: a node runs containers, which needs root here: use sudo, or -nodes=0", o.nodes)

@@ -63,7 +63,11 @@ func (s *show) begin(ctx context.Context) error {
 	begun := time.Now()
 	s.heading("Webhook, reconciler and command line, built from this checkout")
 	patience := time.AfterFunc(15*time.Second, func() { s.text("  with cold caches this takes some minutes") })
-	archive, err := product.Build(ctx, s.scratch, version)
+	var more []string
+	if s.options.gateways {
+		more = append(more, "gateway")
+	}
+	archive, err := product.Build(ctx, s.scratch, version, more...)
 	if err == nil {
 		err = s.buildCommandLine(ctx)
 	}
@@ -78,8 +82,7 @@ func (s *show) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.heading(fmt.Sprintf("A cluster: Kubernetes %s, cert-manager %s, %s, a provider of load balancers",
-		kubernetes, binaries.CertManagerVersion, s.nodes()))
+	s.heading(fmt.Sprintf("A cluster: Kubernetes %s, cert-manager %s, %s", kubernetes, binaries.CertManagerVersion, s.nodes()))
 	s.cluster, err = cluster.Up(ctx, s.clusterOptions(archive)...)
 	if err != nil {
 		return err
@@ -89,7 +92,11 @@ func (s *show) begin(ctx context.Context) error {
 }
 
 func (s *show) parts(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit, s.look} {
+	parts := []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit, s.look}
+	if s.options.gateways {
+		parts = []func(context.Context) error{s.makeGateways, s.install, s.reserveGateways, s.apply, s.topology, s.visit, s.outage}
+	}
+	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func serve(port string, args []string) error {
 }
 
 // handler returns its name, the client's address (/from), and its readiness, which a test can change: POST /unready,
-// POST /ready. /sent is the number of datagrams plus the number of connections that asked for the name. Further
+// POST /ready. /download never ends. /sent is the number of datagrams plus the number of connections that asked for the name. Further
 // requests on a kept connection don't count, because no proxy decided about them.
 func handler(name string, sent *atomic.Int64) http.Handler {
 	var unready atomic.Bool
@@ -60,6 +61,7 @@ func handler(name string, sent *atomic.Int64) http.Handler {
 	})
 	mux.HandleFunc("GET /sent", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, sent.Load()) })
 	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RemoteAddr) })
+	mux.HandleFunc("GET /download", download)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if unready.Load() {
@@ -71,6 +73,18 @@ func handler(name string, sent *atomic.Int64) http.Handler {
 	mux.HandleFunc("POST /unready", func(http.ResponseWriter, *http.Request) { unready.Store(true) })
 	mux.HandleFunc("POST /ready", func(http.ResponseWriter, *http.Request) { unready.Store(false) })
 	return mux
+}
+
+// download sends until the client goes: a little at a time, and nothing that the client must answer.
+func download(w http.ResponseWriter, r *http.Request) {
+	chunk := bytes.Repeat([]byte("download "), 1<<10)
+	for r.Context().Err() == nil {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // askedKey is the context key for whether a connection has asked for the name.
