@@ -116,6 +116,9 @@ func (s *Sim) amidPolicies() string {
 		if !sure {
 			continue
 		}
+		if named, is := s.promises.named(key, types.NamespacedName{}); is {
+			claims = named.Claims // another ConfigMap may be left over from a move that never reached the mux
+		}
 		harmed, has := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}
 		for i := range claims {
 			harmed[claims[i].Owner.Channel] = harmed[claims[i].Owner.Channel] || s.policies.numbers[claims[i].Public]
