@@ -54,6 +54,7 @@ func stories() []story {
 		{name: "a pod's readiness", run: testReadiness},
 		{name: "a deleted channel", once: true, run: testDeleted},
 		{name: "no request is lost", once: true, run: testNoneLost},
+		{name: "an import from ingress-nginx", once: true, run: testImport},
 		{name: "flows of datagrams move", long: true, run: testFlows},
 		// This story must be last: it stops the reconcilers.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", run: testHijack},
