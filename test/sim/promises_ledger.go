@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,8 +42,11 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
 	}
+	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
-	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process))
+	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one.
+	isLeftOver := former.Name != "" && former != c.Key && p.namesAnother(mux, former)
+	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
@@ -72,6 +76,16 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 func (p *promises) knowsGrace(mux types.NamespacedName, process *process) bool {
 	heard, now, grace := process.heard(mux), p.sim.world.service(mux), p.sim.language.Keys().ReleaseGrace
 	return heard != nil && now != nil && heard.Annotations[grace] == now.Annotations[grace]
+}
+
+// isShortened returns whether a number has more grace left than the mux gives now.
+func (p *promises) isShortened(mux types.NamespacedName, left time.Duration) bool {
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return true
+	}
+	parsed, _ := p.sim.language.ParseMux(svc)
+	return left > parsed.Grace
 }
 
 // tooManyGraces returns whether more numbers are in grace than the caps allow.
@@ -220,7 +234,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			continue
 		}
 		over := old != nil && old.State == plan.InGrace &&
-			(p.graces[mux] || process == nil || !p.knowsGrace(mux, process) || !old.Until.After(process.latest(mux)) || p.tooManyGraces(mux, &before, old.Owner.Channel.Namespace))
+			(p.graces[mux] || process == nil || !p.knowsGrace(mux, process) || p.isShortened(mux, old.Until.Sub(process.latest(mux))) || !old.Until.After(process.latest(mux)) || p.tooManyGraces(mux, &before, old.Owner.Channel.Namespace))
 		if old != nil && !over {
 			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
 		}
@@ -307,8 +321,9 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	}
 }
 
-// stay checks that a channel keeps each number that it still asks for.
-func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process) string {
+// stay checks that a channel keeps each number that it still asks for. If the ledger before was left over from a move that never reached
+// the mux, its new numbers never were in use.
+func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process, isLeftOver bool) string {
 	is := map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
 		is[claim.Slot()] = claim
@@ -322,8 +337,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner == old.Owner && claim.State == plan.Releasing {
 			continue // the mux refused the port, so the claim is released; if the port got onto the mux since, it must stay
 		}
-		if p.sim.refused > 0 && !p.told[place{mux, slot, old.MuxName}] {
-			continue // a policy kept this port off the mux, so it was never in use
+		if (p.sim.refused > 0 || isLeftOver) && !p.told[place{mux, slot, old.MuxName}] {
+			continue // this port was kept off the mux by a policy, or by the mux naming another ledger: it was never in use
 		}
 		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process) || !p.found(old.MuxName, slot, mux, process)) {
 			continue // the process rebuilt the ledger, and its cache didn't have the channel, or the mux, as it is
