@@ -38,14 +38,6 @@ func gatewayProvider() Provider {
 	return Provider{Name: "gateways", Key: "gateway", Protocols: TCP | UDP | SCTP, CanMix: true}
 }
 
-// Reasons of mistakes in the settings of a mux on gateways. Admission doesn't know them yet: the gateways' controller reports them.
-const (
-	// InvalidAddress is a mistake in address.
-	InvalidAddress Reason = "InvalidAddress"
-	// InvalidGateways is a gateways annotation that isn't a number.
-	InvalidGateways Reason = "InvalidGateways"
-)
-
 // GatewaySettings are the settings of a mux on gateways.
 type GatewaySettings struct {
 	// Wanted are the addresses that the mux's owner asks for, at most one of a family, sorted.
@@ -54,7 +46,8 @@ type GatewaySettings struct {
 	MinGateways int
 }
 
-// ParseGateways parses the settings of a mux on gateways. A setting with a problem has its default.
+// ParseGateways parses the settings of a mux on gateways. A setting with a problem has its default. Admission and the gateways'
+// controller both call it, so that they find the same problems.
 func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings) {
 	var found Findings
 	s := settings{svc: svc, keys: &l.keys, found: &found}
@@ -73,6 +66,24 @@ func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings)
 	}
 	found.sort()
 	return parsed, found
+}
+
+// checkGateways checks the settings of gateways on a mux. If the mux isn't on gateways, they have no effect, so that they get a warning
+// whatever their value.
+func (l Language) checkGateways(svc *corev1.Service, mux *Mux, found *Findings) {
+	if _, isOnGateways := l.GatewayPool(mux.Class); isOnGateways {
+		_, more := l.ParseGateways(svc)
+		found.Gateways = more.Problems
+		return
+	}
+	if l.Classify(svc) == Both {
+		return // it is refused in any case, so don't guess which kind is meant
+	}
+	for _, key := range []string{l.keys.Address, l.keys.Gateways} {
+		if value, set := svc.Annotations[key]; set {
+			found.warn(MisplacedAnnotation, annotationField(key), "", value, textNotOnGateways(shortName(key), l.FormatGatewayClass("<pool>")))
+		}
+	}
 }
 
 // parseWanted parses "192.0.2.1,2001:db8::1".

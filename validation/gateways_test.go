@@ -2,9 +2,11 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -97,4 +99,59 @@ func TestAddressOfAFamilyThatTheMuxLacksIsRefused(t *testing.T) {
 	if len(parsed.Wanted) > 0 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "add IPv6 to spec.ipFamilies") {
 		t.Errorf("%v, %+v", parsed.Wanted, found.Problems)
 	}
+}
+
+func TestMistakesInSettingsOfGatewaysDontFreezeTheMux(t *testing.T) {
+	lang := language(t)
+	svc := bareMux(lang, map[string]string{lang.Keys().Address: "public", lang.Keys().Gateways: "0"})
+	class := lang.FormatGatewayClass("rack")
+	svc.Spec.LoadBalancerClass = &class
+	mux, found := lang.ParseMux(svc)
+	if len(found.Problems)+len(found.Excesses) > 0 || mux.Pool != "rack" {
+		t.Errorf("no port depends on these settings, but the mux has problems: %+v", found)
+	}
+	_, asControllerSees := lang.ParseGateways(svc)
+	if diff := cmp.Diff(asControllerSees.Problems, lang.Review(nil, svc).Denied); diff != "" || len(asControllerSees.Problems) != 2 {
+		t.Errorf("admission and the gateways' controller find different problems (-controller +admission):\n%s", diff)
+	}
+}
+
+func TestSettingsOfGatewaysOnAMuxThatIsAChannelGetNoWarning(t *testing.T) {
+	lang := language(t)
+	svc := bareMux(lang, map[string]string{lang.Keys().Address: "192.0.2.1"})
+	class := lang.Prefix() + "/edge"
+	svc.Spec.LoadBalancerClass = &class
+	for _, warning := range lang.Review(nil, svc).Warnings {
+		if warning.Reason == MisplacedAnnotation {
+			t.Errorf("it is refused as a whole, but it gets a warning: %s", warning.Message)
+		}
+	}
+}
+
+// FuzzAddresses checks that a request without problems has at most one address of each family, and survives being written and read.
+func FuzzAddresses(f *testing.F) {
+	for _, seed := range []string{"192.0.2.1,2001:db8::1", " 192.0.2.1 ,", "::ffff:192.0.2.1", "fe80::1%eth0", "192.0.2.1,192.0.2.2", "::1.2.3.4", "x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		n, found := noteOf(value)
+		wanted := parseWanted(n, nil)
+		if len(found.Problems) > 0 {
+			return
+		}
+		if len(wanted) > 2 || len(wanted) == 2 && wanted[0].Is4() == wanted[1].Is4() {
+			t.Fatalf("%q has no problem, and asks for %v", value, wanted)
+		}
+		var written []string
+		for _, a := range wanted {
+			if a.Zone() != "" || a.Is4In6() {
+				t.Fatalf("%q asks for %v, which no mux can have", value, a)
+			}
+			written = append(written, a.String())
+		}
+		again, more := noteOf(strings.Join(written, ","))
+		if reread := parseWanted(again, nil); !slices.Equal(reread, wanted) || len(more.Problems) > 0 {
+			t.Fatalf("%q is read as %v, and then as %v with %+v", value, wanted, reread, more.Problems)
+		}
+	})
 }

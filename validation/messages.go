@@ -272,6 +272,11 @@ func textMisplaced(name string, on, belongs Kind) string {
 	return fmt.Sprintf("%s: has no effect on a %s: it belongs on a %s", name, on, belongs)
 }
 
+func textNotOnGateways(name, class string) string {
+	return fmt.Sprintf("%s: has no effect on a mux that isn't on gateways: take it away, or create the mux with spec.loadBalancerClass: %s",
+		name, class)
+}
+
 func textStray(name, prefix string, belongs place) string {
 	switch belongs {
 	case onMux:

@@ -93,6 +93,7 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 	l.checkMux(svc, &found)
 	mux.Disabled = l.disabled(svc, &found)
 	l.muxSettings(svc, &mux, &found)
+	l.checkGateways(svc, &mux, &found)
 	l.warnMux(svc, &mux, &found)
 	l.warnAnnotations(svc, IsMux, &found)
 	found.sort()

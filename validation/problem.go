@@ -36,15 +36,18 @@ type Findings struct {
 	// Excesses deny a change, too, but don't freeze a mux: an object with more entries than allowed keeps working with
 	// all of them, because it may be older than the limit.
 	Excesses []Problem
+	// Gateways are the problems of settings that only the gateways' controller reads. They deny a change, too, but don't freeze a mux:
+	// no port depends on them. The gateways' controller reports them in the mux's conditions.
+	Gateways []Problem
 	Warnings []Problem
 }
 
 // denials returns all reasons to deny, sorted by field.
 func (f *Findings) denials() []Problem {
-	if len(f.Excesses) == 0 {
+	if len(f.Excesses)+len(f.Gateways) == 0 {
 		return f.Problems
 	}
-	all := slices.Concat(f.Problems, f.Excesses)
+	all := slices.Concat(f.Problems, f.Excesses, f.Gateways)
 	sortByField(all)
 	return all
 }
@@ -66,6 +69,7 @@ func (f *Findings) warn(reason Reason, path, port, value, text string) {
 func (f *Findings) sort() {
 	sortByField(f.Problems)
 	sortByField(f.Excesses)
+	sortByField(f.Gateways)
 	sortByField(f.Warnings)
 }
 

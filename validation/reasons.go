@@ -51,6 +51,10 @@ const (
 	InvalidPlaceholder Reason = "InvalidPlaceholder"
 	// InvalidProvider is a provider annotation with an unknown provider.
 	InvalidProvider Reason = "InvalidProvider"
+	// InvalidAddress is a mistake in address, on a mux on gateways.
+	InvalidAddress Reason = "InvalidAddress"
+	// InvalidGateways is a mistake in gateways, on a mux on gateways.
+	InvalidGateways Reason = "InvalidGateways"
 	// InvalidGeneration is a generation stamp that the reconciler can't have written.
 	InvalidGeneration Reason = "InvalidGeneration"
 )
@@ -80,6 +84,6 @@ const (
 	// UnknownAnnotation is an unknown annotation under our prefix.
 	UnknownAnnotation Reason = "UnknownAnnotation"
 	// MisplacedAnnotation is an annotation of ours that has no effect where it is: a mux's on a channel, a channel's on
-	// a mux, either on a Service that is neither, or one set as a label.
+	// a mux, one for gateways on any other mux, any on a Service that is neither, or one set as a label.
 	MisplacedAnnotation Reason = "MisplacedAnnotation"
 )

@@ -12,6 +12,7 @@ import (
 func FuzzService(f *testing.F) {
 	f.Add("svc-mux.nowake.ai/mux", "true", "http:8080", "a.b", "20000-20099", "http", int32(80), "TCP", "ClusterIP")
 	f.Add("svc-mux.nowake.ai", "yes", "\x00", "\u202e", "0x50", "", int32(-1), "tcp", "")
+	f.Add("gateway.svc-mux.nowake.ai/rack", "true", "192.0.2.1,2001:db8::1", "a", "254", "http", int32(80), "TCP", "LoadBalancer")
 	f.Add("svc-mux.nowake.ai/A.b.c", "false", "a:1,a:1", "*", "9-1", "\x1b[31m", int32(70000), "\xff", "LoadBalancer")
 	lang, err := New(DefaultPrefix, "svc-mux")
 	if err != nil {
@@ -35,7 +36,7 @@ func FuzzService(f *testing.F) {
 			k.PortRange: setting, k.ExplicitRange: requests, k.MaxPorts: setting, k.AllowedNamespaces: names,
 			k.AllowedHostnames: names, k.AllowedProtocols: protocol, k.AllocationConfigMap: names,
 			k.ReleaseGrace: setting, k.Placeholder: setting, k.Provider: setting, k.Disabled: multiplexer, k.Generation: setting,
-			k.AggregatedExternalDNS: names, DefaultPrefix + "/" + names: setting,
+			k.Address: requests, k.Gateways: setting, k.AggregatedExternalDNS: names, DefaultPrefix + "/" + names: setting,
 			"service.beta.kubernetes.io/" + names: setting, ExternalDNSHostname: names, CloudflareProxied: setting,
 		}
 		svc.Labels = map[string]string{DefaultPrefix + "/" + names: setting, "svc-mux.nowake.io/" + port: setting}

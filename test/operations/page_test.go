@@ -34,10 +34,8 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 	}
 	for _, reason := range reasons(t, "validation") {
 		known[reason] = true
-		if strings.Contains(page, "\n### "+reason+"\n\n") {
-			continue // admission doesn't know it, so it isn't among the rules
-		}
-		if !strings.Contains(page, "["+reason+"](rules.md#"+strings.ToLower(reason)+")") {
+		hasParagraph := strings.Contains(page, "\n### "+reason+"\n\n") // the reconciler finds it in a channel, too
+		if !hasParagraph && !strings.Contains(page, "["+reason+"](rules.md#"+strings.ToLower(reason)+")") {
 			t.Errorf("docs/operations.md has no link to %s in rules.md", reason)
 		}
 		if !strings.Contains(rules, "\n### "+reason+"\n") {

@@ -33,6 +33,8 @@ type page struct {
 type setting struct {
 	Key, Grammar, Default, Meaning string
 	Examples                       []string
+	// OnGateways is true if the annotation has an effect only on a mux on gateways.
+	OnGateways bool
 }
 
 type written struct{ Key, Where, Meaning string }
@@ -177,6 +179,10 @@ func TestExamplesOfSettingsAreClean(t *testing.T) {
 			for _, value := range s.Examples {
 				svc := good(table.kind)
 				svc.Annotations[validation.DefaultPrefix+"/"+s.Key] = value
+				if s.OnGateways {
+					class := "gateway." + validation.DefaultPrefix + "/rack"
+					svc.Spec.LoadBalancerClass = &class
+				}
 				text := string(must[[]byte](t)(yaml.Marshal(svc)))
 				if rep := judged(t, text); rep.Muxes+rep.Channels != 1 || len(rep.Findings)+len(rep.Unreadable) > 0 {
 					t.Errorf("%s: %q on a %s: %+v", s.Key, value, table.kind, rep)

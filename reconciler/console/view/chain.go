@@ -113,7 +113,7 @@ func warningsOf(q *Question, kind validation.Kind) []validation.Problem {
 		return slices.Concat(found.Excesses, found.Warnings)
 	case kind.Mux():
 		_, found := q.Language.ParseMux(q.Service)
-		return slices.Concat(found.Excesses, found.Warnings)
+		return slices.Concat(found.Excesses, found.Gateways, found.Warnings)
 	}
 	return q.Language.Typos(q.Service)
 }

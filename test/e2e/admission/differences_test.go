@@ -96,8 +96,10 @@ func affordsTheDearest(t *testing.T, w world) {
 		"patterns of full length": aMuxThatSays("allowed-hostnames",
 			numbered(strings.Repeat("{namespace}.", 24)+"%d,", 800)),
 		"256 long source ranges": aChannelFor(256, strings.Repeat(" ", 900)+"10.%d.0.0/16"),
-		"ranges of full length":  aMuxThatSays("port-range", numbered("%d"+strings.Repeat(" ", 900)+"-1,", 250)),
-		"one range in another":   aMuxThatSays("port-range", numbered("%d-65535,", 101)),
+		"addresses of full length": aMuxOnGatewaysThatSays("address",
+			numbered("2001:0db8:0000:0000:0000:%d:192.0.2.100,", 101)),
+		"ranges of full length": aMuxThatSays("port-range", numbered("%d"+strings.Repeat(" ", 900)+"-1,", 250)),
+		"one range in another":  aMuxThatSays("port-range", numbered("%d-65535,", 101)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, err := w.seed(t.Context(), svc)
@@ -166,6 +168,13 @@ func aMuxThatSays(key, value string) *corev1.Service {
 	svc := aChannelThatAsks(0, "")
 	svc.Spec.LoadBalancerClass = nil
 	svc.Annotations = map[string]string{prefix + "/multiplexer": "true", prefix + "/" + key: value}
+	return svc
+}
+
+func aMuxOnGatewaysThatSays(key, value string) *corev1.Service {
+	svc := aMuxThatSays(key, value)
+	class := "gateway." + prefix + "/rack"
+	svc.Spec.LoadBalancerClass = &class
 	return svc
 }
 
