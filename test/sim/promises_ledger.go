@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,41 +69,6 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 		delete(p.graces, mux)
 	}
 	return broken
-}
-
-// knowsGrace returns whether a process's cache has the mux's present grace. Of two leaders, one may have heard of a change before the other.
-func (p *promises) knowsGrace(mux types.NamespacedName, process *process) bool {
-	heard, now, grace := process.heard(mux), p.sim.world.service(mux), p.sim.language.Keys().ReleaseGrace
-	return heard != nil && now != nil && heard.Annotations[grace] == now.Annotations[grace]
-}
-
-// isShortened returns whether a number has more grace left than the mux gives now.
-func (p *promises) isShortened(mux types.NamespacedName, left time.Duration) bool {
-	svc := p.sim.world.service(mux)
-	if svc == nil {
-		return true
-	}
-	parsed, _ := p.sim.language.ParseMux(svc)
-	return left > parsed.Grace
-}
-
-// tooManyGraces returns whether more numbers are in grace than the caps allow.
-func (p *promises) tooManyGraces(mux types.NamespacedName, before *plan.Ledger, namespace string) bool {
-	all, own := 0, 0
-	for i := range before.Claims {
-		if claim := &before.Claims[i]; claim.State == plan.InGrace {
-			all++
-			if claim.Owner.Channel.Namespace == namespace {
-				own++
-			}
-		}
-	}
-	svc := p.sim.world.service(mux)
-	if svc == nil {
-		return true
-	}
-	bounds := plan.ReadMux(p.sim.language, svc, false)
-	return all > bounds.Cap.Ports || bounds.CapPerNamespace > 0 && own > bounds.CapPerNamespace
 }
 
 // dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
@@ -233,9 +197,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		if old != nil && old.Owner.Channel == claim.Owner.Channel {
 			continue
 		}
-		over := old != nil && old.State == plan.InGrace &&
-			(p.graces[mux] || process == nil || !p.knowsGrace(mux, process) || p.isShortened(mux, old.Until.Sub(process.latest(mux))) || !old.Until.After(process.latest(mux)) || p.tooManyGraces(mux, &before, old.Owner.Channel.Namespace))
-		if old != nil && !over {
+		if old != nil && !p.mayEnd(old, mux, &before, process) {
 			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
 		}
 		name := live[claim.Slot()]
