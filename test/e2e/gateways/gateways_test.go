@@ -181,10 +181,14 @@ func (w *world) link(t *testing.T, node, state string) {
 
 func testMistakes(t *testing.T, w *world, addresses []string) {
 	mux := func(name, pool, address string) {
+		request := ""
+		if address != "" {
+			request = fmt.Sprintf(", %s/address: %q", prefix, address)
+		}
 		w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s,
-			annotations: {%[3]s/multiplexer: "true", %[3]s/address: %[5]q}},
+			annotations: {%[3]s/multiplexer: "true"%[5]s}},
 			spec: {type: LoadBalancer, loadBalancerClass: gateway.%[3]s/%[4]s, allocateLoadBalancerNodePorts: false,
-			ports: [{name: placeholder, port: 101}]}}`, name, shop, prefix, pool, address))
+			ports: [{name: placeholder, port: 101}]}}`, name, shop, prefix, pool, request))
 	}
 	mux("elsewhere", "nowhere", "")
 	mux("outside", pool, "198.51.100.7")
