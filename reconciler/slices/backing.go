@@ -46,6 +46,7 @@ func Edge(old, now *discoveryv1.EndpointSlice) bool {
 		return hasReady(old) != hasReady(now)
 	}
 	return old.Labels[discoveryv1.LabelServiceName] != now.Labels[discoveryv1.LabelServiceName] ||
+		!slices.Equal(OwnersOfSlice(old), OwnersOfSlice(now)) || // of a mux that was deleted and created again
 		old.AddressType != now.AddressType || !slices.EqualFunc(old.Ports, now.Ports, samePort)
 }
 

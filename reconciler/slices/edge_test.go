@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -75,6 +76,7 @@ func TestAnEdgeOfAReadySlice(t *testing.T) {
 		s := &discoveryv1.EndpointSlice{AddressType: "IPv4", Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}}
 		s.Labels = map[string]string{discoveryv1.LabelServiceName: "web"}
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", UID: "one"}}
 		return s
 	}
 	for what, test := range map[string]struct {
@@ -87,6 +89,7 @@ func TestAnEdgeOfAReadySlice(t *testing.T) {
 		"a port":        {func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = &other }, true},
 		"no ports":      {func(s *discoveryv1.EndpointSlice) { s.Ports = nil }, true},
 		"the family":    {func(s *discoveryv1.EndpointSlice) { s.AddressType = "IPv6" }, true},
+		"the mux":       {func(s *discoveryv1.EndpointSlice) { s.OwnerReferences[0].UID = "another" }, true},
 		"to host names": {func(s *discoveryv1.EndpointSlice) { s.AddressType = "FQDN" }, true},
 	} {
 		t.Run(what, func(t *testing.T) {
