@@ -131,6 +131,7 @@ func (l Language) channelPorts(svc *corev1.Service, found *Findings) []ChannelPo
 	n, set := l.note(svc, l.keys.ExternalPorts, InvalidPortMapping, found)
 	if set {
 		parseExternalPorts(&n, channel, index)
+		checkRangeRequests(&n, channel, svc.Spec.Ports)
 	}
 	refuseClashes(&n, channel)
 	return channel

@@ -45,15 +45,15 @@ func TestParseChannelReadsEverything(t *testing.T) {
 		},
 		Mux: types.NamespacedName{Namespace: "infra", Name: "edge"},
 		Ports: []ChannelPort{
-			{Name: "http", Protocol: "TCP", Port: 80, Request: Request{Number, 8080}},
+			{Name: "http", Protocol: "TCP", Port: 80, Request: Request{Kind: Number, Number: 8080}},
 			{Name: "grpc", Protocol: "TCP", Port: 9090, Request: Request{Kind: Auto}, AppProtocol: "kubernetes.io/h2c"},
-			{Name: "dns", Protocol: "UDP", Port: 53, Request: Request{Own, 53}},
+			{Name: "dns", Protocol: "UDP", Port: 53, Request: Request{Kind: Own, Number: 53}},
 		},
 		Disabled:  true,
 		Hostnames: []string{"a.example.com", "b.example.com"},
 		Proxied:   On,
 		Families:  []corev1.IPFamily{"IPv6"},
-		Recorded:  []PortMapping{{"http", 80, 8080}, {"grpc", 9090, 20001}},
+		Recorded:  []PortMapping{{Name: "http", Port: 80, Public: 8080}, {Name: "grpc", Port: 9090, Public: 20001}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -77,7 +77,7 @@ func TestBadChannelIsParsedAsFarAsPossible(t *testing.T) {
 	}
 	want := []ChannelPort{
 		{Name: "http", Protocol: "TCP", Port: 80, Request: Request{Kind: Unread}},
-		{Name: "grpc", Protocol: "TCP", Port: 9090, Request: Request{Own, 9090}},
+		{Name: "grpc", Protocol: "TCP", Port: 9090, Request: Request{Kind: Own, Number: 9090}},
 	}
 	if diff := cmp.Diff(want, got.Ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)

@@ -15,7 +15,7 @@ type RequestKind uint8
 const (
 	Unread RequestKind = iota
 	Own                // the port's own number
-	Number             // another number
+	Number             // another number, or a range of numbers
 	Auto               // any number in the mux's range
 )
 
@@ -23,12 +23,19 @@ const (
 type Request struct {
 	Kind   RequestKind
 	Number int32 // set for Own and Number
+	Last   int32 // the last number of a range; 0 without a range
 }
+
+// IsRange is true for a request of several numbers.
+func (r Request) IsRange() bool { return r.Last > r.Number }
+
+// Run returns the requested numbers of Own and Number.
+func (r Request) Run() PortRange { return PortRange{r.Number, max(r.Number, r.Last)} }
 
 func (r Request) String() string {
 	switch r.Kind {
 	case Own, Number:
-		return strconv.Itoa(int(r.Number))
+		return r.Run().String()
 	case Auto:
 		return auto
 	case Unread:
@@ -39,7 +46,7 @@ func (r Request) String() string {
 // auto asks for any free number. Users may write it in upper or lower case.
 const auto = "auto"
 
-// parseExternalPorts parses "http:8080,grpc:auto" into the requests of the named ports. Index maps a port's name to its
+// parseExternalPorts parses "http:8080,grpc:auto,rtp:10000-10099" into the requests of the named ports. Index maps a port's name to its
 // position.
 func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 	seen := make([]bool, len(channel))
@@ -89,21 +96,30 @@ func parseRequest(value string) (Request, bool) {
 	if strings.EqualFold(value, auto) {
 		return Request{Kind: Auto}, true
 	}
-	number, ok := portNumber(value)
-	if !ok {
+	first, last, isRange := cut(value, "-")
+	if !isRange {
+		last = first
+	}
+	from, ok := portNumber(first)
+	to, ok2 := portNumber(last)
+	if !ok || !ok2 || from > to {
 		return Request{}, false
 	}
-	return Request{Kind: Number, Number: number}, true
+	request := Request{Kind: Number, Number: from}
+	if to > from {
+		request.Last = to
+	}
+	return request, true
 }
 
 func warnRedundant(n *note, port ChannelPort, entry string) {
-	if port.Request.Kind == Number && port.Request.Number == port.Port {
+	if port.Request.Kind == Number && !port.Request.IsRange() && port.Request.Number == port.Port {
 		n.warn(RedundantOverride, port.Name, entry, textRedundant(port.Name, port.Port))
 	}
 }
 
 // refuseClashes reports ports that ask for the same number and protocol. It sorts the requests, so that the cost stays
-// low for thousands of ports.
+// low for thousands of ports. Each request is compared with the one before it that reaches furthest under its protocol.
 func refuseClashes(n *note, channel []ChannelPort) {
 	asked := make([]uint64, 0, len(channel))
 	for i, port := range channel {
@@ -115,18 +131,21 @@ func refuseClashes(n *note, channel []ChannelPort) {
 		return
 	}
 	slices.Sort(asked)
-	first := asked[0]
-	for _, next := range asked[1:] {
-		if next>>32 != first>>32 {
-			first = next
-			continue
+	furthest := map[corev1.Protocol]*ChannelPort{}
+	for _, key := range asked {
+		port := &channel[uint32(key)] //nolint:gosec // the low half is the index
+		before, asks := furthest[port.Protocol], port.Request.Run()
+		if before != nil && asks.First <= before.Request.Run().Last {
+			if n.full() {
+				return
+			}
+			common := PortRange{asks.First, min(asks.Last, before.Request.Run().Last)}
+			numbers := common.String() + "/" + string(port.Protocol)
+			n.problem(port.Name, numbers, textClash(before.Name, port.Name, numbers))
 		}
-		if n.full() {
-			return
+		if before == nil || asks.Last > before.Request.Run().Last {
+			furthest[port.Protocol] = port
 		}
-		a, b := channel[uint32(first)], channel[uint32(next)] //nolint:gosec // the low half is the index
-		number := portAndProtocol(b.Request.Number, b.Protocol)
-		n.problem(b.Name, number, textClash(a.Name, b.Name, number))
 	}
 }
 

@@ -46,6 +46,7 @@ type Keys struct {
 	Channels              string // mux: its channels, for people
 	Topology              string // mux: the ports of each channel, for people
 	Summary               string // mux: one line, for people
+	Ranges                string // mux on gateways: the ranges of its channels, which spec.ports can't hold
 	AggregatedExternalDNS string // mux: the external-dns values that we wrote
 	Managed               string // label of a mux's slices: we wrote the slice
 	Mux                   string // label of a mux's slices and ledger: the mux
@@ -109,6 +110,7 @@ func names() []key {
 		{"channels", func(k *Keys) *string { return &k.Channels }, anywhere, false},
 		{"topology", func(k *Keys) *string { return &k.Topology }, anywhere, false},
 		{"summary", func(k *Keys) *string { return &k.Summary }, anywhere, false},
+		{"ranges", func(k *Keys) *string { return &k.Ranges }, anywhere, false},
 		{"aggregated-external-dns", func(k *Keys) *string { return &k.AggregatedExternalDNS }, anywhere, false},
 		{"managed", func(k *Keys) *string { return &k.Managed }, anywhere, false},
 		{"mux", func(k *Keys) *string { return &k.Mux }, anywhere, false},

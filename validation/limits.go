@@ -4,6 +4,8 @@ package validation
 const (
 	// MinPort and MaxPort limit every port number.
 	MinPort, MaxPort = 1, 65535
+	// PlaceholderPort is the number of the TCP port of a mux that has no other.
+	PlaceholderPort = 101
 	// MaxHostnames is how many DNS names one channel may publish.
 	MaxHostnames = 64
 	// MaxChannelPorts is how many ports one channel may have.

@@ -73,13 +73,28 @@ func textPortNamedTwice(name string) string {
 }
 
 func textOverride(name, value string) string {
-	return fmt.Sprintf("port %s wants %s, which is neither a number from %d to %d in plain digits nor auto%s",
+	return fmt.Sprintf("port %s wants %s, which is neither a number from %d to %d in plain digits, nor a range such as 10000-10099, nor auto%s",
 		quote(name), quote(value), MinPort, MaxPort, zeroHint(value))
 }
 
 func textClash(first, second, number string) string {
 	return fmt.Sprintf("ports %s and %s both ask for %s: give one of them another number, or auto",
 		quote(first), quote(second), number)
+}
+
+func textRangeTarget(port ChannelPort, target int32) string {
+	run := port.Request.Run()
+	return fmt.Sprintf("port %s asks for %s, and %d would go to port %d of a pod, which is above %d: ask for at most %d numbers, or use a lower target port",
+		quote(port.Name), run, run.Last, target+run.Last-run.First, MaxPort, MaxPort-target+1)
+}
+
+func textRangePlaceholder(port ChannelPort) string {
+	return fmt.Sprintf("port %s asks for %s, and %d/TCP is the placeholder of a mux: ask for other numbers", quote(port.Name), port.Request.Run(), PlaceholderPort)
+}
+
+func textPortRangeNeedsGateways(port ChannelPort) string {
+	return fmt.Sprintf("port %s asks for %s, and only muxes on gateways have ranges: on any other mux, the channel isn't accepted and gets no port",
+		quote(port.Name), port.Request.Run())
 }
 
 func textSourceRange(value string) string {

@@ -53,6 +53,8 @@ type Mux struct {
 	Generation int64
 	// DNS holds the current values of external-dns's annotations on the mux, and OurDNS the part of them that we wrote.
 	DNS, OurDNS ExternalDNS
+	// Ranges are the ranges in the ranges annotation of a mux on gateways, sorted.
+	Ranges []MuxRange
 	// Channels, Topology and Summary are the current annotations for people.
 	Channels, Topology, Summary string
 }
@@ -83,6 +85,7 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 		Families: svc.Spec.IPFamilies,
 		DNS:      parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
 		OurDNS:   ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
+		Ranges:   ParseRanges(svc.Annotations[l.keys.Ranges]),
 		Channels: svc.Annotations[l.keys.Channels],
 		Topology: svc.Annotations[l.keys.Topology],
 		Summary:  svc.Annotations[l.keys.Summary],

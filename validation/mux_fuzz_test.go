@@ -50,6 +50,15 @@ func checkContains(t *testing.T, set PortRanges, want []int32) {
 			t.Fatalf("Contains(%d) is %v", n, !in[n])
 		}
 	}
+	for _, run := range []PortRange{{MinPort, MaxPort}, {1000, 1010}, {20000, 20099}} {
+		outside := run.First
+		for outside <= run.Last && in[outside] {
+			outside++
+		}
+		if got, is := set.FirstOutside(run); is != (outside <= run.Last) || is && got != outside {
+			t.Fatalf("the first number of %s outside is %d (%t), want %d", run, got, is, outside)
+		}
+	}
 }
 
 // plainRanges lists every number, and refuses duplicates.

@@ -36,6 +36,21 @@ func (r PortRanges) Contains(number int32) bool {
 	return exact || i > 0 && number <= r.sorted[i-1].Last
 }
 
+// FirstOutside returns the first number of a run that isn't in the set; false if all are.
+func (r PortRanges) FirstOutside(run PortRange) (int32, bool) {
+	for number := run.First; number <= run.Last; {
+		i, exact := slices.BinarySearchFunc(r.sorted, number, func(run PortRange, n int32) int { return cmp.Compare(run.First, n) })
+		if !exact {
+			i--
+		}
+		if i < 0 || r.sorted[i].Last < number {
+			return number, true
+		}
+		number = r.sorted[i].Last + 1
+	}
+	return 0, false
+}
+
 // All yields every number in the written order.
 func (r PortRanges) All() iter.Seq[int32] {
 	return func(yield func(int32) bool) {

@@ -69,6 +69,8 @@ const (
 	ExternalIPsBypassMux Reason = "ExternalIPsBypassMux"
 	// SourceRangesNeedGateways is a channel with source ranges, which only a mux on gateways honours.
 	SourceRangesNeedGateways Reason = "SourceRangesNeedGateways"
+	// PortRangesNeedGateways is a channel with a range of numbers, which only a mux on gateways has.
+	PortRangesNeedGateways Reason = "PortRangesNeedGateways"
 	// RedundantOverride is an entry of external-ports that changes nothing.
 	RedundantOverride Reason = "RedundantOverride"
 	// LocalTrafficPolicy is a mux with externalTrafficPolicy Local.

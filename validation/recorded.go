@@ -13,9 +13,10 @@ type PortMapping struct {
 	Name   string
 	Port   int32 // the channel's number
 	Public int32 // the mux's number
+	Last   int32 // the mux's last number, if the port has a range; otherwise 0
 }
 
-// FormatPorts returns the ports annotation, such as "http:80->8080, grpc:9090->20001", in the order given.
+// FormatPorts returns the ports annotation, such as "http:80->8080, rtp:9090->20000-20099", in the order given.
 func FormatPorts(mappings []PortMapping) string { return string(AppendPorts(nil, mappings)) }
 
 // AppendPorts appends the ports annotation to a buffer, so that a comparison needs no new string.
@@ -27,6 +28,9 @@ func AppendPorts(to []byte, mappings []PortMapping) []byte {
 		to = append(append(to, m.Name...), ':')
 		to = append(strconv.AppendInt(to, int64(m.Port), 10), "->"...)
 		to = strconv.AppendInt(to, int64(m.Public), 10)
+		if m.Last > m.Public {
+			to = strconv.AppendInt(append(to, '-'), int64(m.Last), 10)
+		}
 	}
 	return to
 }
@@ -39,12 +43,12 @@ func ParsePorts(value string) ([]PortMapping, bool) {
 		name, numbers, _ := cut(entry, ":")
 		own, public, _ := cut(numbers, "->")
 		from, ok := portNumber(own)
-		to, ok2 := portNumber(public)
-		if !ok || !ok2 || !isLabel(name) || seen[name] {
+		to, ok2 := parseRequest(public)
+		if !ok || !ok2 || to.Kind != Number || !isLabel(name) || seen[name] {
 			return nil, false
 		}
 		seen[name] = true
-		mappings = append(mappings, PortMapping{Name: name, Port: from, Public: to})
+		mappings = append(mappings, PortMapping{Name: name, Port: from, Public: to.Number, Last: to.Last})
 	}
 	return mappings, true
 }

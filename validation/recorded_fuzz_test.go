@@ -14,10 +14,11 @@ import (
 func FuzzPortsAnnotation(f *testing.F) {
 	for _, seed := range []string{
 		"http:80->8080, grpc:9090->20001", "http:80->", "a:1->2,a:3->4", ":1->2", "a:080->1", "A:1->2", "a:1->2->3",
+		"rtp:5000->10000-19999", "a:1->3-2", "a:1->2-2", "a:1->2-", "a:1-2->3", "a:1->1-65536", "a:1->auto",
 	} {
 		f.Add(seed)
 	}
-	grammar := regexp.MustCompile(`\A([-a-z0-9]+)\s*:\s*([0-9]+)\s*->\s*([0-9]+)\z`)
+	grammar := regexp.MustCompile(`\A([-a-z0-9]+)\s*:\s*([0-9]+)\s*->\s*([0-9]+)(?:\s*-\s*([0-9]+))?\z`)
 	f.Fuzz(func(t *testing.T, value string) {
 		got, ok := ParsePorts(value)
 		var want []PortMapping
@@ -31,8 +32,15 @@ func FuzzPortsAnnotation(f *testing.F) {
 			seen[parts[1]] = true
 			own, ok := plainPort(parts[2])
 			public, ok2 := plainPort(parts[3])
+			mapping := PortMapping{Name: parts[1], Port: int32(own), Public: int32(public)}
+			if parts[4] != "" {
+				last, ok3 := plainPort(parts[4])
+				if ok2 = ok2 && ok3 && last >= public; last > public {
+					mapping.Last = int32(last)
+				}
+			}
 			wantOK = wantOK && ok && ok2
-			want = append(want, PortMapping{parts[1], int32(own), int32(public)})
+			want = append(want, mapping)
 		}
 		if ok != wantOK {
 			t.Fatalf("accepted: %v, the reference says %v", ok, wantOK)

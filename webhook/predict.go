@@ -182,13 +182,16 @@ func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []for
 	return nil
 }
 
-// knowsSourceRanges says that the mux is known to honour source ranges, or predicted to refuse them. Then a warning that tells what
-// depends on the mux is of no use.
-func (p *predictor) knowsSourceRanges(svc *corev1.Service, predictions []forecast.Prediction) bool {
-	if p == nil || !p.ready() || !p.kind(svc).Channel() {
+// knows says that the mux is known to honour what a warning is about, or predicted to refuse it. Then the warning, which tells what
+// only gateways do, isn't needed.
+func (p *predictor) knows(warning validation.Reason, svc *corev1.Service, predictions []forecast.Prediction) bool {
+	refusal := map[validation.Reason]validation.Reason{
+		validation.SourceRangesNeedGateways: validation.SourceRangesNotSupported, validation.PortRangesNeedGateways: plan.PortRangesNotSupported,
+	}[warning]
+	if refusal == "" || p == nil || !p.ready() || !p.kind(svc).Channel() {
 		return false
 	}
-	if slices.ContainsFunc(predictions, func(p forecast.Prediction) bool { return p.Reason == validation.SourceRangesNotSupported }) {
+	if slices.ContainsFunc(predictions, func(p forecast.Prediction) bool { return p.Reason == refusal }) {
 		return true
 	}
 	mux, named := p.lang.ParseClass(*svc.Spec.LoadBalancerClass)

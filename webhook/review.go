@@ -86,7 +86,7 @@ func review(lang validation.Language, predictor *predictor, served served, req *
 	if len(verdict.Denied) == 0 {
 		predictions := predictor.predict(req, svc)
 		verdict.Warnings = slices.DeleteFunc(verdict.Warnings, func(p validation.Problem) bool {
-			return p.Reason == validation.SourceRangesNeedGateways && predictor.knowsSourceRanges(svc, predictions)
+			return predictor.knows(p.Reason, svc, predictions)
 		})
 		predicted = predictor.messages(predictions)
 		predicted.warnings = append(served.warnings(lang, svc), predicted.warnings...)

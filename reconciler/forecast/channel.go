@@ -109,7 +109,10 @@ func (o *Outlook) refusedField(c *plan.ObservedChannel, no *plan.RefusedPorts) (
 		if no.UsedUp != "" && port.Request.Kind == validation.Auto && port.Protocol == no.UsedUp {
 			return external, port.Name
 		}
-		if no.Slot.Number == 0 || port.Protocol != no.Slot.Protocol || port.Request.Number != no.Slot.Number {
+		if no.Slot.Number == 0 && port.Request.IsRange() {
+			return external, port.Name
+		}
+		if run := port.Request.Run(); no.Slot.Number < max(run.First, 1) || no.Slot.Number > run.Last || port.Protocol != no.Slot.Protocol {
 			continue
 		}
 		if port.Request.Kind == validation.Number {

@@ -76,7 +76,7 @@ func (o *Outlook) asksNothingNew(before, after *plan.ObservedChannel, was, now *
 
 // notAskedBefore returns the ports that ask for a number that no port asked for before, or for another picked number.
 func notAskedBefore(before, after *plan.ObservedChannel) []validation.ChannelPort {
-	asked := map[plan.Slot]int{}
+	asked := map[plan.Span]int{}
 	for i := range before.Ports {
 		asked[wish(&before.Ports[i])]++
 	}
@@ -90,14 +90,14 @@ func notAskedBefore(before, after *plan.ObservedChannel) []validation.ChannelPor
 	return fresh
 }
 
-// wish returns the slot that a port asks for; number 0 stands for auto.
-func wish(port *validation.ChannelPort) plan.Slot {
+// wish returns the numbers that a port asks for; number 0 stands for auto.
+func wish(port *validation.ChannelPort) plan.Span {
 	switch port.Request.Kind {
 	case validation.Own, validation.Number:
-		return plan.Slot{Number: port.Request.Number, Protocol: port.Protocol}
+		return plan.NewSpan(port.Request.Number, port.Request.Last, port.Protocol)
 	case validation.Auto:
-		return plan.Slot{Protocol: port.Protocol}
+		return plan.Span{Protocol: port.Protocol}
 	case validation.Unread:
 	}
-	return plan.Slot{Number: -1, Protocol: port.Protocol} // equals no valid request
+	return plan.Span{First: -1, Protocol: port.Protocol} // equals no valid request
 }

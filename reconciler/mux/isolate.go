@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // maxIsolated is how many channels are searched for in passes that follow each other. If the API server refuses more
@@ -20,7 +21,7 @@ const maxIsolated = 3
 // the last channels, tries that patch as a dry run, and so halves the number of suspects. A thousand channels take ten
 // dry runs and no write. The next pass leaves the channel out.
 func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, error) {
-	adds := additions(o.service, p)
+	adds := additions(o.service, validation.ParseRanges(o.service.Annotations[o.Language.Keys().Ranges]), p)
 	added := slices.DeleteFunc(slices.Clone(p.Publish.Added), func(key types.NamespacedName) bool { return len(adds[key]) == 0 })
 	if len(added) == 0 {
 		return false, why
@@ -104,10 +105,13 @@ func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error,
 }
 
 // additions returns the slots that a plan adds to the mux, by channel.
-func additions(mux *corev1.Service, p *plan.Plan) map[types.NamespacedName][]plan.Slot {
+func additions(mux *corev1.Service, ranges []validation.MuxRange, p *plan.Plan) map[types.NamespacedName][]plan.Slot {
 	there := make(map[plan.Slot]bool, len(mux.Spec.Ports))
 	for i := range mux.Spec.Ports {
 		there[slotOf(&mux.Spec.Ports[i])] = true
+	}
+	for _, r := range ranges {
+		there[plan.Slot{Number: r.Run.First, Protocol: r.Protocol}] = true
 	}
 	adds := map[types.NamespacedName][]plan.Slot{}
 	for i := range p.InForce {

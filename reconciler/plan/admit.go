@@ -74,9 +74,10 @@ func (a *admission) askAgain(asked []*channel) {
 }
 
 func (a *admission) newGrant(c *channel) *grant {
-	g := &grant{pass: a.pass, channel: c, adding: len(c.Ports), wanted: make([]wanted, 0, len(c.Ports))}
+	g := &grant{pass: a.pass, channel: c, wanted: make([]wanted, 0, len(c.Ports))}
 	for i := range c.Ports {
 		g.wanted = append(g.wanted, wanted{port: &c.Ports[i]})
+		g.adding += g.wanted[i].asks().size()
 	}
 	return g
 }
@@ -86,7 +87,7 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	if no := a.shutsOut(c); no != nil {
 		return no
 	}
-	if no := a.restrict(c); no != nil && len(c.Problems) == 0 && !c.Disabled {
+	if no := a.restrict(c); no != nil && !c.Disabled { // before other problems, as for incumbents
 		return no
 	}
 	switch forbidden, unread := a.allowed.forbidden(c); {
@@ -135,10 +136,10 @@ func (a *admission) round(asking []*channel) (grants []*grant, failed map[*chann
 func (k *keeping) grantEdit(e *edit) *refusal {
 	g := &grant{pass: k.pass, channel: e.channel, wanted: e.wanted}
 	for i := range g.wanted {
+		g.adding += g.wanted[i].asks().size()
 		if has := g.wanted[i].has; has != nil {
 			g.moving = append(g.moving, has)
-		} else {
-			g.adding++
+			g.adding -= has.Span().size()
 		}
 	}
 	no := g.reserveAsked()

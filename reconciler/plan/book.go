@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // book records the owner of each number. All claims are in it, and all counts follow from them.
@@ -19,7 +21,7 @@ type book struct {
 	// reserved are numbers that newcomers are about to get.
 	reserved *slots[*reservation]
 	taken    map[corev1.Protocol]*numbers
-	// held counts the slots of claims in force and of foreign ports.
+	// held counts the numbers of claims in force and of foreign ports.
 	held     int
 	heldBy   map[string]int // by namespace, without foreign ports
 	carrying map[corev1.Protocol]int
@@ -51,7 +53,7 @@ func (b *book) adopt(claims []Claim) {
 	b.claims = make([]*Claim, 0, len(claims))
 	own := slices.Clone(claims)
 	for i := range own {
-		if isPort(own[i].Slot()) {
+		if isPort(own[i].Slot()) && own[i].Last <= validation.MaxPort {
 			b.add(&own[i])
 		}
 	}
@@ -64,8 +66,10 @@ func (b *book) add(claim *Claim) {
 	} else {
 		b.absent[claim.Owner.Channel] = append(b.absent[claim.Owner.Channel], claim)
 	}
-	b.holders.set(claim.Slot(), claim)
-	b.taken[claim.Owner.Protocol].add(claim.Public)
+	for slot := range claim.Span().slots() {
+		b.holders.set(slot, claim)
+		b.taken[slot.Protocol].add(slot.Number)
+	}
 	if other := b.names[claim.MuxName]; other == nil || !other.held() {
 		b.names[claim.MuxName] = claim // a port that moved keeps its name, so the claim that it left has that name too
 	}
@@ -98,9 +102,11 @@ func (b *book) forget(gone ...*Claim) {
 		} else {
 			b.absent[claim.Owner.Channel] = slices.DeleteFunc(b.absent[claim.Owner.Channel], in)
 		}
-		if b.holders.at(claim.Slot()) == claim {
-			b.holders.set(claim.Slot(), nil)
-			b.free(claim.Slot())
+		for slot := range claim.Span().slots() {
+			if b.holders.at(slot) == claim {
+				b.holders.set(slot, nil)
+				b.free(slot)
+			}
 		}
 	}
 }
@@ -128,13 +134,13 @@ func (b *book) release(claims ...*Claim) {
 	}
 }
 
-// count enters a claim's slot, or takes it out.
+// count enters a claim's numbers, or takes them out. A range counts as many ports as it has numbers.
 func (b *book) count(claim *Claim, n int) {
 	if !claim.held() {
 		return
 	}
-	b.held += n
-	b.heldBy[claim.Owner.Channel.Namespace] += n
+	b.held += n * claim.Span().size()
+	b.heldBy[claim.Owner.Channel.Namespace] += n * claim.Span().size()
 	b.carrying[claim.Owner.Protocol] += n
 }
 
@@ -151,6 +157,20 @@ func (b *book) reserve(port *corev1.ServicePort) {
 	if isPort(slot) {
 		b.taken[slot.Protocol].add(slot.Number)
 	}
+}
+
+// hasForeign is true if a port that isn't ours has one of the numbers.
+func (b *book) hasForeign(numbers Span) bool {
+	if !numbers.isRange() {
+		_, foreign := b.foreign[numbers.slot()]
+		return foreign
+	}
+	for slot := range b.foreign {
+		if numbers.Covers(NewSpan(slot.Number, 0, slot.Protocol)) {
+			return true
+		}
+	}
+	return false
 }
 
 // leave keeps a number without a claim from being given before its port is off the mux.

@@ -62,8 +62,10 @@ type Claim struct {
 	Owner PortID
 	// Port is the channel port's own number. It identifies the port after a rename.
 	Port int32
-	// Public is the number on the mux. At most one claim has this number and protocol.
+	// Public is the number on the mux, or the first number of a range. At most one claim has a number and protocol.
 	Public int32
+	// Last is the last number of a range; 0 for a single number. Only muxes on gateways have ranges.
+	Last   int32
 	Source Source
 	// MuxName is the port's name on the mux. Slices use it as the port name.
 	MuxName string
@@ -82,8 +84,17 @@ type Slot struct {
 	Protocol corev1.Protocol
 }
 
-// Slot returns the claimed slot.
+// Slot returns the claimed slot, or the first one of a range.
 func (c *Claim) Slot() Slot { return Slot{c.Public, c.Owner.Protocol} }
+
+// IsRange is true for a claim of several numbers.
+func (c *Claim) IsRange() bool { return c.Last > c.Public }
+
+// Numbers reads "443/TCP" or "10000-19999/UDP".
+func (c *Claim) Numbers() string { return c.Span().String() }
+
+// Span returns the claimed numbers.
+func (c *Claim) Span() Span { return NewSpan(c.Public, c.Last, c.Owner.Protocol) }
 
 // HostnameHolder records which namespace used a DNS name first.
 type HostnameHolder struct {
@@ -183,6 +194,6 @@ func sameClaims(a, b []Claim) bool {
 }
 
 func (c *Claim) same(other *Claim) bool {
-	return c.Public == other.Public && c.Port == other.Port && c.Source == other.Source && c.State == other.State &&
+	return c.Public == other.Public && c.Last == other.Last && c.Port == other.Port && c.Source == other.Source && c.State == other.State &&
 		c.MuxName == other.MuxName && c.Owner == other.Owner && c.Since.Equal(other.Since) && c.Until.Equal(other.Until)
 }

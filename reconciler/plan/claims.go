@@ -32,7 +32,7 @@ type reader struct{ *pass }
 func readClaims(p *pass) {
 	r := &reader{p}
 	read := &r.w.Ledger
-	r.live = indexPorts(r.w.Mux.Ports)
+	r.live = indexPorts(r.w.Mux.Ports, r.w.Mux.Ranges)
 	r.before = before{ledger: read.Ledger.sorted(), broken: r.brokenLedger()}
 	was := &r.before
 	lost := r.isLost()
@@ -133,7 +133,10 @@ func (r *reader) isAnothers(claim *Claim, name string) bool {
 
 // newName returns a name that no port on the mux has.
 func (p *pass) newName(id PortID) string {
-	return freeName(id, func(name string) bool { return p.isNamed(name) || p.live.named(name) != nil })
+	return freeName(id, func(name string) bool {
+		_, isLive := p.live.spanNamed(name)
+		return isLive || p.isNamed(name)
+	})
 }
 
 // takeBack undoes edits that the API server refused. Each claim of such a channel goes back to the number that its port has on the
@@ -148,9 +151,9 @@ func (r *reader) takeBack() {
 			if !claim.held() || r.live.has(claim) || r.wasShown(claim) || !slices.Contains(refused, claim.Slot()) {
 				continue
 			}
-			there := r.live.named(claim.MuxName)
-			if there != nil && slotOf(there).Protocol == claim.Owner.Protocol && r.isOwn(c, slotOf(there)) {
-				r.goBack(claim, slotOf(there))
+			there, isLive := r.live.spanNamed(claim.MuxName)
+			if isLive && there.Protocol == claim.Owner.Protocol && r.isOwn(c, there) {
+				r.goBack(claim, there)
 				continue
 			}
 			r.release(claim)
@@ -159,25 +162,31 @@ func (r *reader) takeBack() {
 	}
 }
 
-// isOwn is true if a channel has a claim to a number, or no channel has.
-func (r *reader) isOwn(c *channel, slot Slot) bool {
-	holder := r.holders.at(slot)
-	return holder == nil || holder.Owner.Channel == c.Key
+// isOwn is true if a channel has claims to the numbers, or no channel has.
+func (r *reader) isOwn(c *channel, numbers Span) bool {
+	for slot := range numbers.slots() {
+		if holder := r.holders.at(slot); holder != nil && holder.Owner.Channel != c.Key {
+			return false
+		}
+	}
+	return true
 }
 
-// goBack moves a claim back to a number. The number that it leaves is released: the ledger has it, so another process may publish it.
-func (r *reader) goBack(claim *Claim, to Slot) {
+// goBack moves a claim back to numbers. Those that it leaves are released: the ledger has them, so another process may publish them.
+func (r *reader) goBack(claim *Claim, to Span) {
 	left := *claim
-	if holder := r.holders.at(to); holder != nil {
-		r.forget(holder)
-	}
 	r.forget(claim)
-	claim.Public = to.Number
+	for slot := range to.slots() {
+		if holder := r.holders.at(slot); holder != nil {
+			r.forget(holder)
+			r.keepRest(holder, to)
+		}
+	}
+	claim.Public, claim.Last = to.First, to.end()
 	r.add(claim)
-	left.State = Releasing
-	if r.holders.at(left.Slot()) == nil {
-		r.add(&left)
-		r.names[left.MuxName] = claim
-		r.neverPublished[left.Slot()] = true
+	r.keepRest(&left, to)
+	r.names[left.MuxName] = claim
+	for _, part := range left.Span().without(to) {
+		r.neverPublished[part.slot()] = true
 	}
 }

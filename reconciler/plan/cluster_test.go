@@ -388,10 +388,12 @@ func contradiction(l *plan.Ledger) error {
 	slots, owners, names := map[plan.Slot]bool{}, map[plan.PortID]bool{}, map[string]bool{}
 	for i := range l.Claims {
 		claim := &l.Claims[i]
-		if slots[claim.Slot()] {
-			return fmt.Errorf("the ledger has %s twice", claim.Slot())
+		for _, slot := range numbersOf(claim) {
+			if slots[slot] {
+				return fmt.Errorf("the ledger has %s twice", slot)
+			}
+			slots[slot] = true
 		}
-		slots[claim.Slot()] = true
 		if claim.MuxName == "" {
 			return fmt.Errorf("the claim of %s has no name", claim.Slot())
 		}

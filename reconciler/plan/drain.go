@@ -77,13 +77,13 @@ func (d *draining) clearMux() {
 	}
 	slices.SortFunc(stay, byNumber)
 	patch := &MuxPatch{ResourceVersion: mux.ResourceVersion, Annotations: map[string]string{}}
-	ports := d.ports(stay)
-	if change := d.diffPorts(ports); !change.empty() {
+	ports, ranges := d.ports(stay), d.ranges(stay)
+	if change := d.diffPorts(ports, ranges); !change.empty() {
 		patch.Ports = ports
 		patch.Why = append(patch.Why, change.text()...)
 	}
 	gatherNames(d.pass) // no channel is attached: only the owner's names are left
-	d.annotate(patch, notes{}, 0)
+	d.annotate(patch, target{ranges: ranges})
 	for _, stamp := range [...]struct {
 		key string
 		set bool

@@ -21,13 +21,16 @@ type wanted struct {
 
 func (w *wanted) id(c *channel) PortID { return PortID{c.Key, w.port.Name, w.port.Protocol} }
 
-// number is the number that the port asks for; 0 if any will do.
+// number is the number that the port asks for, or the first of a range; 0 if any will do.
 func (w *wanted) number() int32 {
 	if w.port.Request.Kind == validation.Auto {
 		return 0
 	}
 	return w.port.Request.Number
 }
+
+// asks are the numbers that the port asks for. A port for which any will do needs one.
+func (w *wanted) asks() Span { return NewSpan(w.number(), w.port.Request.Last, w.port.Protocol) }
 
 // compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more.
 func (k *keeping) compare(c *channel) *edit {
@@ -89,7 +92,7 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 // old one until it gets that.
 func (k *keeping) followRenames(e *edit) {
 	for _, sameAs := range [...]func(w *wanted, left *Claim) bool{
-		func(w *wanted, left *Claim) bool { return w.number() != 0 && left.Public == w.number() },
+		func(w *wanted, left *Claim) bool { return w.number() != 0 && left.Span() == w.asks() },
 		func(w *wanted, left *Claim) bool {
 			return w.number() == 0 && left.Source == Auto && left.Port == w.port.Port
 		},

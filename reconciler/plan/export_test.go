@@ -13,26 +13,28 @@ func DerivedName(id PortID) string { return derivedName(id) }
 // Recount counts slots after a decision, and compares them with the counters that the decision kept.
 func Recount(w World, m Memory) error {
 	p := decide(&w, &m)
-	held, of, carrying := 0, map[string]int{}, map[corev1.Protocol]int{}
+	numbers, held, of, carrying := 0, 0, map[string]int{}, map[corev1.Protocol]int{}
 	for slot := range p.foreign {
 		held++
 		carrying[slot.Protocol]++
 	}
 	for _, claim := range p.claims {
 		if claim.State == Held {
-			held++
-			of[claim.Owner.Channel.Namespace]++
+			held += claim.Span().size()
+			of[claim.Owner.Channel.Namespace] += claim.Span().size()
 			carrying[claim.Owner.Protocol]++
 		}
-		if p.holders.at(claim.Slot()) != claim {
-			return fmt.Errorf("%s of %s isn't among the holders", claim.Slot(), claim.Owner.Channel)
+		for slot := range claim.Span().slots() {
+			if numbers++; p.holders.at(slot) != claim {
+				return fmt.Errorf("%s of %s isn't among the holders", slot, claim.Owner.Channel)
+			}
 		}
 		if !slices.Contains(p.claimsOf(claim.Owner.Channel), claim) {
 			return fmt.Errorf("%s of %s isn't among its channel's claims", claim.Slot(), claim.Owner.Channel)
 		}
 	}
-	if p.holders.len() != len(p.claims) {
-		return fmt.Errorf("there are %d holders of %d claims", p.holders.len(), len(p.claims))
+	if p.holders.len() != numbers {
+		return fmt.Errorf("there are %d holders of %d numbers", p.holders.len(), numbers)
 	}
 	drop := func(m map[string]int) { maps.DeleteFunc(m, func(_ string, n int) bool { return n == 0 }) }
 	drop(p.heldBy)

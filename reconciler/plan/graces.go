@@ -39,7 +39,11 @@ func (p *pass) tooMany(held []*Claim) []*Claim {
 	if quota := p.w.Mux.CapPerNamespace; quota > 0 {
 		share = min(share, quota)
 	}
-	if len(held) <= share {
+	total := 0
+	for _, claim := range held {
+		total += claim.Span().size()
+	}
+	if total <= share {
 		return nil
 	}
 	slices.SortFunc(held, func(a, b *Claim) int {
@@ -52,12 +56,12 @@ func (p *pass) tooMany(held []*Claim) []*Claim {
 	for _, claim := range held {
 		of[claim.Owner.Channel.Namespace]++
 	}
-	if len(held) > most {
+	if total > most {
 		share = max(min(share, most/len(of)), 1)
 	}
 	clear(of)
 	return slices.DeleteFunc(held, func(claim *Claim) bool {
-		of[claim.Owner.Channel.Namespace]++
+		of[claim.Owner.Channel.Namespace] += claim.Span().size()
 		return of[claim.Owner.Channel.Namespace] <= share
 	})
 }

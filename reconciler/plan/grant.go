@@ -7,18 +7,19 @@ type grant struct {
 	*pass
 	channel *channel
 	wanted  []wanted
-	adding  int      // slots beyond those that it has
+	adding  int      // numbers beyond those that it has
 	moving  []*Claim // claims of its own that leave their numbers
 	seated  bool
 	got     []given
 }
 
-// given is a number that a port gets.
+// given is what a port gets.
 type given struct {
-	want   *wanted
-	slot   Slot
-	source Source
-	marked bool // the number wasn't reserved before
+	want    *wanted
+	numbers Span
+	source  Source
+	// reserved marks the numbers that no claim had.
+	reserved *reservation
 }
 
 // reserveAsked reserves the place under the caps and the numbers that are asked for.
@@ -34,33 +35,41 @@ func (g *grant) reserveAsked() *refusal {
 		if w.number() == 0 {
 			continue
 		}
-		slot := Slot{w.number(), w.port.Protocol}
-		if no := g.checkNumber(w, slot); no != nil {
+		if no := g.check(w); no != nil {
 			return no
 		}
-		g.give(w, slot, Static)
+		g.give(w, w.asks(), Static)
 	}
 	return nil
 }
 
-func (g *grant) give(w *wanted, slot Slot, source Source) {
-	holder := g.holders.at(slot)
-	g.got = append(g.got, given{w, slot, source, holder == nil})
-	g.taken[slot.Protocol].add(slot.Number)
-	if holder == nil {
-		g.reserved.set(slot, &reservation{g.channel.Key, w.port.Name})
+func (g *grant) give(w *wanted, numbers Span, source Source) {
+	it := given{w, numbers, source, &reservation{g.channel.Key, w.port.Name}}
+	for slot := range numbers.slots() {
+		g.taken[slot.Protocol].add(slot.Number)
+		if g.holders.at(slot) == nil {
+			g.reserved.set(slot, it.reserved)
+		}
 	}
-	g.carrying[slot.Protocol]++
+	g.got = append(g.got, it)
+	g.carrying[numbers.Protocol]++
+}
+
+// unmark ends the reservations of numbers, and calls each for those.
+func (g *grant) unmark(it given, each func(Slot)) {
+	for slot := range it.numbers.slots() {
+		if g.reserved.at(slot) == it.reserved {
+			g.reserved.set(slot, nil)
+			each(slot)
+		}
+	}
 }
 
 // undo cancels the reservations.
 func (g *grant) undo() {
 	for _, it := range g.got {
-		g.carrying[it.slot.Protocol]--
-		if it.marked {
-			g.reserved.set(it.slot, nil)
-			g.free(it.slot)
-		}
+		g.carrying[it.numbers.Protocol]--
+		g.unmark(it, g.free)
 	}
 	g.got = nil
 	if g.seated {
@@ -118,6 +127,28 @@ func (g *grant) checkProtocols() *refusal {
 	return nil
 }
 
+// check refuses numbers that the channel can't have.
+func (g *grant) check(w *wanted) *refusal {
+	asks := w.asks()
+	if !asks.isRange() {
+		return g.checkNumber(w, asks.slot())
+	}
+	if g.w.Mux.Pool == "" {
+		return &refusal{reason: PortRangesNotSupported, message: textPortRange(w.port, g.w.Key)}
+	}
+	if outside, is := g.w.Mux.Explicit.FirstOutside(asks.run()); is {
+		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, Slot{outside, asks.Protocol}, g.w.Mux)}
+	}
+	left := asks.run()
+	for number := firstTaken(left, g.taken[asks.Protocol]); number != 0; number = firstTaken(left, g.taken[asks.Protocol]) {
+		if no := g.checkNumber(w, Slot{number, asks.Protocol}); no != nil {
+			return no
+		}
+		left.First = number + 1 // it is a number of the channel itself
+	}
+	return nil
+}
+
 // checkNumber refuses a number that the channel can't have.
 func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 	if !g.w.Mux.Explicit.Contains(slot.Number) {
@@ -127,11 +158,11 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 	name, foreign := g.foreign[slot]
 	switch reserver := g.reserved.at(slot); {
 	case foreign:
-		return g.conflict(slot, textForeign(w.port.Name, slot, name))
+		return g.conflict(w, slot, textForeign(w.port.Name, slot, name))
 	case g.leaving[slot]:
-		return g.conflict(slot, textLeaving(w.port.Name, slot))
+		return g.conflict(w, slot, textLeaving(w.port.Name, slot))
 	case reserver != nil:
-		no := g.conflict(slot, textReserved(w.port.Name, slot, reserver))
+		no := g.conflict(w, slot, textReserved(w.port.Name, slot, reserver))
 		no.holder = reserver.by
 		return no
 	case holder == nil || holder.Owner.Channel == g.channel.Key && (!holder.held() || slices.Contains(g.moving, holder)):
@@ -148,19 +179,20 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 			said, until = holder.Until, holder.Until
 		}
 	}
-	no := g.conflict(slot, textConflict(w.port.Name, holder, said))
+	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, said))
 	no.holder, no.until = holder.Owner.Channel, until
 	return no
 }
 
-func (g *grant) conflict(slot Slot, message string) *refusal {
-	return &refusal{
-		reason: MuxPortConflict, slot: slot, message: message,
-		advice: textWayOut(g.nearest(g.w.Mux.Explicit, slot), g.w.Mux.Auto.Len() > 0),
+func (g *grant) conflict(w *wanted, slot Slot, message string) *refusal {
+	no := &refusal{reason: MuxPortConflict, slot: slot, message: message, advice: textOtherRange()}
+	if !w.asks().isRange() {
+		no.advice = textWayOut(g.nearest(g.w.Mux.Explicit, slot), g.w.Mux.Auto.Len() > 0)
 	}
+	return no
 }
 
-// commit turns the reservations into claims. A claim that moves leaves its number, unless that number is another port's of this channel now.
+// commit turns the reservations into claims. A claim that moves leaves its numbers, unless they are another port's of this channel now.
 func (g *grant) commit() {
 	g.changed[g.channel.Key.Namespace] = true
 	if g.seated {
@@ -169,18 +201,22 @@ func (g *grant) commit() {
 	}
 	g.release(g.moving...)
 	for _, it := range g.got {
-		g.carrying[it.slot.Protocol]--
-		if it.marked {
-			g.reserved.set(it.slot, nil)
-		}
+		g.carrying[it.numbers.Protocol]--
+		g.unmark(it, func(Slot) {})
 		claim := &Claim{
-			Owner: it.want.id(g.channel), Port: it.want.port.Port, Public: it.slot.Number, Source: it.source, Since: g.now, State: Held,
+			Owner: it.want.id(g.channel), Port: it.want.port.Port, Public: it.numbers.First, Last: it.numbers.end(), Source: it.source,
+			Since: g.now, State: Held,
 		}
-		if old := g.holders.at(it.slot); old != nil {
-			if !slices.Contains(g.moving, old) { // the channel gave the number up, and comes back to it
+		for slot := range it.numbers.slots() {
+			old := g.holders.at(slot)
+			if old == nil {
+				continue
+			}
+			if old.Span() == it.numbers && !slices.Contains(g.moving, old) { // the channel gave the number up, and comes back to it
 				claim.Since, claim.MuxName = old.Since, old.MuxName
 			}
 			g.forget(old)
+			g.keepRest(old, it.numbers)
 		}
 		if it.want.has != nil {
 			claim.Since, claim.MuxName = g.now, it.want.has.MuxName // a port that moves keeps its name on the mux
@@ -189,5 +225,15 @@ func (g *grant) commit() {
 		}
 		g.add(claim)
 		g.names[claim.MuxName] = claim
+	}
+}
+
+// keepRest keeps the numbers of a claim that another claim of its channel doesn't take over.
+func (b *book) keepRest(old *Claim, taken Span) {
+	for _, part := range old.Span().without(taken) {
+		rest := *old
+		rest.Public, rest.Last = part.First, part.end()
+		b.add(&rest)
+		b.release(&rest)
 	}
 }

@@ -176,7 +176,7 @@ func (h *history) edit(svc *corev1.Service) {
 		}
 		taken[fmt.Sprint(port.Port, port.Protocol)] = true
 		svc.Spec.Ports = append(svc.Spec.Ports, port)
-		if asks := pick(h, "asks", "", "auto", "auto", "102", "203", "204", "205"); asks != "" {
+		if asks := pick(h, "asks", "", "auto", "auto", "102", "203", "204", "205", "203-204", "204-206"); asks != "" {
 			asked = append(asked, name+":"+asks)
 		}
 	}
@@ -247,6 +247,9 @@ func (h *history) createMux() {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name}}
 	svc.Annotations = map[string]string{h.key("multiplexer"): "true", h.key("port-range"): "203-206"}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	if class := "gateway." + h.language.Prefix() + "/edge"; h.chance("gateways", 40) {
+		svc.Spec.LoadBalancerClass = &class
+	}
 	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101}}
 	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 	h.note("the mux is made")

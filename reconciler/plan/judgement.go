@@ -133,6 +133,6 @@ func (j Judgement) Free(protocol corev1.Protocol) int { return j.freeNumbers(pro
 
 // Dropped returns the claims whose ports are in one list of a mux's ports, and not in another.
 func Dropped(claims []Claim, before, after []corev1.ServicePort) []Claim {
-	had, has := indexPorts(before), indexPorts(after)
+	had, has := indexPorts(before, nil), indexPorts(after, nil)
 	return slices.DeleteFunc(slices.Clone(claims), func(claim Claim) bool { return !had.has(&claim) || has.has(&claim) })
 }

@@ -82,7 +82,7 @@ func (p *pass) shutsOut(c *channel) *refusal {
 // yield gives up numbers that the channel holds and doesn't use, and that the mux's owner uses now.
 func (k *keeping) yield(c *channel) {
 	for _, claim := range c.claims {
-		if _, foreign := k.foreign[claim.Slot()]; foreign && !k.live.has(claim) && (c.Disabled || !k.isPublished(claim)) {
+		if k.hasForeign(claim.Span()) && !k.live.has(claim) && (c.Disabled || !k.isPublished(claim)) {
 			k.release(claim)
 		}
 	}
@@ -183,7 +183,7 @@ func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
 		}
 		claim.Source = Auto
 	case validation.Own, validation.Number:
-		if port.Request.Number != claim.Public {
+		if NewSpan(port.Request.Number, port.Request.Last, port.Protocol) != claim.Span() {
 			return false
 		}
 		claim.Source = Static

@@ -12,7 +12,7 @@ import (
 // The placeholder is the port of a mux that has no other: a Service needs one.
 const (
 	placeholderName   = "placeholder"
-	placeholderNumber = 101
+	placeholderNumber = validation.PlaceholderPort
 )
 
 // livePorts are the mux's ports as they are.
@@ -20,14 +20,21 @@ type livePorts struct {
 	ports   []corev1.ServicePort
 	bySlot  *slots[*corev1.ServicePort]
 	byName  map[string]*corev1.ServicePort // see named
+	ranges  map[string]Span                // by name
 	foreign []*corev1.ServicePort          // not ours, in their order
 	derived map[string]portOf              // channels' ports by the name that we would give them; see ofChannel
 }
 
-func indexPorts(ports []corev1.ServicePort) livePorts {
+func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) livePorts {
 	live := livePorts{ports: ports, bySlot: &slots[*corev1.ServicePort]{}}
 	for i := range ports {
 		live.bySlot.set(slotOf(&ports[i]), &ports[i])
+	}
+	if len(ranges) > 0 {
+		live.ranges = make(map[string]Span, len(ranges))
+	}
+	for _, r := range ranges {
+		live.ranges[r.Name] = SpanOf(r)
 	}
 	return live
 }
@@ -43,15 +50,27 @@ func (l *livePorts) named(name string) *corev1.ServicePort {
 	return l.byName[name]
 }
 
-// has is true if the claim's port is on the mux under its name.
-func (l *livePorts) has(claim *Claim) bool {
-	port := l.bySlot.at(claim.Slot())
-	return port != nil && port.Name == claim.MuxName
+// spanNamed returns the numbers that a port or a range has under a name.
+func (l *livePorts) spanNamed(name string) (Span, bool) {
+	if port := l.named(name); port != nil {
+		return NewSpan(port.Port, 0, slotOf(port).Protocol), true
+	}
+	numbers, there := l.ranges[name]
+	return numbers, there
 }
 
-// MayHaveOurs is true if a mux has ports besides the placeholder: a ledger without claims may have lost theirs.
-func MayHaveOurs(ports []corev1.ServicePort) bool {
-	return slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return !isPlaceholder(&p) })
+// has is true if the claim's numbers are on the mux under its name. They may be a part of a range that is about to change.
+func (l *livePorts) has(claim *Claim) bool {
+	if port := l.bySlot.at(claim.Slot()); port != nil && port.Name == claim.MuxName && !claim.IsRange() {
+		return true
+	}
+	numbers, there := l.ranges[claim.MuxName]
+	return there && numbers.Covers(claim.Span())
+}
+
+// MayHaveOurs is true if a mux has ports besides the placeholder, or ranges: a ledger without claims may have lost theirs.
+func MayHaveOurs(mux *validation.Mux) bool {
+	return len(mux.Ranges) > 0 || slices.ContainsFunc(mux.Ports, func(p corev1.ServicePort) bool { return !isPlaceholder(&p) })
 }
 
 func isPlaceholder(port *corev1.ServicePort) bool {
@@ -66,7 +85,8 @@ func placeholderPort() *corev1.ServicePort {
 }
 
 // readPorts finds out whose each port on the mux is. A port is ours if a claim has its name, or if a published claim has its number:
-// then another writer changed its name. All others are foreign: they stay, and no channel gets their numbers.
+// then another writer changed its name. All others are foreign: they stay, and no channel gets their numbers. The mux's owner may add one
+// within a channel's range, since spec.ports doesn't have ranges: the range stays too.
 func readPorts(p *pass) {
 	r := &reader{p}
 	for i := range r.live.ports {
@@ -78,12 +98,14 @@ func readPorts(p *pass) {
 			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.isPublished(holder)) {
 				r.occupy(port)
 			}
-		case holder != nil && r.isPublished(holder):
+		case holder != nil && r.isPublished(holder) && !holder.IsRange():
 		case r.names[port.Name] != nil: // a claim's port on another number than the claim's
 			r.leave(slot)
 		case r.isUnclaimed(port):
 			r.leave(slot)
 			r.plan.Unclaimed = append(r.plan.Unclaimed, Unclaimed{port.Name, r.live.derived[port.Name].channel.Key})
+		case r.hasFormerName(port, holder):
+			r.plan.Unclaimed = append(r.plan.Unclaimed, Unclaimed{port.Name, holder.Owner.Channel})
 		default:
 			r.occupy(port)
 			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours {
@@ -135,6 +157,13 @@ func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
 func (r *reader) isUnclaimed(port *corev1.ServicePort) bool {
 	of, ours := r.ofChannel(port)
 	return ours && !r.m.Stuck[of.channel.Key]
+}
+
+// hasFormerName is true for a port of ours whose number another port of its channel claims by now. The process that decided so ended before it
+// renamed the port on the mux, and the channel's owner withdrew the channel since. The port comes off, unless the channel's address couldn't
+// be taken off before.
+func (r *reader) hasFormerName(port *corev1.ServicePort, holder *Claim) bool {
+	return holder != nil && LooksOurs(port.Name) && !r.m.Stuck[holder.Owner.Channel]
 }
 
 // sortedClaims are claims in the order of their numbers.

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // The messages to channels that are refused.
@@ -36,7 +38,7 @@ func textRefused(words string) string {
 
 func textLeftOff(claim *Claim, mux types.NamespacedName, words string) string {
 	return fmt.Sprintf("%s was taken off the mux %s, and the API server doesn't take it back: %s; the number stays this channel's, and is tried "+
-		"again", claim.Slot(), mux, words)
+		"again", claim.Numbers(), mux, words)
 }
 
 func textLimit(mux *ObservedMux, adding int) string {
@@ -98,7 +100,7 @@ func textReserved(port string, slot Slot, by *reservation) string {
 	return fmt.Sprintf("port %q asks for %s, and %s (port %q) has it", port, slot, by.by, by.port)
 }
 
-func textConflict(port string, holder *Claim, until time.Time) string {
+func textConflict(port string, slot Slot, holder *Claim, until time.Time) string {
 	state := "has it"
 	if holder.State != Held {
 		state = "had it and may come back for it"
@@ -106,7 +108,7 @@ func textConflict(port string, holder *Claim, until time.Time) string {
 	if !until.IsZero() {
 		state += " until " + textUntil(until)
 	}
-	return fmt.Sprintf("port %q asks for %s, and %s (port %q) %s", port, holder.Slot(), holder.Owner.Channel,
+	return fmt.Sprintf("port %q asks for %s, and %s (port %q) %s", port, slot, holder.Owner.Channel,
 		holder.Owner.Name, state)
 }
 
@@ -122,6 +124,12 @@ func textWayOut(near int32, canPick bool) string {
 		return "use another mux"
 	}
 	return strings.Join(ways, ", or ")
+}
+
+func textOtherRange() string { return "ask for a range whose numbers are free" }
+
+func textPortRange(port *validation.ChannelPort, mux types.NamespacedName) string {
+	return fmt.Sprintf("port %q asks for %s, and the mux %s has no ranges: ask for one number, or use a mux on gateways", port.Name, port.Request, mux)
 }
 
 func textNoRange(port string, mux *ObservedMux, key string) string {

@@ -49,7 +49,7 @@ func textLeftovers(left validation.Leftovers) string {
 }
 
 func textClaimGiven(c *Claim) string {
-	return fmt.Sprintf("%s to %s (port %q, %s)", c.Slot(), c.Owner.Channel, c.Owner.Name, c.Source)
+	return fmt.Sprintf("%s to %s (port %q, %s)", c.Numbers(), c.Owner.Channel, c.Owner.Name, c.Source)
 }
 
 func textUntil(until time.Time) string { return until.UTC().Format(time.RFC3339) }

@@ -26,7 +26,11 @@ func (w *writing) writeNotes(published []*Claim) notes {
 		return notes{}
 	}
 	keys := w.carriedChannels()
-	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), len(published))
+	numbers := 0
+	for _, claim := range published {
+		numbers += claim.Span().size()
+	}
+	summary := fmt.Sprintf("%d channel(s) | %d port(s)", len(keys), numbers)
 	if names := len(w.dns.holders); names > 0 {
 		summary += fmt.Sprintf(" | %d DNS name(s)", names)
 	}
@@ -78,7 +82,7 @@ func topologyLine(key types.NamespacedName, claims []*Claim, names []string) str
 		if i == 0 {
 			separator = "  "
 		}
-		fmt.Fprintf(&b, "%s%s:%d->%s", separator, claim.Owner.Name, claim.Port, claim.Slot())
+		fmt.Fprintf(&b, "%s%s:%d->%s", separator, claim.Owner.Name, claim.Port, claim.Numbers())
 	}
 	if len(names) > 0 {
 		b.WriteString("  " + strings.Join(names, " "))

@@ -38,6 +38,21 @@ func firstFree(run validation.PortRange, sets ...*numbers) int32 {
 	return 0
 }
 
+// firstTaken returns the first number of the run that is in the set, or 0. It checks 64 numbers at a time.
+func firstTaken(run validation.PortRange, set *numbers) int32 {
+	for number := run.First; number <= run.Last; number = number - number%64 + 64 {
+		taken := set[number/64] >> (number % 64)
+		if taken == 0 {
+			continue
+		}
+		if number += int32(bits.TrailingZeros64(taken)); number <= run.Last {
+			return number
+		}
+		return 0
+	}
+	return 0
+}
+
 // lastFree returns the last number of the run that isn't in the set, or 0.
 func lastFree(run validation.PortRange, set *numbers) int32 {
 	if run.First > run.Last {

@@ -27,10 +27,13 @@ func TestNumbers(t *testing.T) {
 				taken[number] = true
 			}
 		}
-		var low, high int32
+		var low, high, used int32
 		free := 0
 		for number := run.First; number <= run.Last; number++ {
 			if taken[number] {
+				if used == 0 {
+					used = number
+				}
 				continue
 			}
 			if free++; low == 0 {
@@ -40,6 +43,9 @@ func TestNumbers(t *testing.T) {
 		}
 		if got := firstFree(run, &set); got != low {
 			t.Errorf("the first free number of %s is %d, got %d", run, low, got)
+		}
+		if got := firstTaken(run, &set); got != used {
+			t.Errorf("the first taken number of %s is %d, got %d", run, used, got)
 		}
 		if got := lastFree(run, &set); got != high {
 			t.Errorf("the last free number of %s is %d, got %d", run, high, got)
@@ -98,4 +104,36 @@ func portRanges(t testing.TB, text string) validation.PortRanges {
 	}
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{language.Keys().PortRange: text}}}
 	return ReadMux(language, svc, false).Auto
+}
+
+// TestSpanWithout compares with sets of numbers.
+func TestSpanWithout(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		span := func(name string) Span {
+			first := rapid.Int32Range(1, 12).Draw(r, name)
+			return NewSpan(first, rapid.Int32Range(0, 12).Draw(r, name+" last"), rapid.SampledFrom([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(r, name+" protocol"))
+		}
+		whole, taken := span("whole"), span("taken")
+		left := map[Slot]bool{}
+		for slot := range whole.slots() {
+			left[slot] = true
+		}
+		for slot := range taken.slots() {
+			delete(left, slot)
+		}
+		if covers := len(left) == 0 && taken.Protocol == whole.Protocol; taken.Covers(whole) != covers {
+			t.Errorf("%s covers %s: %t", taken, whole, !covers)
+		}
+		for _, part := range whole.without(taken) {
+			for slot := range part.slots() {
+				if !left[slot] {
+					t.Errorf("%s without %s has %s, or has it twice", whole, taken, slot)
+				}
+				delete(left, slot)
+			}
+		}
+		if len(left) > 0 {
+			t.Errorf("%s without %s lacks %v", whole, taken, left)
+		}
+	})
 }

@@ -97,7 +97,8 @@ func (p *pass) isPublished(claim *Claim) bool {
 	case claim.State == Releasing: // its channel may still show the address, and have nothing else
 		return p.live.has(claim) && p.isStuck(claim.Owner.Channel)
 	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
-		return p.live.named(claim.MuxName) != nil
+		_, isLive := p.live.spanNamed(claim.MuxName)
+		return isLive
 	case c.withheld:
 		return p.live.has(claim) && (!c.withdrawn || p.m.Stuck[c.Key])
 	}
@@ -115,7 +116,7 @@ func (p *pass) isStuck(key types.NamespacedName) bool {
 func (p *pass) wasShown(claim *Claim) bool {
 	c := p.byKey[claim.Owner.Channel]
 	return c != nil && slices.ContainsFunc(c.Recorded, func(m validation.PortMapping) bool {
-		return m.Public == claim.Public && (m.Name == claim.Owner.Name || !c.hasPort(m.Name))
+		return m.Public == claim.Public && m.Last == claim.Last && (m.Name == claim.Owner.Name || !c.hasPort(m.Name))
 	})
 }
 

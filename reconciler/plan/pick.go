@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,36 +36,42 @@ func (g *grant) isGiven(w *wanted) bool {
 // pick picks the number that the port had before, one together with the port of the other protocol, any that is free, or one that the channel
 // gave up and that is still held for it.
 func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
-	if former := g.spare(w, true); former != nil {
-		g.give(w, former.Slot(), Auto)
+	if former, is := g.spare(w, true); is {
+		g.give(w, former, Auto)
 		return true
 	}
 	if g.pickPair(w, ranges) {
 		return true
 	}
 	if number := g.auto(ranges, w.port.Protocol); number != 0 {
-		g.give(w, Slot{number, w.port.Protocol}, Auto)
+		g.give(w, NewSpan(number, 0, w.port.Protocol), Auto)
 		return true
 	}
-	if spare := g.spare(w, false); spare != nil {
-		g.give(w, spare.Slot(), Auto)
+	if spare, is := g.spare(w, false); is {
+		g.give(w, spare, Auto)
 		return true
 	}
 	return false
 }
 
-// spare is a claim that the channel gave up, whose number can be picked again; with former, only one of this very port.
-func (g *grant) spare(w *wanted, former bool) *Claim {
-	var found *Claim
+// spare is a number that the channel gave up and that can be picked again; with former, only one of this very port. Of several claims it
+// takes the one that is held longest.
+func (g *grant) spare(w *wanted, former bool) (number Span, found bool) {
+	var until time.Time
 	for _, claim := range g.channel.claims {
-		_, foreign := g.foreign[claim.Slot()]
-		gives := !claim.held() && !foreign && g.w.Mux.Auto.Contains(claim.Public) && claim.Owner.Protocol == w.port.Protocol &&
-			!slices.ContainsFunc(g.got, func(it given) bool { return it.slot == claim.Slot() })
-		if gives && (!former || claim.Owner == w.id(g.channel)) && (found == nil || claim.Until.After(found.Until)) {
-			found = claim
+		if claim.held() || claim.Owner.Protocol != w.port.Protocol || former && claim.Owner != w.id(g.channel) || found && !claim.Until.After(until) {
+			continue
+		}
+		for slot := range claim.Span().slots() {
+			one := NewSpan(slot.Number, 0, slot.Protocol)
+			isGiven := slices.ContainsFunc(g.got, func(it given) bool { return it.numbers.Covers(one) })
+			if !isGiven && !g.hasForeign(one) && g.w.Mux.Auto.Contains(slot.Number) {
+				number, found, until = one, true, claim.Until
+				break
+			}
 		}
 	}
-	return found
+	return number, found
 }
 
 // pickPair gives ports that have one number under several protocols one public number, if one is free under all of them.
@@ -76,7 +83,7 @@ func (g *grant) pickPair(w *wanted, ranges []validation.PortRange) bool {
 		if other.port.Port != w.port.Port || other.number() != 0 || other.has != nil || g.isGiven(other) {
 			continue
 		}
-		if g.spare(other, true) != nil {
+		if _, is := g.spare(other, true); is {
 			return false
 		}
 		set, under = append(set, other), append(under, other.port.Protocol)
@@ -89,7 +96,7 @@ func (g *grant) pickPair(w *wanted, ranges []validation.PortRange) bool {
 		return false
 	}
 	for _, other := range set {
-		g.give(other, Slot{number, other.port.Protocol}, Auto)
+		g.give(other, NewSpan(number, 0, other.port.Protocol), Auto)
 	}
 	return true
 }

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // ports is the list that the mux must have: foreign ports as they are, then the ports of channels.
@@ -15,7 +17,9 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 		ports = append(ports, *port)
 	}
 	for _, claim := range published {
-		ports = append(ports, w.port(claim))
+		if !claim.IsRange() {
+			ports = append(ports, w.port(claim))
+		}
 	}
 	live := w.live.bySlot.at(slotOf(placeholderPort()))
 	there := live != nil && isPlaceholder(live)
@@ -32,6 +36,18 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 		}
 	}
 	return ports
+}
+
+// ranges is the list of ranges that the mux must have. spec.ports can't hold them.
+func (w *writing) ranges(published []*Claim) []validation.MuxRange {
+	var ranges []validation.MuxRange
+	for _, claim := range published {
+		if claim.IsRange() {
+			ranges = append(ranges, validation.MuxRange{Name: claim.MuxName, Run: claim.Span().run(), Protocol: claim.Owner.Protocol})
+		}
+	}
+	slices.SortFunc(ranges, validation.CompareRanges)
+	return ranges
 }
 
 // publishedClaims are those that belong on the mux, in the order of their ports.
@@ -116,9 +132,9 @@ func (c *portChange) empty() bool {
 	return len(c.added)+len(c.removed)+len(c.renamed)+len(c.changed) == 0
 }
 
-// diffPorts compares the ports with those on the mux as sets. Their order is up to the tool that applies the mux.
-func (w *writing) diffPorts(want []corev1.ServicePort) portChange {
-	var change portChange
+// diffPorts compares ports and ranges with those on the mux as sets. Their order is up to the tool that applies the mux.
+func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRange) portChange {
+	change := diffRanges(w.w.Mux.Ranges, ranges)
 	stay := 0
 	for i := range want {
 		port := &want[i]
@@ -137,7 +153,30 @@ func (w *writing) diffPorts(want []corev1.ServicePort) portChange {
 		}
 	}
 	if stay < w.live.bySlot.len() {
-		change.removed = w.removed(want)
+		change.removed = append(change.removed, w.removed(want)...)
+	}
+	return change
+}
+
+func diffRanges(live, want []validation.MuxRange) portChange {
+	var change portChange
+	names := make(map[Span]string, len(live))
+	for _, r := range live {
+		names[SpanOf(r)] = r.Name
+	}
+	for _, r := range want {
+		switch name, there := names[SpanOf(r)]; {
+		case !there:
+			change.added = append(change.added, SpanOf(r).String())
+		case name != r.Name:
+			change.renamed = append(change.renamed, SpanOf(r).String())
+		}
+		delete(names, SpanOf(r))
+	}
+	for _, r := range live {
+		if _, goes := names[SpanOf(r)]; goes {
+			change.removed = append(change.removed, SpanOf(r).String())
+		}
 	}
 	return change
 }

@@ -17,6 +17,7 @@ import (
 // target is what the mux ought to look like.
 type target struct {
 	ports      []corev1.ServicePort
+	ranges     []validation.MuxRange
 	published  []*Claim
 	change     portChange
 	notes      notes
@@ -32,7 +33,7 @@ func (w *writing) publish(to target) {
 		patch.Added = w.addedChannels(to.published)
 		patch.Why = append(patch.Why, to.change.text()...)
 	}
-	told := w.annotate(patch, to.notes, to.generation)
+	told := w.annotate(patch, to)
 	w.dropLeftovers(patch)
 	if len(patch.Why) == 0 {
 		return
@@ -56,8 +57,8 @@ func (w *writing) dropLeftovers(patch *MuxPatch) {
 }
 
 // annotate sets the annotations that differ, and returns whether one of them is for people.
-func (w *writing) annotate(patch *MuxPatch, notes notes, generation int64) bool {
-	mux, keys := w.w.Mux, w.w.Keys
+func (w *writing) annotate(patch *MuxPatch, to target) bool {
+	mux, keys, notes, generation := w.w.Mux, w.w.Keys, to.notes, to.generation
 	set := func(differs bool, key, want string) bool {
 		if differs {
 			patch.Annotations[key] = want
@@ -67,6 +68,7 @@ func (w *writing) annotate(patch *MuxPatch, notes notes, generation int64) bool 
 	}
 	set(generation != 0 && mux.Generation != generation, keys.Generation, validation.FormatGeneration(generation))
 	set(generation != 0 && mux.LedgerInForce != mux.Ledger, keys.Ledger, mux.Ledger)
+	set(!slices.Equal(mux.Ranges, to.ranges), keys.Ranges, validation.FormatRanges(to.ranges))
 	told := [...]bool{
 		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
@@ -86,7 +88,8 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	incumbent := map[types.NamespacedName]bool{}
 	for _, claim := range published {
 		key := claim.Owner.Channel
-		if _, known := incumbent[key]; !known && w.live.bySlot.at(claim.Slot()) == nil {
+		isThere := w.live.has(claim) || !claim.IsRange() && w.live.bySlot.at(claim.Slot()) != nil
+		if _, known := incumbent[key]; !known && !isThere {
 			incumbent[key] = slices.ContainsFunc(w.claimsOf(key), func(has *Claim) bool { return w.live.has(has) || w.wasShown(has) })
 		}
 	}
@@ -119,7 +122,7 @@ func (w *writing) muxContent(to *target) uint64 {
 	_, _ = fmt.Fprintf(hash, "%q", []string{
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
 		validation.FormatGeneration(to.generation), validation.FormatHostnames(w.dns.all.Hostnames), w.dns.all.Proxied.String(),
-		validation.FormatAggregated(w.dns.ours),
+		validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
 	})
 	return hash.Sum64()
 }

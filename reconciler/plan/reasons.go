@@ -33,6 +33,8 @@ const (
 	MuxNotServed validation.Reason = "MuxNotServed"
 	// MuxPortConflict is a number that belongs to another channel or to the mux's owner.
 	MuxPortConflict validation.Reason = "MuxPortConflict"
+	// PortRangesNotSupported is a channel that asks for a range of numbers on a mux that isn't on gateways.
+	PortRangesNotSupported validation.Reason = "PortRangesNotSupported"
 	// MuxPortLimitExceeded is a channel that doesn't fit under the mux's cap.
 	MuxPortLimitExceeded validation.Reason = "MuxPortLimitExceeded"
 	// QuotaExceeded is a channel that doesn't fit under its namespace's cap.

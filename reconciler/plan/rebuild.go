@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -48,11 +47,12 @@ type rebuilding struct {
 	edited  map[string]Claim                // claims in force, by their name on the mux
 	derived map[string][]portOf             // channels' ports, by both derived names
 	second  map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
-	noted   map[Slot][]portOf               // channels' ports, by the number in their ports annotation, if they may ask for it
+	noted   map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
 	dropped map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
 
 	claims      []Claim
-	slots       map[Slot]bool
+	size        int // how many numbers the claims have
+	slots       slots[bool]
 	owners      map[PortID]bool
 	names       map[string]bool
 	unexplained map[Slot]bool // of ports on the mux
@@ -70,7 +70,7 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
 		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, noted: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
-		slots: map[Slot]bool{}, owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
+		owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
 	for _, c := range byAge(p.channels) {
@@ -79,8 +79,9 @@ func newRebuilding(p *pass) *rebuilding {
 			r.derived[legacyName(port.id())] = append(r.derived[legacyName(port.id())], port)
 			second := freeName(port.id(), func(name string) bool { return name == derivedName(port.id()) })
 			r.second[second] = append(r.second[second], port)
-			if slot, may := r.note(port); may {
-				r.noted[slot] = append(r.noted[slot], port)
+			if numbers, may := r.note(port); may {
+				first := numbers.slot()
+				r.noted[first] = append(r.noted[first], port)
 			}
 		}
 		for _, recorded := range c.Recorded {
@@ -90,24 +91,24 @@ func newRebuilding(p *pass) *rebuilding {
 	return r
 }
 
-// note is the number that the channel's ports annotation has for a port. Its owner can write that annotation, so the note counts
-// only if the port could ask for the number today.
-func (r *rebuilding) note(o portOf) (Slot, bool) {
+// note is the numbers that the channel's ports annotation has for a port. Its owner can write that annotation, so the note counts
+// only if the port could ask for the numbers today.
+func (r *rebuilding) note(o portOf) (Span, bool) {
 	for _, recorded := range o.channel.Recorded {
-		if recorded.Name == o.port.Name && r.mayAsk(o.port, recorded.Public) {
-			return Slot{recorded.Public, o.port.Protocol}, true
+		if numbers := NewSpan(recorded.Public, recorded.Last, o.port.Protocol); recorded.Name == o.port.Name && r.mayAsk(o.port, numbers) {
+			return numbers, true
 		}
 	}
-	return Slot{}, false
+	return Span{}, false
 }
 
-// mayAsk is true if a port asks for a number, or for any and the number is in range.
-func (r *rebuilding) mayAsk(port *validation.ChannelPort, number int32) bool {
+// mayAsk is true if a port asks for the numbers, or for any and the number is in range.
+func (r *rebuilding) mayAsk(port *validation.ChannelPort, numbers Span) bool {
 	switch port.Request.Kind {
 	case validation.Own, validation.Number:
-		return port.Request.Number == number
+		return port.Request.Run() == numbers.run() && (!numbers.isRange() || r.w.Mux.Pool != "")
 	case validation.Auto:
-		return r.w.Mux.Auto.Contains(number)
+		return !numbers.isRange() && r.w.Mux.Auto.Contains(numbers.First)
 	case validation.Unread:
 	}
 	return false
@@ -121,46 +122,78 @@ func nameOf(claim *Claim) string {
 	return claim.MuxName
 }
 
-// take adds a claim unless its number, its owner or its name is claimed already.
+// take adds a claim unless one of its numbers, its owner or its name is claimed already.
 func (r *rebuilding) take(claim Claim) {
-	if r.slots[claim.Slot()] || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.names[claim.MuxName]) {
+	if r.isTaken(claim.Span()) || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.names[claim.MuxName]) {
 		return
 	}
-	r.slots[claim.Slot()] = true
+	for slot := range claim.Span().slots() {
+		r.slots.set(slot, true)
+	}
 	if claim.held() {
 		r.owners[claim.Owner], r.names[claim.MuxName] = true, true
 	}
 	r.claims = append(r.claims, claim)
-	r.byNamespace[claim.Owner.Channel.Namespace]++
+	r.size += claim.Span().size()
+	r.byNamespace[claim.Owner.Channel.Namespace] += claim.Span().size()
+}
+
+func (r *rebuilding) isTaken(numbers Span) bool {
+	for slot := range numbers.slots() {
+		if r.slots.at(slot) {
+			return true
+		}
+	}
+	return false
+}
+
+// onMux is a port or a range of the mux.
+type onMux struct {
+	name    string
+	numbers Span
+}
+
+func (l onMux) slot() Slot { return l.numbers.slot() }
+
+// onMux returns the ranges and the ports of the mux, without the placeholder. Ranges come first: a port within one was put there by others.
+func (r *rebuilding) onMux() []onMux {
+	var all []onMux
+	for _, live := range r.w.Mux.Ranges {
+		all = append(all, onMux{live.Name, SpanOf(live)})
+	}
+	for i := range r.w.Mux.Ports {
+		if port := &r.w.Mux.Ports[i]; !isPlaceholder(port) {
+			all = append(all, onMux{port.Name, NewSpan(port.Port, 0, slotOf(port).Protocol)})
+		}
+	}
+	return all
 }
 
 // explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those of notes. A port that has
 // its second name isn't the one that has its first: that one was renamed.
 func (r *rebuilding) explain() {
-	second := func(live *corev1.ServicePort) []portOf { return r.second[live.Name] }
-	for _, candidates := range [...]func(*corev1.ServicePort) []portOf{second, r.named, r.recorded, r.notedAt} {
-		for i := range r.w.Mux.Ports {
-			port := &r.w.Mux.Ports[i]
-			slot := slotOf(port)
-			if isPlaceholder(port) || r.slots[slot] {
+	second := func(live onMux) []portOf { return r.second[live.name] }
+	for _, candidates := range [...]func(onMux) []portOf{second, r.named, r.recorded, r.notedAt} {
+		for _, live := range r.onMux() {
+			if r.isTaken(live.numbers) {
 				continue
 			}
-			if claim, edited := r.edited[port.Name]; edited && claim.Owner.Protocol == slot.Protocol {
-				claim.Public = port.Port
+			if claim, edited := r.edited[live.name]; edited && claim.Owner.Protocol == live.numbers.Protocol {
+				claim.Public, claim.Last = live.numbers.First, live.numbers.end()
 				r.take(claim)
 				continue
 			}
-			fit := r.fit(candidates(port), port)
-			if r.unexplained[slot] = fit == nil; fit != nil {
-				r.take(r.claim(*fit, port.Port, port.Name))
+			fit := r.fit(candidates(live), live)
+			if r.unexplained[live.slot()] = fit == nil; fit != nil {
+				r.take(r.claim(*fit, live.numbers, live.name))
 			}
 		}
 	}
 }
 
 // fit is the one of several ports that a port on the mux is; nil if there is no such port, or more than one.
-func (r *rebuilding) fit(of []portOf, live *corev1.ServicePort) *portOf {
-	slot := slotOf(live)
+func (r *rebuilding) fit(of []portOf, live onMux) *portOf {
+	slot := live.slot()
 	var fit, noted, told []portOf
 	for _, o := range of {
 		if o.port.Protocol != slot.Protocol || r.owners[o.id()] {
@@ -171,7 +204,7 @@ func (r *rebuilding) fit(of []portOf, live *corev1.ServicePort) *portOf {
 			noted = append(noted, o)
 		}
 		// Our slices prove that the port is the channel's. Then its note counts for which one it is, whatever the range is today.
-		if r.w.Records[live.Name] == o.channel.Key && o.says(live.Port) {
+		if r.w.Records[live.name] == o.channel.Key && o.says(slot.Number) {
 			told = append(told, o)
 		}
 	}
@@ -190,31 +223,31 @@ func (o portOf) says(number int32) bool {
 
 // named are the ports whose derived name a port on the mux has. A short name can be made to collide. The channel that our slices carry under it
 // can't be faked.
-func (r *rebuilding) named(live *corev1.ServicePort) []portOf {
-	of := r.derived[live.Name]
-	if channel, recorded := r.w.Records[live.Name]; recorded {
+func (r *rebuilding) named(live onMux) []portOf {
+	of := r.derived[live.name]
+	if channel, recorded := r.w.Records[live.name]; recorded {
 		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
 	}
 	return of
 }
 
 // recorded are the ports of the channel that our slices carry under the port's name: one of them was renamed.
-func (r *rebuilding) recorded(live *corev1.ServicePort) []portOf {
-	if channel, recorded := r.w.Records[live.Name]; recorded {
+func (r *rebuilding) recorded(live onMux) []portOf {
+	if channel, recorded := r.w.Records[live.name]; recorded {
 		return r.portsOf(channel)
 	}
 	return nil
 }
 
 // notedAt are the ports whose channel says that they have the number, where no name tells.
-func (r *rebuilding) notedAt(live *corev1.ServicePort) []portOf {
-	_, recorded := r.w.Records[live.Name]
-	named := slices.ContainsFunc(r.derived[live.Name], func(o portOf) bool { return !r.owners[o.id()] })
-	if recorded || named || !LooksOurs(live.Name) {
+func (r *rebuilding) notedAt(live onMux) []portOf {
+	_, recorded := r.w.Records[live.name]
+	named := slices.ContainsFunc(r.derived[live.name], func(o portOf) bool { return !r.owners[o.id()] })
+	if recorded || named || !LooksOurs(live.name) {
 		return nil
 	}
-	of := r.noted[slotOf(live)]
-	if channel, dropped := r.dropped[live.Name]; dropped {
+	of := r.noted[live.slot()]
+	if channel, dropped := r.dropped[live.name]; dropped {
 		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
 	}
 	return of
@@ -227,19 +260,22 @@ func (r *rebuilding) takeNotes() {
 			continue
 		}
 		var noted []Claim
-		known := false
+		known, more := false, 0
 		for _, port := range r.portsOf(c.Key) {
-			slot, told := r.note(port)
-			switch explicit := port.port.Request.Kind == validation.Auto || r.w.Mux.Explicit.Contains(slot.Number); {
+			numbers, told := r.note(port)
+			_, outside := r.w.Mux.Explicit.FirstOutside(numbers.run())
+			switch explicit := port.port.Request.Kind == validation.Auto || !outside; {
 			case r.owners[port.id()]:
 				known = true
-			case told && explicit && !r.slots[slot] && !r.unexplained[slot]:
-				noted = append(noted, r.claim(port, slot.Number, freeName(port.id(), func(name string) bool {
-					return r.names[name] || r.live.named(name) != nil
+			case told && explicit && !r.isTaken(numbers) && !r.unexplained[numbers.slot()]:
+				more += numbers.size()
+				noted = append(noted, r.claim(port, numbers, freeName(port.id(), func(name string) bool {
+					_, isLive := r.live.spanNamed(name)
+					return isLive || r.names[name]
 				})))
 			}
 		}
-		if !known && len(noted) < len(c.Ports) || !r.hasRoom(c, len(noted)) {
+		if !known && len(noted) < len(c.Ports) || !r.hasRoom(c, more) {
 			continue
 		}
 		for _, claim := range noted {
@@ -254,7 +290,7 @@ func (r *rebuilding) channels() []*channel { return r.pass.channels }
 func (r *rebuilding) hasRoom(c *channel, more int) bool {
 	mux := r.w.Mux
 	quota := mux.CapPerNamespace
-	if len(r.claims)+more > mux.Cap.Ports || quota > 0 && r.byNamespace[c.Key.Namespace]+more > quota {
+	if r.size+more > mux.Cap.Ports || quota > 0 && r.byNamespace[c.Key.Namespace]+more > quota {
 		return false
 	}
 	for i := range c.Ports {
@@ -280,10 +316,10 @@ func (r *rebuilding) portsOf(key types.NamespacedName) []portOf {
 	return ports
 }
 
-func (r *rebuilding) claim(of portOf, number int32, name string) Claim {
+func (r *rebuilding) claim(of portOf, numbers Span, name string) Claim {
 	source := Static
 	if of.port.Request.Kind == validation.Auto {
 		source = Auto
 	}
-	return Claim{Owner: of.id(), Port: of.port.Port, Public: number, Source: source, MuxName: name}
+	return Claim{Owner: of.id(), Port: of.port.Port, Public: numbers.First, Last: numbers.end(), Source: source, MuxName: name}
 }

@@ -26,18 +26,27 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 		onMux++
 		taken[slotOf(port)], protocols[port.Protocol] = true, true
 	}
+	for _, r := range w.Mux.Ranges {
+		onMux += int(r.Run.Last-r.Run.First) + 1
+		protocols[r.Protocol] = true
+		for number := r.Run.First; number <= r.Run.Last; number++ {
+			taken[plan.Slot{Number: number, Protocol: r.Protocol}] = true
+		}
+	}
 	has, held := map[types.NamespacedName]bool{}, map[plan.Slot]types.NamespacedName{}
 	for i := range w.Ledger.Ledger.Claims {
 		claim := &w.Ledger.Ledger.Claims[i]
-		held[claim.Slot()] = claim.Owner.Channel
+		for _, slot := range numbersOf(claim) {
+			held[slot] = claim.Owner.Channel
+			if claim.State == plan.Held && !taken[slot] { // of a disabled channel
+				onMux++
+			}
+		}
 		if claim.State != plan.Held {
 			continue
 		}
-		if !taken[claim.Slot()] { // of a disabled channel
-			onMux++
-		}
 		has[claim.Owner.Channel], protocols[claim.Owner.Protocol] = true, true
-		perNamespace[claim.Owner.Channel.Namespace]++
+		perNamespace[claim.Owner.Channel.Namespace] += len(numbersOf(claim))
 	}
 	for i := range w.Channels {
 		channel := &w.Channels[i]
@@ -46,8 +55,14 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 			len(w.Mux.Hostnames.In(key.Namespace).Forbids(channel.Direct)) > 0 {
 			continue
 		}
-		quota := w.Mux.CapPerNamespace
-		if onMux+len(channel.Ports) > w.Mux.Cap.Ports || quota > 0 && perNamespace[key.Namespace]+len(channel.Ports) > quota {
+		quota, adding := w.Mux.CapPerNamespace, 0
+		for i := range channel.Ports {
+			adding++
+			if channel.Ports[i].Request.IsRange() {
+				adding += int(channel.Ports[i].Request.Last - channel.Ports[i].Request.Number)
+			}
+		}
+		if onMux+adding > w.Mux.Cap.Ports || quota > 0 && perNamespace[key.Namespace]+adding > quota {
 			continue
 		}
 		free := func(slot plan.Slot) bool { return !taken[slot] && (held[slot] == key || held[slot].Name == "") }
@@ -84,9 +99,14 @@ func fits(mux *plan.ObservedMux, c *plan.ObservedChannel, free func(plan.Slot) b
 
 func fitsPort(mux *plan.ObservedMux, port *validation.ChannelPort, free func(plan.Slot) bool, mine map[plan.Slot]bool) bool {
 	if port.Request.Kind != validation.Auto {
-		slot := plan.Slot{Number: port.Request.Number, Protocol: port.Protocol}
-		mine[slot] = true
-		return free(slot) && mux.Explicit.Contains(slot.Number)
+		for number := port.Request.Number; number <= max(port.Request.Number, port.Request.Last); number++ {
+			slot := plan.Slot{Number: number, Protocol: port.Protocol}
+			mine[slot] = true
+			if !free(slot) || !mux.Explicit.Contains(number) {
+				return false
+			}
+		}
+		return !port.Request.IsRange() || mux.Pool != ""
 	}
 	for number := range mux.Auto.All() {
 		if slot := (plan.Slot{Number: number, Protocol: port.Protocol}); free(slot) && !mine[slot] {
@@ -95,4 +115,13 @@ func fitsPort(mux *plan.ObservedMux, port *validation.ChannelPort, free func(pla
 		}
 	}
 	return false
+}
+
+// numbersOf are the numbers of a claim.
+func numbersOf(claim *plan.Claim) []plan.Slot {
+	var numbers []plan.Slot
+	for number := claim.Public; number <= max(claim.Public, claim.Last); number++ {
+		numbers = append(numbers, plan.Slot{Number: number, Protocol: claim.Owner.Protocol})
+	}
+	return numbers
 }

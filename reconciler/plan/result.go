@@ -56,7 +56,7 @@ type Unclaimed struct {
 	Channel types.NamespacedName
 }
 
-// Usage counts the ports of a mux.
+// Usage counts the ports of a mux. A range counts as many ports as it has numbers.
 type Usage struct {
 	Held      int // by channels, disabled ones included
 	InGrace   int
@@ -138,6 +138,10 @@ type PortVerdict struct {
 	Protocol corev1.Protocol
 	Port     int32
 	Public   int32 // 0 if it has none
+	Last     int32 // the last number of a range; otherwise 0
 	MuxName  string
 	Source   Source
 }
+
+// Span returns the numbers of the port, if it has any.
+func (p *PortVerdict) Span() Span { return NewSpan(p.Public, p.Last, p.Protocol) }

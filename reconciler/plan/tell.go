@@ -141,7 +141,7 @@ func (t *telling) portsNote(c *channel) string {
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		if claim := c.claimOf(port); claim != nil {
-			mappings = append(mappings, validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public})
+			mappings = append(mappings, validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public, Last: claim.Last})
 		}
 	}
 	t.mappings, t.note = mappings, validation.AppendPorts(t.note[:0], mappings) // there is room for the next ones
@@ -161,7 +161,7 @@ func (t *telling) verdictOf(c *channel) Verdict {
 		port := &c.Ports[i]
 		is := PortVerdict{Name: port.Name, Protocol: port.Protocol, Port: port.Port}
 		if claim := c.claimOf(port); claim != nil {
-			is.Public, is.MuxName, is.Source = claim.Public, claim.MuxName, claim.Source
+			is.Public, is.Last, is.MuxName, is.Source = claim.Public, claim.Last, claim.MuxName, claim.Source
 		}
 		verdict.Ports = append(verdict.Ports, is)
 	}

@@ -75,7 +75,7 @@ func (l *LedgerWrite) step(verb string) Step {
 	}
 	for i := range l.Ledger.Claims {
 		c := &l.Ledger.Claims[i]
-		line := fmt.Sprintf("%-9s  %s  %s  %s  %s", c.Slot(), c.State, c.Owner.Channel, c.Owner.Name, c.Source)
+		line := fmt.Sprintf("%-9s  %s  %s  %s  %s", c.Numbers(), c.State, c.Owner.Channel, c.Owner.Name, c.Source)
 		if c.State == InGrace {
 			line += " until " + textUntil(c.Until)
 		}
@@ -152,7 +152,7 @@ func (p *Plan) printVerdicts(w io.Writer) {
 		for _, port := range v.Ports {
 			text := fmt.Sprintf("%s:%d", port.Name, port.Port)
 			if port.Public != 0 {
-				text += fmt.Sprintf("->%d", port.Public)
+				text += "->" + NewSpan(port.Public, port.Last, port.Protocol).run().String()
 			}
 			ports = append(ports, text+"/"+string(port.Protocol))
 		}

@@ -38,6 +38,7 @@ func (c *cluster) watched() *watch {
 // moment is what stood before a write.
 type moment struct {
 	ports  []corev1.ServicePort
+	ranges []validation.MuxRange
 	ledger *plan.Ledger
 	good   bool
 }
@@ -45,7 +46,7 @@ type moment struct {
 func (w *watch) before(c *cluster) moment {
 	m := moment{good: c.condition == plan.Good}
 	if mux := c.mux(); mux != nil {
-		m.ports = slices.Clone(mux.Spec.Ports)
+		m.ports, m.ranges = slices.Clone(mux.Spec.Ports), c.ranges()
 	}
 	if c.ledger != nil {
 		ledger := c.ledger.Clone()
@@ -76,14 +77,16 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	has := map[types.NamespacedName]int{}
 	for i := range now.Claims {
 		claim := &now.Claims[i]
-		claims[claim.Slot()] = claim
+		for _, slot := range numbersOf(claim) {
+			claims[slot] = claim
+		}
 		c.names[claim.MuxName] = claim.Owner.Channel
 		if claim.State == plan.Held {
 			has[claim.Owner.Channel]++
 		}
 	}
 	if was.ledger == nil || !was.good || len(was.ledger.Claims) == 0 {
-		w.doubt(c, was.ports)
+		w.doubt(c, was)
 	}
 	if now.Generation < w.mux.Generation || was.ledger != nil && was.good && now.Generation < was.ledger.Generation {
 		return fmt.Errorf("generation %d goes back", now.Generation)
@@ -91,9 +94,10 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	if was.ledger != nil && was.good {
 		for i := range was.ledger.Claims {
 			old := &was.ledger.Claims[i]
-			is := claims[old.Slot()]
-			if is != nil && is.Owner.Channel != old.Owner.Channel && !w.graceOver(was.ledger, old) {
-				return fmt.Errorf("%s goes from %s (%s) to %s at once", old.Slot(), old.Owner.Channel, old.State, is.Owner.Channel)
+			for _, slot := range numbersOf(old) {
+				if is := claims[slot]; is != nil && is.Owner.Channel != old.Owner.Channel && !w.graceOver(was.ledger, old) {
+					return fmt.Errorf("%s goes from %s (%s) to %s at once", slot, old.Owner.Channel, old.State, is.Owner.Channel)
+				}
 			}
 		}
 	}
@@ -108,7 +112,7 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 			c.established[slot] = *is
 			continue
 		}
-		if !w.mayGo(&old) {
+		if !w.mayGo(&old, slot) {
 			return fmt.Errorf("%s is taken from %s, who still asks for it", slot, old.Owner.Channel)
 		}
 		delete(c.established, slot)
@@ -125,13 +129,22 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 
 // doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that the
 // cache shows.
-func (w *watch) doubt(c *cluster, ports []corev1.ServicePort) {
+func (w *watch) doubt(c *cluster, was moment) {
 	maps.DeleteFunc(c.established, func(slot plan.Slot, claim plan.Claim) bool {
 		return w.seen[claim.Owner.Channel] == nil ||
-			claim.MuxName != plan.DerivedName(claim.Owner) || !slices.ContainsFunc(ports, func(p corev1.ServicePort) bool {
-			return p.Name == claim.MuxName && slotOf(&p) == slot
-		})
+			claim.MuxName != plan.DerivedName(claim.Owner) || !was.has(&claim)
 	})
+}
+
+// has is true if a claim's port, or its range, was on the mux.
+func (m *moment) has(claim *plan.Claim) bool {
+	return slices.ContainsFunc(m.ports, func(p corev1.ServicePort) bool {
+		return p.Name == claim.MuxName && slotOf(&p) == claim.Slot() && claim.Last == 0
+	}) || slices.ContainsFunc(m.ranges, func(r validation.MuxRange) bool { return r.Name == claim.MuxName && plan.SpanOf(r) == claim.Span() })
+}
+
+func (c *cluster) ranges() []validation.MuxRange {
+	return validation.ParseRanges(c.mux().Annotations[c.language.Keys().Ranges])
 }
 
 // capped: nobody new comes beyond the cap. A channel whose port was on the mux already isn't new.
@@ -145,10 +158,9 @@ func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.N
 		if claim.State != plan.Held {
 			continue
 		}
-		held++
+		held += len(numbersOf(claim))
 		old := slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == claim.Owner.Channel })
-		live := slices.ContainsFunc(was.ports, func(p corev1.ServicePort) bool { return p.Name == claim.MuxName && slotOf(&p) == claim.Slot() })
-		comes = comes || !had[claim.Owner.Channel] && !old && !live
+		comes = comes || !had[claim.Owner.Channel] && !old && !was.has(claim)
 	}
 	for i := range was.ports {
 		if c.foreign(&was.ports[i]) && !w.renamed(c, &was.ports[i]) {
@@ -193,15 +205,21 @@ func (w *watch) heldForMissing(was moment, claims map[plan.Slot]*plan.Claim) err
 	if w.mux.CapPerNamespace > 0 {
 		most = min(most, w.mux.CapPerNamespace)
 	}
-	if len(was.ledger.Claims) > most {
+	all := 0
+	for i := range was.ledger.Claims {
+		all += len(numbersOf(&was.ledger.Claims[i]))
+	}
+	if all > most {
 		return nil // more numbers than may be held
 	}
 	for i := range was.ledger.Claims {
 		old := &was.ledger.Claims[i]
 		owner := old.Owner.Channel
 		over := old.State == plan.InGrace && !old.Until.After(w.world.Now)
-		if w.seen[owner] == nil && claims[old.Slot()] == nil && !over {
-			return fmt.Errorf("%s of %s is freed, though the mux was created again and the channel may come back", old.Slot(), owner)
+		for _, slot := range numbersOf(old) {
+			if w.seen[owner] == nil && claims[slot] == nil && !over {
+				return fmt.Errorf("%s of %s is freed, though the mux was created again and the channel may come back", slot, owner)
+			}
 		}
 	}
 	return nil
@@ -213,9 +231,9 @@ func (w *watch) tooManyGraces(before *plan.Ledger, namespace string) bool {
 	all, own := 0, 0
 	for i := range before.Claims {
 		if claim := &before.Claims[i]; claim.State == plan.InGrace {
-			all++
+			all += len(numbersOf(claim))
 			if claim.Owner.Channel.Namespace == namespace {
-				own++
+				own += len(numbersOf(claim))
 			}
 		}
 	}
@@ -223,8 +241,8 @@ func (w *watch) tooManyGraces(before *plan.Ledger, namespace string) bool {
 	return all > w.mux.Cap.Ports || quota > 0 && own > quota
 }
 
-// mayGo is true if the owner of a claim asks for something else, or nothing, or is shut out.
-func (w *watch) mayGo(claim *plan.Claim) bool {
+// mayGo is true if the owner of a claim doesn't ask for one of its numbers, or is shut out.
+func (w *watch) mayGo(claim *plan.Claim, slot plan.Slot) bool {
 	key := claim.Owner.Channel
 	c := w.seen[key]
 	if c == nil {
@@ -234,7 +252,7 @@ func (w *watch) mayGo(claim *plan.Claim) bool {
 		return true
 	}
 	if (c.Disabled || c.SourceRanges != "") && slices.ContainsFunc(w.mux.Ports, func(p corev1.ServicePort) bool {
-		return slotOf(&p) == claim.Slot() && p.Name != claim.MuxName
+		return slices.Contains(numbersOf(claim), slotOf(&p)) && p.Name != claim.MuxName
 	}) {
 		return true // the mux's owner uses the number meanwhile
 	}
@@ -245,7 +263,7 @@ func (w *watch) mayGo(claim *plan.Claim) bool {
 		}
 		switch port.Request.Kind {
 		case validation.Own, validation.Number:
-			return port.Request.Number != claim.Public
+			return slot.Number < port.Request.Number || slot.Number > max(port.Request.Number, port.Request.Last)
 		case validation.Auto:
 			return claim.Source != plan.Auto && !w.mux.Auto.Contains(claim.Public)
 		case validation.Unread:
@@ -300,8 +318,13 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 			lost[owner] = true
 		}
 	}
-	for i := range ports {
-		delete(lost, c.names[ports[i].Name])
+	for _, r := range was.ranges {
+		if owner, ours := c.names[r.Name]; ours {
+			lost[owner] = true
+		}
+	}
+	for name := range plan.ReadMux(c.language, c.mux(), false).Spans() {
+		delete(lost, c.names[name])
 	}
 	for key := range lost {
 		if svc := c.services[key]; svc != nil && w.seen[key] != nil && len(svc.Status.LoadBalancer.Ingress) > 0 {
@@ -327,6 +350,13 @@ func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
 	if stamp := c.mux().Annotations[c.language.Keys().Generation]; c.ledger != nil && c.ledger.Generation > 0 &&
 		stamp != validation.FormatGeneration(c.ledger.Generation) {
 		return fmt.Errorf("ports are stamped %q, and the ledger has generation %d", stamp, c.ledger.Generation)
+	}
+	for _, r := range c.ranges() {
+		if c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
+			return claim.Span() == plan.SpanOf(r) && claim.MuxName == r.Name && claim.State != plan.InGrace
+		}) {
+			return fmt.Errorf("range %s is published before it is claimed", r.Name)
+		}
 	}
 	for i := range ports {
 		port := &ports[i]
@@ -354,10 +384,7 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 	if !patch.SetAddress || c.mux() == nil {
 		return nil
 	}
-	live := map[string]bool{}
-	for i := range c.mux().Spec.Ports {
-		live[c.mux().Spec.Ports[i].Name] = true
-	}
+	live := plan.ReadMux(c.language, c.mux(), false).Spans()
 	if len(patch.Address) == 0 {
 		if p.Freeze == nil || len(c.mux().Status.LoadBalancer.Ingress) == 0 {
 			return nil
@@ -376,7 +403,7 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 		return nil
 	}
 	for _, claim := range c.ledger.Claims {
-		if claim.Owner.Channel == patch.Channel && claim.State == plan.Held && !live[claim.MuxName] && claim.MuxName != "" {
+		if claim.Owner.Channel == patch.Channel && claim.State == plan.Held && live[claim.MuxName].Protocol == "" && claim.MuxName != "" {
 			return fmt.Errorf("an address comes before port %s", claim.MuxName)
 		}
 	}
@@ -397,9 +424,8 @@ func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName
 		return true
 	}
 	return slices.ContainsFunc(ledger.Claims, func(claim plan.Claim) bool {
-		live := func(port corev1.ServicePort) bool { return port.Name == claim.MuxName && slotOf(&port) == claim.Slot() }
-		return claim.Owner.Channel == channel && claim.State == plan.Held &&
-			slices.ContainsFunc(w.mux.Ports, live) && slices.ContainsFunc(c.mux().Spec.Ports, live)
+		live := func(mux *plan.ObservedMux) bool { return mux.Spans()[claim.MuxName] == claim.Span() }
+		return claim.Owner.Channel == channel && claim.State == plan.Held && live(w.mux) && live(plan.ReadMux(c.language, c.mux(), false))
 	})
 }
 
@@ -411,7 +437,9 @@ func (c *cluster) establish() {
 	clear(c.established)
 	for _, claim := range c.ledger.Claims {
 		if claim.State == plan.Held {
-			c.established[claim.Slot()] = claim
+			for _, slot := range numbersOf(&claim) {
+				c.established[slot] = claim
+			}
 		}
 	}
 }
@@ -432,10 +460,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	if !c.isMux() || p.Freeze != nil || c.mux().DeletionTimestamp != nil {
 		return nil
 	}
-	live := map[plan.Slot]string{}
-	for i := range c.mux().Spec.Ports {
-		live[slotOf(&c.mux().Spec.Ports[i])] = c.mux().Spec.Ports[i].Name
-	}
+	live := plan.ReadMux(c.language, c.mux(), false).Spans()
 	held, lacks, reached := map[types.NamespacedName]int{}, map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}
 	if c.ledger != nil {
 		for _, claim := range c.ledger.Claims {
@@ -444,7 +469,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
 			}
 			disabled := svc != nil && (svc.Annotations[c.language.Keys().Disabled] == "true" || c.isShutOut(svc))
-			on := live[claim.Slot()] == claim.MuxName
+			on := live[claim.MuxName] == claim.Span()
 			waits := svc != nil && len(svc.Status.LoadBalancer.Ingress) == 0 && c.limited[svc.Namespace].After(c.now)
 			leftOff := !on && (waits || c.refused[claim.Owner.Channel].Withheld)
 			if on != (claim.State == plan.Held && !disabled && !leftOff) && svc != nil {

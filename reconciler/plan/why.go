@@ -21,7 +21,7 @@ func (w *writing) whyReserve() []string {
 	for _, claim := range w.claims {
 		old, had := was[claim.Slot()]
 		switch {
-		case claim.State == Held && (!had || old.Owner != claim.Owner || old.State != Held):
+		case claim.State == Held && (!had || old.Owner != claim.Owner || old.State != Held || old.Last != claim.Last):
 			why = append(why, textClaimGiven(claim))
 		case claim.State == Releasing && had && old.State == Held:
 			why = append(why, textLetGo(claim))
@@ -50,13 +50,13 @@ func whySettle(before, after *Ledger, mend string, mending bool) []string {
 		now, has := is[claim.Slot()]
 		switch {
 		case !has:
-			why = append(why, fmt.Sprintf("%s is free", claim.Slot()))
+			why = append(why, fmt.Sprintf("%s is free", claim.Numbers()))
 		case now.State == InGrace && claim.State != InGrace:
-			why = append(why, fmt.Sprintf("%s is held for %s until %s", claim.Slot(), claim.Owner.Channel, textUntil(now.Until)))
+			why = append(why, fmt.Sprintf("%s is held for %s until %s", claim.Numbers(), claim.Owner.Channel, textUntil(now.Until)))
 		case now.State == Releasing && claim.State == Held:
 			why = append(why, textLetGo(&claim))
 		case now != claim:
-			why = append(why, fmt.Sprintf("%s of %s is brought up to date", claim.Slot(), now.Owner.Channel))
+			why = append(why, fmt.Sprintf("%s of %s is brought up to date", claim.Numbers(), now.Owner.Channel))
 		}
 	}
 	for _, claim := range after.Claims {
@@ -70,7 +70,9 @@ func whySettle(before, after *Ledger, mend string, mending bool) []string {
 	return why
 }
 
-func textLetGo(c *Claim) string { return fmt.Sprintf("%s is let go by %s", c.Slot(), c.Owner.Channel) }
+func textLetGo(c *Claim) string {
+	return fmt.Sprintf("%s is let go by %s", c.Numbers(), c.Owner.Channel)
+}
 
 func textCondition(c metav1.Condition) string {
 	return fmt.Sprintf("%s is %s (%s)", c.Type, c.Status, c.Reason)

@@ -88,6 +88,19 @@ type ObservedMux struct {
 	Leftovers           validation.Leftovers
 }
 
+// Spans returns the numbers of the mux's ports and ranges, by name.
+func (m *ObservedMux) Spans() map[string]Span {
+	spans := make(map[string]Span, len(m.Ports)+len(m.Ranges))
+	for i := range m.Ports {
+		slot := slotOf(&m.Ports[i])
+		spans[m.Ports[i].Name] = NewSpan(slot.Number, 0, slot.Protocol)
+	}
+	for _, r := range m.Ranges {
+		spans[r.Name] = SpanOf(r)
+	}
+	return spans
+}
+
 // ObservedChannel is a channel as it is.
 type ObservedChannel struct {
 	validation.Channel

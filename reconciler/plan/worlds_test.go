@@ -393,7 +393,7 @@ func (s *story) tell(t testing.TB, c *cluster) string {
 			}
 			passes = append(passes, printed(p))
 		})
-		if i == 0 && len(s.stages) > 1 {
+		if i == 0 && len(s.stages) > 1 && err == nil {
 			passes = passes[len(passes)-1:] // how it came so isn't what the story is about
 		}
 		b.WriteString(shortened(strings.Join(passes, "\n")) + "\n")

@@ -15,8 +15,8 @@ type writing struct{ *pass }
 func write(p *pass) {
 	w := &writing{p}
 	published := w.publishedClaims()
-	ports := w.ports(published)
-	change := w.diffPorts(ports)
+	ports, ranges := w.ports(published), w.ranges(published)
+	change := w.diffPorts(ports, ranges)
 	ledger := w.ledgerNow()
 	was := &w.before.ledger
 	anew := w.before.renew || w.w.Ledger.Moved
@@ -26,8 +26,8 @@ func write(p *pass) {
 		w.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: w.whyReserve()}
 		was = &ledger
 	}
-	w.publish(target{ports, published, change, w.writeNotes(published), ledger.Generation})
-	settled := w.ledgerAfter(ledger, ports)
+	w.publish(target{ports, ranges, published, change, w.writeNotes(published), ledger.Generation})
+	settled := w.ledgerAfter(ledger, indexPorts(ports, ranges))
 	mend := w.before.mend != "" && w.plan.Reserve == nil
 	if mend || !sameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
 		w.plan.Settle = &LedgerWrite{Ledger: settled, Why: whySettle(was, &settled, w.before.mend, mend)}
@@ -57,19 +57,15 @@ func (w *writing) ledgerNow() Ledger {
 }
 
 // ledgerAfter is the ledger once the mux has changed: what went is dropped, or held for its owner for a while.
-func (w *writing) ledgerAfter(now Ledger, ports []corev1.ServicePort) Ledger {
+func (w *writing) ledgerAfter(now Ledger, mux livePorts) Ledger {
 	if !slices.ContainsFunc(now.Claims, func(c Claim) bool { return c.State == Releasing }) {
 		return now
-	}
-	names := make(map[Slot]string, len(ports))
-	for i := range ports {
-		names[slotOf(&ports[i])] = ports[i].Name
 	}
 	after := now.Clone()
 	after.Claims = after.Claims[:0]
 	var graces []*Claim
 	for _, claim := range now.Claims {
-		if claim.State == Releasing && names[claim.Slot()] != claim.MuxName {
+		if claim.State == Releasing && !mux.has(&claim) {
 			until := w.reservedUntil(&claim)
 			if until.IsZero() {
 				continue
@@ -101,6 +97,13 @@ func (w *writing) deferRefusals(now, after Ledger) {
 	}
 	for i := range after.Claims {
 		delete(freed, after.Claims[i].Slot())
+	}
+	for i := range now.Claims {
+		if claim := &now.Claims[i]; claim.IsRange() && freed[claim.Slot()] {
+			for slot := range claim.Span().slots() {
+				freed[slot] = true
+			}
+		}
 	}
 	maps.Copy(freed, w.leaving)
 	picks := map[corev1.Protocol]bool{}
@@ -155,9 +158,9 @@ func (p *pass) measure() {
 	for _, claim := range p.claims {
 		switch claim.State {
 		case Held:
-			u.Held++
+			u.Held += claim.Span().size()
 		case InGrace:
-			u.InGrace++
+			u.InGrace += claim.Span().size()
 		case Releasing:
 		}
 	}

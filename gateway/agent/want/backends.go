@@ -72,11 +72,11 @@ type candidates struct {
 
 // slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
 // With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
-func (d *deciding) slots(mux types.NamespacedName, port *corev1.ServicePort, list []*discoveryv1.EndpointSlice, local bool) []Backend {
+func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, list []*discoveryv1.EndpointSlice, local bool) []Backend {
 	c := candidates{map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}
 	bad := map[string]string{} // a backend for each fault
 	for _, slice := range list {
-		number := numberOf(slice, port.Name, cmp.Or(port.Protocol, corev1.ProtocolTCP))
+		number := numberOf(slice, port.Name, port.Protocol)
 		for i := range slice.Endpoints {
 			to := c.of(&slice.Endpoints[i].Conditions)
 			if to == nil || len(slice.Endpoints[i].Addresses) == 0 {

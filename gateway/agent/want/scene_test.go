@@ -27,7 +27,9 @@ type scene struct {
 	Muxes  []struct {
 		Name  string               `json:"name"`
 		Ports []corev1.ServicePort `json:"ports"`
-		Shown []string             `json:"shown"`
+		// Ranges is the mux's annotation.
+		Ranges string   `json:"ranges"`
+		Shown  []string `json:"shown"`
 	} `json:"muxes"`
 	Slices []struct {
 		Mux       string                  `json:"mux"`
@@ -80,7 +82,7 @@ func (s *scene) world(t testing.TB) *want.World {
 	w.Muxes.IsRead, w.Slices.IsRead = !s.UnreadMuxes, !s.UnreadSlices
 	for _, m := range s.Muxes {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: m.Name, UID: types.UID(m.Name)}}
-		svc.Spec.Ports = m.Ports
+		svc.Spec.Ports, svc.Annotations = m.Ports, map[string]string{w.Keys.Ranges: m.Ranges}
 		for _, ip := range m.Shown {
 			svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip})
 		}

@@ -7,27 +7,38 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
-// servicesOf returns the services of an address: one for each port of its mux. A mux that isn't in the list keeps those from before.
+// servicesOf returns the services of an address: one for each port and each range of its mux. A mux that isn't in the list keeps those
+// from before.
 func (d *deciding) servicesOf(c carried) []Service {
 	if c.service == nil {
 		return d.servicesFromBefore(c)
 	}
 	var all []Service
-	for _, port := range c.service.Spec.Ports {
-		if port.Port < 1 || port.Port > 1<<16-1 {
-			continue // the API server takes no such port
-		}
+	for _, port := range portsOf(d.Keys, c.service) {
 		all = append(all, d.service(c, port))
 	}
 	return all
 }
 
+// portsOf returns the ports of a mux, a single one as a range of one number.
+func portsOf(keys validation.Keys, mux *corev1.Service) []validation.MuxRange {
+	var all []validation.MuxRange
+	for _, port := range mux.Spec.Ports {
+		if port.Port >= validation.MinPort && port.Port <= validation.MaxPort { // the API server takes no other
+			all = append(all, validation.MuxRange{Name: port.Name, Run: validation.PortRange{First: port.Port, Last: port.Port},
+				Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)})
+		}
+	}
+	return append(all, validation.ParseRanges(mux.Annotations[keys.Ranges])...)
+}
+
 // service returns the service of a port. Without backends it is closed.
-func (d *deciding) service(c carried, port corev1.ServicePort) Service {
-	s := Service{Address: c.address, Mux: c.mux, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP),
-		First: uint16(port.Port), Last: uint16(port.Port)}
+func (d *deciding) service(c carried, port validation.MuxRange) Service {
+	s := Service{Address: c.address, Mux: c.mux, Protocol: port.Protocol, First: uint16(port.Run.First), Last: uint16(port.Run.Last)}
 	family := discoveryv1.AddressTypeIPv6
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
@@ -47,7 +58,7 @@ func (d *deciding) service(c carried, port corev1.ServicePort) Service {
 	}
 	var open bool
 	if s.Sources, open = allowed.of(c.address); open {
-		s.Slots = d.slots(c.mux, &port, usable, local)
+		s.Slots = d.slots(c.mux, port, usable, local)
 	}
 	return s.plain()
 }

@@ -70,6 +70,7 @@ func (e *entry) claim() (plan.Claim, error) {
 		},
 		Port:    int32(e.ChannelPort),
 		Public:  int32(number),
+		Last:    int32(e.LastPort),
 		Source:  source,
 		MuxName: e.Name,
 		Since:   since,
@@ -96,6 +97,8 @@ func (e *entry) badNumber(number int64) error {
 		return fmt.Errorf("port %d isn't from %d to %d", number, validation.MinPort, validation.MaxPort)
 	case e.Port != 0 && e.Port != number:
 		return fmt.Errorf("muxPort %d and port %d are the same number in every ledger", e.MuxPort, e.Port)
+	case e.LastPort != 0 && (e.LastPort <= number || e.LastPort > validation.MaxPort):
+		return fmt.Errorf("lastPort %d isn't from %d to %d", e.LastPort, number+1, validation.MaxPort)
 	case e.ChannelPort < 0 || e.ChannelPort > validation.MaxPort:
 		return fmt.Errorf("channelPort %d isn't from %d to %d", e.ChannelPort, validation.MinPort, validation.MaxPort)
 	}

@@ -3,6 +3,8 @@ package codec
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -10,16 +12,17 @@ import (
 //
 // Claims that were released count for their number alone: whoever let one go may hold another under the same name.
 func contradiction(ledger *plan.Ledger) error {
-	slots := make(map[plan.Slot]*plan.Claim, len(ledger.Claims))
+	furthest := map[corev1.Protocol]*plan.Claim{} // the claim that reaches furthest so far
 	owners := make(map[plan.PortID]*plan.Claim, len(ledger.Claims))
 	names := make(map[string]*plan.Claim, len(ledger.Claims))
 	for i := range ledger.Claims {
 		claim := &ledger.Claims[i]
-		if other := slots[claim.Slot()]; other != nil {
+		other := furthest[claim.Owner.Protocol]
+		if other != nil && claim.Public <= max(other.Public, other.Last) {
 			return fmt.Errorf("%d/%s is claimed by both %s and %s",
 				claim.Public, claim.Owner.Protocol, describe(other), describe(claim))
 		}
-		slots[claim.Slot()] = claim
+		furthest[claim.Owner.Protocol] = claim
 		if claim.State != plan.Held {
 			continue
 		}

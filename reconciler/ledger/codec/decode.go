@@ -70,7 +70,7 @@ func (d *decoding) read(key string, text []byte) plan.Reading {
 	}
 	doc, err := parse(text)
 	switch {
-	case doc.SchemaVersion > schemaVersion:
+	case doc.SchemaVersion > versionWithRanges:
 		return plan.Reading{Condition: plan.Newer, Why: textNewer(key, doc.SchemaVersion)}
 	case err != nil:
 		return plan.Reading{Condition: plan.Unreadable, Why: textUnreadable(key, err)}

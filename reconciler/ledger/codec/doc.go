@@ -31,7 +31,8 @@
 //	      "checksum": "…"
 //	    }
 //
-// The text has no white space. Our additions are generation, name, since, until, released, hostnames and checksum. Released claims have
+// The text has no white space. Our additions are generation, name, since, until, lastPort, released, hostnames and checksum. A claim of a
+// range has lastPort, and its ledger schemaVersion 2. Released claims have
 // a list of their own, because the original takes all portClaims for claims in force. Times are in UTC, to the second.
 //
 // The checksum is the SHA-256 of the text without the checksum and without white space. It recognizes a well-meant edit, and is no

@@ -10,8 +10,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// schemaVersion is the original's, whose fields we only add to.
-const schemaVersion = 1
+// Versions of the format. schemaVersion is the original's, whose fields we only add to. The original would read a range as its first
+// number, so a ledger with ranges has a version that it refuses.
+const (
+	schemaVersion     = 1
+	versionWithRanges = 2
+)
 
 // States of released claims, as they are written.
 const (
@@ -52,6 +56,7 @@ type entry struct {
 	ChannelPort int64  `json:"channelPort,omitempty"`
 	MuxPort     int64  `json:"muxPort,omitempty"`
 	Port        int64  `json:"port,omitempty"`
+	LastPort    int64  `json:"lastPort,omitempty"`
 	Source      string `json:"source,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Since       string `json:"since,omitempty"`
@@ -80,6 +85,9 @@ func toDocument(ledger plan.Ledger) document {
 	for i := range ledger.Claims {
 		claim := &ledger.Claims[i]
 		written := toEntry(claim)
+		if claim.IsRange() {
+			doc.SchemaVersion = versionWithRanges
+		}
 		if claim.State != plan.Held {
 			doc.Released = append(doc.Released, written)
 			continue
@@ -104,6 +112,7 @@ func toEntry(claim *plan.Claim) entry {
 		ChannelPort: int64(claim.Port),
 		MuxPort:     int64(claim.Public),
 		Port:        int64(claim.Public),
+		LastPort:    int64(claim.Last),
 		Source:      claim.Source.String(),
 		Name:        claim.MuxName,
 		Since:       formatTime(claim.Since),

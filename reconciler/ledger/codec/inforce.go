@@ -24,7 +24,7 @@ type Ask struct {
 // AskOf returns the question for the ledger of a mux.
 func AskOf(mux *plan.ObservedMux) Ask {
 	return Ask{
-		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(mux.Ports),
+		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(&mux.Mux),
 	}
 }
 
@@ -91,17 +91,20 @@ func (r *Read) Good(ask *Ask) bool {
 	return r.readable() && r.Ledger.Generation >= ask.Stamp && (len(r.Ledger.Claims) > 0 || !ask.PortsLive)
 }
 
-// continues is true if no number that old gives to a channel is free, or another channel's.
+// continues is true if every number that old gives to a port of a channel is that port's. A leftover of an earlier move may have it
+// under the name of another port.
 func (r *Read) continues(old *Read) bool {
 	if !r.readable() || !old.readable() || r.Ledger.Generation < old.Ledger.Generation {
 		return false
 	}
-	owners := make(map[plan.Slot]types.NamespacedName, len(r.Ledger.Claims))
+	claims := make(map[plan.Slot]*plan.Claim, len(r.Ledger.Claims))
 	for i := range r.Ledger.Claims {
-		owners[r.Ledger.Claims[i].Slot()] = r.Ledger.Claims[i].Owner.Channel
+		claims[r.Ledger.Claims[i].Slot()] = &r.Ledger.Claims[i]
 	}
 	for i := range old.Ledger.Claims {
-		if claim := &old.Ledger.Claims[i]; claim.State == plan.Held && owners[claim.Slot()] != claim.Owner.Channel {
+		claim := &old.Ledger.Claims[i]
+		now := claims[claim.Slot()]
+		if claim.State == plan.Held && (now == nil || now.Owner != claim.Owner || now.Last < claim.Last) {
 			return false
 		}
 	}

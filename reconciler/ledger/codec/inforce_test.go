@@ -18,6 +18,8 @@ func TestContinues(t *testing.T) {
 	released.Claims[0].State = plan.Releasing
 	other := one(2)
 	other.Claims[0].Owner.Channel = types.NamespacedName{Namespace: "app", Name: "other"}
+	port := one(2)
+	port.Claims[0].Owner.Name = "another"
 	gone := released
 	for name, test := range map[string]struct {
 		next, old plan.Reading
@@ -29,6 +31,7 @@ func TestContinues(t *testing.T) {
 		"a claim more":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two}}, plan.Reading{Ledger: plan.Ledger{Claims: two[:1]}}, true},
 		"a claim less":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two[:1]}}, plan.Reading{Ledger: plan.Ledger{Claims: two}}, false},
 		"it is let go":           {plan.Reading{Ledger: released}, plan.Reading{Ledger: one(1)}, true},
+		"it is another port's":   {plan.Reading{Ledger: port}, plan.Reading{Ledger: one(1)}, false},
 		"it is another's":        {plan.Reading{Ledger: other}, plan.Reading{Ledger: one(1)}, false},
 		"what went is gone":      {plan.Reading{Ledger: plan.Ledger{Generation: 2}}, plan.Reading{Ledger: gone}, true},
 		"it can't be read":       {plan.Reading{Condition: plan.Unreadable, Ledger: one(2)}, plan.Reading{Ledger: one(1)}, false},

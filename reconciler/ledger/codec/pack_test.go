@@ -41,7 +41,7 @@ func TestBothKeys(t *testing.T) {
 		"blanks follow, packed too":    {"", append(packed(7, 2), mustPack(t, " ")...), plan.Good, 2},
 		"packed holds nothing":         {plain(8, 1), mustPack(t, ""), plan.Good, 1},
 		"packed unfolds without end":   {plain(8, 1), mustPack(t, strings.Repeat(" ", UnpackedLimit+1)), plan.Unreadable, 0},
-		"packed is from another world": {"", mustPack(t, `{"schemaVersion":2}`), plan.Newer, 0},
+		"packed is from another world": {"", mustPack(t, `{"schemaVersion":3}`), plan.Newer, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			cm := withText(c.plain)

@@ -30,8 +30,8 @@ func textForeignText(key string, named, mux types.NamespacedName, nameKey string
 }
 
 func textNewer(key string, version int64) string {
-	return fmt.Sprintf("%s has schemaVersion %d, and this version of svc-lb-mux knows %d. Upgrade svc-lb-mux again, or "+
-		"delete the ConfigMap so that it is rebuilt", key, version, schemaVersion)
+	return fmt.Sprintf("%s has schemaVersion %d, and this version of svc-lb-mux knows up to %d. Upgrade svc-lb-mux again, or "+
+		"delete the ConfigMap so that it is rebuilt", key, version, versionWithRanges)
 }
 
 func textUnreadable(key string, err error) string {

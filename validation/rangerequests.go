@@ -1,0 +1,35 @@
+package validation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// checkRangeRequests checks the ranges that a channel asks for in external-ports. The channel alone doesn't tell what its mux is, so a
+// well-formed range gets a warning.
+func checkRangeRequests(n *note, channel []ChannelPort, ports []corev1.ServicePort) {
+	for i, port := range channel {
+		if !port.Request.IsRange() {
+			continue
+		}
+		run := port.Request.Run()
+		if target := targetOf(&ports[i]); target+run.Last-run.First > MaxPort {
+			n.problem(port.Name, run.String(), textRangeTarget(port, target))
+		}
+		if port.Protocol == corev1.ProtocolTCP && run.First <= PlaceholderPort && PlaceholderPort <= run.Last {
+			n.problem(port.Name, run.String(), textRangePlaceholder(port))
+		}
+		n.warn(PortRangesNeedGateways, port.Name, run.String(), textPortRangeNeedsGateways(port))
+	}
+}
+
+// targetOf returns the target port of the first number, as far as the Service tells: pods resolve a named one.
+func targetOf(port *corev1.ServicePort) int32 {
+	switch {
+	case port.TargetPort.Type == intstr.String:
+		return 0
+	case port.TargetPort.IntVal == 0:
+		return port.Port
+	}
+	return port.TargetPort.IntVal
+}
