@@ -43,8 +43,10 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
-	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one.
-	isLeftOver := former.Name != "" && former != c.Key && p.namesAnother(mux, former)
+	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one. It may not know the last write
+	// of that one, if it never reached the mux.
+	inForce, moves := p.named(mux, c.Key)
+	isLeftOver := former.Name != "" && former != c.Key && (p.namesAnother(mux, former) || moves && inForce.Generation > p.stamp(mux))
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
@@ -191,9 +193,13 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	live := slotsOf(p.sim.world.service(mux))
+	isAhead := moves && named.Generation > p.stamp(mux) // its last write isn't on the mux, so another process may not know it
 	for i := range now.Claims {
 		claim := &now.Claims[i]
 		old := had[claim.Slot()]
+		if isAhead && old != nil && live[claim.Slot()] != old.MuxName {
+			old = nil
+		}
 		if old != nil && old.Owner.Channel == claim.Owner.Channel {
 			continue
 		}
@@ -212,12 +218,12 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 
 // continues returns whether a ledger that is about to become the one in force is newer than that one, and has all its claims.
 func continues(next, inForce *plan.Ledger) bool {
-	owners := map[plan.Slot]types.NamespacedName{}
+	owners := map[plan.Slot]plan.PortID{}
 	for i := range next.Claims {
-		owners[next.Claims[i].Slot()] = next.Claims[i].Owner.Channel
+		owners[next.Claims[i].Slot()] = next.Claims[i].Owner
 	}
 	return next.Generation > inForce.Generation && !slices.ContainsFunc(inForce.Claims, func(c plan.Claim) bool {
-		return c.State == plan.Held && owners[c.Slot()] != c.Owner.Channel
+		return c.State == plan.Held && owners[c.Slot()] != c.Owner
 	})
 }
 
