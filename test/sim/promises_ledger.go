@@ -43,10 +43,10 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
-	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one. It may not know the last write
-	// of that one, if it never reached the mux.
-	inForce, moves := p.named(mux, c.Key)
-	isLeftOver := former.Name != "" && former != c.Key && (p.namesAnother(mux, former) || moves && inForce.Generation > p.stamp(mux))
+	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know what was
+	// written in the new place.
+	_, moves := p.named(mux, c.Key)
+	isLeftOver := former.Name != "" && (moves || former != c.Key && p.namesAnother(mux, former))
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
