@@ -44,6 +44,7 @@ func TestGateways(t *testing.T) {
 		run  func(*testing.T, *world, []string)
 	}{
 		{"clients reach both channels in every address family", testReach},
+		{"a channel has a range of numbers", testRange},
 		{"nothing else of the machine answers at the address", testGuard},
 		{"agents restart, and a handover breaks only open connections", testAgentRestart},
 		{"the carrier's node dies and another one takes the address", testDeadNode},
