@@ -35,6 +35,9 @@ func beyond() map[string]difference {
 		"the policy allows a change of external-ports if there were more than 200 ports": {
 			old: aChannelThatAsks(200, ""), svc: aChannelThatAsks(1, "grcp:1"), denies: "validation",
 		},
+		"the policy doesn't compare more than 20 ranges of a channel: to compare each with each costs too much": {
+			svc: aChannelThatAsks(21, rangesOf(21)), denies: "validation",
+		},
 		"validation stops after 32 mistakes, so that any change counts as new; the policy counts each mistake": {
 			old: aChannelThatAsks(0, numbered("x%d:1,", 40)), svc: aChannelThatAsks(0, numbered("x%d:1,", 39)), denies: "validation",
 		},
@@ -146,6 +149,19 @@ func aChannelThatAsks(ports int, value string) *corev1.Service {
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", first+i), Port: int32(first + i)})
 	}
 	return svc
+}
+
+// rangesOf asks for n ranges. The last one overlaps the one before it.
+func rangesOf(n int) string {
+	var asked []string
+	for i := range n {
+		last := 40009 + 10*i
+		if i == n-2 {
+			last++
+		}
+		asked = append(asked, fmt.Sprintf("p%d:%d-%d", first+i, 40000+10*i, last))
+	}
+	return strings.Join(asked, ",")
 }
 
 func aChannelGathering(names string) *corev1.Service {
