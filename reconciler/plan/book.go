@@ -166,7 +166,7 @@ func (b *book) hasForeign(numbers Span) bool {
 		return foreign
 	}
 	for slot := range b.foreign {
-		if numbers.Covers(NewSpan(slot.Number, 0, slot.Protocol)) {
+		if numbers.Covers(slot.Span()) {
 			return true
 		}
 	}

@@ -53,7 +53,7 @@ func (l *livePorts) named(name string) *corev1.ServicePort {
 // spanNamed returns the numbers that a port or a range has under a name.
 func (l *livePorts) spanNamed(name string) (Span, bool) {
 	if port := l.named(name); port != nil {
-		return NewSpan(port.Port, 0, slotOf(port).Protocol), true
+		return slotOf(port).Span(), true
 	}
 	numbers, there := l.ranges[name]
 	return numbers, there

@@ -63,7 +63,7 @@ func (g *grant) spare(w *wanted, former bool) (number Span, found bool) {
 			continue
 		}
 		for slot := range claim.Span().slots() {
-			one := NewSpan(slot.Number, 0, slot.Protocol)
+			one := slot.Span()
 			isGiven := slices.ContainsFunc(g.got, func(it given) bool { return it.numbers.Covers(one) })
 			if !isGiven && !g.hasForeign(one) && g.w.Mux.Auto.Contains(slot.Number) {
 				number, found, until = one, true, claim.Until

@@ -19,6 +19,9 @@ func NewSpan(first, last int32, protocol corev1.Protocol) Span {
 	return Span{first, max(first, last), protocol}
 }
 
+// Span returns the slot as a span of one number.
+func (s Slot) Span() Span { return Span{s.Number, s.Number, s.Protocol} }
+
 // SpanOf returns the numbers of a range of the mux.
 func SpanOf(r validation.MuxRange) Span { return Span{r.Run.First, r.Run.Last, r.Protocol} }
 

@@ -92,8 +92,7 @@ type ObservedMux struct {
 func (m *ObservedMux) Spans() map[string]Span {
 	spans := make(map[string]Span, len(m.Ports)+len(m.Ranges))
 	for i := range m.Ports {
-		slot := slotOf(&m.Ports[i])
-		spans[m.Ports[i].Name] = NewSpan(slot.Number, 0, slot.Protocol)
+		spans[m.Ports[i].Name] = slotOf(&m.Ports[i]).Span()
 	}
 	for _, r := range m.Ranges {
 		spans[r.Name] = SpanOf(r)

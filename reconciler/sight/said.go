@@ -1,10 +1,8 @@
 package sight
 
 import (
-	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,19 +49,18 @@ func (h *heeding) keepShown() {
 type heeding struct {
 	*gathering
 	channels map[types.NamespacedName]*plan.ObservedChannel
-	live     map[plan.Slot]string // the names of the mux's ports
+	live     map[plan.Span]string // the names of the mux's ports and ranges
 	held     map[plan.Slot]plan.PortID
 }
 
 func (g *gathering) heeding() *heeding {
-	h := &heeding{g, map[types.NamespacedName]*plan.ObservedChannel{}, map[plan.Slot]string{}, map[plan.Slot]plan.PortID{}}
+	h := &heeding{g, map[types.NamespacedName]*plan.ObservedChannel{}, map[plan.Span]string{}, map[plan.Slot]plan.PortID{}}
 	for i := range g.World.Channels {
 		h.channels[g.World.Channels[i].Key] = &g.World.Channels[i]
 	}
 	if g.World.Mux != nil {
-		for i := range g.World.Mux.Ports {
-			port := &g.World.Mux.Ports[i]
-			h.live[plan.Slot{Number: port.Port, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)}] = port.Name
+		for name, numbers := range g.World.Mux.Spans() {
+			h.live[numbers] = name
 		}
 	}
 	for i := range g.World.Ledger.Ledger.Claims {
@@ -100,16 +97,15 @@ func (h *heeding) channel(verdict *plan.Verdict, observed *plan.ObservedChannel)
 // accepted channel shows is, though the plan doesn't know it.
 func (h *heeding) port(verdict *plan.Verdict, port *plan.PortVerdict, observed *plan.ObservedChannel) {
 	slot := plan.Slot{Number: port.Public, Protocol: port.Protocol}
-	name, isLive := h.live[slot]
+	name, isLive := h.live[port.Span()]
 	id := plan.PortID{Channel: observed.Key, Name: port.Name, Protocol: port.Protocol}
 	if !verdict.Accepted && port.Public != 0 && h.held[slot] != id && (!isLive || name != port.MuxName) {
-		port.Public, port.MuxName = 0, ""
+		port.Public, port.Last, port.MuxName = 0, 0, ""
 	}
 	for _, recorded := range observed.Recorded {
-		shown := plan.Slot{Number: recorded.Public, Protocol: port.Protocol}
-		name, isLive := h.live[shown]
+		name, isLive := h.live[plan.NewSpan(recorded.Public, recorded.Last, port.Protocol)]
 		if port.Public == 0 && recorded.Name == port.Name && (isLive || h.Unread.Mux != "") {
-			port.Public, port.MuxName = recorded.Public, name
+			port.Public, port.Last, port.MuxName = recorded.Public, recorded.Last, name
 			port.Source = plan.Auto
 			if slices.ContainsFunc(observed.Ports, func(p validation.ChannelPort) bool {
 				return p.Name == port.Name && p.Request.Kind != validation.Auto

@@ -24,6 +24,8 @@ func TestGoldenPlan(t *testing.T) {
 		"channels-frozen":    {World: "frozen", Args: files + "channels.yaml", Code: 2},
 		"channels-paused":    {World: "paused", Args: files + "channels.yaml", Code: 2},
 		"channels-full":      {World: "full", Args: files + "channels.yaml", Code: 3},
+		"ranges":             {World: "ranges", Args: files + "ranges.yaml", Code: 3},
+		"ranges-json":        {World: "ranges", Args: files + "ranges.yaml -o json", Code: 3},
 		"refused":            {World: "several", Args: files + "refused.yaml", Code: 3},
 		"refused-markdown":   {World: "several", Args: files + "refused.yaml -o markdown", Code: 3},
 		"same":               {World: "healthy", Args: files + "same.yaml"},

@@ -7,11 +7,19 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// grant is a number that a port gets when a grace ends.
+// grant is what a port gets when a grace ends.
 type grant struct {
-	number int32
-	source plan.Source
-	at     time.Time
+	numbers plan.Span
+	source  plan.Source
+	at      time.Time
+}
+
+// last is the last number of a range; 0 for a single number.
+func (g *grant) last() int32 {
+	if g.numbers.Last > g.numbers.First {
+		return g.numbers.Last
+	}
+	return 0
 }
 
 // maxGraces bounds the graces for which grantsOf waits.
@@ -21,8 +29,8 @@ const maxGraces = 32
 // number of each port. An incumbent whose edit is refused keeps its old number until then.
 func grantsOf(cluster *dryrun.Cluster, now dryrun.Outcome) (map[plan.PortID]grant, error) {
 	grants := map[plan.PortID]grant{}
-	held := map[plan.PortID]int32{}
-	eachPort(now.Plan, func(id plan.PortID, port plan.PortVerdict) { held[id] = port.Public })
+	held := map[plan.PortID]plan.Span{}
+	eachPort(now.Plan, func(id plan.PortID, port plan.PortVerdict) { held[id] = port.Span() })
 	for range maxGraces {
 		next := nextGrace(now)
 		if next.IsZero() || !anyRefused(now.Plan) {
@@ -34,8 +42,8 @@ func grantsOf(cluster *dryrun.Cluster, now dryrun.Outcome) (map[plan.PortID]gran
 			return nil, err
 		}
 		eachPort(now.Plan, func(id plan.PortID, port plan.PortVerdict) {
-			if _, known := grants[id]; !known && port.Public != 0 && port.Public != held[id] {
-				grants[id] = grant{port.Public, port.Source, next}
+			if _, known := grants[id]; !known && port.Public != 0 && port.Span() != held[id] {
+				grants[id] = grant{port.Span(), port.Source, next}
 			}
 		})
 	}

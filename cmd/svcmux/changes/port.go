@@ -30,27 +30,27 @@ func (c *comparison) portsOf(key types.NamespacedName) []plan.PortID {
 func (c *comparison) port(id plan.PortID, refused bool) Port {
 	was := c.before.ports[id]
 	is, asks := c.after.ports[id]
-	port := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, After: is.Public}
+	port := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, BeforeLast: was.Last, After: is.Public, AfterLast: is.Last}
 	if asks {
 		port.Source = is.Source.String()
 	}
 	grant, waits := c.after.grants[id]
 	switch {
-	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Public == is.Public: // it gets the number anyway
+	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Span() == is.Span(): // it gets the number anyway
 	case waits:
-		port.Change, port.After, port.InSeconds = Given, grant.number, secondsUntil(grant.at, c.prediction.after.Now)
+		port.Change, port.After, port.AfterLast, port.InSeconds = Given, grant.numbers.First, grant.last(), secondsUntil(grant.at, c.prediction.after.Now)
 		port.Source = grant.source.String()
 		if was.Public != 0 {
 			port.Change = Moved
 		}
 	case asks && refused:
 		port.Change = changeOf(c.after.verdicts[id.Channel].Reason)
-		port.Asked, port.Source = c.request(id)
-	case was.Public == is.Public:
+		port.Asked, port.AskedLast, port.Source = c.request(id)
+	case was.Span() == is.Span():
 	case was.Public == 0:
 		port.Change = Given
 	case is.Public == 0 && c.after.Plan.Freeze != nil:
-		port.Change, port.After, port.Source = Waiting, was.Public, was.Source.String()
+		port.Change, port.After, port.AfterLast, port.Source = Waiting, was.Public, was.Last, was.Source.String()
 	case is.Public == 0:
 		port.Change, port.Source = Freed, was.Source.String()
 		port.InSeconds = secondsUntil(c.graceEnds[plan.Slot{Number: was.Public, Protocol: id.Protocol}], c.prediction.after.Now)
@@ -58,7 +58,7 @@ func (c *comparison) port(id plan.PortID, refused bool) Port {
 		port.Change = Moved
 	}
 	if port.Source == plan.Auto.String() && (port.Change == Given || port.Change == Moved) && c.prediction.unread[c.mux].Ledger != "" {
-		port.After, port.AnyNumber = 0, true
+		port.After, port.AfterLast, port.AnyNumber = 0, 0, true
 	}
 	return port
 }

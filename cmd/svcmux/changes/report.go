@@ -69,8 +69,12 @@ type Port struct {
 	Before   int32  `json:"before,omitempty"`
 	After    int32  `json:"after,omitempty"`
 	// Asked is the number that a refused port asks for; absent for auto.
-	Asked  int32  `json:"asked,omitempty"`
-	Source string `json:"source,omitempty"` // auto or static
+	Asked int32 `json:"asked,omitempty"`
+	// BeforeLast, AfterLast and AskedLast are the last numbers of ranges.
+	BeforeLast int32  `json:"beforeLast,omitempty"`
+	AfterLast  int32  `json:"afterLast,omitempty"`
+	AskedLast  int32  `json:"askedLast,omitempty"`
+	Source     string `json:"source,omitempty"` // auto or static
 	// InSeconds is how long a grace lasts: until the port gets its number, or until the freed number may have another owner.
 	InSeconds int64 `json:"inSeconds,omitempty"`
 	// AnyNumber is true if the number is unknown, because the user may not read the ledger or the mux.

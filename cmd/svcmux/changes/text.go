@@ -5,8 +5,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // list returns the report as tables, one for each mux, and sentences.
@@ -33,26 +36,30 @@ func (r *Report) list() *look.List {
 
 // number shows the numbers before and after.
 func (p *Port) number() string {
-	is := fmt.Sprintf("%d/%s", p.After, p.Protocol)
+	is := p.span(p.After, p.AfterLast)
 	if p.AnyNumber {
 		is = "?/" + p.Protocol
 	}
-	was := fmt.Sprintf("%d/%s", p.Before, p.Protocol)
+	was := p.span(p.Before, p.BeforeLast)
 	switch {
 	case p.Change == Moved:
 		return was + " -> " + is
 	case p.Change == Freed:
 		return was
-	case p.Before != 0 && p.Before == p.After:
+	case p.Before != 0 && is == was:
 		return "keeps " + was
 	case p.Before != 0 && p.After == 0 && !p.AnyNumber:
 		return was + " -> none"
 	case p.Asked != 0:
-		return fmt.Sprintf("%d/%s", p.Asked, p.Protocol)
+		return p.span(p.Asked, p.AskedLast)
 	case p.After == 0 && !p.AnyNumber:
 		return "-/" + p.Protocol
 	}
 	return is
+}
+
+func (p *Port) span(first, last int32) string {
+	return plan.NewSpan(first, last, corev1.Protocol(p.Protocol)).String()
 }
 
 func (p *Port) how() string {

@@ -49,8 +49,9 @@ func (c *comparison) requests(key types.NamespacedName) []Port {
 	for i := range c.after.World.Channels {
 		if channel := &c.after.World.Channels[i]; channel.Key == key && c.inFiles[key] {
 			for _, port := range channel.Ports {
-				number, source := requestOf(port)
-				ports = append(ports, Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source, After: number, AnyNumber: number == 0})
+				number, last, source := requestOf(port)
+				ports = append(ports, Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source, After: number, AfterLast: last,
+					AnyNumber: number == 0})
 			}
 		}
 	}
@@ -58,7 +59,7 @@ func (c *comparison) requests(key types.NamespacedName) []Port {
 }
 
 // request returns what a port asks for.
-func (c *comparison) request(id plan.PortID) (number int32, source string) {
+func (c *comparison) request(id plan.PortID) (number, last int32, source string) {
 	for i := range c.after.World.Channels {
 		if c.after.World.Channels[i].Key != id.Channel {
 			continue
@@ -69,15 +70,15 @@ func (c *comparison) request(id plan.PortID) (number int32, source string) {
 			}
 		}
 	}
-	return 0, ""
+	return 0, 0, ""
 }
 
-// requestOf returns the number that a port asks for; 0 for auto.
-func requestOf(port validation.ChannelPort) (number int32, source string) {
+// requestOf returns the number that a port asks for, and the last one of a range; 0 for auto.
+func requestOf(port validation.ChannelPort) (number, last int32, source string) {
 	if port.Request.Kind == validation.Auto {
-		return 0, plan.Auto.String()
+		return 0, 0, plan.Auto.String()
 	}
-	return port.Request.Number, plan.Static.String()
+	return port.Request.Number, port.Request.Last, plan.Static.String()
 }
 
 func messagesOf(problems []validation.Problem) string {

@@ -123,7 +123,7 @@ const most = 5
 
 func (t *text) backends(c *view.Chain) {
 	for _, port := range c.Ports {
-		fmt.Fprintf(t.to, "\n%d/%s, port %s:\n", port.Number, port.Protocol, cli.Shown(port.Port))
+		fmt.Fprintf(t.to, "\n%s, port %s:\n", port.Span(), cli.Shown(port.Port))
 		for i, backend := range port.Backends {
 			if i == most && !t.wide && len(port.Backends) > most+1 {
 				fmt.Fprintf(t.to, "  and %d more: -o wide lists all\n", len(port.Backends)-most)

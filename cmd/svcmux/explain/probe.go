@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // patience is how long a connection may take.
@@ -24,7 +28,8 @@ func (o *options) try(ctx context.Context, c *view.Chain) {
 	for _, port := range asked(c) {
 		for _, address := range c.Shows {
 			tried++
-			where := net.JoinHostPort(address, strconv.Itoa(int(port.Public)))
+			number := cmp.Or(c.Number, port.Public)
+			where := net.JoinHostPort(address, strconv.Itoa(int(number)))
 			link := view.Link{Name: "probe", State: "unread", Text: where + "/" + port.Protocol + " isn't tried", Mend: "only TCP answers whether somebody listens; send a request of the protocol"}
 			if port.Protocol == "TCP" {
 				link = o.connect(ctx, where)
@@ -44,7 +49,7 @@ func asked(c *view.Chain) []view.Port {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(c.Channel.Ports), func(p view.Port) bool {
-		return p.Public == 0 || c.Number != 0 && (p.Public != c.Number || p.Protocol != c.Protocol)
+		return p.Public == 0 || c.Number != 0 && !p.Span().Covers(plan.Slot{Number: c.Number, Protocol: corev1.Protocol(c.Protocol)}.Span())
 	})
 }
 

@@ -96,7 +96,7 @@ func (t *target) inUse(seen *sight.Sight) []corev1.Protocol {
 	var used []corev1.Protocol
 	for _, line := range view.PortsOf(seen) {
 		for _, protocol := range t.protocols {
-			if line.Number == t.number && line.Protocol == string(protocol) {
+			if line.Has(plan.Slot{Number: t.number, Protocol: protocol}) {
 				used = append(used, protocol)
 			}
 		}

@@ -43,7 +43,7 @@ func (o *options) rows(s *sight.Sight, now time.Time) []look.Row {
 			continue
 		}
 		mux := s.World.Key.String()
-		row := look.Row{Name: fmt.Sprintf("%s:%d/%s", mux, line.Number, line.Protocol), Item: item{mux, line}}
+		row := look.Row{Name: mux + ":" + line.Span().String(), Item: item{mux, line}}
 		if o.Watch {
 			row.Cells = append(row.Cells, cli.Shown(mux))
 		}
@@ -82,7 +82,7 @@ func cells(s *sight.Sight, line *view.PortLine, now time.Time) []string {
 			channel = "?"
 		}
 	}
-	return []string{fmt.Sprintf("%d/%s", line.Number, line.Protocol), cli.Shown(channel), cli.Shown(port), how, since, ready, state(line, now)}
+	return []string{line.Span().String(), cli.Shown(channel), cli.Shown(port), how, since, ready, state(line, now)}
 }
 
 // state is the state of a number in a word or two.

@@ -2,7 +2,7 @@
 // for each channel, so that a thousand lanes can be searched, scrolled, and read by a screen reader.
 
 import { count, fill, h, keyed, serviceLink } from './dom.js'
-import { badge, note, strip } from './parts.js'
+import { badge, note, numbersText, strip } from './parts.js'
 import { channelStates, muxName, muxStates, state } from './words.js'
 
 const attached = new Set(['programmed', 'unbacked', 'pending', 'keeps', 'leaving'])
@@ -99,7 +99,7 @@ function aboutMux(mux) {
   ]
 }
 
-const textOf = (c) => c.search ??= [c.key, c.reason, c.message, c.state, channelStates[c.state]?.word, ...c.ports.flatMap((p) => [p.name, p.public || p.request, p.protocol]), ...(c.hostnames ?? [])].join(' ').toLowerCase()
+const textOf = (c) => c.search ??= [c.key, c.reason, c.message, c.state, channelStates[c.state]?.word, ...c.ports.flatMap((p) => [p.name, p.public ? numbersText(p.public, p.last) : p.request, p.protocol]), ...(c.hostnames ?? [])].join(' ').toLowerCase()
 const byKey = (a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 const firstPort = (c) => c.first ??= Math.min(...c.ports.map((p) => p.public || 65536))
 const byPort = (a, b) => firstPort(a) - firstPort(b) || byKey(a, b)
@@ -108,7 +108,7 @@ function lane(c) {
   const is = state(channelStates, c.state)
   return h('li', { class: 'lane', data: { tone: is.tone } },
     h('div', { class: 'pins' }, c.ports.map((p) => h('span', { class: p.live ? 'pin' : 'pin missing', title: p.public ? `${p.name}: ${p.source}${p.live ? '' : ', not on the mux'}` : `${p.name}: has no number` },
-      h('b', {}, p.public || '–'), h('small', {}, p.protocol)))),
+      h('b', {}, p.public ? numbersText(p.public, p.last) : '–'), h('small', {}, p.protocol)))),
     h('div', { class: 'chan' }, h('a', { href: serviceLink(c.key), data: { focus: c.key } }, h('small', {}, c.namespace, '/'), c.name),
       h('span', { class: 'says' }, h('span', { class: 'sign', 'aria-hidden': 'true' }, is.sign), ' ', is.word),
       !c.accepted && h('span', { class: 'why' }, h('b', {}, c.reason), ' ', c.message)),

@@ -20,13 +20,18 @@ export function note(is) {
 
 const order = ['held', 'withheld', 'releasing', 'grace', 'foreign']
 
-// byNumber groups slots of one number with several protocols.
+// numbersText is the number of a port, or its range.
+export function numbersText(first, last) { return last > first ? `${first}-${last}` : `${first}` }
+
+// byNumber groups slots of one number with several protocols. A range is at each of its numbers.
 function byNumber(slots) {
   const numbers = new Map()
   for (const slot of slots) {
-    const there = numbers.get(slot.number)
-    if (there) there.push(slot)
-    else numbers.set(slot.number, [slot])
+    for (let n = slot.number; n <= (slot.last ?? slot.number); n++) {
+      const there = numbers.get(n)
+      if (there) there.push(slot)
+      else numbers.set(n, [slot])
+    }
   }
   for (const list of numbers.values()) list.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
   return numbers
@@ -34,7 +39,7 @@ function byNumber(slots) {
 
 function slotText(number, slots) {
   if (!slots) return `${number} is free`
-  return slots.map((s) => `${s.number}/${s.protocol} ${slotStates[s.state] ?? s.state}` +
+  return slots.map((s) => `${numbersText(s.number, s.last)}/${s.protocol} ${slotStates[s.state] ?? s.state}` +
     (s.channel ? ` by ${s.channel} (${s.port})` : s.port ? ` (${s.port})` : '') +
     (s.until ? ` until ${new Date(s.until).toLocaleTimeString()}` : '')).join('; ')
 }
@@ -43,12 +48,12 @@ function slotText(number, slots) {
 export function strip(mux) {
   const numbers = byNumber(mux.slots)
   const inside = (n) => mux.ranges.some((r) => n >= r.first && n <= r.last)
-  const outside = [...numbers.keys()].filter((n) => !inside(n))
+  const outside = mux.slots.filter((s) => !inside(s.number) || !inside(s.last ?? s.number))
   return [
     mux.ranges.map((range) => rangeStrip(range, numbers, muxName(mux))),
     mux.ranges.length === 0 && h('p', { class: 'muted' }, 'The mux has no port-range, so a channel can\'t get a number by auto.'),
     outside.length > 0 && h('div', { class: 'outside' }, h('span', { class: 'muted' }, 'outside the range '),
-      outside.slice(0, 24).map((n) => numbers.get(n).map(chip)),
+      outside.slice(0, 24).map(chip),
       outside.length > 24 && h('span', { class: 'muted' }, ` and ${outside.length - 24} more`)),
     h('ul', { class: 'legend', 'aria-label': 'What the colours mean' }, ['held', 'withheld', 'releasing', 'grace', 'foreign', 'free']
       .filter((name) => name === 'free' ? mux.ranges.length > 0 : mux.slots.some((s) => s.state === name))
@@ -57,7 +62,7 @@ export function strip(mux) {
 }
 
 function chip(slot) {
-  const text = `${slot.number}/${slot.protocol}`
+  const text = `${numbersText(slot.number, slot.last)}/${slot.protocol}`
   const title = slotText(slot.number, [slot])
   return slot.channel ? h('a', { class: 'slot', href: serviceLink(slot.channel), title, 'aria-label': title, data: { slot: slot.state } }, text)
     : h('span', { class: 'slot', title, data: { slot: slot.state } }, text, slot.port && ' ' + slot.port)

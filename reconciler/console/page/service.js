@@ -3,7 +3,7 @@
 
 import { count, fill, h, muxLink, serviceLink } from './dom.js'
 import { ask } from './store.js'
-import { badge } from './parts.js'
+import { badge, numbersText } from './parts.js'
 import { channelStates, linkStates, state } from './words.js'
 
 const titles = { service: 'Service', class: 'Class', admission: 'Admission', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
@@ -77,7 +77,7 @@ function link(is) {
 
 function tracks(chain, app) {
   return h('section', { class: 'panel' }, h('h2', {}, 'Ports and backends'), chain.tracks.map((track) => h('div', { class: 'track' },
-    h('h3', {}, `${track.port}: ${track.number}/${track.protocol}`),
+    h('h3', {}, `${track.port}: ${numbersText(track.number, track.last)}/${track.protocol}`),
     app.config.testTCP && track.protocol === 'TCP' && h('p', {}, (chain.shows ?? []).map((address) => trial(address, track.number))),
     track.backends.length === 0 ? h('p', { class: 'muted' }, 'no backends') : h('table', {},
       h('caption', { class: 'quiet' }, `Backends of ${track.port}`),

@@ -106,11 +106,21 @@ func Why(q *Question) Chain {
 	return c.complete()
 }
 
+// heeded drops warnings that the channel's mux answers: they tell what only gateways do.
+func (q *Question) heeded(warnings []validation.Problem) []validation.Problem {
+	if q.Seen == nil || q.Seen.World.Mux == nil || q.Seen.World.Mux.Pool == "" {
+		return warnings
+	}
+	return slices.DeleteFunc(slices.Clone(warnings), func(p validation.Problem) bool {
+		return p.Reason == validation.SourceRangesNeedGateways || p.Reason == validation.PortRangesNeedGateways
+	})
+}
+
 func warningsOf(q *Question, kind validation.Kind) []validation.Problem {
 	switch {
 	case kind.Channel():
 		_, found := q.Language.ParseChannel(q.Service)
-		return slices.Concat(found.Excesses, found.Warnings)
+		return slices.Concat(found.Excesses, q.heeded(found.Warnings))
 	case kind.Mux():
 		_, found := q.Language.ParseMux(q.Service)
 		return slices.Concat(found.Excesses, found.Gateways, found.Warnings)

@@ -73,7 +73,7 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 			hasnt = append(hasnt, port.Name)
 			continue
 		}
-		has = append(has, fmt.Sprintf("%s has %d/%s (%s)", port.Name, port.Public, port.Protocol, how(port.Source)))
+		has = append(has, fmt.Sprintf("%s has %s (%s)", port.Name, port.Span(), how(port.Source)))
 	}
 	switch {
 	case len(has) == 0, shown.State == channelRefused: // refused ports may have held numbers
@@ -92,7 +92,7 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 func (c *Chain) port(seen *sight.Sight, shown *Channel, programmed bool) bool {
 	var there, missing []string
 	for _, port := range shown.Ports {
-		name := fmt.Sprintf("%d/%s", port.Public, port.Protocol)
+		name := port.Span().String()
 		switch {
 		case port.Public == 0:
 		case port.Live, seen.Unread.Mux != "" && programmed:

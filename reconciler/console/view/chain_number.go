@@ -25,7 +25,7 @@ func WhyNumber(q *Question, slot plan.Slot, find func(types.NamespacedName) *cor
 		return c.complete()
 	}
 	lines := PortsOf(q.Seen)
-	at := slices.IndexFunc(lines, func(l PortLine) bool { return l.Number == slot.Number && l.Protocol == string(slot.Protocol) })
+	at := slices.IndexFunc(lines, func(l PortLine) bool { return l.Has(slot) })
 	if at < 0 {
 		c.free(q, slot)
 		return c.complete()
@@ -36,7 +36,9 @@ func WhyNumber(q *Question, slot plan.Slot, find func(types.NamespacedName) *cor
 		ask.Key, ask.Service = channelKey(line.Channel), svc
 		chain := Why(&ask)
 		chain.Number, chain.Protocol = c.Number, c.Protocol
-		chain.Ports = slices.DeleteFunc(chain.Ports, func(p PublicPort) bool { return p.Number != slot.Number || p.Protocol != c.Protocol })
+		chain.Ports = slices.DeleteFunc(chain.Ports, func(p PublicPort) bool {
+			return !p.Span().Covers(slot.Span())
+		})
 		return chain
 	}
 	c.ok("mux", q.Key.String())
@@ -69,7 +71,7 @@ func (c *Chain) free(q *Question, slot plan.Slot) {
 
 // taken explains a number that something has which isn't a channel, or a channel that couldn't be read.
 func (c *Chain) taken(line *PortLine) {
-	slot := fmt.Sprintf("%d/%s", line.Number, line.Protocol)
+	slot := line.Span().String()
 	switch {
 	case line.State == slotForeign:
 		c.bad("claim", fmt.Sprintf("%s is a port of the mux's own, named %s: no channel has it", slot, line.Port), "",

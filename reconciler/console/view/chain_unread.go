@@ -12,7 +12,7 @@ import (
 func (c *Chain) admission(q *Question) bool {
 	channel, found := q.Language.ParseChannel(q.Service)
 	switch {
-	case len(found.Problems) == 0 && len(found.Warnings) > 0:
+	case len(found.Problems) == 0 && len(q.heeded(found.Warnings)) > 0:
 		c.ok("admission", "accepts it, with warnings")
 	case len(found.Problems) == 0:
 		c.ok("admission", "accepts it")

@@ -1,6 +1,7 @@
 package view
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -20,23 +21,18 @@ const (
 	channelRefused    = "refused"
 )
 
-// portsByName are the ports of a mux by name.
-type portsByName map[string]plan.Slot
+// portsByName are the numbers of a mux's ports and ranges by name.
+type portsByName map[string]plan.Span
 
 func liveNames(mux *plan.ObservedMux) portsByName {
 	if mux == nil {
 		return nil
 	}
-	live := make(portsByName, len(mux.Ports))
-	for i := range mux.Ports {
-		live[mux.Ports[i].Name] = slotOfPort(&mux.Ports[i])
-	}
-	return live
+	return mux.Spans()
 }
 
 func (n portsByName) has(port *plan.PortVerdict) bool {
-	slot, there := n[port.MuxName]
-	return there && port.Public != 0 && slot == plan.Slot{Number: port.Public, Protocol: port.Protocol}
+	return port.Public != 0 && n[port.MuxName] == port.Span()
 }
 
 func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedChannel, live portsByName) Channel {
@@ -65,7 +61,8 @@ func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedCha
 
 func portOf(verdict *plan.PortVerdict, live portsByName) Port {
 	port := Port{
-		Name: verdict.Name, Protocol: string(verdict.Protocol), Port: verdict.Port, Public: verdict.Public, Live: live.has(verdict),
+		Name: verdict.Name, Protocol: string(verdict.Protocol), Port: verdict.Port, Public: verdict.Public, Last: verdict.Last,
+		Live: live.has(verdict),
 	}
 	if verdict.Public != 0 {
 		port.Source = verdict.Source.String()
@@ -129,6 +126,9 @@ func countEndpoints(list []*discoveryv1.EndpointSlice) Backends {
 
 // isReady treats an unset condition as ready, as Kubernetes asks consumers to do.
 func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }
+
+// Span returns the public numbers of a port.
+func (p *Port) Span() plan.Span { return plan.NewSpan(p.Public, p.Last, corev1.Protocol(p.Protocol)) }
 
 // IsRefused is true for a channel that is refused, or whose edit is.
 func (c *Channel) IsRefused() bool { return c.State == channelRefused || c.State == channelKeeps }

@@ -35,18 +35,14 @@ func PortsOf(s *sight.Sight) []PortLine {
 	if s.World.Mux == nil {
 		return lines
 	}
-	claims, channels, live := claimsOf(s), shownChannels(s), map[plan.Slot]string{}
-	for i := range s.World.Mux.Ports {
-		live[slotOfPort(&s.World.Mux.Ports[i])] = s.World.Mux.Ports[i].Name
-	}
+	claims, channels, live := claimsOf(s), shownChannels(s), s.World.Mux.Spans()
 	ready := readyByName(s)
 	for _, slot := range slotsOf(s) {
 		key := plan.Slot{Number: slot.Number, Protocol: corev1.Protocol(slot.Protocol)}
-		line := PortLine{Slot: slot}
-		_, line.Live = live[key]
+		line := PortLine{Slot: slot, Live: slot.State == slotForeign}
 		if claim := claims[key]; claim != nil {
 			line.Source, line.Since = claim.Source.String(), timeOf(claim.Since)
-			line.Live = live[key] == claim.MuxName
+			line.Live = live[claim.MuxName] == claim.Span()
 			if s.Unread.Carried == "" {
 				count := ready[claim.Owner.Channel][claim.MuxName]
 				line.Backends = &count
@@ -142,7 +138,9 @@ func FreeOf(s *sight.Sight) []Free {
 	}
 	taken := map[plan.Slot]bool{}
 	for _, slot := range slotsOf(s) {
-		taken[plan.Slot{Number: slot.Number, Protocol: corev1.Protocol(slot.Protocol)}] = true
+		for number := slot.Number; number <= max(slot.Number, slot.Last); number++ {
+			taken[plan.Slot{Number: number, Protocol: corev1.Protocol(slot.Protocol)}] = true
+		}
 	}
 	for _, protocol := range [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
 		if !s.World.Mux.Protocols.Allowed.Has(protocol) {

@@ -97,6 +97,7 @@ type Range struct {
 // Slot is a public number and protocol in use.
 type Slot struct {
 	Number   int32  `json:"number"`
+	Last     int32  `json:"last,omitempty"` // the last number of a range
 	Protocol string `json:"protocol"`
 	// State is held, withheld (its channel is disabled), releasing, grace or foreign.
 	State   string     `json:"state"`
@@ -150,6 +151,7 @@ type Port struct {
 	Port     int32  `json:"port"`
 	Request  string `json:"request"`          // auto, or the number asked for
 	Public   int32  `json:"public,omitempty"` // 0 without a public number
+	Last     int32  `json:"last,omitempty"`   // the last number of a range
 	Source   string `json:"source,omitempty"` // auto or static
 	Live     bool   `json:"live"`             // it is on the mux
 }

@@ -93,7 +93,7 @@ func ledgerAfter(s *sight.Sight) []plan.Claim {
 
 func slotOf(claim *plan.Claim, state string) Slot {
 	slot := Slot{
-		Number: claim.Public, Protocol: string(claim.Owner.Protocol), State: state,
+		Number: claim.Public, Last: claim.Last, Protocol: string(claim.Owner.Protocol), State: state,
 		Channel: claim.Owner.Channel.String(), Port: claim.Owner.Name,
 	}
 	if state == slotGrace {
@@ -101,6 +101,12 @@ func slotOf(claim *plan.Claim, state string) Slot {
 	}
 	return slot
 }
+
+// Span returns the numbers of a slot.
+func (s *Slot) Span() plan.Span { return plan.NewSpan(s.Number, s.Last, corev1.Protocol(s.Protocol)) }
+
+// Has is true if the slot has a number.
+func (s *Slot) Has(slot plan.Slot) bool { return s.Span().Covers(slot.Span()) }
 
 func slotOfPort(port *corev1.ServicePort) plan.Slot {
 	return plan.Slot{Number: port.Port, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,6 +29,7 @@ type MuxTopology struct {
 // PublicPort is a port on the mux that belongs to a channel.
 type PublicPort struct {
 	Number   int32     `json:"number"`
+	Last     int32     `json:"last,omitempty"` // the last number of a range
 	Protocol string    `json:"protocol"`
 	Channel  string    `json:"channel"`
 	Port     string    `json:"port"`
@@ -43,6 +45,11 @@ type Backend struct {
 	Node    string `json:"node,omitempty"`
 }
 
+// Span returns the numbers of the port.
+func (p *PublicPort) Span() plan.Span {
+	return plan.NewSpan(p.Number, p.Last, corev1.Protocol(p.Protocol))
+}
+
 // TopologyOf returns the topology of one mux.
 func TopologyOf(s *sight.Sight) MuxTopology {
 	topology := MuxTopology{Namespace: s.World.Key.Namespace, Name: s.World.Key.Name, Addresses: []string{}, Ports: []PublicPort{}}
@@ -53,11 +60,11 @@ func TopologyOf(s *sight.Sight) MuxTopology {
 	live := liveNames(s.World.Mux)
 	for i := range s.Plan.InForce {
 		claim := &s.Plan.InForce[i]
-		if slot, there := live[claim.MuxName]; !there || slot != claim.Slot() {
+		if live[claim.MuxName] != claim.Span() {
 			continue
 		}
 		topology.Ports = append(topology.Ports, PublicPort{
-			Number: claim.Public, Protocol: string(claim.Owner.Protocol), Channel: claim.Owner.Channel.String(),
+			Number: claim.Public, Last: claim.Last, Protocol: string(claim.Owner.Protocol), Channel: claim.Owner.Channel.String(),
 			Port: claim.Owner.Name, Backends: backendsBehind(s, claim),
 		})
 	}
