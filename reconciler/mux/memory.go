@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -41,7 +40,7 @@ type memory struct {
 	// backing caches whether channels have backends. An edge removes the entry.
 	backing   map[types.NamespacedName]plan.Backing
 	edgeCount int
-	families  string
+	carrier   string // the mux that backing is about
 	frozen    string // why the last pass froze the mux
 }
 
@@ -142,12 +141,12 @@ func (m *memory) edge(channel types.NamespacedName) {
 	m.edgeCount++
 }
 
-// setFamilies drops all backing if the mux's address families changed.
-func (m *memory) setFamilies(families []corev1.IPFamily) {
+// setCarrier drops all backing if the mux was deleted and created again, or if its address families changed: other slices count then.
+func (m *memory) setCarrier(mux *plan.ObservedMux) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if text := fmt.Sprint(families); text != m.families {
-		m.families = text
+	if text := fmt.Sprint(mux.UID, mux.Families); text != m.carrier {
+		m.carrier = text
 		clear(m.backing)
 	}
 }

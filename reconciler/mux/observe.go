@@ -92,7 +92,7 @@ func (o *pass) observeMux(ctx context.Context) error {
 	}
 	o.service = svc
 	o.world.Mux = plan.ReadMux(o.Language, svc, declaresPlaceholder(svc))
-	o.memory.setFamilies(o.world.Mux.Families)
+	o.memory.setCarrier(o.world.Mux)
 	return nil
 }
 
