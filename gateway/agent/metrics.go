@@ -3,6 +3,7 @@ package agent
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
@@ -14,6 +15,7 @@ type Metrics struct {
 	leaseErrors          prometheus.Counter
 	seats, muxes         prometheus.Gauge
 	refusals, faults     prometheus.Gauge
+	connections          *connections
 }
 
 // NewMetrics returns metrics in a registry of their own.
@@ -39,10 +41,15 @@ func NewMetrics() *Metrics {
 		muxes:        gauge("muxes_programmed", "Muxes with an address whose ports are in the kernel."),
 		refusals:     gauge("refusals", "Parts of muxes that are not carried."),
 		faults:       gauge("faults", "Faults of the whole machine."),
+		connections:  newConnections(),
 	}
-	m.Registry.MustRegister(m.passes, m.transactions, m.rebuilt, m.restored, m.leaseErrors, m.seats, m.muxes, m.refusals, m.faults)
+	m.Registry.MustRegister(m.passes, m.transactions, m.rebuilt, m.restored, m.leaseErrors, m.seats, m.muxes, m.refusals, m.faults,
+		m.connections)
 	return m
 }
+
+// CountConnections shows counts of connections. Call it before the metrics are served.
+func (m *Metrics) CountConnections(read func() ([]table.Count, error)) { m.connections.read = read }
 
 // note takes the figures of a report.
 func (m *Metrics) note(r *lease.Report) {

@@ -1,10 +1,15 @@
 package table_test
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
@@ -111,6 +116,34 @@ func TestOnlyListedSourcesConnect(t *testing.T) {
 						t.Errorf("port %d from %s, open to %s: %v", port, a.client, sources, err)
 					}
 				}
+			}
+		})
+	}
+}
+
+func TestConnectionsAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.backends.Serve(8080)
+	if counts, err := table.Counts(w.gateway.FD); len(counts) > 0 || err != nil {
+		t.Errorf("without tables there are %v, %v", counts, err)
+	}
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			single, several := a.service(80, 80, 8080), a.service(8000, 8100, 8000)
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{single, several}})
+			for port, times := range map[int]int{80: 3, 8080: 2, 81: 1} { // 81 is no port of the mux
+				for range times {
+					_, _, _ = w.client.Ask(a.mux, port)
+				}
+			}
+			counts, err := table.Counts(w.gateway.FD)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.SortFunc(counts, func(a, b table.Count) int { return cmp.Compare(a.First, b.First) })
+			want := []table.Count{{a.mux, corev1.ProtocolTCP, 80, 80, 3}, {a.mux, corev1.ProtocolTCP, 8000, 8100, 2}}
+			if !slices.Equal(counts, want) {
+				t.Errorf("got %v, want %v", counts, want)
 			}
 		})
 	}
