@@ -5,7 +5,7 @@
 //
 //	sight.go   the Sight, and how it is gathered
 //	unread.go  unreadable objects, and their substitutes
-//	said.go    the reconciler's own words in conditions, for an onlooker who doesn't know the reconciler's memory
+//	said.go    the conditions that the reconciler wrote: they count more, since its memory isn't known here
 //
 // It is pure. A Source reads: from the reconciler's cache, or from lists that the command line read.
 package sight

@@ -46,7 +46,7 @@ type Mux struct {
 	Families []corev1.IPFamily
 }
 
-// Settings are settings of a channel, as its owner wrote them. An agent refuses what it can't read.
+// Settings are settings of a channel, as its owner wrote them. An agent refuses unreadable ones.
 type Settings struct {
 	// SourceRanges are the networks that may connect. Without any, every network may.
 	SourceRanges  []string

@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// promises checks every write of the reconciler against what is promised at every moment. It excuses consequences of
+// promises checks every write of the reconciler against the promises. It excuses consequences of
 // others' actions, and of facts that the process couldn't know. Each excuse is as narrow as possible.
 type promises struct {
 	sim *Sim

@@ -43,8 +43,8 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
-	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know what was
-	// written in the new place.
+	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know the
+	// writes to the new place.
 	_, moves := p.named(mux, c.Key)
 	isLeftOver := former.Name != "" && (moves || former != c.Key && p.namesAnother(mux, former))
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
