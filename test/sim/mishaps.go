@@ -169,7 +169,7 @@ func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	claims, _ := text["portClaims"].([]any)
 	switch {
 	case deed == "makes newer":
-		text["schemaVersion"] = 2
+		text["schemaVersion"] = 3
 	case deed == "makes another's":
 		text["mux"] = map[string]any{"namespace": "svc-mux", "name": "nobodys"}
 	case len(claims) == 0:

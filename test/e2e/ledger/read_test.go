@@ -170,7 +170,7 @@ func mended(_ *testing.T, w *world) {
 }
 
 func confirmed(t *testing.T, w *world) {
-	for text, condition := range map[string]plan.Condition{"{": plan.Unreadable, `{"schemaVersion":2}`: plan.Newer} {
+	for text, condition := range map[string]plan.Condition{"{": plan.Unreadable, `{"schemaVersion":3}`: plan.Newer} {
 		w.store.Forget(w.mux)
 		if w.live(ledgerName) != nil {
 			w.remove()

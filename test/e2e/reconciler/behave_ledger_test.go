@@ -101,8 +101,8 @@ func (s cases) lostLedger(t *testing.T) {
 func (s cases) futureLedger(t *testing.T) {
 	mux, web := s.allotted(t, "future")
 	good := maps.Clone(s.configMap(t, ledgerOf(mux)).Data)
-	s.writeLedger(t, mux, map[string]string{"allocations.json": `{"schemaVersion": 2, "allClaims": {}}`})
-	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "2")
+	s.writeLedger(t, mux, map[string]string{"allocations.json": `{"schemaVersion": 3, "allClaims": {}}`})
+	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "schemaVersion 3")
 	late := s.channel(t, "future", "late", mux)
 	s.awaitWaiting(t, late, "future-port-allocations")
 	s.awaitFlow(t, mux, web)
