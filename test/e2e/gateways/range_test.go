@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +70,16 @@ spec:
 			}
 		}
 	}
+	carrier, err := w.carrier(t.Context(), addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, protocol := range []string{"TCP", "UDP"} {
+		const metric = `svc_lb_mux_gateway_connections_total{family="IPv4",mux="mux",mux_namespace="%s",port="10000-13999",protocol="%s"} `
+		if line := fmt.Sprintf(metric, namespace, protocol); !strings.Contains(w.metrics(t, carrier), line) {
+			t.Errorf("the agent of %s doesn't count %s", carrier, line)
+		}
+	}
 	w.Kubectl(t, "delete", "service/voice", "service/thief", "pod/voice", "--namespace="+shop, "--grace-period=1")
 	cluster.Eventually(t, "the range leaves the mux", func(context.Context) error {
 		if left := w.service(t, namespace, "mux").Annotations[prefix+"/ranges"]; left != "" {
@@ -74,6 +87,26 @@ spec:
 		}
 		return nil
 	})
+}
+
+// metrics returns the metrics of a node's agent.
+func (w *world) metrics(t *testing.T, node string) string {
+	t.Helper()
+	at := slices.IndexFunc(w.Nodes(), func(n *cluster.Node) bool { return n.Name == node })
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+net.JoinHostPort(w.Nodes()[at].IP, "8082")+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := w.Outside().HTTP().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // askUDP sends a datagram and waits for the answer.
