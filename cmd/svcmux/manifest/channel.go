@@ -19,7 +19,7 @@ type Port struct {
 	Number int32
 }
 
-// Channel returns a channel beside an existing Service: it has the same pods, and the given ports. The channel has no
+// Channel returns a channel beside an existing Service: it has the same pods and IP families, and the given ports. The channel has no
 // labels: monitoring and GitOps tools select Services by label, and would take the channel for the Service.
 func Channel(lang validation.Language, beside *corev1.Service, name string, mux types.NamespacedName, ports []Port) *corev1.Service {
 	class, nodePorts := lang.FormatClass(mux), false
@@ -32,7 +32,8 @@ func Channel(lang validation.Language, beside *corev1.Service, name string, mux 
 			AllocateLoadBalancerNodePorts: &nodePorts,
 			Selector:                      beside.Spec.Selector,
 			PublishNotReadyAddresses:      beside.Spec.PublishNotReadyAddresses,
-			IPFamilyPolicy:                dualStack(beside),
+			IPFamilies:                    beside.Spec.IPFamilies,
+			IPFamilyPolicy:                beside.Spec.IPFamilyPolicy,
 		},
 	}
 	var overrides []string
@@ -47,14 +48,6 @@ func Channel(lang validation.Language, beside *corev1.Service, name string, mux 
 		channel.Annotations = map[string]string{lang.Keys().ExternalPorts: strings.Join(overrides, ",")}
 	}
 	return channel
-}
-
-// dualStack returns the policy of a Service with two IP families. One family is the cluster's default.
-func dualStack(svc *corev1.Service) *corev1.IPFamilyPolicy {
-	if len(svc.Spec.IPFamilies) < 2 {
-		return nil
-	}
-	return svc.Spec.IPFamilyPolicy
 }
 
 // PortName returns the name of a Service's port, or one that is made from its number: a channel's ports have names.

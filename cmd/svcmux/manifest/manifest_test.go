@@ -44,6 +44,9 @@ metadata:
   namespace: shop
 spec:
   allocateLoadBalancerNodePorts: false
+  ipFamilies:
+  - IPv4
+  - IPv6
   ipFamilyPolicy: PreferDualStack
   loadBalancerClass: svc-mux.nowake.ai/mux.infra
   ports:
@@ -60,6 +63,28 @@ spec:
 	}
 	if found := lang.Check(channel); len(found.Problems)+len(found.Warnings) > 0 {
 		t.Errorf("findings: %+v", found)
+	}
+}
+
+// A Service in a file may have a policy without families, and one in an IPv6 Service's place must not become IPv4.
+func TestChannelHasTheIPFamiliesOfTheService(t *testing.T) {
+	lang, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	require, single := corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack
+	for name, spec := range map[string]corev1.ServiceSpec{
+		"neither":          {},
+		"a policy alone":   {IPFamilyPolicy: &require},
+		"one family":       {IPFamilyPolicy: &single, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}},
+		"a family alone":   {IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}},
+		"IPv6 comes first": {IPFamilyPolicy: &require, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}},
+	} {
+		channel := Channel(lang, &corev1.Service{Spec: spec}, "web-mux", types.NamespacedName{Namespace: "infra", Name: "mux"}, nil)
+		got := corev1.ServiceSpec{IPFamilies: channel.Spec.IPFamilies, IPFamilyPolicy: channel.Spec.IPFamilyPolicy}
+		if diff := cmp.Diff(spec, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	trafficPolicy   = "externalTrafficPolicy"
 	sessionAffinity = "sessionAffinity"
 	loadBalancerIP  = "loadBalancerIP"
+	ipFamilies      = "ipFamilies"
 )
 
 // aspectsOf returns a Service's aspects, sorted by their names in the order of importance.
@@ -51,7 +52,7 @@ func (o *Options) aspectsOf(svc *corev1.Service) []aspect {
 		for _, family := range svc.Spec.IPFamilies {
 			families = append(families, string(family))
 		}
-		add("ipFamilies", strings.Join(families, ","))
+		add(ipFamilies, strings.Join(families, ","))
 	}
 	for _, key := range slices.Sorted(maps.Keys(svc.Annotations)) {
 		if isForProvider(key) {

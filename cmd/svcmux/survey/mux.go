@@ -95,7 +95,7 @@ func (o *Options) newMux(g *group, svc *corev1.Service) *Mux {
 		mux.Spec.SessionAffinity = svc.Spec.SessionAffinity
 		mux.Spec.SessionAffinityConfig = svc.Spec.SessionAffinityConfig
 	}
-	if len(svc.Spec.IPFamilies) > 1 {
+	if has(ipFamilies) {
 		mux.Spec.IPFamilies, mux.Spec.IPFamilyPolicy = svc.Spec.IPFamilies, svc.Spec.IPFamilyPolicy
 	}
 	if slices.IndexFunc(g.members, needsNodePorts) < 0 {
