@@ -4,6 +4,7 @@
 //	Question, Source ──Of──▶ Sight
 //
 //	sight.go   the Sight, and how it is gathered
+//	carrier.go what the gateways' controller wrote on the mux
 //	unread.go  unreadable objects, and their substitutes
 //	said.go    the conditions that the reconciler wrote: they count more, since its memory isn't known here
 //

@@ -20,6 +20,8 @@ type Sight struct {
 	// Known is what the process remembers of the mux.
 	Known plan.Memory
 	Plan  *plan.Plan
+	// Carrier tells of a mux on gateways; nil for any other.
+	Carrier *Carrier
 	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
 	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
 	// Passed is when this process last ran a pass for the mux; zero if never. Failed is the error of that pass.
@@ -95,6 +97,7 @@ func (g *gathering) mux() error {
 	}
 	if svc != nil && g.question.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		g.World.Mux = plan.ReadMux(g.question.Language, svc, declares)
+		g.Carrier = carrierOf(g.World.Keys, svc, g.World.Mux.Pool)
 	}
 	return nil
 }

@@ -4,5 +4,6 @@
 //	installed.go    Deployments, the lease, alerts    rights.go       rights of the reconciler and the webhook
 //	admission.go    the webhook's configuration       certificate.go  certificates, without Secrets
 //	dataplane.go    ipMode: the API server, nodes,    muxes.go        muxes and channels
-//	planes.go       and the known data planes         print.go        the report
+//	planes.go       and the known data planes         gateways.go     gateways, by their Leases
+//	print.go        the report
 package doctor

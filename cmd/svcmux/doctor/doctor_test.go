@@ -35,6 +35,7 @@ func TestGoldenDoctor(t *testing.T) {
 		"none":           {World: "none", Code: 1},
 		"frozen":         {World: "frozen", Code: 1},
 		"full":           {World: "full", Code: 1},
+		"gateways":       {World: "gateways", Code: 1},
 		"some-rights": {World: "installed", Forbidden: []string{"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux",
 			"prometheusrules/svc-mux", "subjectaccessreviews", "configmaps/svc-mux", "daemonsets"}},
 		"no-rights":    {World: "installed", Forbidden: all},

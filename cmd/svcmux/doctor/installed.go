@@ -39,8 +39,12 @@ func (e *examination) versions() {
 
 // pods checks that the replicas of webhook and reconciler are available.
 func (e *examination) pods() {
-	for _, part := range [...]string{webhook, reconciler} {
-		for _, d := range e.find(part) {
+	for _, container := range [...]string{webhook, reconciler, controller} {
+		part := container
+		if container == controller {
+			part = "gateways"
+		}
+		for _, d := range e.find(container) {
 			wanted, ready := int32(1), d.Status.AvailableReplicas
 			if d.Spec.Replicas != nil {
 				wanted = *d.Spec.Replicas
@@ -62,36 +66,46 @@ func (e *examination) pods() {
 	}
 }
 
-// leaseOf returns the name of the lease of a reconciler.
-func leaseOf(d *appsv1.Deployment) string {
-	return cmp.Or(flagOf(d, reconciler, "--lease-name"), "svc-lb-mux-reconciler")
+// leaseOf returns the name of the Lease for which the pods of a Deployment compete.
+func leaseOf(d *appsv1.Deployment, container string) string {
+	if container == controller {
+		return cmp.Or(flagOf(d, container, "--lease-name"), "svc-lb-mux-gateways")
+	}
+	return cmp.Or(flagOf(d, container, "--lease-name"), "svc-lb-mux-reconciler")
 }
 
-// lease checks that a reconciler leads.
+// lease checks that a reconciler leads, and a controller of gateways if there are gateways.
 func (e *examination) lease() {
 	for _, d := range e.find(reconciler) {
-		var lease struct {
-			Spec struct {
-				HolderIdentity       string
-				LeaseDurationSeconds int
-				RenewTime            *time.Time
-			}
+		e.leads(d, reconciler, "")
+	}
+	for _, d := range e.find(controller) {
+		e.leads(d, controller, " the gateways' controller")
+	}
+}
+
+func (e *examination) leads(d *appsv1.Deployment, container, whom string) {
+	var lease struct {
+		Spec struct {
+			HolderIdentity       string
+			LeaseDurationSeconds int
+			RenewTime            *time.Time
 		}
-		name := cli.Shown(d.Namespace + "/" + leaseOf(d))
-		found, err := e.cluster.JSON(e.ctx, "/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases/"+leaseOf(d), &lease)
-		const wayOut = "read the reconciler's log"
-		switch spec := &lease.Spec; {
-		case err != nil:
-			e.failed("leader", "the Lease "+name, err)
-		case !found:
-			e.add("leader", Warning, "the Lease "+name+" doesn't exist", "if leader election is on, "+wayOut)
-		case spec.HolderIdentity == "" || spec.RenewTime == nil:
-			e.add("leader", Failure, "the Lease "+name+" has no holder: no reconciler leads", wayOut)
-		case e.now.Sub(*spec.RenewTime) > time.Duration(spec.LeaseDurationSeconds)*time.Second:
-			e.add("leader", Failure, fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name, cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
-		default:
-			e.add("leader", OK, cli.Shown(spec.HolderIdentity)+" leads", "")
-		}
+	}
+	name := cli.Shown(d.Namespace + "/" + leaseOf(d, container))
+	found, err := e.cluster.JSON(e.ctx, "/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases/"+leaseOf(d, container), &lease)
+	wayOut := "read the log of the " + container
+	switch spec := &lease.Spec; {
+	case err != nil:
+		e.failed("leader", "the Lease "+name, err)
+	case !found:
+		e.add("leader", Warning, "the Lease "+name+" doesn't exist", "if leader election is on, "+wayOut)
+	case spec.HolderIdentity == "" || spec.RenewTime == nil:
+		e.add("leader", Failure, "the Lease "+name+" has no holder: no "+container+" leads", wayOut)
+	case e.now.Sub(*spec.RenewTime) > time.Duration(spec.LeaseDurationSeconds)*time.Second:
+		e.add("leader", Failure, fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name, cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
+	default:
+		e.add("leader", OK, cli.Shown(spec.HolderIdentity)+" leads"+whom, "")
 	}
 }
 

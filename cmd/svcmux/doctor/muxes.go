@@ -50,10 +50,12 @@ func (e *examination) mux(s *sight.Sight) {
 	switch {
 	case m.State == "unread":
 		e.add("mux", Unknown, name+" can't be read: "+strings.Join(s.Unread.Why(), "; "), "ask for this right")
-	case m.State == "frozen" || m.State == "missing":
+	case m.State == "frozen" || m.State == "missing" || m.State == "uncarried":
 		e.add("mux", Failure, name+" is "+m.State+": "+cli.Sentence(m.Message), "svcmux status tells more")
 	case m.State != "ok":
 		e.add("mux", Warning, name+" is "+m.State+": "+cli.Sentence(m.Message), "svcmux status tells more")
+	case s.Carrier != nil && troubled(s.Carrier) != "":
+		e.add("mux", Warning, name+": "+cli.Sentence(troubled(s.Carrier)), "the checks of gateways tell more")
 	case m.Usage.Limit-used <= m.Usage.Limit/tenth:
 		e.add("mux", Warning, limits+" are used", "raise max-ports if the provider allows it, or create another mux")
 	case len(m.Pending) > 0:
@@ -61,6 +63,14 @@ func (e *examination) mux(s *sight.Sight) {
 	default:
 		e.add("mux", OK, limits, "")
 	}
+}
+
+// troubled returns what the gateways' controller says is wrong.
+func troubled(c *sight.Carrier) string {
+	if trouble, is := c.Trouble(); is {
+		return trouble.Message
+	}
+	return ""
 }
 
 // backends counts the conditions of channels about slices.

@@ -176,4 +176,4 @@ func Soon(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // ChartSelector finds the Deployments of the chart, whatever the release's name is.
-const ChartSelector = "app.kubernetes.io/name in (svc-mux, svc-mux-webhook)"
+const ChartSelector = "app.kubernetes.io/name in (svc-mux, svc-mux-webhook, svc-mux-gateways)"

@@ -15,6 +15,12 @@ func (c *Cluster) JSON(ctx context.Context, path string, into any) (bool, error)
 	return c.parsed(path, c.core.Get().AbsPath(path).Param("limit", page).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
 }
 
+// JSONList reads a list of objects with a label into a value, at most 500 of them. It returns false if the kind doesn't exist.
+func (c *Cluster) JSONList(ctx context.Context, path, label string, into any) (bool, error) {
+	request := c.core.Get().AbsPath(path).Param("limit", page).Param("labelSelector", label)
+	return c.parsed(path, request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
+}
+
 // May asks the API server whether a user has a right.
 func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, error) {
 	const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -72,6 +74,10 @@ func (h *hashing) know(objects []archive.Object) {
 		switch object.Kind() {
 		case "Service":
 			names[object.Name()] = true
+		case "Lease":
+			if gateway, is := lease.GatewayOf(object.Name()); is {
+				names[gateway] = true
+			}
 		case "EndpointSlice":
 			names[object.Name()] = true
 			for _, endpoint := range as[discoveryv1.EndpointSlice](object).Endpoints {
@@ -151,6 +157,10 @@ func (h *hashing) object(object archive.Object) archive.Object {
 		cm := as[corev1.ConfigMap](object)
 		h.configMap(cm)
 		return fieldsOf(cm, object)
+	case "Lease":
+		found := as[coordinationv1.Lease](object)
+		h.lease(found)
+		return fieldsOf(found, object)
 	case "Node":
 		node := as[corev1.Node](object)
 		node.Name = h.name(node.Name)

@@ -50,6 +50,8 @@ func (h *hashing) annotations(svc *corev1.Service, kind validation.Kind) map[str
 			continue
 		case keys.Channels, keys.Topology, keys.Summary:
 			value = h.text(value)
+		case keys.CarriedBy:
+			value = h.gateways(value)
 		case keys.AllowedNamespaces:
 			value = h.namespaces(value)
 		case keys.AllocationConfigMap, keys.Ledger:

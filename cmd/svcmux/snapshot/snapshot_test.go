@@ -112,9 +112,9 @@ func TestGoldenSnapshot(t *testing.T) {
 
 // TestHashedNamesAreEnough looks for names in a snapshot of hashes, and compares the outputs of commands.
 func TestHashedNamesAreEnough(t *testing.T) {
-	names := regexp.MustCompile(`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|jane)\b`)
+	names := regexp.MustCompile(`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|edge-[0-9]|jane)\b`)
 	ours := regexp.MustCompile(`\\?"(?:uid|muxUID)\\?":\\?"[^"]*"|svc-mux-webhook|"name":"webhook"|a/webhook`)
-	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "full"} {
+	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "full", "gateways"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			plain, hashed := taken(t, kubeconfig), taken(t, kubeconfig, "--hash-names")
@@ -136,7 +136,7 @@ func TestHashedNamesAreEnough(t *testing.T) {
 // shape returns the lines of an output without names, sorted. A channel called withdrawn has the name of a word in its own condition, so that
 // the hash of the condition looks like a write to come.
 func shape(text string) []string {
-	name := regexp.MustCompile(`\b(?:svc-mux|x[0-9a-f-]{8,}|shop|chat|edge)/[a-z0-9-]+`)
+	name := regexp.MustCompile(`\b(?:svc-mux|x[0-9a-f-]{8,}|shop|chat|edge)/[a-z0-9-]+|\bedge-[0-9]|\bx[0-9a-f]{4}-[0-9a-f]{8}`)
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "jane", "hidden")) {
 		if line = strings.Join(strings.Fields(name.ReplaceAllString(line, "N")), " "); line != "" && !strings.Contains(line, "waits for the reconciler") {

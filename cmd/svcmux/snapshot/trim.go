@@ -60,7 +60,7 @@ func (t *trimming) object(object archive.Object) archive.Object {
 		}
 		return pick(object, "webhooks.name", "webhooks.failurePolicy", "webhooks.namespaceSelector", "webhooks.clientConfig")
 	case "Lease":
-		return pick(object, "spec.holderIdentity", "spec.leaseDurationSeconds", "spec.renewTime")
+		return pick(object, "metadata.labels", "metadata.annotations", "spec.holderIdentity", "spec.leaseDurationSeconds", "spec.renewTime")
 	case "Certificate":
 		return pick(object, "status.notAfter")
 	case "PrometheusRule":

@@ -47,7 +47,7 @@ func of(s *sight.Sight) Item {
 
 func header(wide bool) []string {
 	if wide {
-		return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "REFUSED", "STATE", "FULL", "RANGE", "GRACE", "FOREIGN", "LEDGER", "WHY"}
+		return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "REFUSED", "STATE", "FULL", "RANGE", "GRACE", "FOREIGN", "LEDGER", "CARRIED BY", "WHY"}
 	}
 	return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "STATE", "FULL"}
 }
@@ -76,7 +76,7 @@ func (m *Item) cells(wide bool) []string {
 	}
 	cells = append(cells, m.State, m.full())
 	if wide {
-		cells = append(cells, dash(m.Settings.PortRange), strconv.Itoa(m.Usage.InGrace), strconv.Itoa(m.Usage.Foreign), dash(m.Ledger.State), dash(cli.Sentence(m.Message)))
+		cells = append(cells, dash(m.Settings.PortRange), strconv.Itoa(m.Usage.InGrace), strconv.Itoa(m.Usage.Foreign), dash(m.Ledger.State), dash(cli.Sentence(m.CarriedBy)), dash(cli.Sentence(m.Message)))
 	}
 	return cells
 }

@@ -23,6 +23,8 @@ func TestGoldenStatus(t *testing.T) {
 		"pending":          {World: "pending"},
 		"busy":             {World: "busy"},
 		"ipv6":             {World: "ipv6"},
+		"gateways":         {World: "gateways"},
+		"gateways-wide":    {World: "gateways", Args: "-o wide", Columns: "240"},
 		"half":             {World: "half"},
 		"several":          {World: "several"},
 		"several-selector": {World: "several", Args: "-l tier=edge -o name"},

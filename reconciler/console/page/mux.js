@@ -65,7 +65,7 @@ export function muxPage({ store }, root, key) {
       if (!changes.some((c) => c.all || c.mux === key)) return
       const { head: is } = mux
       fill(head, JSON.stringify([is.state, is.addresses, is.reason, is.message, is.failed]), () => heading(is))
-      fill(about, JSON.stringify([is.settings, is.usage, is.ledger, is.notes, is.pending]), () => aboutMux(is))
+      fill(about, JSON.stringify([is.settings, is.carriedBy, is.usage, is.ledger, is.notes, is.pending]), () => aboutMux(is))
       numbers.hidden = is.state === 'missing'
       fill(numbers, JSON.stringify([is.slots, is.ranges]), () => [h('h2', {}, 'Numbers'), ...strip(is)])
       fill(source, JSON.stringify(is.addresses), () => h('div', { class: 'node' }, (is.addresses.length ? is.addresses : ['no address']).map((a) => h('span', {}, a))))
@@ -86,7 +86,7 @@ function aboutMux(mux) {
   const s = mux.settings, u = mux.usage
   const facts = [
     ['Ports', `${u.held + u.foreign} of ${u.limit.toLocaleString('en')}`], ['Numbers free', `${u.rangeFree} of ${u.rangeSize}`], ['In grace', u.inGrace || ''],
-    ['Provider', s.provider || s.class], ['port-range', s.portRange], ['explicit-range', s.explicitRange === '1-65535' ? '' : s.explicitRange],
+    ['Provider', s.provider || s.class], ['Carried by', mux.carriedBy], ['port-range', s.portRange], ['explicit-range', s.explicitRange === '1-65535' ? '' : s.explicitRange],
     ['Namespaces', s.allowedNamespaces], ['Protocols', s.allowedProtocols], ['Per namespace', s.maxPortsPerNamespace], ['release-grace', s.releaseGrace],
     ['Ledger', mux.ledger.name && `${mux.ledger.name}, ${mux.ledger.state}, generation ${mux.ledger.generation}`],
   ].filter(([, value]) => value !== undefined && value !== '' && value !== 0)

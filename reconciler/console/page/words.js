@@ -14,6 +14,7 @@ export const channelStates = {
 export const muxStates = {
   ok: { word: 'serving', tone: 'ok', sign: '✓' },
   pending: { word: 'no address yet', tone: 'warn', sign: '…' },
+  uncarried: { word: 'no gateway answers', tone: 'bad', sign: '✕' },
   frozen: { word: 'frozen', tone: 'bad', sign: '!' },
   paused: { word: 'paused', tone: 'off', sign: '–' },
   deleting: { word: 'being deleted', tone: 'bad', sign: '✕' },

@@ -129,12 +129,36 @@ func (c *Chain) address(seen *sight.Sight, observed *plan.ObservedChannel) {
 	mux := addressesOf(seen.World.Mux.Address)
 	switch {
 	case len(mux) == 0:
-		c.bad("address", "the mux has no address from its provider yet", string(plan.AddressPending),
-			"look at the Events on the mux, and at the logs of the cloud's controller")
+		reason, message := noAddress(seen)
+		c.bad("address", message, reason, waysToAddress(seen))
 	case !slices.Equal(mux, shows):
 		c.warn("address", "the mux has "+strings.Join(mux, ", ")+", and the channel doesn't show it yet", "", "wait")
+	case seen.Carrier != nil:
+		c.carried(seen.Carrier, strings.Join(mux, ", "))
 	default:
 		c.ok("address", strings.Join(mux, ", "))
+	}
+}
+
+func waysToAddress(seen *sight.Sight) string {
+	if seen.Carrier != nil {
+		return "look at the Events on the mux, and at the logs of the gateways' controller"
+	}
+	return "look at the Events on the mux, and at the logs of the cloud's controller"
+}
+
+// carried tells of an address on gateways. Where the controller doesn't know, because Leases are stale, gateways go on carrying.
+func (c *Chain) carried(carrier *sight.Carrier, addresses string) {
+	trouble, is := carrier.Trouble()
+	switch {
+	case carrier.Nobody():
+		c.bad("address", addresses+": "+carrier.Carried.Message, carrier.Carried.Reason, "svcmux doctor tells of each gateway")
+	case is:
+		c.warn("address", addresses+": "+trouble.Message, trouble.Reason, "")
+	case carrier.By == "":
+		c.warn("address", addresses+", and the gateways' controller doesn't say who carries it", "", "look at its logs")
+	default:
+		c.ok("address", addresses+", carried by "+strings.ReplaceAll(carrier.By, ",", ", "))
 	}
 }
 

@@ -14,13 +14,15 @@ import (
 
 // States of a mux.
 const (
-	muxOK       = "ok"
-	muxPending  = "pending"
-	muxFrozen   = "frozen"
-	muxPaused   = "paused"
-	muxDeleting = "deleting"
-	muxMissing  = "missing"
-	muxUnread   = "unread" // never in the console
+	muxOK      = "ok"
+	muxPending = "pending"
+	// muxUncarried is a mux with an address for which no gateway answers.
+	muxUncarried = "uncarried"
+	muxFrozen    = "frozen"
+	muxPaused    = "paused"
+	muxDeleting  = "deleting"
+	muxMissing   = "missing"
+	muxUnread    = "unread" // never in the console
 )
 
 // Of returns the view of a mux.
@@ -40,6 +42,9 @@ func Of(s *sight.Sight) Mux {
 	view.State, view.Reason, view.Message = stateOf(s)
 	if mux := s.World.Mux; mux != nil {
 		view.Addresses, view.Settings = addressesOf(mux.Address), settingsOf(mux)
+		if s.Carrier != nil {
+			view.CarriedBy = s.Carrier.By
+		}
 		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(s)
 	}
 	live := liveNames(s.World.Mux)
@@ -71,9 +76,23 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	case freeze != nil:
 		return muxFrozen, string(freeze.Reason), freeze.Message
 	case len(mux.Address) == 0:
-		return muxPending, string(plan.AddressPending), "the mux has no address from its provider yet"
+		reason, message = noAddress(s)
+		return muxPending, reason, message
+	case s.Carrier != nil && s.Carrier.Nobody():
+		return muxUncarried, s.Carrier.Carried.Reason, s.Carrier.Carried.Message
 	}
 	return muxOK, "", ""
+}
+
+// noAddress says why a mux has no address.
+func noAddress(s *sight.Sight) (reason, message string) {
+	if s.Carrier == nil {
+		return string(plan.AddressPending), "the mux has no address from its provider yet"
+	}
+	if trouble, is := s.Carrier.Trouble(); is {
+		return trouble.Reason, trouble.Message
+	}
+	return string(plan.AddressPending), "the gateways' controller hasn't given the mux an address of pool " + s.Carrier.Pool + " yet"
 }
 
 func settingsOf(mux *plan.ObservedMux) Settings {

@@ -44,11 +44,13 @@ type Fault struct {
 type Mux struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// State is ok, pending, frozen, paused, deleting, missing, or unread if the reader may not read it. A missing mux doesn't exist, but channels name it.
+	// State is ok, pending, uncarried (no gateway answers for its address), frozen, paused, deleting, missing, or unread if the
+	// reader may not read it. A missing mux doesn't exist, but channels name it.
 	State     string   `json:"state"`
 	Reason    string   `json:"reason,omitempty"`
 	Message   string   `json:"message,omitempty"`
 	Addresses []string `json:"addresses"`
+	CarriedBy string   `json:"carriedBy,omitempty"` // the gateways that answer for the addresses, separated by commas
 	Settings  Settings `json:"settings"`
 	Usage     Usage    `json:"usage"`
 	// Counts are the numbers of channels by state.
