@@ -168,6 +168,7 @@ LONG_CHANNELS ?= 100
 LONG_CYCLES ?= 5
 LONG_REPEATS ?= 50
 LONG_LEASE ?= 1h
+LONG_FAILOVERS ?= 50
 # Tests with packets depend most on the load of the machine.
 LONG_STORIES ?= TestPackets/.*/(a_pod.s_readiness|a_deleted_channel|no_request_is_lost)$$
 
@@ -181,6 +182,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
+	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
 	go test -count=1 -timeout 0 ./test/demo -run 'TestDemoOfGateways$$' -v -args -gateways
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)' -args -all

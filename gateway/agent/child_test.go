@@ -109,7 +109,7 @@ func runChild(text string) {
 			known = append(known, a.Address)
 		}
 	}
-	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: cmp.Or(c.Group, "lb/p"), Known: known, Log: log})
+	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: cmp.Or(c.Group, "lb/p"), Known: known, Taken: agent.ResumeFlows(log), Log: log})
 	out := json.NewEncoder(os.Stdout)
 	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Interface: "front", Source: c.Source, ReturnPath: c.ReturnPath,
 		News: board, Tables: table.Open(0), Seats: announcer, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: announce.Addresses, Log: log,
@@ -127,6 +127,7 @@ func runChild(text string) {
 // child is a running agent.
 type child struct {
 	t       testing.TB
+	name    string
 	command *exec.Cmd
 	news    *json.Encoder
 	ended   chan struct{}
@@ -146,7 +147,7 @@ func start(t testing.TB, in *nettest.Namespace, c childConfig) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &child{t: t, command: exec.Command(self), ended: make(chan struct{})}
+	k := &child{t: t, name: c.Name, command: exec.Command(self), ended: make(chan struct{})}
 	k.command.Env = append(os.Environ(), childSettings+"="+string(settings))
 	k.command.Stderr = logOf(t)
 	input, err := k.command.StdinPipe()

@@ -1,14 +1,20 @@
 package agent_test
 
 import (
+	"flag"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+
 	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
+
+var failovers = flag.Int("failovers", 3, "how often a gateway dies in TestConnectionsLiveOnAfterFailovers")
 
 // pair starts both gateways, and returns once gateway a, the preferred one, holds the seat.
 func (s *segment) pair(change func(*childConfig)) (a, b *child) {
@@ -111,50 +117,126 @@ func listed(n *nettest.Namespace) string {
 }
 
 // With the return path routed, any gateway goes on with a connection that another one began: both choose the same backend, and both
-// show it the same source address.
-func TestConnectionsLiveOnAfterAFailover(t *testing.T) {
+// show it the same source address. Each round kills gateway a, then takes a backend away, and then lets gateway a come back.
+func TestConnectionsLiveOnAfterFailovers(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
 	for _, gateway := range []*nettest.Namespace{s.a, s.b} {
 		gateway.Run("sh", "-c", "for f in all front back; do echo 0 > /proc/sys/net/ipv4/conf/$f/rp_filter; done")
 	}
-	// The route to the mux's addresses goes to the holder of the seat. Here the test moves it, in a real network a routing protocol.
-	route := func(to string) {
-		s.backends.Run("ip", "route", "replace", "10.9.1.100/32", "via", "10.9.2."+to)
-		s.backends.Run("ip", "-6", "route", "replace", "fd09:1::100/128", "via", "fd09:2::"+to)
-	}
-	route("1")
-	a, b := s.pair(func(c *childConfig) { c.ReturnPath, c.Source = want.ViaRouted, nil })
-	echo := news("a", "b")
-	for i := range echo.Slices {
-		*echo.Slices[i].Ports[0].Port = 7777
-	}
+	s.route("1")
+	routed := func(c *childConfig) { c.ReturnPath, c.Source = want.ViaRouted, nil }
+	a, b := s.pair(routed)
 	s.backends.Echo(7777)
-	a.post(echo)
-	b.post(echo)
-	for _, gateway := range []*nettest.Namespace{s.a, s.b} {
-		eventually(t, "the tables lead to the echo", func() bool { return strings.Contains(maybeListed(gateway), "7777") })
+	s.awaitAnswers()
+	var outages []time.Duration
+	for round := range *failovers {
+		s.lead(echoes("11", "12"), a, b)
+		talks := s.talks(15)
+		outage := s.failOver(a)
+		outages = append(outages, outage)
+		alive := stillAlive(talks)
+		t.Logf("round %d: no answer for %s; %d of %d connections lived on", round+1, outage.Round(time.Millisecond), len(alive), len(talks))
+		if len(alive) != len(talks) {
+			t.Errorf("round %d: %d connections broke", round+1, len(talks)-len(alive))
+		}
+		s.lead(echoes("11"), b)
+		alive = stillAlive(alive)
+		a = s.comeBack(routed, echoes("11"))
+		after := stillAlive(alive)
+		t.Logf("round %d: a backend went, and %d connections are left; gateway a came back, and %d of them live on", round+1, len(alive), len(after))
+		if len(after) != len(alive) {
+			t.Errorf("round %d: %d connections to a backend that stayed broke", round+1, len(alive)-len(after))
+		}
 	}
-	var talks []func() bool
+	slices.Sort(outages)
+	t.Logf("%d failovers: no answer for %s in the median, %s at most", len(outages), outages[len(outages)/2].Round(time.Millisecond),
+		outages[len(outages)-1].Round(time.Millisecond))
+}
+
+// route sends packets to the mux's addresses from the backends to a gateway. In a real network, a routing protocol does this.
+func (s *segment) route(number string) {
+	s.backends.Run("ip", "route", "replace", "10.9.1.100/32", "via", "10.9.2."+number)
+	s.backends.Run("ip", "-6", "route", "replace", "fd09:1::100/128", "via", "fd09:2::"+number)
+}
+
+// echoes is news in which port 80 of the mux leads to these backends, which echo.
+func echoes(hosts ...string) *newsText {
+	n := news("a", "b")
+	n.Slices = nil
+	for family, network := range map[discoveryv1.AddressType]string{discoveryv1.AddressTypeIPv4: "10.9.2.", discoveryv1.AddressTypeIPv6: "fd09:2::"} {
+		var addresses []string
+		for _, host := range hosts {
+			addresses = append(addresses, network+host)
+		}
+		slice := sliceOf(family, addresses)
+		*slice.Ports[0].Port = 7777
+		n.Slices = append(n.Slices, slice)
+	}
+	return n
+}
+
+// lead posts news to gateways, and waits until they lead to its backends.
+func (s *segment) lead(n *newsText, gateways ...*child) {
+	s.t.Helper()
+	for _, k := range gateways {
+		k.post(n)
+		in := map[string]*nettest.Namespace{"a": s.a, "b": s.b}[k.name]
+		eventually(s.t, "gateway "+k.name+" leads to the backends", func() bool {
+			tables := maybeListed(in)
+			return strings.Contains(tables, "7777") && strings.Contains(tables, "10.9.2.12") == (len(n.Slices[0].Endpoints) > 1)
+		})
+	}
+}
+
+// talks opens connections to each address of the mux.
+func (s *segment) talks(each int) (talks []func() bool) {
+	s.t.Helper()
 	for _, address := range muxAddresses() {
-		for range 15 {
+		for range each {
 			talks = append(talks, s.client.Talk(address, 80))
 		}
 	}
-	a.end(syscall.SIGKILL)
-	s.front.Run("ip", "link", "set", "to-a", "down")
-	route("2")
-	eventually(t, "gateway b holds the seat", func() bool { return holds(s.b) })
-	alive := 0
+	return talks
+}
+
+func stillAlive(talks []func() bool) (alive []func() bool) {
 	for _, talk := range talks {
 		if talk() {
-			alive++
+			alive = append(alive, talk)
 		}
 	}
-	t.Logf("%d of %d connections lived on", alive, len(talks))
-	if alive != len(talks) {
-		t.Errorf("%d connections broke", len(talks)-alive)
-	}
+	return alive
+}
+
+// failOver kills the agent of gateway a, cuts its machine off, and returns for how long datagrams to the mux got no answer.
+func (s *segment) failOver(a *child) time.Duration {
+	s.t.Helper()
+	killed := time.Now()
+	a.end(syscall.SIGKILL)
+	s.front.Run("ip", "link", "set", "to-a", "down")
+	s.route("2")
+	eventually(s.t, "the mux answers", func() bool {
+		_, _, err := s.client.AskUDPWithin(20*time.Millisecond, mux4(), 53)
+		return err == nil
+	})
+	outage := time.Since(killed)
+	eventually(s.t, "gateway b holds the seat", func() bool { return holds(s.b) })
+	return outage
+}
+
+// comeBack starts gateway a again, and returns once it alone holds the seat.
+func (s *segment) comeBack(change func(*childConfig), n *newsText) *child {
+	s.t.Helper()
+	eventually(s.t, "the dead gateway's kernel gave the addresses up", func() bool { return isFree(s.a) })
+	s.front.Run("ip", "link", "set", "to-a", "up")
+	config := s.config("a")
+	change(&config)
+	a := start(s.t, s.a, config)
+	s.lead(n, a)
+	eventually(s.t, "gateway a alone holds the seat again", func() bool { return holds(s.a) && isFree(s.b) })
+	s.route("1")
+	return a
 }
 
 // Without an IPv4 address on the interface, adverts go over IPv6.

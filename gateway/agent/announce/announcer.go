@@ -35,6 +35,7 @@ type Announcer struct {
 	isSet      bool
 	refreshAt  time.Time
 	failing    map[string]string // what fails now, by reason
+	beside     sync.WaitGroup    // calls of Taken
 	strangers  map[string]stranger
 	sendErrors int
 
@@ -96,6 +97,7 @@ func (a *Announcer) Run(ctx context.Context) error {
 	if a.link, err = openLink(); err != nil {
 		return err
 	}
+	defer a.beside.Wait()
 	defer a.link.conn.Close()
 	if a.hellos, err = openHellos(); err != nil {
 		return err
@@ -190,6 +192,9 @@ func (a *Announcer) carryOut(s *seat, actions []vrrp.Action) {
 			s.isTaken = false
 			s.announceAgain(time.Now())
 			a.sync()
+			if addresses := s.Addresses; a.Taken != nil {
+				a.beside.Go(func() { a.Taken(addresses) })
+			}
 		case vrrp.Release:
 			a.Log.Info("Leaves a seat to another gateway", "routerID", s.RouterID)
 			a.sync()

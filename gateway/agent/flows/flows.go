@@ -1,4 +1,7 @@
-// Package flows ends flows of UDP whose backend is gone, in the kernel's connection tracking.
+// Package flows changes flows in the kernel's connection tracking: it ends those of UDP whose backend is gone, and lets those of TCP go on
+// that another gateway carried meanwhile.
+//
+//	flows.go   Drop     resume.go  Resume
 //
 // A flow keeps its backend while packets come. A TCP client of a backend that is gone gets an error and connects again. A UDP client
 // goes on sending to where no backend is. So the agent deletes such flows, and the next packet starts a new one.
@@ -31,6 +34,7 @@ const (
 	sourceIPv6, destinationIPv6 = 3, 4
 	protocolNumber              = 1
 	destinationPort             = 3
+	nested                      = 1 << 15 // flag of an attribute that has attributes
 )
 
 // tuple is one direction of a flow.
@@ -77,12 +81,9 @@ func Drop(namespace int, gone []Gone) (int, error) {
 }
 
 func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byte) netlink.Message {
-	const nested = 1 << 15
 	data := []byte{family, unix.NFNETLINK_V0, 0, 0}
 	if original != nil {
-		data = binary.NativeEndian.AppendUint16(data, uint16(4+len(original)))
-		data = binary.NativeEndian.AppendUint16(data, tupleOriginal|nested)
-		data = append(data, original...)
+		data = append(data, attribute(tupleOriginal|nested, original)...)
 	}
 	return netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_CTNETLINK<<8 | kind), Flags: netlink.Request | flags},
 		Data: data}
@@ -90,23 +91,8 @@ func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byt
 
 // match returns the encoded first direction of a flow whose backend is gone.
 func match(data []byte, gone []Gone) ([]byte, bool) {
-	if len(data) < 4 {
-		return nil, false
-	}
-	decoder, err := netlink.NewAttributeDecoder(data[4:])
-	if err != nil {
-		return nil, false
-	}
-	var original, reply tuple
-	for decoder.Next() {
-		switch decoder.Type() {
-		case tupleOriginal:
-			original = readTuple(decoder.Bytes())
-		case tupleReply:
-			reply = readTuple(decoder.Bytes())
-		}
-	}
-	if decoder.Err() != nil || original.protocol != unix.IPPROTO_UDP {
+	original, reply := read(data)
+	if original.protocol != unix.IPPROTO_UDP {
 		return nil, false
 	}
 	for _, g := range gone {
@@ -115,6 +101,29 @@ func match(data []byte, gone []Gone) ([]byte, bool) {
 		}
 	}
 	return nil, false
+}
+
+// read returns both directions of a flow, without a protocol if they can't be read.
+func read(data []byte) (original, reply tuple) {
+	if len(data) < 4 {
+		return tuple{}, tuple{}
+	}
+	decoder, err := netlink.NewAttributeDecoder(data[4:])
+	if err != nil {
+		return tuple{}, tuple{}
+	}
+	for decoder.Next() {
+		switch decoder.Type() {
+		case tupleOriginal:
+			original = readTuple(decoder.Bytes())
+		case tupleReply:
+			reply = readTuple(decoder.Bytes())
+		}
+	}
+	if decoder.Err() != nil {
+		return tuple{}, tuple{}
+	}
+	return original, reply
 }
 
 func readTuple(raw []byte) tuple {

@@ -183,27 +183,32 @@ func (n *Namespace) Ask(address netip.Addr, port int) (server, client string, er
 
 // AskFrom is Ask from a port of the client.
 func (n *Namespace) AskFrom(source int, address netip.Addr, port int) (server, client string, err error) {
-	return n.ask(net.Dialer{Timeout: 700 * time.Millisecond, LocalAddr: &net.TCPAddr{Port: source}}, "tcp", address, port)
+	return n.ask(time.Second, net.Dialer{Timeout: 700 * time.Millisecond, LocalAddr: &net.TCPAddr{Port: source}}, "tcp", address, port)
 }
 
 // AskUDP is Ask over UDP.
 func (n *Namespace) AskUDP(address netip.Addr, port int) (server, client string, err error) {
-	return n.ask(net.Dialer{}, "udp", address, port)
+	return n.AskUDPWithin(time.Second, address, port)
+}
+
+// AskUDPWithin is AskUDP with another timeout.
+func (n *Namespace) AskUDPWithin(timeout time.Duration, address netip.Addr, port int) (server, client string, err error) {
+	return n.ask(timeout, net.Dialer{}, "udp", address, port)
 }
 
 // AskWithin is Ask with another timeout.
 func (n *Namespace) AskWithin(timeout time.Duration, address netip.Addr, port int) (server, client string, err error) {
-	return n.ask(net.Dialer{Timeout: timeout}, "tcp", address, port)
+	return n.ask(time.Second, net.Dialer{Timeout: timeout}, "tcp", address, port)
 }
 
-func (n *Namespace) ask(dialer net.Dialer, network string, address netip.Addr, port int) (server, client string, err error) {
+func (n *Namespace) ask(timeout time.Duration, dialer net.Dialer, network string, address netip.Addr, port int) (server, client string, err error) {
 	err = n.Inside(func() error {
 		conn, err := dialer.Dial(network, netip.AddrPortFrom(address, uint16(port)).String())
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		_ = conn.SetDeadline(time.Now().Add(timeout))
 		if network == "udp" {
 			_, _ = conn.Write([]byte("?"))
 		}

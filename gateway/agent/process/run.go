@@ -92,7 +92,7 @@ func build(o Options, version string, log *slog.Logger) (*parts, error) {
 		log.Warn("The state of before isn't used", "error", err.Error())
 	}
 	p.announcer = announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast,
-		Group: o.Namespace + "/" + o.Pool, Interval: o.Interval, Known: carried(before), Log: log})
+		Group: o.Namespace + "/" + o.Pool, Interval: o.Interval, Known: carried(before), Taken: agent.ResumeFlows(log), Log: log})
 	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(), p.metrics, log)
 	p.agent = agent.New(p.config(language.Keys(), before, machine))
 	return p, nil
