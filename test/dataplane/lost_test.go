@@ -58,18 +58,23 @@ func testNoneLost(t *testing.T, w *world) {
 	for _, story := range []struct {
 		name string
 		run  func(*testing.T)
+		long bool
 	}{
-		{"the pods are rolled", w.roll},
-		{"3 pods become 10, then 1, then 3", w.scale},
-		{"a node is drained", w.drain},
-		{"fifty channels come and go", w.comeAndGo},
-		{"ports are renamed", w.renamePorts},
-		{"ports are renamed while the mux is paused", w.renameWhilePaused},
-		{"the leader is killed", w.killLeader},
-		{"the webhook is down", w.withoutWebhook},
-		{"the API server restarts", w.restartAPIServer},
-		{"the ledger is broken, ports are renamed, and it is mended", w.breakLedger},
+		{"the pods are rolled", w.roll, false},
+		{"3 pods become 10, then 1, then 3", w.scale, false},
+		{"a node is drained", w.drain, false},
+		{"fifty channels come and go", w.comeAndGo, false},
+		{"ports are renamed", w.renamePorts, false},
+		{"ports are renamed while the mux is paused", w.renameWhilePaused, true}, // a broken ledger freezes the mux in the same way
+		{"the leader is killed", w.killLeader, false},
+		{"the webhook is down", w.withoutWebhook, true}, // the pods are rolled meanwhile, as above
+		{"the API server restarts", w.restartAPIServer, false},
+		{"the ledger is broken, ports are renamed, and it is mended", w.breakLedger, false},
 	} {
+		if story.long && !all() {
+			t.Logf("NOT COVERED: %s; go test ./test/dataplane -args -all", story.name)
+			continue
+		}
 		t.Run(story.name, func(t *testing.T) {
 			story.run(t)
 			time.Sleep(time.Second) // until kube-proxy has programmed the last change

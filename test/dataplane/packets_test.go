@@ -47,7 +47,7 @@ type story struct {
 func stories() []story {
 	return []story{
 		{name: "a hundred channels, each answered by its own pod", run: testHundred},
-		{name: "a full mux of GKE's refuses the next channel", once: true, run: testFull},
+		{name: "a full mux of GKE's refuses the next channel", once: true, long: true, run: testFull},
 		{name: "protocols, families, and ports of all kinds", run: testKinds},
 		{name: "two channels with one number of their own", run: testNoHijack},
 		{name: "the policy Local, and the client's address", once: true, run: testLocal},
