@@ -15,7 +15,7 @@ type Metrics struct {
 	leaseErrors          prometheus.Counter
 	seats, muxes         prometheus.Gauge
 	refusals, faults     prometheus.Gauge
-	connections          *connections
+	traffic              *traffic
 }
 
 // NewMetrics returns metrics in a registry of their own.
@@ -41,15 +41,15 @@ func NewMetrics() *Metrics {
 		muxes:        gauge("muxes_programmed", "Muxes with an address whose ports are in the kernel."),
 		refusals:     gauge("refusals", "Parts of muxes that are not carried."),
 		faults:       gauge("faults", "Faults of the whole machine."),
-		connections:  newConnections(),
+		traffic:      newTraffic(),
 	}
 	m.Registry.MustRegister(m.passes, m.transactions, m.rebuilt, m.restored, m.leaseErrors, m.seats, m.muxes, m.refusals, m.faults,
-		m.connections)
+		m.traffic)
 	return m
 }
 
-// CountConnections shows counts of connections. Call it before the metrics are served.
-func (m *Metrics) CountConnections(read func() ([]table.Count, error)) { m.connections.read = read }
+// CountTraffic shows counts of connections, packets and bytes. Call it before the metrics are served.
+func (m *Metrics) CountTraffic(read func() ([]table.Count, error)) { m.traffic.read = read }
 
 // note takes the figures of a report.
 func (m *Metrics) note(r *lease.Report) {

@@ -32,7 +32,7 @@ func (a *Agent) pass(ctx context.Context) {
 		return
 	}
 	a.before = d.Wanted
-	a.Metrics.connections.carry(d.Wanted.Tables.Addresses)
+	a.Metrics.traffic.carry(d.Wanted.Tables.Addresses)
 	for _, address := range d.Wanted.Tables.Addresses {
 		a.known[address.Address] = true
 	}

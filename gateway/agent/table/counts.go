@@ -10,14 +10,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Count is how many connections a service was asked for since the kernel has its element. Only the first packet of a connection meets
-// the chains that translate.
+// Count is what a service was asked for since the kernel has its elements.
 type Count struct {
+	Service
+	// Connections counts the first packets of connections: only they meet the chains that translate.
+	Connections uint64
+	// Packets and Bytes count both directions.
+	Packets, Bytes uint64
+}
+
+// Service identifies a service.
+type Service struct {
 	Address  netip.Addr
 	Protocol corev1.Protocol
 	// First and Last are equal for a single port.
 	First, Last uint16
-	Connections uint64
 }
 
 // Counts reads the counts of all services from the kernel. It may run beside a Kernel of the same network namespace. Without our tables
@@ -51,9 +58,10 @@ func (r *reader) counts() ([]Count, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list sets: %w", err)
 	}
-	var counts []Count
+	counts := map[Service]*Count{}
 	for _, set := range sets {
-		if set.Name != setServices && set.Name != setRanges {
+		isTraffic := set.Name == setTraffic || set.Name == setRangeTraffic
+		if !isTraffic && set.Name != setServices && set.Name != setRanges {
 			continue
 		}
 		list, err := r.conn.GetSetElements(&nftables.Set{Table: r.table, Name: set.Name})
@@ -61,28 +69,42 @@ func (r *reader) counts() ([]Count, error) {
 			return nil, fmt.Errorf("read set %s: %w", set.Name, err)
 		}
 		for i := range list {
-			if count, ok := r.family.countOf(&list[i]); ok {
-				counts = append(counts, count)
+			service, ok := r.family.serviceOf(&list[i])
+			if !ok {
+				continue
+			}
+			count := counts[service]
+			if count == nil {
+				count = &Count{Service: service}
+				counts[service] = count
+			}
+			if isTraffic {
+				count.Packets, count.Bytes = list[i].Counter.Packets, list[i].Counter.Bytes
+			} else {
+				count.Connections = list[i].Counter.Packets
 			}
 		}
 	}
-	return counts, nil
+	all := make([]Count, 0, len(counts))
+	for _, count := range counts {
+		all = append(all, *count)
+	}
+	return all, nil
 }
 
-// countOf reads an element. It is false for an element that isn't as we write it.
-func (f family) countOf(e *nftables.SetElement) (Count, bool) {
+// serviceOf reads the key of an element that counts. It is false for an element that isn't as we write it.
+func (f family) serviceOf(e *nftables.SetElement) (Service, bool) {
 	end := int(f.addressLen)
 	if e.Counter == nil || len(e.Key) != end+2*alignment || len(e.KeyEnd) != 0 && len(e.KeyEnd) != len(e.Key) {
-		return Count{}, false
+		return Service{}, false
 	}
 	address, _ := netip.AddrFromSlice(e.Key[:end])
-	count := Count{Address: address, Protocol: protocolOf(e.Key[end]), First: binary.BigEndian.Uint16(e.Key[end+alignment:]),
-		Connections: e.Counter.Packets}
-	count.Last = count.First
+	service := Service{Address: address, Protocol: protocolOf(e.Key[end]), First: binary.BigEndian.Uint16(e.Key[end+alignment:])}
+	service.Last = service.First
 	if len(e.KeyEnd) > 0 {
-		count.Last = binary.BigEndian.Uint16(e.KeyEnd[end+alignment:])
+		service.Last = binary.BigEndian.Uint16(e.KeyEnd[end+alignment:])
 	}
-	return count, true
+	return service, true
 }
 
 func protocolOf(number byte) corev1.Protocol {

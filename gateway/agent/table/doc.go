@@ -14,6 +14,7 @@
 //	      ├──▶ n3-from  client in sources? ──▶ n3
 //	      └──▶ otherwise: a SYN gets a RST, the rest is dropped
 //	guard (filter, after nat)   still to a mux's address: drop, but for IPv6 neighbour discovery
+//	traffic (filter)            traffic, range-traffic: address . protocol . port of the client's packet: count
 //	postrouting (nat)           sources-seen: address ──▶ SNAT; none keeps the client's address
 //
 // Everything fails closed: a chain that finds no slot drops the packet.

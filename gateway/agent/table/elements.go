@@ -71,11 +71,12 @@ func returnsHere(tables *want.Tables) map[netip.Addr]bool {
 }
 
 func (e elements) addService(s *want.Service) {
-	set, at := setServices, place{key: key(s.Address, s.Protocol, s.First)}
+	set, traffic, at := setServices, setTraffic, place{key: key(s.Address, s.Protocol, s.First)}
 	if s.IsRange() {
-		set, at.end = setRanges, key(s.Address, s.Protocol, s.Last)
+		set, traffic, at.end = setRanges, setRangeTraffic, key(s.Address, s.Protocol, s.Last)
 	}
 	e.add(set, at, content{chain: choiceOf(s).chain()})
+	e.add(traffic, at, content{})
 	for _, from := range s.Sources {
 		e.add(setSources, place{key(s.Address, s.Protocol, s.First) + string(from.Masked().Addr().AsSlice()),
 			key(s.Address, s.Protocol, s.Last) + string(lastOf(from))}, content{})

@@ -27,28 +27,34 @@ const (
 	beforeOthers = -110
 	sourceBefore = 90
 	afterAll     = -95
+	afterGuard   = -94
 )
 
 const (
 	chainDispatch = "dispatch"
 	chainGuard    = "guard"
+	chainTraffic  = "traffic"
 )
 
 // baseChains returns the chains that a family always has.
 func (f family) baseChains() []chain {
 	toDispatch := []rule{f.rule(f.destinedToUs(), continueAt(chainDispatch))}
 	toGuard := []rule{f.rule(continueAt(chainGuard))}
+	toTraffic := []rule{f.firstSentToUs(continueAt(chainTraffic))}
 	base := func(name string, kind nftables.ChainType, hook *nftables.ChainHook, priority nftables.ChainPriority, rules []rule) chain {
 		return chain{name, kind, hook, priority, rules}
 	}
 	return []chain{
 		{name: chainDispatch, rules: f.dispatch()},
 		{name: chainGuard, rules: f.guard()},
+		{name: chainTraffic, rules: f.traffic()},
 		base("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, beforeOthers, toDispatch),
 		base("output", nftables.ChainTypeNAT, nftables.ChainHookOutput, beforeOthers, toDispatch),
 		base("postrouting", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, sourceBefore, f.translateSource()),
 		base("prerouting-guard", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, afterAll, toGuard),
 		base("output-guard", nftables.ChainTypeFilter, nftables.ChainHookOutput, afterAll, toGuard),
+		base("prerouting-traffic", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, afterGuard, toTraffic),
+		base("output-traffic", nftables.ChainTypeFilter, nftables.ChainHookOutput, afterGuard, toTraffic),
 	}
 }
 

@@ -141,9 +141,60 @@ func TestConnectionsAreCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			slices.SortFunc(counts, func(a, b table.Count) int { return cmp.Compare(a.First, b.First) })
-			want := []table.Count{{a.mux, corev1.ProtocolTCP, 80, 80, 3}, {a.mux, corev1.ProtocolTCP, 8000, 8100, 2}}
+			for i := range counts {
+				if counts[i].Packets < counts[i].Connections*3 || counts[i].Bytes < counts[i].Packets*20 {
+					t.Errorf("not all packets are counted: %v", counts[i])
+				}
+				counts[i].Packets, counts[i].Bytes = 0, 0
+			}
+			want := []table.Count{
+				{Service: table.Service{Address: a.mux, Protocol: corev1.ProtocolTCP, First: 80, Last: 80}, Connections: 3},
+				{Service: table.Service{Address: a.mux, Protocol: corev1.ProtocolTCP, First: 8000, Last: 8100}, Connections: 2},
+			}
 			if !slices.Equal(counts, want) {
 				t.Errorf("got %v, want %v", counts, want)
+			}
+		})
+	}
+}
+
+// One flow has many packets. Requests of the machine itself count, and traffic to the machine's own address doesn't.
+func TestPacketsAndBytesAreCountedInBothDirections(t *testing.T) {
+	w := newWorld(t)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			for _, backend := range a.backends {
+				w.backends.ServeUDP(backend, 5353)
+			}
+			w.gateway.ServeUDP(a.front, 53)
+			dns, several := a.service(53, 53, 5353), a.service(5350, 5360, 5350)
+			dns.Protocol, several.Protocol = corev1.ProtocolUDP, corev1.ProtocolUDP
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{dns, several}})
+			header := uint64(28)
+			if a.mux.Is6() {
+				header = 48
+			}
+			for _, port := range []int{53, 5353} {
+				talk := w.client.TalkUDP(a.mux, port)
+				for range 5 {
+					if talk() == "" {
+						t.Fatal("no answer")
+					}
+				}
+				if _, _, err := w.gateway.AskUDP(a.mux, port); err != nil {
+					t.Fatalf("the machine itself: %v", err)
+				}
+			}
+			_, _, _ = w.client.AskUDP(a.front, 53)
+			counts, err := table.Counts(w.gateway.FD)
+			if err != nil || len(counts) != 2 {
+				t.Fatalf("%v, %v", counts, err)
+			}
+			for _, count := range counts {
+				// 6 requests of one byte, and 6 answers with two addresses
+				if count.Connections != 2 || count.Packets != 12 || count.Bytes < 12*header+6+6*10 || count.Bytes > 12*header+6+6*100 {
+					t.Errorf("got %+v", count)
+				}
 			}
 		})
 	}

@@ -65,16 +65,23 @@ func (f family) loadSlot(slots uint32, sticky bool) []expr.Any {
 // loadOriginal loads the address that the connection's client sent to, also of a translated packet. nft can't print the older keys
 // that the library knows, and aborts.
 func (f family) loadOriginal() []byte {
-	const original = 0
-	key := uint32(unix.NFT_CT_DST_IP)
 	if f.number == unix.NFPROTO_IPV6 {
-		key = unix.NFT_CT_DST_IP6
+		return loadFirst(unix.NFT_CT_DST_IP6, firstRegister)
 	}
+	return loadFirst(unix.NFT_CT_DST_IP, firstRegister)
+}
+
+// loadOriginalPort loads the port that the connection's client sent to.
+func (f family) loadOriginalPort() []byte { return loadFirst(unix.NFT_CT_PROTO_DST, f.portRegister()) }
+
+// loadFirst loads a part of the first direction of a connection.
+func loadFirst(key, register uint32) []byte {
+	const original = 0
 	var e attributes
 	e.text(unix.NFTA_EXPR_NAME, "ct")
 	e.nest(unix.NFTA_EXPR_DATA, func(e *attributes) {
 		e.number(unix.NFTA_CT_KEY, key)
-		e.number(unix.NFTA_CT_DREG, firstRegister)
+		e.number(unix.NFTA_CT_DREG, register)
 		e.bytes(unix.NFTA_CT_DIRECTION, []byte{original})
 	})
 	return e

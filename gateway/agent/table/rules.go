@@ -101,3 +101,18 @@ func (f family) translateSource() []rule {
 		one(&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(f.number), RegAddrMin: firstRegister}))
 	return []rule{slices.Concat(rule{f.loadOriginal()}, translate)}
 }
+
+// firstSentToUs continues for packets of connections whose client sent to a mux's address, in both directions.
+func (f family) firstSentToUs(then []expr.Any) rule {
+	return slices.Concat(rule{f.loadOriginal()}, f.rule(one(in(setAddresses, false)), then))
+}
+
+// traffic are the rules that count each packet of a mux: a set counts the packets that it finds an element for.
+func (f family) traffic() []rule {
+	load := slices.Concat(rule{f.loadOriginal()},
+		f.rule(one(&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: f.protocolRegister()})), rule{f.loadOriginalPort()})
+	return []rule{
+		slices.Concat(load, f.rule(one(in(setTraffic, false)), accept())),
+		slices.Concat(load, f.rule(one(in(setRangeTraffic, false)))),
+	}
+}

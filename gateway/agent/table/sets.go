@@ -8,14 +8,16 @@ import (
 
 // Names of sets and maps.
 const (
-	setAddresses   = "addresses"    // the muxes' addresses
-	setServices    = "services"     // address . protocol . port -> chain
-	setRanges      = "ranges"       // the same, for ranges of ports
-	setSlots       = "slots"        // address . protocol . port . slot -> backend . port
-	setRangeSlots  = "range-slots"  // address . protocol . ports . slot -> backend . lowest port . highest port
-	setSources     = "sources"      // address . protocol . ports . client: may connect
-	setReplies     = "replies"      // backend . protocol . ports: what comes from there is a reply
-	setSourcesSeen = "sources-seen" // address -> the source address that backends see
+	setAddresses    = "addresses"     // the muxes' addresses
+	setServices     = "services"      // address . protocol . port -> chain
+	setRanges       = "ranges"        // the same, for ranges of ports
+	setSlots        = "slots"         // address . protocol . port . slot -> backend . port
+	setRangeSlots   = "range-slots"   // address . protocol . ports . slot -> backend . lowest port . highest port
+	setSources      = "sources"       // address . protocol . ports . client: may connect
+	setReplies      = "replies"       // backend . protocol . ports: what comes from there is a reply
+	setSourcesSeen  = "sources-seen"  // address -> the source address that backends see
+	setTraffic      = "traffic"       // address . protocol . port: counts packets and bytes in both directions
+	setRangeTraffic = "range-traffic" // the same, for ranges of ports
 )
 
 // set is the definition of a set or a map.
@@ -47,6 +49,8 @@ func (f family) sets() []set {
 		{name: setSources, key: and(f.address), interval: true},
 		{name: setReplies, key: service, interval: true},
 		{name: setSourcesSeen, key: one, value: one},
+		{name: setTraffic, key: service, counter: true},
+		{name: setRangeTraffic, key: service, interval: true, counter: true},
 	}
 }
 

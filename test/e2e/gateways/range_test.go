@@ -74,10 +74,13 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, protocol := range []string{"TCP", "UDP"} {
-		const metric = `svc_lb_mux_gateway_connections_total{family="IPv4",mux="mux",mux_namespace="%s",port="10000-13999",protocol="%s"} `
-		if line := fmt.Sprintf(metric, namespace, protocol); !strings.Contains(w.metrics(t, carrier), line) {
-			t.Errorf("the agent of %s doesn't count %s", carrier, line)
+	shown := w.metrics(t, carrier)
+	for _, what := range []string{"connections", "packets", "bytes"} {
+		for _, protocol := range []string{"TCP", "UDP"} {
+			line := fmt.Sprintf(`svc_lb_mux_gateway_%s_total{family="IPv4",mux="mux",mux_namespace=%q,port="10000-13999",protocol=%q} `, what, namespace, protocol)
+			if !strings.Contains(shown, line) || strings.Contains(shown, line+"0\n") {
+				t.Errorf("the agent of %s doesn't count %s", carrier, line)
+			}
 		}
 	}
 	w.Kubectl(t, "delete", "service/voice", "service/thief", "pod/voice", "--namespace="+shop, "--grace-period=1")

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+)
+
+// traffic shows the kernel's counts as metrics. It reads them when it is asked: a gateway may have 10,000 ports.
+type traffic struct {
+	total, packets, bytes *prometheus.Desc
+
+	read func() ([]table.Count, error)
+	// carried has the muxes of addresses.
+	carried atomic.Pointer[map[netip.Addr]types.NamespacedName]
+}
+
+func newTraffic() *traffic {
+	metric := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("svc_lb_mux_gateway_"+name, help, []string{"mux_namespace", "mux", "port", "protocol", "family"}, nil)
+	}
+	return &traffic{
+		total:   metric("connections_total", "New connections to a port or range of a mux, also those without a backend's answer."),
+		packets: metric("packets_total", "Packets of a port or range of a mux that this gateway carried, in both directions."),
+		bytes:   metric("bytes_total", "Bytes of IP packets of a port or range of a mux that this gateway carried, in both directions."),
+		read:    func() ([]table.Count, error) { return nil, nil },
+	}
+}
+
+// carry notes which mux has which address.
+func (c *traffic) carry(addresses []want.Address) {
+	carried := make(map[netip.Addr]types.NamespacedName, len(addresses))
+	for _, a := range addresses {
+		carried[a.Address] = a.Mux
+	}
+	c.carried.Store(&carried)
+}
+
+// Describe implements prometheus.Collector.
+func (c *traffic) Describe(to chan<- *prometheus.Desc) {
+	to <- c.total
+	to <- c.packets
+	to <- c.bytes
+}
+
+// Collect implements prometheus.Collector. Counts of an address that isn't carried any more are left out.
+func (c *traffic) Collect(to chan<- prometheus.Metric) {
+	counts, err := c.read()
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(c.total, err)
+		return
+	}
+	carried := c.carried.Load()
+	if carried == nil {
+		return
+	}
+	for i := range counts {
+		count := &counts[i]
+		mux, is := (*carried)[count.Address]
+		if !is {
+			continue
+		}
+		port, family := strconv.Itoa(int(count.First)), "IPv4"
+		if count.Last > count.First {
+			port += "-" + strconv.Itoa(int(count.Last))
+		}
+		if count.Address.Is6() {
+			family = "IPv6"
+		}
+		for desc, value := range map[*prometheus.Desc]uint64{c.total: count.Connections, c.packets: count.Packets, c.bytes: count.Bytes} {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), mux.Namespace, mux.Name, port,
+				string(count.Protocol), family)
+		}
+	}
+}
