@@ -24,7 +24,8 @@ type reader struct{ *pass }
 // readClaims finds out which channel owns which number.
 //
 //	good              as the ledger says
-//	the original's    the same, and ports on the mux that it doesn't have
+//	the original's    the same, and ports on the mux that it doesn't have; so, too, if the mux lost its generation: then
+//	                  nobody can tell whether the ledger is an old backup
 //	lost or emptied   rebuilt from the mux, our slices, and the channels' ports annotations; on a paused mux, and for a while
 //	                  after this process became the leader, frozen instead
 //	edited            the same, and what else it says, as far as the mux doesn't contradict
@@ -43,9 +44,9 @@ func readClaims(p *pass) {
 	case frozen:
 		was.guessed = true
 		r.adopt(rebuild(p, nil, false))
-	case read.Condition == Good && was.ledger.Generation > 0:
+	case read.Condition == Good && was.ledger.Generation > 0 && r.w.Mux.Generation > 0:
 		r.adopt(was.ledger.Claims)
-	case read.Condition == Good && !lost: // the original's, or a mux that has nothing yet
+	case read.Condition == Good && !lost: // the original's, or the mux doesn't tell whether the ledger is an old one
 		r.adopt(explainPorts(p, was.ledger.Claims))
 	default:
 		r.adopt(rebuild(p, was.ledger.Claims, true))

@@ -45,7 +45,7 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
 	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know the
 	// writes to the new place.
-	_, moves := p.named(mux, c.Key)
+	_, moves := p.named(mux, c.Key, process)
 	isLeftOver := former.Name != "" && (moves || former != c.Key && p.namesAnother(mux, former))
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
 	had := p.held[mux]
@@ -169,7 +169,7 @@ func (p *promises) knewOf(claim *plan.Claim, mux types.NamespacedName, process *
 // given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
-	named, moves := p.named(mux, c.Key)
+	named, moves := p.named(mux, c.Key, process)
 	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil {
 		read, _, good := p.reading(cm)
 		if !good && !p.namesAnother(mux, c.Key) {
@@ -243,13 +243,20 @@ func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
-// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
-func (p *promises) named(mux, but types.NamespacedName) (plan.Ledger, bool) {
+// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's. If others took the name away,
+// it is the ConfigMap that the mux named when the process saw it last.
+func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.Ledger, bool) {
 	svc := p.sim.world.service(mux)
 	if svc == nil {
 		return plan.Ledger{}, false
 	}
-	key := types.NamespacedName{Namespace: mux.Namespace, Name: plan.ReadMux(p.sim.language, svc, false).LedgerInForce}
+	name := plan.ReadMux(p.sim.language, svc, false).LedgerInForce
+	if name == "" && process != nil {
+		if seen := process.decidedFrom(mux); seen != nil {
+			name = plan.ReadMux(p.sim.language, seen, false).LedgerInForce
+		}
+	}
+	key := types.NamespacedName{Namespace: mux.Namespace, Name: name}
 	cm, is := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
 	if !is || key == but {
 		return plan.Ledger{}, false

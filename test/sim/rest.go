@@ -116,7 +116,7 @@ func (s *Sim) amidPolicies() string {
 		if !sure {
 			continue
 		}
-		if named, is := s.promises.named(key, types.NamespacedName{}); is {
+		if named, is := s.promises.named(key, types.NamespacedName{}, nil); is {
 			claims = named.Claims // another ConfigMap may be left over from a move that never reached the mux
 		}
 		harmed, has := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}
