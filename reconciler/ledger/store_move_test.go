@@ -77,7 +77,7 @@ func TestWhichLedgerCounts(t *testing.T) {
 		"the old one is broken":               {ptr(one(7, 80)), ptr(one(8, 80)), broken, nil, plan.Unreadable, oldName, true, ""},
 		"the old one's text is another mux's": {ptr(one(7, 80)), nil, textOfAnother, nil, plan.Foreign, oldName, true, ""},
 		"the old one is another mux's":        {ptr(one(7, 80)), ptr(one(7, 80)), foreign, nil, plan.Good, newName, false, "PATCH new-name"},
-		"the old one is gone":                 {nil, ptr(one(7, 80)), nil, nil, plan.Good, newName, false, "PATCH new-name"},
+		"the old one is gone":                 {nil, ptr(one(7, 80)), nil, nil, plan.Edited, newName, false, "PATCH new-name"},
 		"both are gone":                       {nil, nil, nil, nil, plan.Missing, newName, false, "POST new-name"},
 		"the old one is another's, no other":  {ptr(one(7, 80)), nil, foreign, nil, plan.Missing, newName, false, "POST new-name"},
 	} {

@@ -51,6 +51,7 @@ func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
 	switch codec.HolderOf(ask.Stamp, wanted.read(), old.read()) {
 	case codec.Wanted:
 		entry = wanted.entry(ask)
+		entry.Reading = ask.Doubt(entry.Reading, old.read())
 	case codec.Old:
 		entry = old.entry(ask)
 		entry.Moved, entry.at = true, nil

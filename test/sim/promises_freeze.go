@@ -80,8 +80,10 @@ func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger,
 			continue
 		}
 		channel := plan.ReadChannel(p.sim.language, seen)
-		if learnt := process.learnt[key]; learnt != nil && versionOf(learnt) > versionOf(seen) && has[key] != len(channel.Ports) {
-			channel = plan.ReadChannel(p.sim.language, learnt) // the cache was stale, so the process read the channel live
+		for _, later := range [...]*corev1.Service{process.learnt[key], process.knows(key)} { // read live, or from the cache during the pass
+			if later != nil && versionOf(later) > versionOf(seen) && has[key] != len(channel.Ports) {
+				channel = plan.ReadChannel(p.sim.language, later)
+			}
 		}
 		if channel.Mux != mux {
 			continue

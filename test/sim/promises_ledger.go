@@ -183,6 +183,9 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	if moves && !continues(&before, &named) {
 		before = named // it moves, perhaps over an older one, or over one that can't be read
 	}
+	if !moves && p.namesAnother(mux, c.Key) {
+		before = plan.Ledger{} // the one that the mux names is gone, and this one may be left over from an earlier move
+	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
 		had[before.Claims[i].Slot()] = &before.Claims[i]
@@ -309,8 +312,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if claim.Owner == old.Owner && claim.State == plan.Held {
 			continue
 		}
-		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner == old.Owner && claim.State == plan.Releasing {
-			continue // the mux refused the port, so the claim is released; if the port got onto the mux since, it must stay
+		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner.Channel == old.Owner.Channel && claim.State == plan.Releasing {
+			continue // the mux refused the port, under this or a new name; if the port got onto the mux since, it must stay
 		}
 		if (p.sim.refused > 0 || isLeftOver) && !p.told[place{mux, slot, old.MuxName}] {
 			continue // this port was kept off the mux by a policy, or by the mux naming another ledger: it was never in use

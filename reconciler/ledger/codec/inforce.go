@@ -111,12 +111,21 @@ func (r *Read) continues(old *Read) bool {
 	return true
 }
 
+// Doubt returns the reading of the wanted ConfigMap as it counts. If somebody deleted the ledger in force while it moves, this one may
+// be left over from an earlier move: then it counts as an edited one, and the mux counts more.
+func (a *Ask) Doubt(wanted plan.Reading, old *Read) plan.Reading {
+	if _, moves := a.Names(); moves != "" && old == nil && wanted.Condition == plan.Good {
+		wanted.Condition, wanted.Why = plan.Edited, textLeftOver(moves)
+	}
+	return wanted
+}
+
 // InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist.
 func InForce(ask Ask, wanted, old *Read) plan.Reading {
 	name, _ := ask.Names()
 	switch HolderOf(ask.Stamp, wanted, old) {
 	case Wanted:
-		return wanted.Reading
+		return ask.Doubt(wanted.Reading, old)
 	case Old:
 		reading := old.Reading
 		reading.Moved = true

@@ -46,6 +46,10 @@ func textEdited(generation int64) string {
 	return fmt.Sprintf("somebody else wrote it at generation %d", generation)
 }
 
+func textLeftOver(gone string) string {
+	return fmt.Sprintf("the ledger in force, %s, is gone, and this one may be older", gone)
+}
+
 func errTooLarge(mux types.NamespacedName, claims, size int) error {
 	return unwritable(mux, fmt.Errorf("its %d claims take %d bytes when compressed, and a ConfigMap "+
 		"holds %d. Move some of its channels to another mux", claims, size, PackedLimit))
