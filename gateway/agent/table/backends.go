@@ -46,7 +46,7 @@ func (c choice) rules(f family) []rule {
 		unfiltered := c
 		unfiltered.filtered = false
 		client := f.loadAddress(f.behindKey(), f.sourceOffset)
-		return []rule{f.rule(f.loadService(), one(client), one(in(setSources, false)), continueAt(unfiltered.chain())), end}
+		return []rule{f.rule(f.loadService(), one(client), one(in(setSources)), continueAt(unfiltered.chain())), end}
 	case c.isRange:
 		translate := f.rule(f.loadService(), f.loadSlot(uint32(c.slots), c.sticky), one(find(setRangeSlots)))
 		return []rule{append(translate, f.shiftPort()), end}

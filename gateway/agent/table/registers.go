@@ -87,9 +87,9 @@ func loadFirst(key, register uint32) []byte {
 	return e
 }
 
-// in continues if the set has the loaded key, or hasn't if absent is true.
-func in(set string, absent bool) expr.Any {
-	return &expr.Lookup{SourceRegister: firstRegister, SetName: set, Invert: absent}
+// in continues if the set has the loaded key.
+func in(set string) expr.Any {
+	return &expr.Lookup{SourceRegister: firstRegister, SetName: set}
 }
 
 // find replaces the loaded key with its value in a map.

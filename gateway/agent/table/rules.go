@@ -34,7 +34,7 @@ func continueAt(chain string) []expr.Any {
 
 // destinedToUs continues for packets to a mux's address.
 func (f family) destinedToUs() []expr.Any {
-	return []expr.Any{f.loadAddress(firstRegister, f.destination), in(setAddresses, false)}
+	return []expr.Any{f.loadAddress(firstRegister, f.destination), in(setAddresses)}
 }
 
 // dispatch are the rules for a new connection to a mux's address. An answer from a backend whose connection this gateway
@@ -42,7 +42,7 @@ func (f family) destinedToUs() []expr.Any {
 func (f family) dispatch() []rule {
 	return []rule{
 		f.rule(isReply(), accept()),
-		f.rule(f.loadSender(), one(in(setReplies, false)), drop()),
+		f.rule(f.loadSender(), one(in(setReplies)), drop()),
 		f.rule(f.loadService(), one(jump(setServices))),
 		f.rule(f.loadService(), one(jump(setRanges))),
 		f.rule(isSYN(), one(&expr.Reject{Type: unix.NFT_REJECT_TCP_RST})),
@@ -104,7 +104,7 @@ func (f family) translateSource() []rule {
 
 // firstSentToUs continues for packets of connections whose client sent to a mux's address, in both directions.
 func (f family) firstSentToUs(then []expr.Any) rule {
-	return slices.Concat(rule{f.loadOriginal()}, f.rule(one(in(setAddresses, false)), then))
+	return slices.Concat(rule{f.loadOriginal()}, f.rule(one(in(setAddresses)), then))
 }
 
 // traffic are the rules that count each packet of a mux: a set counts the packets that it finds an element for.
@@ -112,7 +112,7 @@ func (f family) traffic() []rule {
 	load := slices.Concat(rule{f.loadOriginal()},
 		f.rule(one(&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: f.protocolRegister()})), rule{f.loadOriginalPort()})
 	return []rule{
-		slices.Concat(load, f.rule(one(in(setTraffic, false)), accept())),
-		slices.Concat(load, f.rule(one(in(setRangeTraffic, false)))),
+		slices.Concat(load, f.rule(one(in(setTraffic)), accept())),
+		slices.Concat(load, f.rule(one(in(setRangeTraffic)))),
 	}
 }
