@@ -68,8 +68,15 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 	return nil
 }
 
-// confirmChannel replaces a channel in the world by its live state.
+// confirmChannel replaces a channel in the world by its live state. The next passes begin with that state, until the
+// cache is as new.
 func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, live *corev1.Service) {
+	switch cached := o.channels[key]; {
+	case live != nil:
+		o.services.Put(live)
+	case cached != nil:
+		o.services.Delete(cached)
+	}
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	delete(o.channels, key)
 	o.world.Live[key] = plan.Gone

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -68,6 +69,9 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			line := newLine(t, answering{})
 			line.Sources, line.Carried = noSlices, noneCarried
+			if test.live != nil {
+				test.live.ResourceVersion = "13"
+			}
 			line.Live = &liveServer{services: map[string]*corev1.Service{"web": test.live}, err: test.err}
 			o := &pass{Line: line, memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}}
 			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}}
@@ -93,6 +97,9 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 			}
 			if o.unread != (test.is == plan.Present) {
 				t.Errorf("unread: %t", o.unread)
+			}
+			if next := line.services.Latest(web, test.cached); test.err == nil && !equality.Semantic.DeepEqual(next, test.live) {
+				t.Errorf("the next pass doesn't begin with the live state: %v", next)
 			}
 		})
 	}

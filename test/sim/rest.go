@@ -137,6 +137,10 @@ func (s *Sim) amidPolicies() string {
 			if has[channel] != len(owner.Spec.Ports) {
 				continue // its other ports are refused
 			}
+			taken := live[claim.Slot()]
+			if _, ours := s.promises.owners[called{key, taken}]; taken != "" && !ours {
+				continue // the mux's owner took the number before the claim reached the mux
+			}
 			shows := owner.Status.LoadBalancer.Ingress
 			switch {
 			case live[claim.Slot()] != claim.MuxName:
