@@ -10,9 +10,9 @@ import (
 // Carrier is what the gateways' controller wrote on a mux on gateways.
 type Carrier struct {
 	Pool string
-	// By are the gateways that answer for the addresses, separated by commas; empty if there are none.
+	// By names the gateways that answer for the addresses, such as "node-a,node-b". It is empty if none does.
 	By string
-	// Addressed and Carried are its conditions; without a type if it didn't write them yet.
+	// Addressed and Carried are conditions of the mux. A condition that wasn't written yet has no type.
 	Addressed, Carried metav1.Condition
 }
 
@@ -36,7 +36,7 @@ func carrierOf(keys validation.Keys, svc *corev1.Service, pool string) *Carrier 
 // allIsWell is the reason of Carried if no gateway refuses a part of the mux.
 const allIsWell = "Carried"
 
-// Trouble returns the condition that tells what is wrong, if something is.
+// Trouble returns the condition that says what is wrong. It returns false if all is well.
 func (c *Carrier) Trouble() (metav1.Condition, bool) {
 	for _, condition := range [...]metav1.Condition{c.Addressed, c.Carried} {
 		if condition.Type != "" && condition.Status != metav1.ConditionTrue {

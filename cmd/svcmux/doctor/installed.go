@@ -21,7 +21,7 @@ const (
 func (e *examination) versions() {
 	if e.unread != nil {
 		e.failed("versions", "Deployments", e.unread)
-		e.add("unchecked", Unknown, "without Deployments, the checks "+strings.Join([]string{webhook, reconciler, "leader", "rights", "certificate", "alerts"}, ", ")+" are left out", "")
+		e.add("unchecked", Unknown, "without Deployments, the checks "+strings.Join([]string{webhook, reconciler, "leader", "rights", "certificate", "gateways", "alerts"}, ", ")+" are left out", "")
 		return
 	}
 	found := versions.In(e.deployments, e.version)

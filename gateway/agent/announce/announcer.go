@@ -35,7 +35,7 @@ type Announcer struct {
 	isSet      bool
 	refreshAt  time.Time
 	failing    map[string]string // what fails now, by reason
-	beside     sync.WaitGroup    // calls of Taken
+	taking     sync.WaitGroup    // calls of Taken
 	strangers  map[string]stranger
 	sendErrors int
 
@@ -97,7 +97,7 @@ func (a *Announcer) Run(ctx context.Context) error {
 	if a.link, err = openLink(); err != nil {
 		return err
 	}
-	defer a.beside.Wait()
+	defer a.taking.Wait()
 	defer a.link.conn.Close()
 	if a.hellos, err = openHellos(); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (a *Announcer) carryOut(s *seat, actions []vrrp.Action) {
 			s.announceAgain(time.Now())
 			a.sync()
 			if addresses := s.Addresses; a.Taken != nil {
-				a.beside.Go(func() { a.Taken(addresses) })
+				a.taking.Go(func() { a.Taken(addresses) })
 			}
 		case vrrp.Release:
 			a.Log.Info("Leaves a seat to another gateway", "routerID", s.RouterID)

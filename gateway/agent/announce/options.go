@@ -29,7 +29,7 @@ type Options struct {
 	Interval time.Duration
 	// Known are addresses that were put on the interface before a restart.
 	Known []netip.Addr
-	// Taken is called, beside the other work, after this gateway took a seat with these addresses. It may be nil.
+	// Taken is called in a goroutine of its own after this gateway took a seat with these addresses. It may be nil.
 	Taken func(addresses []netip.Addr)
 	Log   *slog.Logger
 }

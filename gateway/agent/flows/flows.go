@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -27,14 +28,14 @@ type Gone struct {
 
 // Attributes and messages of ctnetlink.
 const (
-	getFlow, deleteFlow         = 1, 2
-	tupleOriginal, tupleReply   = 1, 2
-	tupleAddresses, tuplePorts  = 1, 2
-	sourceIPv4, destinationIPv4 = 1, 2
-	sourceIPv6, destinationIPv6 = 3, 4
-	protocolNumber              = 1
-	destinationPort             = 3
-	nested                      = 1 << 15 // flag of an attribute that has attributes
+	newFlow, getFlow, deleteFlow = 0, 1, 2
+	tupleOriginal, tupleReply    = 1, 2
+	tupleAddresses, tuplePorts   = 1, 2
+	sourceIPv4, destinationIPv4  = 1, 2
+	sourceIPv6, destinationIPv6  = 3, 4
+	protocolNumber               = 1
+	destinationPort              = 3
+	nested                       = 1 << 15 // flag of an attribute that has attributes
 )
 
 // tuple is one direction of a flow.
@@ -51,33 +52,49 @@ func Drop(namespace int, gone []Gone) (int, error) {
 	if len(gone) == 0 {
 		return 0, nil
 	}
+	return changeEach(namespace, func(family byte, original, reply tuple) (netlink.Message, bool) {
+		return message(deleteFlow, netlink.Acknowledge, family, original.raw), isTo(gone, original, reply)
+	})
+}
+
+// isTo is true for a UDP flow to one of these backends.
+func isTo(gone []Gone, original, reply tuple) bool {
+	return original.protocol == unix.IPPROTO_UDP && slices.ContainsFunc(gone, func(g Gone) bool {
+		return original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend
+	})
+}
+
+// changeEach sends the change that a function returns for a flow, for each flow for which it returns true. It returns how many flows
+// were changed.
+func changeEach(namespace int, change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
 	if err != nil {
 		return 0, fmt.Errorf("open a netlink socket: %w", err)
 	}
 	defer conn.Close()
-	dropped := 0
+	changed := 0
 	var failed []error
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		flows, err := conn.Execute(message(getFlow, netlink.Dump, family, nil))
+		found, err := conn.Execute(message(getFlow, netlink.Dump, family, nil))
 		if err != nil {
-			return dropped, fmt.Errorf("list flows: %w", err)
+			return changed, fmt.Errorf("list flows: %w", err)
 		}
-		for i := range flows {
-			original, isGone := match(flows[i].Data, gone)
-			if !isGone {
+		for i := range found {
+			original, reply := read(found[i].Data)
+			request, wanted := change(family, original, reply)
+			if !wanted {
 				continue
 			}
-			_, err := conn.Execute(message(deleteFlow, netlink.Acknowledge, family, original))
+			_, err := conn.Execute(request)
 			switch {
 			case err == nil:
-				dropped++
+				changed++
 			case !errors.Is(err, unix.ENOENT): // otherwise it has ended by itself
-				failed = append(failed, fmt.Errorf("delete a flow: %w", err))
+				failed = append(failed, fmt.Errorf("change a flow: %w", err))
 			}
 		}
 	}
-	return dropped, errors.Join(failed...)
+	return changed, errors.Join(failed...)
 }
 
 func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byte) netlink.Message {
@@ -87,20 +104,6 @@ func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byt
 	}
 	return netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_CTNETLINK<<8 | kind), Flags: netlink.Request | flags},
 		Data: data}
-}
-
-// match returns the encoded first direction of a flow whose backend is gone.
-func match(data []byte, gone []Gone) ([]byte, bool) {
-	original, reply := read(data)
-	if original.protocol != unix.IPPROTO_UDP {
-		return nil, false
-	}
-	for _, g := range gone {
-		if original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend {
-			return original.raw, true
-		}
-	}
-	return nil, false
 }
 
 // read returns both directions of a flow, without a protocol if they can't be read.

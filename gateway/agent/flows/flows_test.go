@@ -53,7 +53,8 @@ func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
 		"a backend of another service": {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.2"), false},
 		"nothing":                      {nil, false},
 	} {
-		if original, matches := match(test.data, gone()); matches != test.want || matches != (len(original) > 0) {
+		original, reply := read(test.data)
+		if matches := isTo(gone(), original, reply); matches != test.want || matches && len(original.raw) == 0 {
 			t.Errorf("%s: %t", name, matches)
 		}
 	}
@@ -61,5 +62,8 @@ func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
 
 func FuzzMatch(f *testing.F) {
 	f.Add(flow(f, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1"))
-	f.Fuzz(func(_ *testing.T, data []byte) { match(data, gone()) })
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		original, reply := read(data)
+		isTo(gone(), original, reply)
+	})
 }

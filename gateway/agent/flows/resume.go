@@ -2,8 +2,6 @@ package flows
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -15,42 +13,17 @@ import (
 // returns how many it let go on.
 //
 // This kernel hasn't seen what they sent meanwhile, so their packets are outside of the windows that it knows: connection tracking would
-// call them invalid, and they would be dropped. It keeps their translation, and stops to check their windows.
+// call them invalid, and they would be dropped. It keeps their translation, and no longer checks their windows.
 func Resume(namespace int, addresses []netip.Addr) (int, error) {
-	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
-	if err != nil {
-		return 0, fmt.Errorf("open a netlink socket: %w", err)
-	}
-	defer conn.Close()
-	resumed := 0
-	var failed []error
-	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		found, err := conn.Execute(message(getFlow, netlink.Dump, family, nil))
-		if err != nil {
-			return resumed, fmt.Errorf("list flows: %w", err)
-		}
-		for i := range found {
-			original, _ := read(found[i].Data)
-			if original.protocol != unix.IPPROTO_TCP || !slices.Contains(addresses, original.destination) {
-				continue
-			}
-			change := message(newFlow, netlink.Acknowledge, family, original.raw)
-			change.Data = append(change.Data, withoutWindows()...)
-			_, err := conn.Execute(change)
-			switch {
-			case err == nil:
-				resumed++
-			case !errors.Is(err, unix.ENOENT): // otherwise it has ended by itself
-				failed = append(failed, fmt.Errorf("change a flow: %w", err))
-			}
-		}
-	}
-	return resumed, errors.Join(failed...)
+	return changeEach(namespace, func(family byte, original, _ tuple) (netlink.Message, bool) {
+		change := message(newFlow, netlink.Acknowledge, family, original.raw)
+		change.Data = append(change.Data, withoutWindows()...)
+		return change, original.protocol == unix.IPPROTO_TCP && slices.Contains(addresses, original.destination)
+	})
 }
 
 // Attributes of a TCP flow.
 const (
-	newFlow                   = 0
 	protocolInfo, infoOfTCP   = 4, 1
 	flagsOriginal, flagsReply = 4, 5
 	beLiberal                 = 8 // windows aren't checked
