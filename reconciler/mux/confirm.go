@@ -90,7 +90,7 @@ func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, liv
 	channel.Backends = o.memory.settleBacking(key, o.backing(ctx, &channel, o.world.Mux, o.service), o.world.Now)
 	channel.RefusedSlices = o.refusedSlices(key)
 	o.world.Channels, o.channels[key] = append(o.world.Channels, channel), live
-	o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
+	o.known.Refused = o.memory.refusals(&o.world)
 }
 
 // readLive returns a Service from the API server; nil if it doesn't exist.

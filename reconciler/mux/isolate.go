@@ -106,13 +106,7 @@ func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error,
 
 // additions returns the slots that a plan adds to the mux, by channel.
 func additions(mux *corev1.Service, ranges []validation.MuxRange, p *plan.Plan) map[types.NamespacedName][]plan.Slot {
-	there := make(map[plan.Slot]bool, len(mux.Spec.Ports))
-	for i := range mux.Spec.Ports {
-		there[slotOf(&mux.Spec.Ports[i])] = true
-	}
-	for _, r := range ranges {
-		there[plan.Slot{Number: r.Run.First, Protocol: r.Protocol}] = true
-	}
+	there := slotsOf(mux.Spec.Ports, ranges)
 	adds := map[types.NamespacedName][]plan.Slot{}
 	for i := range p.InForce {
 		claim := &p.InForce[i]
@@ -121,6 +115,18 @@ func additions(mux *corev1.Service, ranges []validation.MuxRange, p *plan.Plan) 
 		}
 	}
 	return adds
+}
+
+// slotsOf returns the numbers of ports, and the first number of each range.
+func slotsOf(ports []corev1.ServicePort, ranges []validation.MuxRange) map[plan.Slot]bool {
+	slots := make(map[plan.Slot]bool, len(ports)+len(ranges))
+	for i := range ports {
+		slots[slotOf(&ports[i])] = true
+	}
+	for _, r := range ranges {
+		slots[plan.Slot{Number: r.Run.First, Protocol: r.Protocol}] = true
+	}
+	return slots
 }
 
 func slotOf(port *corev1.ServicePort) plan.Slot {

@@ -93,7 +93,7 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 				if refused, err = o.publish(t.Context(), o.plan(plan.Mux)); err != nil {
 					t.Fatal(err)
 				}
-				o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
+				o.known.Refused = o.memory.refusals(&o.world)
 			}
 			served := len(server.mux.Spec.Ports)
 			if slices.ContainsFunc(server.mux.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "placeholder" }) {
@@ -132,7 +132,7 @@ func TestWaitingChannelsDontHideTheRefusedOne(t *testing.T) {
 		if _, err := o.publish(t.Context(), o.plan(plan.Mux)); err != nil {
 			t.Fatal(err)
 		}
-		o.known.Refused = o.memory.refusals(o.world.Channels, o.world.Now)
+		o.known.Refused = o.memory.refusals(&o.world)
 	}
 	if ports := server.mux.Spec.Ports; len(ports) != 1 || ports[0].Port != 1001 || len(o.memory.refused) != 2 {
 		t.Errorf("the mux has %v, want 1001 alone; refused: %v", ports, o.memory.refused)

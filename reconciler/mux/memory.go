@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,12 +152,20 @@ func (m *memory) setCarrier(mux *plan.ObservedMux) {
 	}
 }
 
-// refusals returns the refusals in force. A refusal ends after its pause, or when the channel's request changes.
-func (m *memory) refusals(channels []plan.ObservedChannel, now time.Time) map[types.NamespacedName]plan.Refusal {
-	refused := map[types.NamespacedName]plan.Refusal{}
-	for i := range channels {
-		c := &channels[i]
-		if no, known := m.refused[c.Key]; known && now.Before(no.until) && no.request == hashRequest(c) {
+// refusals returns the refusals in force. A refusal ends after its pause, when the channel's request changes, or once the mux has the
+// numbers: the former leader may still have written them.
+func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.Refusal {
+	refused, has := map[types.NamespacedName]plan.Refusal{}, map[plan.Slot]bool{}
+	if w.Mux != nil {
+		has = slotsOf(w.Mux.Ports, w.Mux.Ranges)
+	}
+	for i := range w.Channels {
+		c := &w.Channels[i]
+		no, known := m.refused[c.Key]
+		if !known || !w.Now.Before(no.until) || no.request != hashRequest(c) {
+			continue
+		}
+		if slices.ContainsFunc(no.Slots, func(slot plan.Slot) bool { return !has[slot] }) {
 			refused[c.Key] = no.Refusal
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 var web = types.NamespacedName{Namespace: "app", Name: "web"}
@@ -120,5 +121,25 @@ func TestBackingIsFoundAgainAfterTheMuxChanged(t *testing.T) {
 				t.Errorf("the backing is %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestRefusalEndsOnceTheMuxHasTheNumber: the former leader may still have written it.
+func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
+	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
+	w := &plan.World{Now: time.Unix(0, 0), Mux: &plan.ObservedMux{}, Channels: []plan.ObservedChannel{channel}}
+	m := newMemory(Budget{})
+	m.refused[channel.Key] = refusal{
+		setback: setback{}.next(w.Now), request: hashRequest(&channel),
+		Refusal: plan.Refusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
+	}
+	for _, step := range []struct {
+		has  int32
+		want int
+	}{{0, 1}, {80, 1}, {81, 0}} {
+		w.Mux.Ports = append(w.Mux.Ports, corev1.ServicePort{Port: step.has, Protocol: "TCP"})
+		if in := m.refusals(w); len(in) != step.want {
+			t.Errorf("with %d: %v", step.has, in)
+		}
 	}
 }
