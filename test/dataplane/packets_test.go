@@ -1,19 +1,13 @@
 package dataplane
 
 import (
-	"flag"
 	"testing"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// all returns whether slow stories run, too: `go test ./test/dataplane -args -all`.
-func all() bool { return flag.Lookup("all").Value.String() == "true" }
-
-func TestMain(m *testing.M) {
-	flag.Bool("all", false, "play the long stories, too")
-	cluster.Main(m)
-}
+func TestMain(m *testing.M) { cluster.Main(m) }
 
 // TestPackets runs the stories once per mode of kube-proxy, some of them in one mode alone.
 func TestPackets(t *testing.T) {
@@ -25,8 +19,8 @@ func TestPackets(t *testing.T) {
 			t.Parallel()
 			w := start(t, options...)
 			for _, story := range stories() {
-				if !all() && (story.long || story.once && mode != "nftables") {
-					t.Logf("NOT COVERED: %s; go test ./test/dataplane -args -all", story.name)
+				if !long.Runs() && (story.long || story.once && mode != "nftables") {
+					t.Logf("NOT COVERED: %s; LONG=1 go test ./test/dataplane", story.name)
 					continue
 				}
 				if !t.Run(story.name, func(t *testing.T) { story.run(t, w) }) {
@@ -46,12 +40,12 @@ type story struct {
 
 func stories() []story {
 	return []story{
-		{name: "a hundred channels, each answered by its own pod", run: testHundred},
+		{name: "a hundred channels, each answered by its own pod", once: true, run: testHundred},
 		{name: "a full mux of GKE's refuses the next channel", once: true, long: true, run: testFull},
 		{name: "protocols, families, and ports of all kinds", run: testKinds},
-		{name: "two channels with one number of their own", run: testNoHijack},
+		{name: "two channels with one number of their own", once: true, run: testNoHijack},
 		{name: "the policy Local, and the client's address", once: true, run: testLocal},
-		{name: "a pod's readiness", run: testReadiness},
+		{name: "a pod's readiness", once: true, run: testReadiness},
 		{name: "a deleted channel", once: true, run: testDeleted},
 		{name: "no request is lost", once: true, run: testNoneLost},
 		{name: "an import from ingress-nginx", once: true, run: testImport},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"nowake.ai/svc-lb-mux/test/docs/page"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 const lastLine = "Ctrl-C ends it, and leaves nothing.\n"
@@ -30,13 +30,9 @@ func TestDemo(t *testing.T) {
 	d.end(t, 0, "")
 }
 
-var gateways = flag.Bool("gateways", false, "run the demo of gateways, too")
-
-// TestDemoOfGateways runs `make demo GATEWAYS=1`: only in `make long`, because test/e2e/gateways shows most of it.
+// TestDemoOfGateways runs `make demo GATEWAYS=1`.
 func TestDemoOfGateways(t *testing.T) {
-	if !*gateways {
-		t.Skip("runs with -args -gateways, as in make long")
-	}
+	long.Only(t, "test/e2e/gateways")
 	d := startDemo(t, nil, "-gateways")
 	d.await(t, lastLine)
 	for _, want := range []string{"172.31.0.100   8443/TCP    shop/web     2", "The same connection brought"} {

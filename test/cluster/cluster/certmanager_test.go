@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // issued holds a self-signed Issuer, its Certificate, and a webhook configuration into which the CA must be injected.
@@ -57,6 +59,7 @@ spec: {selector: {app: hook}, ports: [{port: 443, targetPort: 8443}]}
 `
 
 func TestCertManagerFromItsChart(t *testing.T) {
+	long.Only(t, "test/e2e/install has cert-manager from its chart")
 	t.Parallel()
 	c := Start(t, Nodes(1), CertManager())
 	if releases := c.Helm(t, "list", "-A", "-q"); releases != "cert-manager\n" {

@@ -13,6 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 func TestControlPlane(t *testing.T) {
@@ -183,6 +184,7 @@ func componentsFail(t *testing.T, c *Cluster) {
 }
 
 func TestTwoClustersDoNotMeet(t *testing.T) {
+	long.Only(t, "the packages of test/e2e run beside each other")
 	t.Parallel()
 	one, two := Start(t), Start(t, IPTables())
 	createService(t, one, "mine")

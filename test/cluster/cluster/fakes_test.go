@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // crowd is a Deployment of fake pods, and their Service.
@@ -31,6 +33,7 @@ spec: {selector: {app: crowd}, ports: [{name: http, port: 80, targetPort: 8080}]
 `
 
 func TestAThousandFakePods(t *testing.T) {
+	long.Only(t, "TestNodes has real pods")
 	t.Parallel()
 	c := Start(t, Kwok())
 	if err := c.AddFakeNodes(t.Context(), 5); err != nil {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // TestFailover changes and breaks the reconciler's Deployment in several ways, one after the other, on one cluster.
@@ -18,7 +19,10 @@ func TestFailover(t *testing.T) {
 	if !t.Run("rendered and applied over the original", func(t *testing.T) { testOverTheOriginal(t, w) }) {
 		return // the other parts need the result of this one
 	}
-	t.Run("applied over strategy Recreate, and back", func(t *testing.T) { testRecreate(t, w) })
+	t.Run("applied over strategy Recreate, and back", func(t *testing.T) {
+		long.Only(t, "applied over the original")
+		testRecreate(t, w)
+	})
 	t.Run("back to the original, and forward again", func(t *testing.T) { testBackToTheOriginal(t, w) })
 	t.Run("the leader's node dies", func(t *testing.T) { testDeadNode(t, w) })
 }

@@ -9,12 +9,14 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/long"
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
 // TestBothHelms installs, upgrades, rolls back and uninstalls a release with Helm 3, which patches, and with Helm 4,
 // which uses server-side apply. No pods run here.
 func TestBothHelms(t *testing.T) {
+	long.Only(t, "TestInstall goes from Helm 3 to Helm 4")
 	bin, err := cluster.Binaries(t.Context(), binaries.Helm3(), binaries.Helm4())
 	if err != nil {
 		t.Fatal(err)

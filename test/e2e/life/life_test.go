@@ -1,6 +1,10 @@
 package life
 
-import "testing"
+import (
+	"testing"
+
+	"nowake.ai/svc-lb-mux/test/long"
+)
 
 // TestLife changes releases in several ways, one after the other, on one cluster.
 func TestLife(t *testing.T) {
@@ -10,11 +14,20 @@ func TestLife(t *testing.T) {
 	if !t.Run("upgraded from the original", func(t *testing.T) { testFromOriginal(t, w, main) }) {
 		return // the other parts need the result of this one
 	}
-	t.Run("upgraded, rolled back, and upgraded again", func(t *testing.T) { testVersions(t, w, main) })
+	t.Run("upgraded, rolled back, and upgraded again", func(t *testing.T) {
+		long.Only(t, "test/e2e/upgrade")
+		testVersions(t, w, main)
+	})
 	t.Run("restarted under load", func(t *testing.T) { testRestart(t, w) })
-	t.Run("given a new certificate under load", func(t *testing.T) { testRotation(t, w) })
+	t.Run("given a new certificate under load", func(t *testing.T) {
+		long.Only(t, "test/e2e/certs")
+		testRotation(t, w)
+	})
 	t.Run("with fewer namespaces for muxes, and then all again", func(t *testing.T) { testMuxNamespaces(t, w, main) })
-	t.Run("beside other releases", func(t *testing.T) { testBeside(t, w) })
+	t.Run("beside other releases", func(t *testing.T) {
+		long.Only(t, "test/e2e/install runs another release beside the first")
+		testBeside(t, w)
+	})
 	t.Run("the chart is uninstalled first, and installed again", func(t *testing.T) { testChartFirst(t, w, main) })
 	t.Run("the channels are deleted first", func(t *testing.T) { testChannelsFirst(t, w, main) })
 	t.Run("the namespace is deleted first", func(t *testing.T) { testNamespaceFirst(t, w) })

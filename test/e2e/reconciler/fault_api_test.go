@@ -9,6 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // TestAnAPIServerThatFails runs bursts of changes while requests and watches fail in every way. Each burst must reach
@@ -26,6 +27,9 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer, "after": faults.AnswerAfter} {
 			t.Run(fmt.Sprintf("every kind of write is answered %d %s it is made", code, how), func(t *testing.T) {
+				if (code == http.StatusInternalServerError) != (how == "after") {
+					long.Only(t, "another code, or another moment; test/sim answers all codes")
+				}
 				s.failWrites(t, fmt.Sprintf("w%d-%s", code, how), answer(code, faults.RetryAfter(0)))
 			})
 		}
@@ -67,9 +71,9 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		})
 	})
 	checkPromises(t, h.soFar(t))
-	outage := 30 * time.Second
-	if testing.Short() {
-		outage = 5 * time.Second
+	outage := 5 * time.Second
+	if long.Runs() {
+		outage = 30 * time.Second
 	}
 	t.Run("the API server is killed and restarted", func(t *testing.T) {
 		s.disturb(t, "killed", func() {

@@ -14,6 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // clock is a clock that tests can set.
@@ -25,6 +26,7 @@ func (c *clock) use(p *process.Process) { p.Now = c.now }
 
 // TestClockJumps sets the reconciler's clock forward and back. The end of a grace is a time in the ledger.
 func TestClockJumps(t *testing.T) {
+	long.Only(t, "the clocks of test/sim jump, too")
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Helm())}
 	s.restrain(t)
