@@ -2,10 +2,11 @@ package agent
 
 import (
 	"context"
-	"log/slog"
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/flows"
@@ -59,7 +60,7 @@ type Config struct {
 	// Report takes each new report.
 	Report  func(*lease.Report)
 	Metrics *Metrics
-	Log     *slog.Logger
+	Log     *zap.SugaredLogger
 }
 
 const (
@@ -102,7 +103,7 @@ type Agent struct {
 // New returns an agent. Run starts it.
 func New(c Config) *Agent {
 	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+		c.Log = zap.NewNop().Sugar()
 	}
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics()
@@ -172,7 +173,7 @@ func (a *Agent) checkMachine() {
 	faults := a.Check()
 	for _, fault := range faults {
 		if !contains(a.faults, fault) {
-			a.Log.Warn("A setting of this machine is wrong", "reason", fault.Reason, "message", fault.Message)
+			a.Log.Warnw("A setting of this machine is wrong", "reason", fault.Reason, "message", fault.Message)
 		}
 	}
 	a.faults = faults

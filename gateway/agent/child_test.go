@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -28,6 +28,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/gateway/logs"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -98,10 +99,10 @@ func runChild(text string) {
 			board.Post(n.news())
 		}
 	}()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("gateway", c.Name)
+	log := logs.New(zap.InfoLevel, os.Stderr).Sugar().With("gateway", c.Name)
 	before, err := keep.Directory(c.State).Load(c.Name, "p")
 	if err != nil {
-		log.Warn("The state of before isn't used", "error", err)
+		log.Warnw("The state of before isn't used", "error", err)
 	}
 	var known []netip.Addr
 	if before != nil {
@@ -117,7 +118,7 @@ func runChild(text string) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		if err := announcer.Run(ctx); err != nil {
-			log.Error("The announcer failed", "error", err)
+			log.Errorw("The announcer failed", "error", err)
 		}
 	})
 	all.Go(func() { _ = a.Run(ctx) })

@@ -20,10 +20,10 @@ func (a *Agent) dropFlows(had *want.Tables) {
 	}
 	dropped, err := a.DropFlows(gone)
 	if err != nil {
-		a.Log.Warn("UDP flows to backends that are gone can't be ended", "error", err.Error())
+		a.Log.Warnw("UDP flows to backends that are gone can't be ended", "error", err.Error())
 	}
 	if dropped > 0 {
-		a.Log.Info("Ended UDP flows to backends that are gone", "flows", dropped)
+		a.Log.Infow("Ended UDP flows to backends that are gone", "flows", dropped)
 	}
 }
 

@@ -69,7 +69,7 @@ func (a *Agent) disturbed() bool {
 	g.number, g.known, g.suspect = number, true, true
 	if isNew {
 		if intact, err := a.Tables.Intact(); err == nil && !intact {
-			a.Log.Warn("Another process changed our tables: they are restored")
+			a.Log.Warnw("Another process changed our tables: they are restored")
 			a.Metrics.restored.Inc()
 			g.suspect = false
 			return true

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +38,7 @@ type Watched struct {
 // KubeSource has news from an API server. While the API server is away, the last news stays.
 type KubeSource struct {
 	Watched
-	log            *slog.Logger
+	log            *zap.SugaredLogger
 	changed        chan struct{}
 	muxes, slices  []cache.SharedIndexInformer
 	claimsInformer cache.SharedIndexInformer
@@ -49,7 +49,7 @@ type KubeSource struct {
 }
 
 // NewKubeSource returns a source. Run starts its watches, which ask for no more objects than the agent needs.
-func NewKubeSource(client kubernetes.Interface, w Watched, log *slog.Logger) (*KubeSource, error) {
+func NewKubeSource(client kubernetes.Interface, w Watched, log *zap.SugaredLogger) (*KubeSource, error) {
 	k := &KubeSource{Watched: w, log: log, changed: make(chan struct{}, 1)}
 	namespaces := w.MuxNamespaces
 	if len(namespaces) == 0 {
@@ -108,7 +108,7 @@ func (k *KubeSource) fault(err error) {
 	defer k.mu.Unlock()
 	if text := err.Error(); text != k.said {
 		k.said = text
-		k.log.Warn("The API server doesn't answer: everything stays as it was", "error", text)
+		k.log.Warnw("The API server doesn't answer: everything stays as it was", "error", text)
 	}
 }
 

@@ -124,7 +124,7 @@ func (a *Agent) fail(err error) {
 		text = err.Error()
 	}
 	if text != "" && text != a.failure {
-		a.Log.Error("The kernel's tables can't be brought up to date", "error", text)
+		a.Log.Errorw("The kernel's tables can't be brought up to date", "error", text)
 	}
 	a.failure = text
 	a.ready.Store(err == nil)
@@ -132,7 +132,7 @@ func (a *Agent) fail(err error) {
 
 func (a *Agent) tellUnread(unread []string) {
 	if len(unread) > 0 && !slices.Equal(unread, a.decision.Unread) {
-		a.Log.Warn("Everything stays as it was, because news is missing", "unread", unread)
+		a.Log.Warnw("Everything stays as it was, because news is missing", "unread", unread)
 	}
 }
 

@@ -90,7 +90,7 @@ func (a *Agent) apply(wanted *want.Tables) error {
 		a.forgetUnlessIntact()
 		return err
 	}
-	a.Log.Warn("The kernel refused a transaction: it is split by mux", "error", err.Error())
+	a.Log.Warnw("The kernel refused a transaction: it is split by mux", "error", err.Error())
 	return a.split(wanted)
 }
 
@@ -102,7 +102,7 @@ func (a *Agent) applyOnce(tables *want.Tables) error {
 	a.guard.after(a.Tables, done != table.Applied{}, time.Since(start))
 	if done.Rebuilt {
 		a.Metrics.rebuilt.Inc()
-		a.Log.Info("Made the tables from nothing", "added", done.Added)
+		a.Log.Infow("Made the tables from nothing", "added", done.Added)
 	}
 	return err
 }
@@ -183,7 +183,7 @@ func (a *Agent) split(wanted *want.Tables) error {
 			c = s.have[u]
 		}
 		a.refused[u] = refusal{c, !isWanted, err.Error(), time.Now()}
-		a.Log.Warn("The kernel refused a part of a mux", "mux", c.mux.String(), "address", u.address, "port", u.first, "protocol", u.protocol, "error", err.Error())
+		a.Log.Warnw("The kernel refused a part of a mux", "mux", c.mux.String(), "address", u.address, "port", u.first, "protocol", u.protocol, "error", err.Error())
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,7 +137,7 @@ func run(t testing.TB, k *fakeKernel, board *agent.Board, before *keep.State) fu
 	var last *lease.Report
 	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Interface: "lo", ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
 		State: keep.Directory(t.TempDir()), Before: before, Addresses: func() ([]announce.Assigned, error) { return nil, nil },
-		Log: slog.New(slog.DiscardHandler), Report: func(r *lease.Report) { mu.Lock(); defer mu.Unlock(); last = r }})
+		Log: zap.NewNop().Sugar(), Report: func(r *lease.Report) { mu.Lock(); defer mu.Unlock(); last = r }})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = a.Run(ctx) }()

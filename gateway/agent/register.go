@@ -2,10 +2,10 @@ package agent
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +34,7 @@ type Registrar struct {
 	Leases  Leases
 	Keys    validation.Keys
 	Metrics *Metrics
-	Log     *slog.Logger
+	Log     *zap.SugaredLogger
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type Registrar struct {
 }
 
 // NewRegistrar returns a registrar for a gateway. The name, pool, labels, holder and facts don't change any more.
-func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics, log *slog.Logger) *Registrar {
+func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics, log *zap.SugaredLogger) *Registrar {
 	gateway.Duration = leaseDuration
 	return &Registrar{Leases: leases, Keys: keys, Metrics: metrics, Log: log, gateway: gateway, changed: make(chan struct{}, 1)}
 }
@@ -93,7 +93,7 @@ func (r *Registrar) write(ctx context.Context) {
 		r.Metrics.leaseErrors.Inc()
 	}
 	if text != r.said && text != "" {
-		r.Log.Warn("The gateway's Lease can't be written: the controller will see the gateway as away", "error", text)
+		r.Log.Warnw("The gateway's Lease can't be written: the controller will see the gateway as away", "error", text)
 	}
 	r.said = text
 }
@@ -141,7 +141,7 @@ func (r *Registrar) create(ctx context.Context, gateway *lease.Gateway) error {
 func (r *Registrar) noticeTwin(found *coordinationv1.Lease) {
 	other, is := lease.Read(found, r.Keys)
 	if is && other.Holder != "" && other.Holder != r.gateway.Holder && other.IsFresh(time.Now()) {
-		r.Log.Warn("Another process renewed this gateway's Lease: if this warning comes again and again, give each machine another --name",
+		r.Log.Warnw("Another process renewed this gateway's Lease: if this warning comes again and again, give each machine another --name",
 			"gateway", r.gateway.Name, "holder", other.Holder)
 	}
 }

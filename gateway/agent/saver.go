@@ -1,9 +1,10 @@
 package agent
 
 import (
-	"log/slog"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 )
@@ -18,7 +19,7 @@ type saver struct {
 
 const saveShare = 10
 
-func newSaver(to keep.Directory, log *slog.Logger) saver {
+func newSaver(to keep.Directory, log *zap.SugaredLogger) saver {
 	s := saver{make(chan *keep.State, 1), make(chan struct{}), &sync.WaitGroup{}}
 	s.ended.Go(func() {
 		said := ""
@@ -28,7 +29,7 @@ func newSaver(to keep.Directory, log *slog.Logger) saver {
 				text = err.Error()
 			}
 			if text != said && text != "" {
-				log.Error("The state can't be saved: a restart without an API server would start from an older one", "error", text)
+				log.Errorw("The state can't be saved: a restart without an API server would start from an older one", "error", text)
 			}
 			said = text
 			select {

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/vrrp"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
@@ -58,7 +59,7 @@ type stranger struct {
 func New(o Options) *Announcer {
 	o.Interval = cmp.Or(o.Interval, DefaultInterval)
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = zap.NewNop().Sugar()
 	}
 	a := &Announcer{Options: o, sets: make(chan setting), changed: make(chan struct{}, 1), adverts: make(chan heard, 64),
 		seats: map[uint8]*seat{}, put: map[netip.Addr]bool{}, failing: map[string]string{}, strangers: map[string]stranger{}}
@@ -188,7 +189,7 @@ func (a *Announcer) carryOut(s *seat, actions []vrrp.Action) {
 	for _, action := range actions {
 		switch action {
 		case vrrp.Take:
-			a.Log.Info("Takes a seat", "routerID", s.RouterID, "addresses", len(s.Addresses))
+			a.Log.Infow("Takes a seat", "routerID", s.RouterID, "addresses", len(s.Addresses))
 			s.isTaken = false
 			s.announceAgain(time.Now())
 			a.sync()
@@ -196,7 +197,7 @@ func (a *Announcer) carryOut(s *seat, actions []vrrp.Action) {
 				a.taking.Go(func() { a.Taken(addresses) })
 			}
 		case vrrp.Release:
-			a.Log.Info("Leaves a seat to another gateway", "routerID", s.RouterID)
+			a.Log.Infow("Leaves a seat to another gateway", "routerID", s.RouterID)
 			a.sync()
 		case vrrp.Advertise:
 			a.send(s, s.advert(a.Group, a.isSix()))

@@ -52,7 +52,7 @@ func (a *Announcer) receive(h heard) {
 	var actions []vrrp.Action
 	s.router, actions = s.router.Receive(now, &h.advert, h.source)
 	if isLone(&s.Seat) && s.router.State == vrrp.Backup && h.advert.Priority > 0 && !s.isTaken {
-		a.Log.Warn("Another gateway holds a seat that the claims give to this gateway alone", "routerID", s.RouterID, "gateway", h.source)
+		a.Log.Warnw("Another gateway holds a seat that the claims give to this gateway alone", "routerID", s.RouterID, "gateway", h.source)
 		s.isTaken = true
 		a.sync()
 	}

@@ -1,9 +1,10 @@
 package announce
 
 import (
-	"log/slog"
 	"net/netip"
 	"time"
+
+	"go.uber.org/zap"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
@@ -31,7 +32,7 @@ type Options struct {
 	Known []netip.Addr
 	// Taken is called in a goroutine of its own after this gateway took a seat with these addresses. It may be nil.
 	Taken func(addresses []netip.Addr)
-	Log   *slog.Logger
+	Log   *zap.SugaredLogger
 }
 
 // Status is what the announcer does now.

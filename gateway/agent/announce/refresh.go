@@ -173,6 +173,6 @@ func (a *Announcer) tell(reason string, err error) {
 	}
 	if text := err.Error(); a.failing[reason] != text {
 		a.failing[reason] = text
-		a.Log.Warn("A fault of announcing", "reason", reason, "error", text)
+		a.Log.Warnw("A fault of announcing", "reason", reason, "error", text)
 	}
 }

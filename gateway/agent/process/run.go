@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
 	"sync"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,6 +26,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/gateway/logs"
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
@@ -32,7 +34,7 @@ import (
 // parts are what a process consists of.
 type parts struct {
 	options   Options
-	log       *slog.Logger
+	log       *zap.SugaredLogger
 	metrics   *agent.Metrics
 	announcer *announce.Announcer
 	agent     *agent.Agent
@@ -41,10 +43,10 @@ type parts struct {
 }
 
 // Run runs an agent until the context ends. Tables stay in the kernel, for the next version. Seats are handed over.
-func Run(ctx context.Context, o Options, version string, logs io.Writer) error {
-	handler := slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: o.level()})
-	ctx = klog.NewContext(ctx, logr.FromSlogHandler(handler))
-	p, err := build(o, version, slog.New(handler))
+func Run(ctx context.Context, o Options, version string, to io.Writer) error {
+	log := logs.New(o.level(), to)
+	ctx = klog.NewContext(ctx, zapr.NewLogger(log))
+	p, err := build(o, version, log.Sugar())
 	if err != nil {
 		return err
 	}
@@ -55,16 +57,13 @@ func Run(ctx context.Context, o Options, version string, logs io.Writer) error {
 	return err
 }
 
-func (o *Options) level() slog.Level {
-	text, _ := flags.Level(o.LogLevel, o.Debug)
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(text)); err != nil {
-		return slog.LevelInfo
-	}
+func (o *Options) level() zapcore.Level {
+	text, _ := flags.Level(o.LogLevel, o.Debug) // checked before
+	level, _ := zapcore.ParseLevel(text)
 	return level
 }
 
-func build(o Options, version string, log *slog.Logger) (*parts, error) {
+func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	o.Interface = cmp.Or(o.Interface, defaultInterface("/proc"))
 	if o.Interface == "" {
 		return nil, errors.New("--interface is empty, and there is no default route: name the interface for muxes' addresses")
@@ -89,7 +88,7 @@ func build(o Options, version string, log *slog.Logger) (*parts, error) {
 	}
 	before, err := keep.Directory(o.StateDir).Load(o.Name, o.Pool)
 	if err != nil {
-		log.Warn("The state of before isn't used", "error", err.Error())
+		log.Warnw("The state of before isn't used", "error", err.Error())
 	}
 	p.announcer = announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast,
 		Group: o.Namespace + "/" + o.Pool, Interval: o.Interval, Known: carried(before), Taken: agent.ResumeFlows(log), Log: log})
@@ -147,7 +146,7 @@ func (p *parts) run(ctx context.Context) error {
 	start(p.announcer.Run)
 	start(func(ctx context.Context) error { p.source.Run(ctx); return nil })
 	start(func(ctx context.Context) error { p.registrar.Run(ctx); return nil })
-	p.log.Info("The gateway runs", "name", p.options.Name, "pool", p.options.Pool, "interface", p.options.Interface)
+	p.log.Infow("The gateway runs", "name", p.options.Name, "pool", p.options.Pool, "interface", p.options.Interface)
 	all.Wait()
 	return errors.Join(append(failed, server.Close())...)
 }

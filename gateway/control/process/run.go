@@ -13,8 +13,6 @@ import (
 	"github.com/go-logr/zapr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,6 +29,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"nowake.ai/svc-lb-mux/gateway/control"
+	"nowake.ai/svc-lb-mux/gateway/logs"
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
@@ -39,7 +38,7 @@ const stopTimeout = 10 * time.Second
 
 // Run works until the context ends, then releases the lease, and returns nil. It returns an error if the work fails or the lease is lost:
 // the process is started again then, without memory.
-func Run(ctx context.Context, options Options, version string, logs io.Writer) error {
+func Run(ctx context.Context, options Options, version string, to io.Writer) error {
 	if err := options.Check(); err != nil {
 		return err
 	}
@@ -47,7 +46,7 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 	if err != nil {
 		return err
 	}
-	logger := newLog(level, logs)
+	logger := zapr.NewLogger(logs.New(level, to))
 	log.SetLogger(logger)
 	klog.SetLogger(logger)
 	kube, err := restConfig(options.Kubeconfig, version)
@@ -208,11 +207,4 @@ func newRegistry(version string) *prometheus.Registry {
 	build.Set(1)
 	registry.MustRegister(build)
 	return registry
-}
-
-func newLog(level zapcore.Level, to io.Writer) logr.Logger {
-	encoder := zap.NewProductionEncoderConfig()
-	encoder.TimeKey = "time"
-	encoder.EncodeTime, encoder.EncodeDuration = zapcore.RFC3339NanoTimeEncoder, zapcore.StringDurationEncoder
-	return zapr.NewLogger(zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level)))
 }
