@@ -14,6 +14,7 @@ wanted=(
   containernetworking-plugins:/usr/lib/cni/ptp
   buildah:buildah
   conntrack:conntrack
+  keepalived:keepalived
   curl:curl
   chromium:chromium
   mount:mount

@@ -23,6 +23,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
 	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
@@ -53,6 +54,22 @@ type childConfig struct {
 	Mode       announce.Mode
 	Unicast    bool
 	Group      string
+	// Keepalived is the folder of keepalived's files, with its mode.
+	Keepalived string
+}
+
+// seats are those of a child.
+func (c *childConfig) seats(known []netip.Addr, log *zap.SugaredLogger) interface {
+	agent.Seats
+	Run(ctx context.Context) error
+	Addresses() ([]announce.Assigned, error)
+} {
+	group, taken := cmp.Or(c.Group, "lb/p"), agent.ResumeFlows(log)
+	if c.Mode == keepalived.Mode {
+		return keepalived.New(keepalived.Options{Config: c.Keepalived + "/svc-lb-mux.conf", PID: c.Keepalived + "/pid", Interface: "front",
+			Unicast: c.Unicast, Group: group, Taken: taken, Log: log})
+	}
+	return announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: group, Known: known, Taken: taken, Log: log})
 }
 
 // newsText is news in JSON.
@@ -110,14 +127,14 @@ func runChild(text string) {
 			known = append(known, a.Address)
 		}
 	}
-	announcer := announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: cmp.Or(c.Group, "lb/p"), Known: known, Taken: agent.ResumeFlows(log), Log: log})
+	seats := c.seats(known, log)
 	out := json.NewEncoder(os.Stdout)
 	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Interface: "front", Source: c.Source, ReturnPath: c.ReturnPath,
-		News: board, Tables: table.Open(0), Seats: announcer, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: announce.Addresses, Log: log,
+		News: board, Tables: table.Open(0), Seats: seats, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: seats.Addresses, Log: log,
 		Report: func(r *lease.Report) { _ = out.Encode(r) }})
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := announcer.Run(ctx); err != nil {
+		if err := seats.Run(ctx); err != nil {
 			log.Errorw("The announcer failed", "error", err)
 		}
 	})

@@ -103,12 +103,8 @@ func (m *Machine) CheckRights() error {
 	return errors.Join(missing...)
 }
 
-// Reachable returns the interface's own addresses: where other gateways reach this one.
-func Reachable(name string) []netip.Addr {
-	assigned, err := announce.Addresses()
-	if err != nil {
-		return nil
-	}
+// Reachable returns those of a machine's addresses where other gateways reach this one: the interface's own.
+func Reachable(name string, assigned []announce.Assigned) []netip.Addr {
 	var own []netip.Addr
 	for _, x := range assigned {
 		if !x.Marked {

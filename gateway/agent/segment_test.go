@@ -85,6 +85,18 @@ func news(order ...string) *newsText {
 	return n
 }
 
+// newsOfTwo has a second mux with the same seat and one port.
+func newsOfTwo(order ...string) *newsText {
+	n := news(order...)
+	n.Claims.ResourceVersion = "2"
+	n.Claims.Data[claims.Key] = strings.Replace(n.Claims.Data[claims.Key], `"muxes":[`,
+		`"muxes":[{"namespace":"edge","name":"mail","uid":"mail","addresses":["10.9.1.101"],"seat":7},`, 1)
+	mail := n.Muxes[0].DeepCopy()
+	mail.Name, mail.UID, mail.Spec.Ports = "mail", "mail", mail.Spec.Ports[:1]
+	n.Muxes = append(n.Muxes, mail)
+	return n
+}
+
 func sliceOf(family discoveryv1.AddressType, addresses []string) *discoveryv1.EndpointSlice {
 	prefix := validation.DefaultPrefix + "/"
 	slice := &discoveryv1.EndpointSlice{AddressType: family, ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web-" + strings.ToLower(string(family)),
@@ -108,6 +120,11 @@ func sliceOf(family discoveryv1.AddressType, addresses []string) *discoveryv1.En
 func holds(gateway *nettest.Namespace) bool {
 	listed := gateway.Run("ip", "-o", "address", "show", "dev", "front")
 	return strings.Contains(listed, "10.9.1.100/32") && strings.Contains(listed, "fd09:1::100/128")
+}
+
+// has is true if a gateway's interface has an address.
+func has(gateway *nettest.Namespace, address string) bool {
+	return strings.Contains(gateway.Run("ip", "-o", "address", "show", "dev", "front"), address+"/")
 }
 
 // isFree is true if a gateway's interface has no address of the mux.

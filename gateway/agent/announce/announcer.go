@@ -81,6 +81,9 @@ func (a *Announcer) Set(ctx context.Context, seats []want.Seat) error {
 	}
 }
 
+// Addresses returns all addresses of this machine, sorted.
+func (a *Announcer) Addresses() ([]Assigned, error) { return Addresses() }
+
 // Status returns what the announcer does now.
 func (a *Announcer) Status() Status {
 	a.mu.Lock()

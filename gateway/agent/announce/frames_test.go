@@ -30,8 +30,8 @@ func TestFramesAreAsTheRFCsDemand(t *testing.T) {
 
 func TestSeatAddressesAreLinkLocalAndDifferByGroup(t *testing.T) {
 	for _, six := range []bool{false, true} {
-		a, b, other := seatAddress("lb/p", 7, six), seatAddress("lb/q", 7, six), seatAddress("lb/p", 8, six)
-		if !a.IsLinkLocalUnicast() || a == b || a == other || a != seatAddress("lb/p", 7, six) || a.Is6() != six {
+		a, b, other := SeatAddress("lb/p", 7, six), SeatAddress("lb/q", 7, six), SeatAddress("lb/p", 8, six)
+		if !a.IsLinkLocalUnicast() || a == b || a == other || a != SeatAddress("lb/p", 7, six) || a.Is6() != six {
 			t.Errorf("got %s, %s and %s", a, b, other)
 		}
 	}

@@ -64,7 +64,7 @@ func (a *Announcer) receive(h heard) {
 
 // isOurs is true for an advert of a gateway of this group.
 func (a *Announcer) isOurs(s *seat, h *heard) bool {
-	expected := seatAddress(a.Group, s.RouterID, h.source.Is6())
+	expected := SeatAddress(a.Group, s.RouterID, h.source.Is6())
 	if !slices.Equal(h.advert.Addresses, []netip.Addr{expected}) {
 		a.stranger(ForeignGroup, s.RouterID, h, fmt.Sprintf("a router at %s, which isn't a gateway of %s, uses router ID %d on interface %s: give it "+
 			"another router ID, or this pool another range of them", h.source, a.Group, s.RouterID, a.Interface))

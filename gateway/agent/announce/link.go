@@ -166,10 +166,7 @@ func Remove(interfaceName string, named []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	index := 0
-	if device, err := net.InterfaceByName(interfaceName); err == nil {
-		index = device.Index
-	}
+	index := Index(interfaceName)
 	var failed []error
 	for _, a := range all {
 		if a.Marked || a.Interface == index && slices.Contains(named, a.Address) {
@@ -177,4 +174,13 @@ func Remove(interfaceName string, named []netip.Addr) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// Index returns the index of an interface; 0 if there is none with that name.
+func Index(interfaceName string) int {
+	device, err := net.InterfaceByName(interfaceName)
+	if err != nil {
+		return 0
+	}
+	return device.Index
 }

@@ -29,12 +29,12 @@ func (s *seat) holds() bool {
 // advert is what the router sends. The address is constant: a router must not send other addresses than its peers expect.
 func (s *seat) advert(group string, six bool) *vrrp.Advert {
 	return &vrrp.Advert{RouterID: s.RouterID, Priority: s.router.Priority, Interval: s.router.Interval,
-		Addresses: []netip.Addr{seatAddress(group, s.RouterID, six)}}
+		Addresses: []netip.Addr{SeatAddress(group, s.RouterID, six)}}
 }
 
-// seatAddress returns the address that adverts of a seat carry: link-local, as version 3 demands for IPv6, and equal on all gateways of
+// SeatAddress returns the address that adverts of a seat carry: link-local, as version 3 demands for IPv6, and equal on all gateways of
 // a group.
-func seatAddress(group string, routerID uint8, six bool) netip.Addr {
+func SeatAddress(group string, routerID uint8, six bool) netip.Addr {
 	sum := sha256.Sum256([]byte(group))
 	if six {
 		a := [16]byte{0xfe, 0x80, 8: sum[0], 9: sum[1], 10: sum[2], 11: sum[3], 12: sum[4], 13: sum[5], 14: protocolVRRP, 15: routerID}

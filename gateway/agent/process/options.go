@@ -14,6 +14,7 @@ import (
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/validation/flags"
@@ -37,8 +38,11 @@ type Options struct {
 	Capacity        int
 	ReturnPath      string
 	Announce        string
-	Unicast         bool
-	Interval        time.Duration
+	// KeepalivedConfig and KeepalivedPID are files of keepalived, which announces in that mode.
+	KeepalivedConfig string
+	KeepalivedPID    string
+	Unicast          bool
+	Interval         time.Duration
 	// Goodbye removes everything from kernel and disk when the process ends.
 	Goodbye bool
 
@@ -57,13 +61,14 @@ type Options struct {
 // DefaultOptions returns the defaults, with the values of environment variables.
 func DefaultOptions(getenv func(string) string) Options {
 	return Options{
-		Name:         cmp.Or(getenv("GATEWAY_NAME"), getenv("NODE_NAME")),
-		Pool:         "default",
-		StateDir:     "/var/lib/svc-lb-mux-gateway",
-		Node:         getenv("NODE_NAME"),
-		Capacity:     1,
-		ReturnPath:   string(want.ViaNode),
-		Announce:     string(announce.VRRP),
+		Name:             cmp.Or(getenv("GATEWAY_NAME"), getenv("NODE_NAME")),
+		Pool:             "default",
+		StateDir:         "/var/lib/svc-lb-mux-gateway",
+		Node:             getenv("NODE_NAME"),
+		Capacity:         1,
+		ReturnPath:       string(want.ViaNode),
+		Announce:         string(announce.VRRP),
+		KeepalivedConfig: keepalived.DefaultConfig, KeepalivedPID: keepalived.DefaultPID,
 		Interval:     announce.DefaultInterval,
 		APIPrefix:    cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
 		Namespace:    cmp.Or(getenv("NAMESPACE"), "default"),
@@ -90,7 +95,10 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.Zone, "zone", "`name` of the failure domain")
 	set.IntVar(&o.Capacity, "capacity", o.Capacity, "share of the load relative to other gateways; with 0 this gateway takes no seat")
 	text(&o.ReturnPath, "return-path", "how replies find the gateway: node, routed or gateway")
-	text(&o.Announce, "announce", "how packets find the gateway: vrrp, or none where routes of the network bring them")
+	text(&o.Announce, "announce", "how packets find the gateway: vrrp; keepalived, which must run on this machine; or none where routes of the "+
+		"network bring them")
+	text(&o.KeepalivedConfig, "keepalived-config", "`file` that the agent writes for keepalived: include it in keepalived.conf")
+	text(&o.KeepalivedPID, "keepalived-pid", "`file` with keepalived's process ID")
 	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast, "send adverts to the other gateways' addresses instead of the multicast group")
 	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts; equal on all gateways of a pool")
 	set.BoolVar(&o.Goodbye, "goodbye", o.Goodbye, "at the end, remove tables, addresses and state of this gateway")
@@ -145,8 +153,13 @@ func (o *Options) checkChoices() error {
 	if !slices.Contains(paths, want.ReturnPath(o.ReturnPath)) {
 		wrong = append(wrong, fmt.Errorf("--return-path %q: write node, routed or gateway", o.ReturnPath))
 	}
-	if !slices.Contains([]announce.Mode{announce.VRRP, announce.None}, announce.Mode(o.Announce)) {
-		wrong = append(wrong, fmt.Errorf("--announce %q: write vrrp or none", o.Announce))
+	if !slices.Contains([]announce.Mode{announce.VRRP, keepalived.Mode, announce.None}, announce.Mode(o.Announce)) {
+		wrong = append(wrong, fmt.Errorf("--announce %q: write vrrp, keepalived or none", o.Announce))
+	}
+	for name, file := range map[string]string{"--keepalived-config": o.KeepalivedConfig, "--keepalived-pid": o.KeepalivedPID} {
+		if o.Announce == string(keepalived.Mode) && !filepath.IsAbs(file) {
+			wrong = append(wrong, fmt.Errorf("%s %q: write an absolute path", name, file))
+		}
 	}
 	const step, longest = 10 * time.Millisecond, 40950 * time.Millisecond
 	if o.Interval < step || o.Interval > longest || o.Interval%step != 0 {

@@ -23,6 +23,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
+	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/lease"
@@ -36,10 +37,17 @@ type parts struct {
 	options   Options
 	log       *zap.SugaredLogger
 	metrics   *agent.Metrics
-	announcer *announce.Announcer
+	seats     seats
 	agent     *agent.Agent
 	source    *agent.KubeSource
 	registrar *agent.Registrar
+}
+
+// seats answer for addresses while Run runs.
+type seats interface {
+	agent.Seats
+	Run(ctx context.Context) error
+	Addresses() ([]announce.Assigned, error)
 }
 
 // Run runs an agent until the context ends. Tables stay in the kernel, for the next version. Seats are handed over.
@@ -90,11 +98,21 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	if err != nil {
 		log.Warnw("The state of before isn't used", "error", err.Error())
 	}
-	p.announcer = announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast,
-		Group: o.Namespace + "/" + o.Pool, Interval: o.Interval, Known: carried(before), Taken: agent.ResumeFlows(log), Log: log})
+	p.seats = newSeats(&o, before, log)
 	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(), p.metrics, log)
 	p.agent = agent.New(p.config(language.Keys(), before, machine))
 	return p, nil
+}
+
+// newSeats returns what answers for addresses, by the mode.
+func newSeats(o *Options, before *keep.State, log *zap.SugaredLogger) seats {
+	group, taken := o.Namespace+"/"+o.Pool, agent.ResumeFlows(log)
+	if announce.Mode(o.Announce) == keepalived.Mode {
+		return keepalived.New(keepalived.Options{Config: o.KeepalivedConfig, PID: o.KeepalivedPID, Interface: o.Interface, Unicast: o.Unicast,
+			Group: group, Interval: o.Interval, Taken: taken, Log: log})
+	}
+	return announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast, Group: group,
+		Interval: o.Interval, Known: carried(before), Taken: taken, Log: log})
 }
 
 func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.Machine) agent.Config {
@@ -103,7 +121,7 @@ func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.
 	sources, _ := addresses("", o.Sources)
 	return agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Interface: o.Interface, Source: sources,
 		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source, Tables: table.Open(0),
-		Seats: p.announcer, State: keep.Directory(o.StateDir), Before: before, Addresses: announce.Addresses, Check: machine.Check,
+		Seats: p.seats, State: keep.Directory(o.StateDir), Before: before, Addresses: p.seats.Addresses, Check: machine.Check,
 		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) },
 		Report:    p.registrar.Report, Metrics: p.metrics, Log: p.log}
 }
@@ -115,7 +133,8 @@ func (p *parts) registration(version string) lease.Gateway {
 	networks, _ := o.networks()
 	peers, _ := addresses("", o.Peers)
 	if len(peers) == 0 {
-		peers = agent.Reachable(o.Interface)
+		assigned, _ := p.seats.Addresses() // without any, the Lease names none
+		peers = agent.Reachable(o.Interface, assigned)
 	}
 	host, _ := os.Hostname()
 	return lease.Gateway{Name: o.Name, Pool: o.Pool, Labels: labels, Holder: fmt.Sprintf("%s-%d", host, os.Getpid()),
@@ -143,7 +162,7 @@ func (p *parts) run(ctx context.Context) error {
 		})
 	}
 	start(p.agent.Run)
-	start(p.announcer.Run)
+	start(p.seats.Run)
 	start(func(ctx context.Context) error { p.source.Run(ctx); return nil })
 	start(func(ctx context.Context) error { p.registrar.Run(ctx); return nil })
 	p.log.Infow("The gateway runs", "name", p.options.Name, "pool", p.options.Pool, "interface", p.options.Interface)
@@ -156,7 +175,11 @@ func Cleanup(o Options) error {
 	directory := keep.Directory(o.StateDir)
 	before, _ := directory.Load(o.Name, o.Pool) // a state that can't be read is removed, too
 	// The addresses go first: without tables, the machine's own services would answer on them.
-	return errors.Join(announce.Remove(cmp.Or(o.Interface, defaultInterface("/proc")), carried(before)), table.Open(0).Remove(), directory.Remove())
+	var failed error
+	if announce.Mode(o.Announce) == keepalived.Mode {
+		failed = keepalived.Remove(o.KeepalivedConfig, o.KeepalivedPID)
+	}
+	return errors.Join(failed, announce.Remove(cmp.Or(o.Interface, defaultInterface("/proc")), carried(before)), table.Open(0).Remove(), directory.Remove())
 }
 
 // carried returns the addresses that a state says were carried.

@@ -1,0 +1,338 @@
+package keepalived
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+)
+
+// The defaults of Debian and Fedora.
+const (
+	DefaultConfig = "/etc/keepalived/svc-lb-mux.conf"
+	DefaultPID    = "/run/keepalived.pid"
+)
+
+// Mode is this package's way to announce.
+const Mode announce.Mode = "keepalived"
+
+// Options configure Seats.
+type Options struct {
+	// Config is the file that keepalived.conf includes. PID is the file with keepalived's process ID.
+	Config, PID string
+	// Interface, Unicast, Group, Interval, Taken and Log are as in announce.Options.
+	Interface string
+	Unicast   bool
+	Group     string
+	Interval  time.Duration
+	Taken     func(addresses []netip.Addr)
+	Log       *zap.SugaredLogger
+}
+
+// The reasons of faults.
+const (
+	NotRunning   = "KeepalivedNotRunning"   // no process by the PID file
+	NotFollowing = "KeepalivedNotFollowing" // the interface doesn't have what the file says
+	NotWritten   = "KeepalivedNotWritten"   // the file can't be written
+)
+
+const (
+	lookEvery = 250 * time.Millisecond
+	// patience is how long keepalived may take to follow a change of the file.
+	patience = 5 * time.Second
+)
+
+// Seats lets keepalived answer for seats. Its methods may be called from several goroutines.
+type Seats struct {
+	Options
+	changed chan struct{}
+	taking  sync.WaitGroup // calls of Taken
+
+	// setting is held by Set: one setting at a time.
+	setting sync.Mutex
+
+	mu     sync.Mutex
+	text   string // what the file must say; empty until the first Set
+	seats  []want.Seat
+	status announce.Status
+	// isBehind is since when the interface has something else than the file says; zero if it agrees.
+	isBehind time.Time
+	written  error // why the file can't be written, or keepalived can't be told
+}
+
+// New returns Seats that change nothing until the first Set.
+func New(o Options) *Seats {
+	o.Interval = cmp.Or(o.Interval, announce.DefaultInterval)
+	o.Config, o.PID = cmp.Or(o.Config, DefaultConfig), cmp.Or(o.PID, DefaultPID)
+	if o.Log == nil {
+		o.Log = zap.NewNop().Sugar()
+	}
+	return &Seats{Options: o, changed: make(chan struct{}, 1)}
+}
+
+// Addresses returns all addresses of this machine. Those that our file gives to keepalived are marked.
+func (k *Seats) Addresses() ([]announce.Assigned, error) {
+	all, err := announce.Addresses()
+	text, readErr := os.ReadFile(k.Config)
+	if err != nil || readErr != nil {
+		return all, err
+	}
+	ours := addressesIn(string(text))
+	for i := range all {
+		all[i].Marked = all[i].Marked || ours[all[i].Address]
+	}
+	return all, nil
+}
+
+// Set writes the file, and returns once keepalived has followed, or after some seconds.
+func (k *Seats) Set(ctx context.Context, seats []want.Seat) error {
+	k.setting.Lock()
+	defer k.setting.Unlock()
+	before, err := k.Addresses()
+	if err != nil {
+		k.Log.Warnw("The machine's addresses can't be listed", "error", err.Error())
+	}
+	k.mu.Lock()
+	k.text, k.seats, k.isBehind = config(&k.Options, seats, k.isSix(before)), slices.Clone(seats), time.Now()
+	k.mu.Unlock()
+	deadline := time.Now().Add(patience)
+	for {
+		if k.look(before) || time.Now().After(deadline) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lookEvery / 5):
+		}
+	}
+}
+
+// isSix is true if the interface has no IPv4 address of its own: adverts go over IPv6 then.
+func (k *Seats) isSix(assigned []announce.Assigned) bool {
+	index := announce.Index(k.Interface)
+	return !slices.ContainsFunc(assigned, func(a announce.Assigned) bool { return a.Interface == index && a.Address.Is4() && !a.Marked })
+}
+
+// Status returns which seats keepalived holds.
+func (k *Seats) Status() announce.Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return announce.Status{Holds: slices.Clone(k.status.Holds), Faults: slices.Clone(k.status.Faults)}
+}
+
+// Changed is readable after the status changed.
+func (k *Seats) Changed() <-chan struct{} { return k.changed }
+
+// Run looks at the interface until the context ends. keepalived goes on.
+func (k *Seats) Run(ctx context.Context) error {
+	defer k.taking.Wait()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			k.look(nil)
+		}
+	}
+}
+
+// look brings the file up to date, and compares the interface with it. It returns true if they agree. The addresses of before that the
+// file doesn't have must be off.
+func (k *Seats) look(before []announce.Assigned) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.text == "" {
+		return true
+	}
+	k.written = k.write()
+	all, err := announce.Addresses()
+	if err != nil {
+		k.written = errors.Join(k.written, err)
+	}
+	has, index := map[netip.Addr]bool{}, announce.Index(k.Interface)
+	for _, a := range all {
+		has[a.Address] = has[a.Address] || a.Interface == index
+	}
+	holds, missing := k.compare(has)
+	wanted := addressesIn(k.text)
+	for _, a := range before {
+		if a.Marked && !wanted[a.Address] && has[a.Address] {
+			missing = append(missing, a.Address.String()+" is still there")
+		}
+	}
+	if len(missing) == 0 {
+		k.isBehind = time.Time{}
+	} else if k.isBehind.IsZero() {
+		k.isBehind = time.Now()
+	}
+	k.publish(holds, missing)
+	return len(missing) == 0
+}
+
+// compare returns the seats that keepalived holds, and what it has left undone of them. A seat without other gateways must be held.
+func (k *Seats) compare(has map[netip.Addr]bool) (holds []uint8, missing []string) {
+	for i := range k.seats {
+		s := &k.seats[i]
+		isHeld := has[announce.SeatAddress(k.Group, s.RouterID, false)] || has[announce.SeatAddress(k.Group, s.RouterID, true)]
+		if !isHeld {
+			if s.Others == 0 {
+				missing = append(missing, fmt.Sprintf("the seat with router ID %d isn't taken", s.RouterID))
+			}
+			for _, address := range s.Addresses {
+				if has[address] {
+					missing = append(missing, address.String()+" is still there")
+				}
+			}
+			continue
+		}
+		complete := true
+		for _, address := range s.Addresses {
+			if !has[address] {
+				complete, missing = false, append(missing, address.String()+" isn't there")
+			}
+		}
+		if complete {
+			holds = append(holds, s.RouterID)
+		}
+	}
+	slices.Sort(holds)
+	return holds, missing
+}
+
+// publish makes the status known if it changed.
+func (k *Seats) publish(holds []uint8, missing []string) {
+	var faults []announce.Fault
+	var absent *processError
+	switch {
+	case errors.As(k.written, &absent):
+		faults = append(faults, announce.Fault{Reason: NotRunning, Message: absent.Error()})
+	case k.written != nil:
+		faults = append(faults, announce.Fault{Reason: NotWritten, Message: k.written.Error()})
+	case len(missing) > 0 && time.Since(k.isBehind) > patience:
+		faults = append(faults, announce.Fault{Reason: NotFollowing, Message: fmt.Sprintf("keepalived doesn't do what %s says (%s): is the file "+
+			"included in keepalived.conf? Its log says more", k.Config, strings.Join(missing[:min(len(missing), 3)], ", "))})
+	}
+	if slices.Equal(holds, k.status.Holds) && slices.Equal(faults, k.status.Faults) {
+		return
+	}
+	k.tell(holds, faults)
+	k.status = announce.Status{Holds: holds, Faults: faults}
+	select {
+	case k.changed <- struct{}{}:
+	default:
+	}
+}
+
+// tell logs what is new, and calls Taken.
+func (k *Seats) tell(holds []uint8, faults []announce.Fault) {
+	for _, fault := range faults {
+		if !slices.Contains(k.status.Faults, fault) {
+			k.Log.Warnw("A fault of keepalived", "reason", fault.Reason, "error", fault.Message)
+		}
+	}
+	for i := range k.seats {
+		s := &k.seats[i]
+		switch was, is := slices.Contains(k.status.Holds, s.RouterID), slices.Contains(holds, s.RouterID); {
+		case is && !was:
+			k.Log.Infow("keepalived took a seat", "routerID", s.RouterID, "addresses", len(s.Addresses))
+			if addresses := s.Addresses; k.Taken != nil {
+				k.taking.Go(func() { k.Taken(addresses) })
+			}
+		case was && !is:
+			k.Log.Infow("keepalived left a seat to another gateway", "routerID", s.RouterID)
+		}
+	}
+}
+
+// write replaces the file if it says something else, and has keepalived read it. It fails if keepalived doesn't run.
+func (k *Seats) write() error {
+	text, err := os.ReadFile(k.Config)
+	isSame := err == nil && string(text) == k.text
+	if !isSame {
+		if err := replace(k.Config, k.text); err != nil {
+			return fmt.Errorf("write the file for keepalived: %w", err)
+		}
+	}
+	if isSame && k.written == nil {
+		_, err := process(k.PID)
+		return err
+	}
+	return signal(k.PID) // again after a failure
+}
+
+// replace writes a file beside the present one, and renames it.
+func replace(path, text string) error {
+	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
+	if err := os.WriteFile(next, []byte(text), 0o644); err != nil { //nolint:gosec // keepalived's files are readable by all, and this one has no secret
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+// processError says that keepalived doesn't run.
+type processError struct{ text string }
+
+func (e *processError) Error() string { return e.text }
+
+// process returns keepalived's process ID.
+func process(pidFile string) (int, error) {
+	absent := func(why string) (int, error) {
+		return 0, &processError{fmt.Sprintf("keepalived doesn't run (%s): start it, for example with systemctl start keepalived", why)}
+	}
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		return absent(err.Error())
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return absent(fmt.Sprintf("%s says %q", pidFile, strings.TrimSpace(string(text))))
+	}
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || strings.TrimSpace(string(name)) != "keepalived" {
+		return absent(fmt.Sprintf("process %d of %s isn't keepalived", pid, pidFile))
+	}
+	return pid, nil
+}
+
+// signal has keepalived read its files again.
+func signal(pidFile string) error {
+	pid, err := process(pidFile)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+		return fmt.Errorf("have keepalived, process %d, read its files again: %w", pid, err)
+	}
+	return nil
+}
+
+// Remove takes our file away, and has keepalived take its addresses off. It is no error if keepalived doesn't run.
+func Remove(configFile, pidFile string) error {
+	switch err := os.Remove(configFile); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove the file for keepalived: %w", err)
+	}
+	var absent *processError
+	if err := signal(pidFile); err != nil && !errors.As(err, &absent) {
+		return err
+	}
+	return nil
+}
