@@ -15,6 +15,7 @@ wanted=(
   buildah:buildah
   conntrack:conntrack
   keepalived:keepalived
+  strace:strace
   curl:curl
   chromium:chromium
   mount:mount

@@ -154,8 +154,8 @@ type child struct {
 	report *lease.Report
 }
 
-// start starts an agent in a namespace.
-func start(t testing.TB, in *nettest.Namespace, c childConfig) *child {
+// start starts an agent in a namespace, under another program if one is named.
+func start(t testing.TB, in *nettest.Namespace, c childConfig, under ...string) *child {
 	t.Helper()
 	settings, err := json.Marshal(c)
 	if err != nil {
@@ -165,7 +165,8 @@ func start(t testing.TB, in *nettest.Namespace, c childConfig) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &child{t: t, name: c.Name, command: exec.Command(self), ended: make(chan struct{})}
+	words := append(under, self)
+	k := &child{t: t, name: c.Name, command: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
 	k.command.Env = append(os.Environ(), childSettings+"="+string(settings))
 	k.command.Stderr = logOf(t)
 	input, err := k.command.StdinPipe()
