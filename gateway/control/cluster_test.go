@@ -50,12 +50,6 @@ type server struct {
 	broken  []string // promises that were broken
 }
 
-// agent is the part of a gateway that the controller sees.
-type agent struct {
-	table map[netip.Addr]types.UID // what the kernel translates
-	alive bool
-}
-
 func newServer(language validation.Language) *server {
 	return &server{
 		now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), services: map[types.NamespacedName]*corev1.Service{}, maps: map[string]*corev1.ConfigMap{},
@@ -92,7 +86,8 @@ func (s *server) createMux(name, pool, wanted string) {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(fmt.Sprint(name, "-", s.version)), CreationTimestamp: metav1.NewTime(s.now),
 			Annotations: map[string]string{s.language.Keys().Multiplexer: "true"}},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}},
 	}
 	if before := s.services[key]; before != nil && *before.Spec.LoadBalancerClass == class {
 		svc = before.DeepCopy()
@@ -133,30 +128,12 @@ func (s *server) forgetHidden() {
 func (s *server) start(name, pool string) {
 	a := s.agents[name]
 	if a == nil {
-		a = &agent{table: map[netip.Addr]types.UID{}}
+		a = newAgent(name)
 		s.agents[name] = a
 	}
 	a.alive = true
 	s.program(name, pool)
 	s.report(name, pool)
-}
-
-// program makes a gateway's kernel as the claims say. Without claims it stays as it is.
-func (s *server) program(name, pool string) {
-	a, c := s.agents[name], s.claims(pool)
-	if a == nil || !a.alive || c == nil {
-		return
-	}
-	next := map[netip.Addr]types.UID{}
-	for i := range c.Muxes {
-		m := &c.Muxes[i]
-		for _, address := range m.Addresses {
-			if m.IsHeld() {
-				next[address] = m.UID
-			}
-		}
-	}
-	a.table = next
 }
 
 // report renews a gateway's Lease.
@@ -166,7 +143,7 @@ func (s *server) report(name, pool string) {
 		return
 	}
 	g := lease.Gateway{Name: name, Pool: pool, Holder: name, RenewedAt: s.now, Duration: 40 * time.Second,
-		Facts: &lease.Facts{Capacity: 1, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, name[len(name)-1]})}}, Report: &lease.Report{Holds: []uint8{7, 8}}}
+		Facts: &lease.Facts{Capacity: 1, Addresses: []netip.Addr{a.own()}}, Report: &lease.Report{Holds: a.holds()}}
 	byMux := map[types.UID][]netip.Addr{}
 	for address, uid := range a.table {
 		byMux[uid] = append(byMux[uid], address)
@@ -419,7 +396,9 @@ func (v *view) checkShown(key types.NamespacedName, uid types.UID, a netip.Addr)
 	if before, known := v.settled[key]; known && before != a {
 		v.breaks("mux %s shows %s instead of %s, although nobody asked for it", key, a, before)
 	}
-	v.settled[key] = a
+	if wish := v.services[key].Annotations[v.language.Keys().Address]; wish == "" || wish == a.String() {
+		v.settled[key] = a // otherwise the controller doesn't know the wish yet
+	}
 }
 
 // checkHidden checks an address that a status doesn't show any more: its owner must have asked for another one.

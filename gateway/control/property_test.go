@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"nowake.ai/svc-lb-mux/gateway/agent/vrrp"
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/control"
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
@@ -94,7 +95,7 @@ func (h *history) step() {
 	name := func() string { return fmt.Sprint("mux-", rapid.IntRange(0, 4).Draw(h.T, "mux")) }
 	gateway := func() string { return fmt.Sprint("gw-", rapid.IntRange(0, 2).Draw(h.T, "gateway")) }
 	switch what := rapid.SampledFrom([]string{"pass", "pass", "pass", "other pass", "sync", "sync", "mux", "delete", "recreate", "agent", "agent", "report",
-		"gateway dies", "gateway starts", "lease deleted", "time", "time", "much time", "claims lost", "copy", "restore", "empty", "restart"}).Draw(h.T, "what"); what {
+		"gateway dies", "gateway starts", "deaf restart", "segment", "segment", "storm", "lease deleted", "time", "time", "much time", "claims lost", "copy", "restore", "empty", "restart"}).Draw(h.T, "what"); what {
 	case "pass":
 		h.pass(0)
 	case "other pass":
@@ -122,8 +123,18 @@ func (h *history) step() {
 		s.report(gateway(), "p")
 	case "gateway dies":
 		if a := s.agents[gateway()]; a != nil {
-			a.alive = false
+			a.alive, a.routers = false, map[uint8]vrrp.Router{}
 		}
+	case "deaf restart":
+		s.deafen(gateway())
+	case "segment":
+		s.segment(time.Duration(rapid.IntRange(1, 20).Draw(h.T, "segment"))*50*time.Millisecond, nil)
+	case "storm":
+		for _, a := range s.agents {
+			a.cut = rapid.Bool().Draw(h.T, "cut")
+		}
+		lost := rapid.IntRange(0, 95).Draw(h.T, "lost percent")
+		s.segment(time.Duration(rapid.IntRange(1, 10).Draw(h.T, "storm"))*50*time.Millisecond, func() bool { return rapid.IntRange(0, 99).Draw(h.T, "chance") < lost })
 	case "gateway starts":
 		s.start(gateway(), "p")
 	case "lease deleted":
@@ -177,6 +188,7 @@ func (h *history) calm() {
 			s.program(name, "p")
 			s.report(name, "p")
 		}
+		s.settle()
 		h.views[0].sync(h.controllers[0].Deleted)
 		before := s.writes
 		_, err := h.controllers[0].Pass(h.Context())
@@ -220,6 +232,8 @@ func (h *history) checkCalm() {
 			h.Errorf("mux %s shows %v, and %v is claimed: %+v", key, shown, m.Addresses, svc.Status.Conditions)
 		}
 	}
+	h.s.checkSeats(c)
+	h.verify()
 	for i := range c.Muxes {
 		if h.s.services[c.Muxes[i].Key] == nil && c.Muxes[i].IsHeld() {
 			h.Errorf("mux %s is gone for long, and still claims %v", c.Muxes[i].Key, c.Muxes[i].Addresses)
