@@ -57,6 +57,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 			if live[i] != nil {
 				o.services.Put(live[i]) // the next pass begins with it
 			}
+			o.memory.met = true
 			if live[i] == nil || live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}

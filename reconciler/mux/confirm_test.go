@@ -142,6 +142,9 @@ func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 		if (err != nil) != test.fails || test.fails != errors.Is(err, errBehind) || !test.fails && !o.world.Confirmed[key] {
 			t.Errorf("%s: %v", name, err)
 		}
+		if !o.memory.met {
+			t.Errorf("%s: the process has read the mux live, and doesn't remember it", name)
+		}
 		if got := line.services.Latest(key, service("1")); test.live != nil && got.ResourceVersion != test.live.ResourceVersion {
 			t.Errorf("%s: the next pass begins with version %s", name, got.ResourceVersion)
 		}

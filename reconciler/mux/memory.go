@@ -34,6 +34,8 @@ type memory struct {
 	uncarried map[types.NamespacedName]time.Time
 	// contested is until when the mux isn't corrected, because another writer keeps changing it.
 	contested time.Time
+	// met is true once the mux was read live.
+	met bool
 	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
 

@@ -40,7 +40,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 	m.markDue(now)
 	o := &pass{
 		Line:     l,
-		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom()},
+		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom(), Unmet: !m.met},
 		channels: map[types.NamespacedName]*corev1.Service{},
 		memory:   m,
 	}

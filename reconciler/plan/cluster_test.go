@@ -55,6 +55,7 @@ type cluster struct {
 
 	// The process remembers these.
 	rebuildFrom time.Time
+	unmet       bool
 	lastGood    *plan.Ledger
 	refused     map[types.NamespacedName]plan.Refusal
 	stuck       map[types.NamespacedName]bool
@@ -165,7 +166,7 @@ func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{}, Records: maps.Clone(c.records),
-		RebuildFrom: c.rebuildFrom,
+		RebuildFrom: c.rebuildFrom, Unmet: c.unmet,
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
@@ -245,6 +246,7 @@ func (c *cluster) confirm(w *plan.World, keys []types.NamespacedName) {
 	for _, key := range keys {
 		w.Confirmed[key] = true
 		if key == muxKey {
+			c.unmet = false
 			continue
 		}
 		w.Channels = slices.DeleteFunc(w.Channels, func(channel plan.ObservedChannel) bool { return channel.Key == key })

@@ -436,7 +436,7 @@ func (h *history) weather() {
 	key := pick(h, "channel", keys...)
 	switch what {
 	case "restart":
-		h.lastGood, h.rebuildFrom = nil, h.now.Add(15*time.Second)
+		h.lastGood, h.rebuildFrom, h.unmet = nil, h.now.Add(15*time.Second), true
 	case "hide":
 		h.hidden[key] = true
 	case "unhide":

@@ -116,10 +116,11 @@ func confirm(p *pass) {
 	}
 }
 
-// confirmMux asks for a live read of the mux if claims follow from its ports, if its first ledger is written, or if its ledger
-// moves to another ConfigMap: another process may have given ports since, and the mux may name another ledger.
+// confirmMux asks for a live read of the mux if claims follow from its ports, if its first ledger is written, if its ledger moves to
+// another ConfigMap, or if this process writes its ledger for the first time: another process may have given ports since, and the mux
+// may name another ledger.
 func confirmMux(p *pass) {
-	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved)
+	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved || p.w.Unmet)
 	if (writes || p.before.renew) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}

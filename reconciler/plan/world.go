@@ -29,6 +29,8 @@ type World struct {
 	Live map[types.NamespacedName]Liveness
 	// Confirmed names the Services of this World that were read live, because a plan asked to confirm them.
 	Confirmed map[types.NamespacedName]bool
+	// Unmet is true while this process has not once read the mux live: what the cache shows may be older than another process's ports.
+	Unmet bool
 }
 
 // Memory is what the process remembers of a mux between passes. A pass works without it.

@@ -219,7 +219,7 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 		c.rebuildFrom = c.now.Add(wait)
 	}
 	if w.Restart {
-		c.lastGood, c.frozen = nil, ""
+		c.lastGood, c.frozen, c.unmet = nil, "", true
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,13 +58,19 @@ func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *pr
 }
 
 // newcomers checks that newcomers get all their ports or none, and respect the mux's bounds.
-func (p *promises) newcomers(mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
+// A channel that an edited ledger names isn't new.
+func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
 	if process == nil {
 		return ""
 	}
 	was, has, ofNamespace := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}, map[string]int{}
-	for i := range before.Claims {
-		was[before.Claims[i].Owner.Channel] = true
+	claims := slices.Clone(before.Claims)
+	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil && p.edited(cm) {
+		edited, _, _ := p.reading(cm)
+		claims = append(claims, edited.Claims...)
+	}
+	for i := range claims {
+		was[claims[i].Owner.Channel] = true
 	}
 	for _, name := range slotsOf(p.sim.world.service(mux)) { // if the ledger was edited, the mux has further ports
 		was[p.owners[called{mux, name}]] = true

@@ -191,7 +191,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		had[before.Claims[i].Slot()] = &before.Claims[i]
 	}
 	if before.Generation > 0 && len(before.Claims) > 0 {
-		if broken := p.newcomers(mux, &before, now, process); broken != "" {
+		if broken := p.newcomers(c, mux, &before, now, process); broken != "" {
 			return broken
 		}
 	}
