@@ -61,6 +61,7 @@ type Keys struct {
 	Pool                  string // label of a gateway's Lease and of a pool's claims: the pool
 	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
 	GatewayReport         string // annotation of a gateway's Lease: what its agent did
+	GatewayTraffic        string // annotation of a gateway's Lease: what its busiest ports carried
 
 	// Condition types on a channel.
 	Accepted      string
@@ -125,6 +126,7 @@ func names() []key {
 		{"pool", func(k *Keys) *string { return &k.Pool }, 0, false},
 		{"gateway-facts", func(k *Keys) *string { return &k.GatewayFacts }, 0, false},
 		{"gateway-report", func(k *Keys) *string { return &k.GatewayReport }, 0, false},
+		{"gateway-traffic", func(k *Keys) *string { return &k.GatewayTraffic }, 0, false},
 
 		{"Accepted", func(k *Keys) *string { return &k.Accepted }, 0, false},
 		{"Programmed", func(k *Keys) *string { return &k.Programmed }, 0, false},

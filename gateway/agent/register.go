@@ -24,6 +24,8 @@ type Leases interface {
 const (
 	leaseDuration = 15 * time.Second
 	renewEvery    = 5 * time.Second
+	// countEvery is the time between two looks at the kernel's counts. With 10,000 ports, a look is some work.
+	countEvery = 10 * time.Second
 	// reportPause is the time between two reports: a report wakes the controller.
 	reportPause  = 200 * time.Millisecond
 	writeTimeout = 5 * time.Second
@@ -41,6 +43,7 @@ type Registrar struct {
 	gateway lease.Gateway
 	last    *coordinationv1.Lease // as the API server answered last
 	said    string
+	counted time.Time
 }
 
 // NewRegistrar returns a registrar for a gateway. The name, pool, labels, holder and facts don't change any more.
@@ -62,6 +65,7 @@ func (r *Registrar) Run(ctx context.Context) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
+		r.count(time.Now())
 		r.write(ctx)
 		select {
 		case <-ctx.Done():
@@ -75,6 +79,18 @@ func (r *Registrar) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// count puts new counts into the Lease, if the last ones are old.
+func (r *Registrar) count(now time.Time) {
+	if now.Sub(r.counted) < countEvery {
+		return
+	}
+	r.counted = now
+	traffic := r.Metrics.traffic.sample(now)
+	r.mu.Lock()
+	r.gateway.Traffic = traffic
+	r.mu.Unlock()
 }
 
 // write writes the Lease. After a conflict it reads the Lease again, once.

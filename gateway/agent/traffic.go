@@ -4,12 +4,14 @@ import (
 	"net/netip"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // traffic shows the kernel's counts as metrics. It reads them when it is asked: a gateway may have 10,000 ports.
@@ -19,6 +21,10 @@ type traffic struct {
 	read func() ([]table.Count, error)
 	// carried has the muxes of addresses.
 	carried atomic.Pointer[map[netip.Addr]types.NamespacedName]
+
+	// sampled is when the counts were read last for the Lease, and last what they were then.
+	sampled time.Time
+	last    map[table.Service]lease.Amounts
 }
 
 func newTraffic() *traffic {
@@ -78,4 +84,40 @@ func (c *traffic) Collect(to chan<- prometheus.Metric) {
 				string(count.Protocol), family)
 		}
 	}
+}
+
+// sample returns the traffic of the busiest ports, and of the time since it was called last. The first time, and without counts, it returns nil.
+func (c *traffic) sample(now time.Time) *lease.Traffic {
+	counts, err := c.read()
+	carried := c.carried.Load()
+	if err != nil || carried == nil {
+		return nil
+	}
+	over, last := now.Sub(c.sampled), c.last
+	c.sampled, c.last = now, make(map[table.Service]lease.Amounts, len(counts))
+	var ports []lease.PortTraffic
+	for i := range counts {
+		count := &counts[i]
+		total := lease.Amounts{Connections: count.Connections, Packets: count.Packets, Bytes: count.Bytes}
+		c.last[count.Service] = total
+		if _, is := (*carried)[count.Address]; is {
+			ports = append(ports, lease.PortTraffic{Address: count.Address, Protocol: count.Protocol, First: count.First, Last: count.Last,
+				Total: total, Lately: since(last[count.Service], total)})
+		}
+	}
+	if last == nil || over <= 0 {
+		return nil
+	}
+	return lease.Busiest(ports, over)
+}
+
+// since returns what came after earlier counts. The kernel counts from zero again if a port goes and comes back.
+func since(earlier, now lease.Amounts) lease.Amounts {
+	more := func(was, is uint64) uint64 {
+		if is < was {
+			return is
+		}
+		return is - was
+	}
+	return lease.Amounts{Connections: more(earlier.Connections, now.Connections), Packets: more(earlier.Packets, now.Packets), Bytes: more(earlier.Bytes, now.Bytes)}
 }

@@ -3,8 +3,10 @@ package agent
 import (
 	"errors"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 func TestConnectionsAreShownByMuxAndPort(t *testing.T) {
@@ -49,5 +52,39 @@ svc_lb_mux_gateway_packets_total{family="IPv6",mux="mux",mux_namespace="edge",po
 	m.CountTraffic(func() ([]table.Count, error) { return nil, errors.New("the kernel doesn't answer") })
 	if _, err := m.Registry.Gather(); err == nil || !strings.Contains(err.Error(), "the kernel doesn't answer") {
 		t.Errorf("a failed read is reported as %v", err)
+	}
+}
+
+// TestLeaseTellsOfTraffic: rates come from two looks, and a port that the kernel counts anew has no huge rate.
+func TestLeaseTellsOfTraffic(t *testing.T) {
+	m := NewMetrics()
+	address := netip.MustParseAddr("192.0.2.1")
+	http := table.Service{Address: address, Protocol: corev1.ProtocolTCP, First: 80, Last: 80}
+	media := table.Service{Address: address, Protocol: corev1.ProtocolUDP, First: 10000, Last: 19999}
+	left := table.Service{Address: netip.MustParseAddr("192.0.2.9"), Protocol: corev1.ProtocolTCP, First: 80, Last: 80}
+	var counts []table.Count
+	m.CountTraffic(func() ([]table.Count, error) { return counts, nil })
+	start := time.Now()
+	if got := m.traffic.sample(start); got != nil {
+		t.Errorf("before anything is carried: %+v", got)
+	}
+	m.traffic.carry([]want.Address{{Address: address}})
+	counts = []table.Count{{Service: http, Connections: 10, Packets: 100, Bytes: 1000}, {Service: media, Connections: 5, Packets: 5, Bytes: 5}, {Service: left, Bytes: 7}}
+	if got := m.traffic.sample(start); got != nil {
+		t.Errorf("after one look: %+v", got)
+	}
+	counts = []table.Count{{Service: http, Connections: 2, Packets: 3, Bytes: 4}, {Service: media, Connections: 6, Packets: 15, Bytes: 905}, {Service: left, Bytes: 9}}
+	want := &lease.Traffic{Over: 10 * time.Second, Ports: []lease.PortTraffic{
+		{Address: address, Protocol: corev1.ProtocolUDP, First: 10000, Last: 19999,
+			Total: lease.Amounts{Connections: 6, Packets: 15, Bytes: 905}, Lately: lease.Amounts{Connections: 1, Packets: 10, Bytes: 900}},
+		{Address: address, Protocol: corev1.ProtocolTCP, First: 80, Last: 80,
+			Total: lease.Amounts{Connections: 2, Packets: 3, Bytes: 4}, Lately: lease.Amounts{Connections: 2, Packets: 3, Bytes: 4}},
+	}}
+	if got := m.traffic.sample(start.Add(10 * time.Second)); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	m.CountTraffic(func() ([]table.Count, error) { return nil, errors.New("the kernel doesn't answer") })
+	if got := m.traffic.sample(start.Add(20 * time.Second)); got != nil {
+		t.Errorf("without an answer: %+v", got)
 	}
 }

@@ -34,9 +34,10 @@ type Gateway struct {
 	// RenewedAt is when the agent renewed the Lease by its own clock, and Duration is how long that lasts.
 	RenewedAt time.Time
 	Duration  time.Duration
-	// Facts and Report are nil if they are missing or can't be read.
-	Facts  *Facts
-	Report *Report
+	// Facts, Report and Traffic are nil if they are missing or can't be read.
+	Facts   *Facts
+	Report  *Report
+	Traffic *Traffic
 	// Problems say what couldn't be read.
 	Problems []string
 }

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -64,6 +66,17 @@ func TestGatewayIsReadBackAsWritten(t *testing.T) {
 		for i := range rapid.IntRange(0, 3).Draw(t, "addresses") {
 			want.Facts.Addresses = append(want.Facts.Addresses, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}))
 			want.Facts.BackendNetworks = append(want.Facts.BackendNetworks, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i)}), 16))
+		}
+		if rapid.Bool().Draw(t, "counts") {
+			amount := rapid.Uint64()
+			want.Traffic = &lease.Traffic{Over: time.Duration(rapid.IntRange(1, 1e6).Draw(t, "over")) * time.Millisecond, Omitted: rapid.IntRange(0, 9).Draw(t, "omitted")}
+			for i := range rapid.IntRange(0, 4).Draw(t, "ports") {
+				first := rapid.IntRange(1, 65535).Draw(t, "first")
+				want.Traffic.Ports = append(want.Traffic.Ports, lease.PortTraffic{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), Protocol: "UDP",
+					First: uint16(first), Last: uint16(rapid.IntRange(first, 65535).Draw(t, "last")),
+					Total:  lease.Amounts{Connections: amount.Draw(t, "c"), Packets: amount.Draw(t, "p"), Bytes: amount.Draw(t, "b")},
+					Lately: lease.Amounts{Connections: 1, Bytes: 3}})
+			}
 		}
 		if rapid.Bool().Draw(t, "reports") {
 			want.Report = &lease.Report{Claims: lease.Version{UID: "c", ResourceVersion: "1"}}
@@ -229,4 +242,56 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("(-first +again):\n%s", diff)
 		}
 	})
+}
+
+// TestBusiestKeepsWhatHadMostBytesLately: a gateway may have 10,000 ports, and the Lease has room for few.
+func TestBusiestKeepsWhatHadMostBytesLately(t *testing.T) {
+	var ports []lease.PortTraffic
+	for number := uint16(1); number <= 10_000; number++ {
+		p := lease.PortTraffic{Address: netip.MustParseAddr("2001:db8:1234:5678:9abc:def0:1234:5678"), Protocol: corev1.ProtocolSCTP, First: number, Last: number,
+			Total: lease.Amounts{Connections: math.MaxUint64, Packets: math.MaxUint64, Bytes: math.MaxUint64}}
+		p.Lately = lease.Amounts{Connections: math.MaxUint64, Packets: math.MaxUint64, Bytes: math.MaxUint64 - uint64(number%100)}
+		ports = append(ports, p)
+	}
+	ports = append(ports, lease.PortTraffic{Address: netip.MustParseAddr("192.0.2.1"), Protocol: corev1.ProtocolTCP, First: 80, Last: 80})
+	traffic := lease.Busiest(ports, 10*time.Second)
+	if n := len(traffic.Ports); n != 64 || traffic.Omitted != 10_000-n {
+		t.Errorf("%d ports, %d omitted", n, traffic.Omitted)
+	}
+	for i, p := range traffic.Ports {
+		if p.First != uint16(i+1)*100 {
+			t.Fatalf("port %d is the one with most bytes but %d", p.First, i)
+		}
+	}
+	g := full()
+	g.Traffic = traffic
+	var l coordinationv1.Lease
+	if err := g.Write(&l, keys(t)); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := lease.Read(&l, keys(t))
+	if diff := cmp.Diff(traffic, got.Traffic, plainCompare()); diff != "" || len(got.Problems) > 0 {
+		t.Errorf("%v, (-want +got):\n%s", got.Problems, diff)
+	}
+}
+
+func TestTrafficThatCannotBeReadIsAProblemAndHarmsNothingElse(t *testing.T) {
+	for _, text := range []string{
+		`{"seconds":0}`, `{"seconds":1e300}`, `{"seconds":-5}`, `[]`, `{"seconds":10,"ports":[{"address":"x","port":"80/TCP"}]}`,
+		`{"seconds":10,"ports":[{"address":"192.0.2.1","port":"80"}]}`, `{"seconds":10,"ports":[{"address":"192.0.2.1","port":"0/TCP"}]}`,
+		`{"seconds":10,"ports":[{"address":"192.0.2.1","port":"90-80/TCP"}]}`, `{"seconds":10,"ports":[{"address":"192.0.2.1","port":"80-70000/TCP"}]}`,
+		`{"seconds":10,"ports":[` + strings.Repeat(`{"address":"192.0.2.1","port":"80/TCP"},`, 64) + `{"address":"192.0.2.1","port":"80/TCP"}]}`,
+		`{"seconds":10,"omitted":` + strings.Repeat(" ", 30_000) + `1}`,
+	} {
+		g := full()
+		var l coordinationv1.Lease
+		if err := g.Write(&l, keys(t)); err != nil {
+			t.Fatal(err)
+		}
+		l.Annotations[keys(t).GatewayTraffic] = text
+		got, is := lease.Read(&l, keys(t))
+		if !is || got.Traffic != nil || len(got.Problems) != 1 || got.Report == nil || got.Facts == nil {
+			t.Errorf("%.100s: %v, problems %q", text, got.Traffic, got.Problems)
+		}
+	}
 }

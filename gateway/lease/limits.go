@@ -6,6 +6,8 @@ import "time"
 const (
 	factsLimit  = 16 << 10
 	reportLimit = 200 << 10
+	// trafficLimit is more than maxTraffic ports take.
+	trafficLimit = 24 << 10
 
 	maxText      = 253 // of a name
 	maxMessage   = 300
@@ -14,5 +16,6 @@ const (
 	maxCapacity  = 1_000_000
 	maxRefused   = 8 // of a mux
 	maxFaults    = 16
+	maxTraffic   = 64
 	maxDuration  = 24 * time.Hour
 )

@@ -35,6 +35,7 @@ func Read(lease *coordinationv1.Lease, keys validation.Keys) (Gateway, bool) {
 	}
 	g.Facts = readPart(&g, lease.Annotations, keys.GatewayFacts, factsLimit, (*factsJSON).facts)
 	g.Report = readPart(&g, lease.Annotations, keys.GatewayReport, reportLimit, (*reportJSON).report)
+	g.Traffic = readPart(&g, lease.Annotations, keys.GatewayTraffic, trafficLimit, (*trafficJSON).traffic)
 	return g, true
 }
 

@@ -53,6 +53,10 @@ func (g *Gateway) Write(lease *coordinationv1.Lease, keys validation.Keys) error
 	if report != "" {
 		lease.Annotations[keys.GatewayReport] = report
 	}
+	delete(lease.Annotations, keys.GatewayTraffic)
+	if g.Traffic != nil {
+		lease.Annotations[keys.GatewayTraffic] = g.Traffic.encode()
+	}
 	renewed, seconds, holder := metav1.NewMicroTime(g.RenewedAt.UTC().Truncate(time.Microsecond)), int32(g.Duration/time.Second), g.Holder
 	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds, lease.Spec.HolderIdentity = &renewed, &seconds, &holder
 	return nil

@@ -119,9 +119,10 @@ func (s *server) config(w http.ResponseWriter, _ *http.Request) {
 		Version  string `json:"version"`
 		ReadOnly bool   `json:"readOnly"`
 		TestTCP  bool   `json:"testTCP"`
+		Traffic  bool   `json:"traffic"`
 		Auth     bool   `json:"auth"`
 		Stream   bool   `json:"stream"`
-	}{view.Schema, s.Version, !s.Actions, s.Actions, s.Token != "" || s.reviews != nil, true})
+	}{view.Schema, s.Version, !s.Actions, s.Actions, s.Gateways != nil, s.Token != "" || s.reviews != nil, true})
 }
 
 // why serves the chain of one Service, for ?service=namespace/name.

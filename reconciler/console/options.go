@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"nowake.ai/svc-lb-mux/certs/guard"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -39,6 +40,8 @@ type Options struct {
 	Token string
 	// Review asks the API server about tokens. It replaces Token; nil if not used.
 	Review Reviewer
+	// Gateways reads the gateways and what they counted; nil if the release has none.
+	Gateways func(context.Context) ([]lease.Gateway, error)
 	// Actions allows requests that do more than read.
 	Actions bool
 	// Dial opens the connections of test-tcp.

@@ -38,6 +38,7 @@ type server struct {
 	reviews  *reviews // nil if Token is compared instead
 	metrics  metrics
 	tries    chan struct{}
+	gateways gateways
 	// pause delays the answer to a wrong token.
 	pause func(ctx context.Context, span time.Duration)
 }
@@ -86,6 +87,7 @@ func (s *server) routes() http.Handler {
 	guarded := http.NewServeMux()
 	guarded.HandleFunc("GET /api/state", s.state)
 	guarded.HandleFunc("GET /api/topology", s.topology)
+	guarded.HandleFunc("GET /api/traffic", s.traffic)
 	guarded.HandleFunc("GET /api/config", s.config)
 	guarded.HandleFunc("GET /api/why", s.why)
 	guarded.HandleFunc("GET /api/stream", s.stream)

@@ -51,6 +51,11 @@ func (p Process) addConsole(m manager.Manager, terms *terms, timeline *console.T
 			return err
 		}
 	}
+	if o.ConsoleTraffic.Yes() {
+		if options.Gateways, err = gatewaysIn(p.Config, o.Namespace, language.Keys()); err != nil {
+			return err
+		}
+	}
 	if watching != nil {
 		options.Admission = watching.Status
 	}

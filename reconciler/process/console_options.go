@@ -24,6 +24,8 @@ type ConsoleOptions struct {
 	ConsoleAuth string
 	// ConsoleActions allows connection tests.
 	ConsoleActions flags.Switch
+	// ConsoleTraffic shows what gateways count.
+	ConsoleTraffic flags.Switch
 	// ConsoleCert and ConsoleKey are the files of its certificate. Without them it is served over plain HTTP.
 	ConsoleCert, ConsoleKey string
 }
@@ -51,6 +53,7 @@ func (o *ConsoleOptions) addFlags(set *flag.FlagSet) {
 	text(&o.ConsoleAuth, "console-auth", "`how` the console authorises readers (DEBUG_WEB_AUTH): token, by DEBUG_WEB_AUTH_TOKEN; or "+
 		"kubernetes, by the API server's review of a token")
 	set.Var(&o.ConsoleActions, "console-actions", "let the console test connections: true or false (DEBUG_WEB_ACTIONS_ENABLED)")
+	set.Var(&o.ConsoleTraffic, "console-traffic", "show what the gateways of this namespace count: true or false; needs the right to list Leases")
 	text(&o.ConsoleCert, "console-cert", "`file` with the console's certificate; plain HTTP if empty")
 	text(&o.ConsoleKey, "console-key", "`file` with the certificate's key")
 }
@@ -58,10 +61,11 @@ func (o *ConsoleOptions) addFlags(set *flag.FlagSet) {
 func (o *ConsoleOptions) check() error {
 	on, err := o.Console.On("--console (DEBUG_WEB_ENABLED)")
 	_, actionsErr := o.ConsoleActions.On("--console-actions (DEBUG_WEB_ACTIONS_ENABLED)")
+	_, trafficErr := o.ConsoleTraffic.On("--console-traffic")
 	if !on || err != nil {
-		return errors.Join(err, actionsErr)
+		return errors.Join(err, actionsErr, trafficErr)
 	}
-	return errors.Join(actionsErr, o.checkAuth(), o.checkAddress(), o.checkFiles())
+	return errors.Join(actionsErr, trafficErr, o.checkAuth(), o.checkAddress(), o.checkFiles())
 }
 
 // The values of ConsoleAuth.

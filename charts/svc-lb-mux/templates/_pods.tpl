@@ -109,6 +109,9 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- if .actions.enabled }}
 - --console-actions
 {{- end }}
+{{- if include "svc-mux.gatewayPools" $ }}
+- --console-traffic
+{{- end }}
 {{- if .tls.secretName }}
 - --console-cert=/etc/svc-lb-mux/console/tls.crt
 - --console-key=/etc/svc-lb-mux/console/tls.key

@@ -27,6 +27,8 @@ type Ask struct {
 	Now func() time.Time
 	// Slices is true if EndpointSlices are needed. Without them, only those are read that a lost ledger needs.
 	Slices bool
+	// Gateways is true if the Leases of gateways are needed.
+	Gateways bool
 	// Named are Services that are kept though they may be neither mux nor channel.
 	Named []types.NamespacedName
 }
@@ -52,7 +54,7 @@ func Read(ctx context.Context, cluster *kube.Cluster, ask Ask) (*World, error) {
 func read(ctx context.Context, cluster *kube.Cluster, ask Ask) (*reading, error) {
 	named := func(key types.NamespacedName) bool { return slices.Contains(ask.Named, key) }
 	r := &reading{World: NewWorld(ask.Language, named), ask: ask, cluster: cluster}
-	for _, step := range [...]func(context.Context) error{r.readServices, r.readMuxes, r.readLedgers, r.readSlices} {
+	for _, step := range [...]func(context.Context) error{r.readServices, r.readMuxes, r.readLedgers, r.readSlices, r.readGateways} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

@@ -92,6 +92,9 @@ func (r *reading) follow(ctx context.Context, every time.Duration, show func() e
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-ticks:
+			if err := r.readGateways(ctx); err != nil {
+				return false, err
+			}
 			if err := show(); err != nil {
 				return false, err
 			}

@@ -5,6 +5,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/gateway/lease"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -18,7 +19,9 @@ type World struct {
 	Slices map[types.NamespacedName]*discoveryv1.EndpointSlice
 	// ConfigMaps are the ledgers; nil for one that doesn't exist.
 	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
-	Unread     Unread
+	// Gateways are those whose Leases were read.
+	Gateways []lease.Gateway
+	Unread   Unread
 	// Remarks are sentences about the whole, for standard error.
 	Remarks []string
 
@@ -37,6 +40,8 @@ type Unread struct {
 	SlicesIn map[string]bool
 	// NoSlices is true if no command needs EndpointSlices, so that they weren't read.
 	NoSlices bool
+	// Gateways is about the Leases of gateways.
+	Gateways string
 	// ConfigMaps are single ledgers.
 	ConfigMaps map[types.NamespacedName]string
 }

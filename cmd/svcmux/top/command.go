@@ -19,9 +19,9 @@ func Command(env cli.Env) *cobra.Command {
 	var flags look.Flags
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show muxes, ports, backends and changes, live in the terminal",
-		Long: `Show muxes, ports, backends and changes, live in the terminal. Each is a page, as a table that you can sort. ? lists the keys,
-q ends the program.
+		Short: "Show muxes, ports, backends, traffic and changes, live in the terminal",
+		Long: `Show muxes, ports, backends, traffic and changes, live in the terminal. Each is a page, as a table that you can sort. ? lists the
+keys, q ends the program. Only gateways count traffic.
 
 With -n, those muxes are shown that are in the namespace, or that its channels name. -l selects muxes by their labels.`,
 		Example: `  {{.}} top
@@ -49,7 +49,7 @@ func run(ctx context.Context, env cli.Env, flags *look.Flags) error {
 	if err != nil {
 		return err
 	}
-	ask.Slices = true
+	ask.Slices, ask.Gateways = true, true
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM) // without a handler, the terminal isn't restored
 	defer stop()
 	program := tea.NewProgram(newModel(env, cluster.Server), tea.WithContext(ctx), tea.WithInput(env.In), tea.WithOutput(env.Out))

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"time"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
@@ -21,7 +22,7 @@ type feed struct {
 	log   []row // of changes, the newest first
 }
 
-// update has the pages at a moment, in the order of the keys 1 to 4.
+// update has the pages at a moment, in the order of the keys 1 to 5.
 type update struct {
 	pages [pageCount]page
 	at    time.Time
@@ -35,6 +36,10 @@ func (f *feed) pages(w *look.World) update {
 	now.pages[muxes] = f.page(w, status.List)
 	now.pages[numbers] = f.page(w, ports.List)
 	now.pages[backends] = f.page(w, listBackends)
+	now.pages[traffic] = f.page(w, listTraffic)
+	if p := &now.pages[traffic]; p.header != nil && len(p.rows) == 0 {
+		p.message = cmp.Or(w.Unread.Gateways, "No gateway has counted traffic of these muxes. Other load balancers have counts of their own.")
+	}
 	if !f.last.at.IsZero() {
 		changed := append(changesOf("mux", f.last.pages[muxes], now.pages[muxes]), changesOf("port", f.last.pages[numbers], now.pages[numbers])...)
 		for _, change := range changed {

@@ -67,7 +67,7 @@ func (m *model) key(key string) bool {
 		m.help = !m.help
 	case "esc":
 		m.help = false
-	case "1", "2", "3", "4":
+	case "1", "2", "3", "4", "5":
 		m.current, m.help = int(key[0]-'1'), false
 	case "tab":
 		m.current = (m.current + 1) % pageCount

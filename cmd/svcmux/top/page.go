@@ -8,16 +8,19 @@ import (
 	"strings"
 )
 
-// The pages, in the order of the keys 1 to 4.
+// The pages, in the order of the keys 1 to 5.
 const (
 	muxes = iota
 	numbers
 	backends
+	traffic
 	changes
 	pageCount
 )
 
-func titles() [pageCount]string { return [pageCount]string{"muxes", "ports", "backends", "changes"} }
+func titles() [pageCount]string {
+	return [pageCount]string{"muxes", "ports", "backends", "traffic", "changes"}
+}
 
 // page is a table, and sentences below it.
 type page struct {

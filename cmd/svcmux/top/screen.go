@@ -98,7 +98,7 @@ func cut(text string, width int) string {
 
 func help() []string {
 	return []string{
-		"1 2 3 4, tab     choose the page: muxes, ports, backends, changes",
+		"1 2 3 4 5, tab   choose the page: muxes, ports, backends, traffic, changes",
 		"left, right      sort by another column",
 		"r                reverse the order",
 		"up, down         scroll; also j and k",

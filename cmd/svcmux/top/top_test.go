@@ -162,12 +162,35 @@ func TestPagesAndKeys(t *testing.T) {
 	s.press("3")
 	s.golden("backends", "[3 backends]")
 	s.press("\t")
+	s.golden("no-traffic", "No gateway has counted")
+	s.press("\t")
 	s.golden("changes", "Nothing has changed yet.")
 	s.press("?")
 	s.golden("help", "choose the page")
 	s.press("q")
 	if err := s.end(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTrafficIsTheSumOfGateways(t *testing.T) {
+	for name, tc := range map[string]struct {
+		forbidden []string
+		await     string
+	}{
+		"traffic":           {nil, "10000"},
+		"forbidden-traffic": {[]string{"leases"}, "you may not list Leases"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/gateways.yaml").Serve(t, tc.forbidden...)
+			s := start(t, kubeconfig, 100, 24)
+			s.press("4")
+			s.golden(name, tc.await)
+			s.press("q")
+			if err := s.end(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -208,7 +231,7 @@ func TestChangesAreShown(t *testing.T) {
 		`"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer","ports":[{"name":"placeholder","port":101}]},` +
 		`"status":{"loadBalancer":{"ingress":[{"ip":"203.0.113.99"}]}}}}` + "\n"
 	s.await("203.0.113.99")
-	s.press("4")
+	s.press("5")
 	s.golden("changed", "ADDRESS - -> 203.0.113.99")
 	s.press("q")
 	if err := s.end(); err != nil {

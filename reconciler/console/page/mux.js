@@ -3,12 +3,15 @@
 
 import { count, fill, h, keyed, serviceLink } from './dom.js'
 import { badge, note, numbersText, strip } from './parts.js'
+import { trafficPanel } from './traffic.js'
 import { channelStates, muxName, muxStates, state } from './words.js'
 
 const attached = new Set(['programmed', 'unbacked', 'pending', 'keeps', 'leaving'])
 const dots = 10 // up to this many backends are drawn one by one
 
-export function muxPage({ store }, root, key) {
+export function muxPage(app, root, key) {
+  const { store } = app
+  const traffic = trafficPanel(app, key)
   const head = h('section', { class: 'muxhead' })
   const numbers = h('section', { class: 'panel numbers', 'aria-label': 'Numbers' })
   const about = h('div', { class: 'about' })
@@ -21,7 +24,7 @@ export function muxPage({ store }, root, key) {
   const lanes = h('ul', { class: 'lanes', 'aria-label': 'Channels with ports' })
   const nothing = h('p', { class: 'empty', hidden: true })
   const only = new Set()
-  root.append(head, about, numbers, h('div', { class: 'tools' }, search, filters, found),
+  root.append(head, about, numbers, traffic.panel, h('div', { class: 'tools' }, search, filters, found),
     h('div', { class: 'map' }, h('section', { class: 'panel flow', 'aria-label': 'Map' },
       h('div', { class: 'heads', 'aria-hidden': 'true' }, h('span', {}, 'Address'), h('span', {}, 'Ports'), h('span', {}, 'Channel'), h('span', {}, 'Backends')),
       h('div', { class: 'net' }, source, lanes), nothing), aside))
@@ -54,6 +57,7 @@ export function muxPage({ store }, root, key) {
 
   return {
     title: key,
+    close: traffic.close,
     update(changes) {
       const mux = store.muxes.get(key)
       if (!mux) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/test/cluster/host"
 )
 
 func TestNodes(t *testing.T) {
@@ -183,11 +181,7 @@ func kubectlReaches(t *testing.T, c *Cluster, pod string) {
 	if said := c.Kubectl(t, "exec", pod, "--", "/pod", "say", "hello"); said != "hello\n" {
 		t.Errorf("exec: %q", said)
 	}
-	forward, err := c.Host.Run(host.Command{Env: c.environment(nil),
-		Args: []string{filepath.Join(c.BinDir(), "kubectl"), "port-forward", "pod/" + pod, "18080:8080"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.Forward(t, "pod/"+pod, "18080:8080")
 	Eventually(t, "the forwarded port answers", func(ctx context.Context) error {
 		name, err := get(ctx, c.Inside().HTTP(), "http://127.0.0.1:18080")
 		if err == nil && name != pod {
@@ -195,9 +189,6 @@ func kubectlReaches(t *testing.T, c *Cluster, pod string) {
 		}
 		return err
 	})
-	if err := forward.Signal(15); err != nil {
-		t.Error(err)
-	}
 }
 
 func drainMoves(t *testing.T, c *Cluster) {

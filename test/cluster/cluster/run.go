@@ -110,6 +110,21 @@ func (c *Cluster) kubectl(t testing.TB, stdin string, args ...string) string {
 	}
 }
 
+// Forward runs kubectl port-forward until the test ends. The ports are those of c.Inside().
+func (c *Cluster) Forward(t testing.TB, args ...string) {
+	t.Helper()
+	forward, err := c.Host.Run(host.Command{Env: c.environment(nil), Args: append([]string{filepath.Join(c.BinDir(), "kubectl"), "port-forward"}, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		const terminate = 15
+		if err := forward.Signal(terminate); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TryHelm runs the real helm as the administrator.
 func (c *Cluster) TryHelm(ctx context.Context, args ...string) (Output, error) {
 	if c.bin["helm3"] == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -26,10 +27,12 @@ import (
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.Audit(), cluster.Helm())}
+	console := freeAddress(t)
 	for name, tc := range map[string]struct {
 		release string
 		set     []string
 		options func(*process.Options)
+		use     func(*testing.T)
 	}{
 		"where muxes may be anywhere": {release: "svc-mux-anywhere"},
 		"where muxes are in some namespaces": {
@@ -39,6 +42,12 @@ func TestRights(t *testing.T) {
 		"where muxes have Endpoints too": {
 			release: "svc-mux-legacy", set: []string{"backends.legacyEndpoints=true"},
 			options: func(o *process.Options) { o.LegacyEndpoints = true },
+		},
+		"where the console shows what gateways count": {
+			release: "svc-mux-counted",
+			set:     []string{"gateways.pools[0].name=rack", "gateways.pools[0].addresses={192.0.2.1}", "gateways.pools[0].announce=none"},
+			options: func(o *process.Options) { o.ConsoleTraffic, o.ConsoleAddress = "true", console },
+			use:     func(t *testing.T) { awaitTraffic(t, "http://"+console+"/api/traffic") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,10 +71,43 @@ func TestRights(t *testing.T) {
 			}()
 			s.elsewhere(t, tc.release)
 			s.everything(t, strings.TrimPrefix(tc.release, "svc-mux-"), tc.options != nil && tc.release == "svc-mux-legacy")
+			if tc.use != nil {
+				tc.use(t)
+			}
 			run.stop()
 			product.CompareRights(t, s.Cluster, account, granted)
 		})
 	}
+}
+
+// awaitTraffic waits until the console answers what gateways count.
+func awaitTraffic(t *testing.T, url string) {
+	t.Helper()
+	cluster.Eventually(t, "the console shows traffic", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		if answer.StatusCode != http.StatusOK {
+			err = errors.New(answer.Status)
+		}
+		return errors.Join(err, answer.Body.Close())
+	})
+}
+
+// freeAddress returns an address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 // grant applies the chart's roles and policies, and returns the rights that the roles grant.
