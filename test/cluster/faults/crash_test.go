@@ -50,14 +50,17 @@ func TestClientCrashesAfterExactlyNWrites(t *testing.T) {
 func TestRemovedCrashPointNeverCrashes(t *testing.T) {
 	_, proxy, client := startAll(t)
 	crash := proxy.CrashAfter(1, Match{Func: Request.IsWrite}, func() { t.Error("crashed") })
+	removed := make(chan struct{})
+	remove := sync.OnceFunc(func() { crash.Remove(); close(removed) })
 	proxy.OnWrite(func(step Step) {
 		if step.Phase == After {
-			crash.Remove() // the write is made, and its answer is on the way
+			remove() // the write is made, and its answer is on the way
 		}
 	})
 	if err := patchStatus(t.Context(), client); !isDropped(err) {
 		t.Errorf("before: %v", err)
 	}
+	<-removed // it cuts connections, the next one too if that is opened meanwhile
 	if err := patchStatus(t.Context(), clientOf(t, proxy.Config())); err != nil {
 		t.Errorf("after: %v", err)
 	}
