@@ -32,6 +32,13 @@ type Seats interface {
 	Changed() <-chan struct{}
 }
 
+// Prober finds backends that don't answer. *probe.Prober is the real one.
+type Prober interface {
+	Set(backends []netip.AddrPort)
+	Results() *lease.Probes
+	Changed() <-chan struct{}
+}
+
 // Config is what an Agent is made of.
 type Config struct {
 	Name string
@@ -51,6 +58,8 @@ type Config struct {
 	State  keep.Directory
 	// Before is the state of before a restart, nil without one.
 	Before *keep.State
+	// Prober is nil if backends aren't probed.
+	Prober Prober
 	// Addresses returns the machine's addresses.
 	Addresses func() ([]announce.Assigned, error)
 	// DropFlows ends UDP flows to backends that are gone; nil in tests without a kernel.
@@ -125,6 +134,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer guardTick.Stop()
 	defer repeatTick.Stop()
 	a.checkMachine()
+	var probed <-chan struct{}
+	if a.Prober != nil {
+		probed = a.Prober.Changed()
+	}
 	a.awaitNews(ctx)
 	a.pass(ctx)
 	for {
@@ -136,6 +149,8 @@ func (a *Agent) Run(ctx context.Context) error {
 			time.Sleep(settle)
 			a.pass(ctx)
 		case <-a.Seats.Changed():
+			a.report()
+		case <-probed:
 			a.report()
 		case <-guardTick.C:
 			if a.disturbed() || a.failure != "" && a.guard.mayRetry() {

@@ -32,6 +32,7 @@ func (a *Agent) pass(ctx context.Context) {
 		return
 	}
 	a.before = d.Wanted
+	a.probe(d.Backends)
 	a.Metrics.traffic.carry(d.Wanted.Tables.Addresses)
 	for _, address := range d.Wanted.Tables.Addresses {
 		a.known[address.Address] = true
@@ -58,7 +59,7 @@ func (a *Agent) observe() (*want.World, error) {
 
 // settings returns the settings of this machine. Addresses that this gateway carries for muxes aren't its own.
 func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
-	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node}
+	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node, Probes: a.Prober != nil}
 	hasMarks := slices.ContainsFunc(assigned, func(x announce.Assigned) bool { return x.Marked })
 	for _, x := range assigned {
 		if !x.Marked && (hasMarks || !a.known[x.Address]) {
@@ -70,6 +71,19 @@ func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
 		s.Source = sourcesOf(a.Interface, assigned, s.Own)
 	}
 	return s
+}
+
+// probe names the backends to probe. While news is missing there are none in the decision, and those of before stay.
+func (a *Agent) probe(backends map[want.Backend]bool) {
+	if a.Prober == nil || len(a.decision.Unread) > 0 {
+		return
+	}
+	list := make([]netip.AddrPort, 0, len(backends))
+	for b := range backends {
+		list = append(list, netip.AddrPortFrom(b.Address, b.Port))
+	}
+	slices.SortFunc(list, netip.AddrPort.Compare)
+	a.Prober.Set(list)
 }
 
 // release takes those addresses off the interface that aren't wanted any more, while their tables still guard them.

@@ -37,6 +37,9 @@ func (a *Agent) report() {
 func (a *Agent) makeReport() *lease.Report {
 	status := a.Seats.Status()
 	r := &lease.Report{Claims: a.news.ClaimsVersion, Holds: status.Holds, Faults: slices.Clone(a.faults)}
+	if a.Prober != nil {
+		r.Probes = a.Prober.Results()
+	}
 	fault := func(reason, message string) {
 		r.Faults = append(r.Faults, lease.Refusal{Reason: reason, Message: message})
 	}

@@ -18,7 +18,12 @@ type Claims struct {
 	Seats []Seat
 	// Gateways are sorted by name.
 	Gateways []Gateway
+	// Down are the backends that don't answer the gateways' probes, sorted, at most MaxDown.
+	Down []netip.AddrPort
 }
+
+// MaxDown is more than fail at once while a network works. Backends beyond it count as up.
+const MaxDown = 512
 
 // Mux is the claim of one mux.
 type Mux struct {
@@ -122,4 +127,5 @@ func (c *Claims) sort() {
 	for i := range c.Gateways {
 		slices.SortFunc(c.Gateways[i].Addresses, netip.Addr.Compare)
 	}
+	slices.SortFunc(c.Down, netip.AddrPort.Compare)
 }

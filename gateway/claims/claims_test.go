@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,4 +95,4 @@ func TestClaimsAreRebuiltFromStatuses(t *testing.T) {
 	}
 }
 
-func compareAddr() cmp.Option { return cmp.Comparer(func(a, b netip.Addr) bool { return a == b }) }
+func compareAddr() cmp.Option { return cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}) }

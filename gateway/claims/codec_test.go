@@ -40,6 +40,9 @@ func draw(t *rapid.T) claims.Claims {
 		}
 		c.Seats = append(c.Seats, seat)
 	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "down") {
+		c.Down = append(c.Down, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), rapid.Uint16Min(1).Draw(t, "port")))
+	}
 	for i, mux := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "muxes") {
 		m := claims.Mux{Key: types.NamespacedName{Namespace: name.Draw(t, "namespace"), Name: mux}, UID: types.UID(name.Draw(t, "uid")),
 			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}}

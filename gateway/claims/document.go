@@ -18,6 +18,7 @@ type document struct {
 	Muxes         []muxJSON     `json:"muxes,omitempty"`
 	Seats         []seatJSON    `json:"seats,omitempty"`
 	Gateways      []gatewayJSON `json:"gateways,omitempty"`
+	Down          []string      `json:"down,omitempty"`
 }
 
 type muxJSON struct {
@@ -135,6 +136,9 @@ func toDocument(c *Claims) document {
 	}
 	for _, g := range c.Gateways {
 		doc.Gateways = append(doc.Gateways, gatewayJSON{g.Name, texts(g.Addresses)})
+	}
+	for _, backend := range c.Down {
+		doc.Down = append(doc.Down, backend.String())
 	}
 	return doc
 }

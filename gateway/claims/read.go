@@ -3,6 +3,7 @@ package claims
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,8 +32,28 @@ func (d *document) claims() (Claims, error) {
 			return Claims{}, fmt.Errorf("muxes[%d], mux %s/%s: %w", i, short(d.Muxes[i].Namespace), short(d.Muxes[i].Name), err)
 		}
 	}
+	if err := r.down(d.Down); err != nil {
+		return Claims{}, fmt.Errorf("down: %w", err)
+	}
 	r.claims.sort()
 	return r.claims, nil
+}
+
+func (r *reader) down(list []string) error {
+	if len(list) > MaxDown {
+		return fmt.Errorf("%d backends, and at most %d are read", len(list), MaxDown)
+	}
+	for _, text := range list {
+		backend, err := netip.ParseAddrPort(text)
+		if err != nil || backend.Addr().Zone() != "" || backend.Addr().Is4In6() || backend.Port() == 0 {
+			return fmt.Errorf("%q isn't a backend such as 10.0.0.1:8080", short(text))
+		}
+		if slices.Contains(r.claims.Down, backend) {
+			return fmt.Errorf("backend %s is there twice", backend)
+		}
+		r.claims.Down = append(r.claims.Down, backend)
+	}
+	return nil
 }
 
 // reader remembers the entries that it has read, to find contradictions.

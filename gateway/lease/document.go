@@ -22,7 +22,13 @@ type reportJSON struct {
 	Holds   []int         `json:"holds,omitempty"`
 	Muxes   []muxJSON     `json:"muxes,omitempty"`
 	Omitted int           `json:"omitted,omitempty"`
+	Probes  *probesJSON   `json:"probes,omitempty"`
 	Faults  []refusalJSON `json:"faults,omitempty"`
+}
+
+type probesJSON struct {
+	Settled bool     `json:"settled"`
+	Failing []string `json:"failing,omitempty"`
 }
 
 type versionJSON struct {
@@ -59,6 +65,12 @@ func (r *Report) document() *reportJSON {
 		Omitted: r.Omitted,
 	}
 	doc.Faults, _ = refusals(r.Faults, maxFaults)
+	if r.Probes != nil {
+		doc.Probes = &probesJSON{Settled: r.Probes.Settled}
+		for _, backend := range r.Probes.Failing[:min(len(r.Probes.Failing), maxFailing)] {
+			doc.Probes.Failing = append(doc.Probes.Failing, backend.String())
+		}
+	}
 	holds := slices.Clone(r.Holds)
 	slices.Sort(holds)
 	for _, id := range slices.Compact(holds) {

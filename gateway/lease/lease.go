@@ -68,8 +68,18 @@ type Report struct {
 	Muxes []Mux
 	// Omitted is how many muxes the report has no room for. Nothing is known about them.
 	Omitted int
+	// Probes are nil if this gateway doesn't probe backends.
+	Probes *Probes
 	// Faults are about the whole machine, such as missing rights.
 	Faults []Refusal
+}
+
+// Probes are the results of a gateway's probes of backends.
+type Probes struct {
+	// Settled is false until every backend was probed often enough to know it.
+	Settled bool
+	// Failing are the backends that don't answer, sorted, at most maxFailing.
+	Failing []netip.AddrPort
 }
 
 // Version identifies one version of an object.

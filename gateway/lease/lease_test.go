@@ -32,8 +32,7 @@ func keys(t testing.TB) validation.Keys {
 }
 
 func plainCompare() cmp.Options {
-	return cmp.Options{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
-		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+	return cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, netip.Prefix{})}
 }
 
 func full() lease.Gateway {
@@ -80,6 +79,12 @@ func TestGatewayIsReadBackAsWritten(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "reports") {
 			want.Report = &lease.Report{Claims: lease.Version{UID: "c", ResourceVersion: "1"}}
+			if rapid.Bool().Draw(t, "probes") {
+				want.Report.Probes = &lease.Probes{Settled: rapid.Bool().Draw(t, "settled")}
+				for i := range rapid.IntRange(0, 3).Draw(t, "failing") {
+					want.Report.Probes.Failing = append(want.Report.Probes.Failing, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), 8080))
+				}
+			}
 			for i := range rapid.IntRange(0, 4).Draw(t, "muxes") {
 				mux := lease.Mux{UID: types.UID(fmt.Sprint("mux-", i)), Programmed: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}}
 				for range rapid.IntRange(0, 3).Draw(t, "refused") {

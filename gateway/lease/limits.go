@@ -17,5 +17,6 @@ const (
 	maxRefused   = 8 // of a mux
 	maxFaults    = 16
 	maxTraffic   = 64
+	maxFailing   = 512
 	maxDuration  = 24 * time.Hour
 )

@@ -98,6 +98,10 @@ func (doc *reportJSON) report() (*Report, error) {
 		Omitted: max(0, doc.Omitted),
 	}
 	r.Faults, _ = readRefusals(doc.Faults, maxFaults)
+	var err error
+	if r.Probes, err = doc.Probes.probes(); err != nil {
+		return nil, err
+	}
 	for _, id := range doc.Holds {
 		if id < 1 || id > 255 {
 			return nil, fmt.Errorf("router ID %d isn't from 1 to 255", id)
@@ -125,6 +129,24 @@ func (doc *reportJSON) report() (*Report, error) {
 		}
 	}
 	return r, nil
+}
+
+func (doc *probesJSON) probes() (*Probes, error) {
+	if doc == nil {
+		return nil, nil
+	}
+	p := &Probes{Settled: doc.Settled}
+	if len(doc.Failing) > maxFailing {
+		return nil, fmt.Errorf("%d backends fail, and at most %d are read", len(doc.Failing), maxFailing)
+	}
+	for _, text := range doc.Failing {
+		backend, err := netip.ParseAddrPort(text)
+		if err != nil || !isPlain(backend.Addr()) || backend.Port() == 0 {
+			return nil, fmt.Errorf("%q isn't a backend such as 10.0.0.1:8080", short(text, maxText))
+		}
+		p.Failing = append(p.Failing, backend)
+	}
+	return p, nil
 }
 
 func readRefusals(docs []refusalJSON, most int) ([]Refusal, int) {

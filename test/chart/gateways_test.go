@@ -20,7 +20,7 @@ import (
 const pools = `--set-json=gateways.pools=[
 	{"name": "rack", "addresses": ["192.0.2.0/24"], "exclude": ["192.0.2.1"], "routerIDs": [51, "60-62"], "returnPath": "routed",
 	 "nodeSelector": {"rack": "a"}, "tolerations": [{"operator": "Exists"}], "interface": "eth1", "backendNetworks": ["10.0.0.0/8"],
-	 "vrrpUnicast": true, "advertInterval": "200ms", "releaseGrace": "10m"},
+	 "vrrpUnicast": true, "advertInterval": "200ms", "probeBackends": "2s", "releaseGrace": "10m"},
 	{"name": "far", "addresses": ["198.51.100.0/24"], "announce": "none", "machines": "outside", "gateways": {"names": ["far-1"]}}]`
 
 // TestGatewaysAreOffByDefault checks that no object of gateways is rendered without a pool.
@@ -75,7 +75,7 @@ func TestAgentsHaveTwoCapabilities(t *testing.T) {
 		t.Error("the agent has a CPU limit")
 	}
 	want := []string{"agent", "--api-prefix=svc-mux.nowake.ai", "--namespace=infra", "--pool=rack", "--zone=$(ZONE)", "--probe-address=:8082",
-		"--interface=eth1", "--return-path=routed", "--backend-networks=10.0.0.0/8", "--vrrp-unicast", "--advert-interval=200ms"}
+		"--interface=eth1", "--return-path=routed", "--backend-networks=10.0.0.0/8", "--vrrp-unicast", "--advert-interval=200ms", "--probe-backends=2s"}
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}

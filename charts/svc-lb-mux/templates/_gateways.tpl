@@ -69,6 +69,9 @@
 {{- with $pool.advertInterval }}
 - --advert-interval={{ . }}
 {{- end }}
+{{- with $pool.probeBackends }}
+- --probe-backends={{ . }}
+{{- end }}
 {{- if .context.Values.gateways.agent.goodbye }}
 - --goodbye
 {{- end }}

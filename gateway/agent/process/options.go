@@ -43,6 +43,8 @@ type Options struct {
 	KeepalivedPID    string
 	Unicast          bool
 	Interval         time.Duration
+	// ProbeBackends is the time between two probes of a backend; none if 0.
+	ProbeBackends time.Duration
 	// Goodbye removes everything from kernel and disk when the process ends.
 	Goodbye bool
 
@@ -101,6 +103,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.KeepalivedPID, "keepalived-pid", "`file` with keepalived's process ID")
 	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast, "send adverts to the other gateways' addresses instead of the multicast group")
 	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts; equal on all gateways of a pool")
+	set.DurationVar(&o.ProbeBackends, "probe-backends", o.ProbeBackends,
+		"`time` between two TCP connections to each backend that test whether it answers; none if 0. Equal on all gateways of a pool")
 	set.BoolVar(&o.Goodbye, "goodbye", o.Goodbye, "at the end, remove tables, addresses and state of this gateway")
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
 	text(&o.Namespace, "namespace", "`namespace` of the release, which has the pools' claims and the gateways' Leases (NAMESPACE)")
@@ -164,6 +168,9 @@ func (o *Options) checkChoices() error {
 	const step, longest = 10 * time.Millisecond, 40950 * time.Millisecond
 	if o.Interval < step || o.Interval > longest || o.Interval%step != 0 {
 		wrong = append(wrong, fmt.Errorf("--advert-interval %s: write 10ms to %s, in steps of 10ms", o.Interval, longest))
+	}
+	if o.ProbeBackends != 0 && (o.ProbeBackends < time.Second || o.ProbeBackends > time.Hour) {
+		wrong = append(wrong, fmt.Errorf("--probe-backends %s: write 1s to 1h, or 0 for no probes", o.ProbeBackends))
 	}
 	if o.Capacity < 0 {
 		wrong = append(wrong, fmt.Errorf("--capacity %d: write 0 or more", o.Capacity))

@@ -24,6 +24,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
+	"nowake.ai/svc-lb-mux/gateway/agent/probe"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/lease"
@@ -41,6 +42,7 @@ type parts struct {
 	agent     *agent.Agent
 	source    *agent.KubeSource
 	registrar *agent.Registrar
+	prober    *probe.Prober // nil if backends aren't probed
 }
 
 // seats answer for addresses while Run runs.
@@ -99,6 +101,9 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 		log.Warnw("The state of before isn't used", "error", err.Error())
 	}
 	p.seats = newSeats(&o, before, log)
+	if o.ProbeBackends > 0 {
+		p.prober = probe.New(o.ProbeBackends)
+	}
 	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(), p.metrics, log)
 	p.agent = agent.New(p.config(language.Keys(), before, machine))
 	return p, nil
@@ -119,11 +124,15 @@ func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.
 	o := &p.options
 	networks, _ := o.networks() // checked before
 	sources, _ := addresses("", o.Sources)
-	return agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Interface: o.Interface, Source: sources,
+	c := agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Interface: o.Interface, Source: sources,
 		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source, Tables: table.Open(0),
 		Seats: p.seats, State: keep.Directory(o.StateDir), Before: before, Addresses: p.seats.Addresses, Check: machine.Check,
 		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) },
 		Report:    p.registrar.Report, Metrics: p.metrics, Log: p.log}
+	if p.prober != nil {
+		c.Prober = p.prober
+	}
+	return c
 }
 
 // registration returns what the Lease tells of this machine.
@@ -162,6 +171,9 @@ func (p *parts) run(ctx context.Context) error {
 		})
 	}
 	start(p.agent.Run)
+	if p.prober != nil {
+		start(func(ctx context.Context) error { p.prober.Run(ctx); return nil })
+	}
 	start(p.seats.Run)
 	start(func(ctx context.Context) error { p.source.Run(ctx); return nil })
 	start(func(ctx context.Context) error { p.registrar.Run(ctx); return nil })

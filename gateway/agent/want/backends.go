@@ -65,6 +65,7 @@ func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.Endpoi
 
 // candidates are the backends of a port.
 type candidates struct {
+	down     func(Backend) bool
 	ready    map[Backend]bool
 	draining map[Backend]bool // those that still serve while they terminate
 	near     map[Backend]bool // those of both that are on this gateway's node
@@ -73,7 +74,7 @@ type candidates struct {
 // slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
 // With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
 func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, list []*discoveryv1.EndpointSlice, local bool) []Backend {
-	c := candidates{map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}
+	c := candidates{d.isDown(port.Protocol), map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}
 	bad := map[string]string{} // a backend for each fault
 	for _, slice := range list {
 		number := numberOf(slice, port.Name, port.Protocol)
@@ -90,6 +91,9 @@ func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, lis
 			}
 			if why == "" {
 				to[Backend{address, number}] = true
+				if d.Settings.Probes && port.Protocol == corev1.ProtocolTCP {
+					d.backends[Backend{address, number}] = true
+				}
 				c.near[Backend{address, number}] = d.isNear(&slice.Endpoints[i])
 			} else if before, there := bad[why]; !there || text < before {
 				bad[why] = text
@@ -107,13 +111,25 @@ func (d *deciding) isNear(e *discoveryv1.Endpoint) bool {
 	return d.Settings.Node != "" && e.NodeName != nil && *e.NodeName == d.Settings.Node
 }
 
-// choose returns the backends that are used, sorted.
+// isDown returns which backends don't answer probes. Only TCP is probed.
+func (d *deciding) isDown(protocol corev1.Protocol) func(Backend) bool {
+	return func(b Backend) bool {
+		_, found := slices.BinarySearchFunc(d.Claims.Down, netip.AddrPortFrom(b.Address, b.Port), netip.AddrPort.Compare)
+		return found && protocol == corev1.ProtocolTCP
+	}
+}
+
+// choose returns the backends that are used, sorted. Those that don't answer probes are left out, unless they are more than half: then the
+// probes are more probably wrong than the backends.
 func (c *candidates) choose(local bool) []Backend {
 	usable := c.ready
 	if len(usable) == 0 {
 		usable = c.draining
 	}
 	all := slices.SortedFunc(maps.Keys(usable), compareBackends)
+	if up := slices.DeleteFunc(slices.Clone(all), c.down); 2*len(up) >= len(all) {
+		all = up
+	}
 	if !local {
 		return all
 	}

@@ -16,6 +16,7 @@ type deciding struct {
 	slices   sliceIndex
 	carried  []carried
 	taken    map[netip.Addr]bool // addresses of all claims, and of gateways: no backend may have one
+	backends map[Backend]bool    // those to probe
 	refusals []Refusal
 }
 
@@ -33,7 +34,7 @@ func Decide(w *World) Decision {
 	if unread := w.unread(); len(unread) > 0 {
 		return Decision{Wanted: w.Before, Unread: unread}
 	}
-	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}}
+	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}, backends: map[Backend]bool{}}
 	for _, mux := range w.Muxes.Items {
 		d.muxes[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}] = mux
 	}
@@ -50,7 +51,7 @@ func Decide(w *World) Decision {
 	slices.SortFunc(wanted.Tables.Addresses, func(a, b Address) int { return a.Address.Compare(b.Address) })
 	wanted.Tables.Services = d.withoutOverlaps(wanted.Tables.Services)
 	wanted.Seats = d.seats()
-	return Decision{Wanted: &wanted, Refusals: d.sortedRefusals()}
+	return Decision{Wanted: &wanted, Refusals: d.sortedRefusals(), Backends: d.backends}
 }
 
 // unread returns what must be read before anything can be decided. An empty list counts as unread where it contradicts other news:

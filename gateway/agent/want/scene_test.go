@@ -44,6 +44,7 @@ type scene struct {
 		Unready   []string                `json:"unready"`
 		Draining  []string                `json:"draining"`
 		AsForeign bool                    `json:"asForeign"`
+		UDP       bool                    `json:"udp"`
 	} `json:"slices"`
 	ReturnPath want.ReturnPath `json:"returnPath"`
 	NoIPv6     bool            `json:"noIPv6"`
@@ -136,6 +137,9 @@ func (s *scene) slice(keys validation.Keys, i int) *discoveryv1.EndpointSlice {
 	}
 	for name, number := range given.Ports {
 		protocol := corev1.ProtocolTCP
+		if given.UDP {
+			protocol = corev1.ProtocolUDP
+		}
 		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Protocol: &protocol, Port: &number})
 	}
 	yes, no := true, false

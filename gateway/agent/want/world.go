@@ -53,6 +53,8 @@ type Settings struct {
 	Node string
 	// BackendNetworks are the only networks that backends may be in. Without any, backends may be in every network.
 	BackendNetworks []netip.Prefix
+	// Probes is true if backends are probed.
+	Probes bool
 }
 
 // Wanted is what this gateway's kernel must hold.
@@ -82,4 +84,6 @@ type Decision struct {
 	Unread []string
 	// Refusals are sorted.
 	Refusals []Refusal
+	// Backends are those to probe: all over TCP that could be used, also those that don't answer. A probe finds out when they do.
+	Backends map[Backend]bool
 }

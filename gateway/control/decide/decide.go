@@ -64,6 +64,7 @@ func Decide(w *World) Decision {
 	d.claim()
 	d.orphans()
 	d.setSeats()
+	d.next.Down = d.down()
 	for _, m := range d.order {
 		d.status(m)
 	}

@@ -48,6 +48,7 @@ func TestGateways(t *testing.T) {
 		{"a channel has a range of numbers", testRange},
 		{"the command line tells who carries the mux", testCommandLine},
 		{"the console shows what gateways count", testTraffic},
+		{"a ready backend that doesn't answer gets no connection", testProbes},
 		{"nothing else of the machine answers at the address", testGuard},
 		{"agents restart, and a handover breaks only open connections", testAgentRestart},
 		{"the carrier's node dies and another one takes the address", testDeadNode},

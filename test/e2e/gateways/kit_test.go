@@ -45,7 +45,7 @@ func values(dualStack bool) []string {
 	}
 	return []string{
 		"--set=certs.mode=selfManaged", "--set=images.gateway.tag=" + product.Version, "--set=defaultLoadBalancer.loadBalancerClass=" + class,
-		fmt.Sprintf(`--set-json=gateways.pools=[{"name":%q,"addresses":[%s],"routerIDs":[51,52],"releaseGrace":"10s"}]`, pool, addresses),
+		fmt.Sprintf(`--set-json=gateways.pools=[{"name":%q,"addresses":[%s],"routerIDs":[51,52],"releaseGrace":"10s","probeBackends":"1s"}]`, pool, addresses),
 	}
 }
 
