@@ -13,9 +13,9 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent"
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/test/nettest"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

@@ -24,12 +24,12 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/lease"
 	"nowake.ai/svc-lb-mux/gateway/logs"
+	"nowake.ai/svc-lb-mux/test/nettest"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

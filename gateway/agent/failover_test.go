@@ -10,8 +10,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
 var failovers = flag.Int("failovers", 3, "how often a gateway dies in TestConnectionsLiveOnAfterFailovers")

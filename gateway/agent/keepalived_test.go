@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
 // daemon is Debian's keepalived in a namespace.

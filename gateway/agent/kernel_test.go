@@ -12,8 +12,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
 // alone starts gateway a as the only gateway of the seat.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
+	"nowake.ai/svc-lb-mux/test/nettest"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

@@ -33,12 +33,30 @@ type world struct {
 	*cluster.Cluster
 	life      context.Context // ends with the cluster
 	farewells *farewells
+	class     string // loadBalancerClass of muxes on gateways; empty with a provider
 }
 
 // start starts the cluster. The caller chooses kube-proxy's mode. Two reconcilers run, so that one can take over.
 func start(t *testing.T, mode ...cluster.Option) *world {
 	t.Helper()
 	options := append(mode, cluster.Nodes(2, product.Archives(t)...), cluster.Kwok(), cluster.WithProvider(), cluster.Helm())
+	w := begin(t, options)
+	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2")
+	return w.ready(t)
+}
+
+// startGateways starts a cluster without a provider, whose nodes are gateways.
+func startGateways(t *testing.T) *world {
+	t.Helper()
+	w := begin(t, []cluster.Option{cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Kwok(), cluster.Helm()})
+	w.class = "gateway." + prefix + "/rack"
+	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2", "images.gateway.tag="+product.Version, "gateways.pools[0].name=rack",
+		"gateways.pools[0].addresses={172.31.0.100-172.31.0.109,fd00:31::100-fd00:31::109}", "gateways.pools[0].routerIDs={51,52}")
+	return w.ready(t)
+}
+
+func begin(t *testing.T, options []cluster.Option) *world {
+	t.Helper()
 	w := &world{Cluster: cluster.Start(t, options...), life: t.Context()}
 	if err := w.AddFakeNodes(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -46,7 +64,11 @@ func start(t *testing.T, mode ...cluster.Option) *world {
 	if err := w.AnswerForFakePods(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2")
+	return w
+}
+
+func (w *world) ready(t *testing.T) *world {
+	t.Helper()
 	w.namespaces(t, edge, shop)
 	w.watchFarewells(t)
 	return w
@@ -65,10 +87,14 @@ func (w *world) namespaces(t *testing.T, names ...string) {
 // mux creates a mux in the namespace edge, and waits for its address.
 func (w *world) mux(t *testing.T, name string, annotations ...string) {
 	t.Helper()
+	class := ""
+	if w.class != "" {
+		class = "loadBalancerClass: " + w.class + ","
+	}
 	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service,
 		metadata: {name: %s, namespace: %s, annotations: {%s/multiplexer: "true", %s}},
-		spec: {type: LoadBalancer, ipFamilyPolicy: PreferDualStack, ports: [{name: placeholder, port: 101}]}}`,
-		name, edge, prefix, strings.Join(annotations, ", ")))
+		spec: {type: LoadBalancer, %s ipFamilyPolicy: PreferDualStack, ports: [{name: placeholder, port: 101}]}}`,
+		name, edge, prefix, strings.Join(annotations, ", "), class))
 	w.address(t, edge, name)
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"nowake.ai/svc-lb-mux/gateway/agent/nettest"
 	"nowake.ai/svc-lb-mux/gateway/agent/table"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
 const ports = 10000

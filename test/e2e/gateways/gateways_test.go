@@ -243,6 +243,10 @@ func testStolenTokens(t *testing.T, w *world, _ []string) {
 			_, err := controller.CoreV1().ConfigMaps(namespace).Create(t.Context(), cm, metav1.CreateOptions{})
 			return err
 		}, "it writes claims"},
+		"the controller tells of a pod": {func() error { return tell(t, controller, "Pod", "svc-lb-mux-gateway-controller") }, "may not CREATE an Event about Pod x"},
+		"the controller tells under another's name": {func() error { return tell(t, controller, "Service", "kubelet") },
+			"kubelet reports, of type Warning"},
+		"the controller tells of a Service":         {func() error { return tell(t, controller, "Service", "svc-lb-mux-gateway-controller") }, ""},
 		"an agent writes the Lease of its node":     {func() error { return lease(onNode1, "node-1") }, ""},
 		"an agent writes the Lease of another node": {func() error { return lease(onNode1, "node-2") }, `the agent on node "node-1" may not`},
 		"a token that is of no pod":                 {func() error { return lease(anywhere, "node-1") }, `the agent on node "" may not`},
@@ -256,6 +260,15 @@ func testStolenTokens(t *testing.T, w *world, _ []string) {
 			}
 		})
 	}
+}
+
+// tell sends an Event about an object.
+func tell(t *testing.T, client kubernetes.Interface, kind, by string) error {
+	t.Helper()
+	_, err := client.CoreV1().Events(namespace).Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "told-"},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: "x"}, Type: corev1.EventTypeWarning,
+		Reason: "Told", Message: "x", Source: corev1.EventSource{Component: by}}, metav1.CreateOptions{})
+	return err
 }
 
 // as returns a client of an account of the release. The API server writes the node of a pod's token as node.

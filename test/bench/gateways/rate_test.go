@@ -1,0 +1,73 @@
+package gateways
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/test/bench/figure"
+)
+
+const (
+	turns = 7
+	span  = time.Second
+)
+
+// BenchmarkNewConnections opens connections by turns through one DNAT rule, through our tables of 10,000 ports, and through kube-proxy's rules of as
+// many. The figures are the times for a connection, the client's and the server's own included.
+func BenchmarkNewConnections(b *testing.B) {
+	for b.Loop() {
+		plain, gateway, proxy := newRoad(b), newRoad(b), newRoad(b)
+		plain.load(b, plainRule())
+		gateway.apply(b, table.Open(gateway.gateway.FD), ours(target))
+		proxy.load(b, kubeProxyRules(b))
+		var times [3][]time.Duration
+		for range turns {
+			for i, road := range []*road{plain, gateway, proxy} {
+				times[i] = append(times[i], road.perConnection(b, span))
+			}
+		}
+		floor, our, theirs := median(times[0]), median(times[1]), median(times[2])
+		figure.Against(os.Stdout, "gateways/new-connection-against-one-rule", microseconds(our), "us", microseconds(floor), 1/0.9)
+		figure.Against(os.Stdout, "gateways/new-connection-against-kube-proxy", microseconds(our), "us", microseconds(theirs), 1)
+	}
+}
+
+// BenchmarkBackendsChange changes the backends of 10,000 ports by turns: of one port in our tables, and of all ports in both. With a rule for each port, a
+// change of one is a change of all: the file is loaded as a whole.
+func BenchmarkBackendsChange(b *testing.B) {
+	for b.Loop() {
+		gateway, file := newRoad(b), newRoad(b)
+		kernel, now := table.Open(gateway.gateway.FD), ours(target)
+		gateway.apply(b, kernel, now)
+		var one, all, whole []time.Duration
+		for turn := range turns {
+			for n := range 20 {
+				now.Services[n].Slots[0].Port = uint16(9000 + turn)
+				one = append(one, timed(func() { gateway.apply(b, kernel, now) }))
+			}
+			now = ours(uint16(7000 + turn))
+			all = append(all, timed(func() { gateway.apply(b, kernel, now) }))
+			if turn < 2 { // it takes very long
+				whole = append(whole, timed(func() { file.load(b, rulePerPort(7000+turn)) }))
+			}
+		}
+		figure.AtMost(os.Stdout, "gateways/one-port-changes", milliseconds(median(one)), "ms", 1)
+		figure.AtMost(os.Stdout, "gateways/all-ports-change", milliseconds(median(all)), "ms", 250)
+		figure.Against(os.Stdout, "gateways/all-ports-against-a-rule-each", milliseconds(median(all)), "ms", milliseconds(median(whole)), 1)
+		figure.Against(os.Stdout, "gateways/one-port-against-a-rule-each", milliseconds(median(one)), "ms", milliseconds(median(whole)), 1)
+	}
+}
+
+func timed(run func()) time.Duration {
+	start := time.Now()
+	run()
+	return time.Since(start)
+}
+
+func median(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
+
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
