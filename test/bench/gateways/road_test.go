@@ -42,10 +42,10 @@ func newRoad(b *testing.B) *road {
 	r.gateway.Address("front", "10.9.1.1/24", address().String()+"/32")
 	r.gateway.Address("back", "10.9.2.1/24")
 	r.client.Run("ip", "route", "add", "default", "via", "10.9.1.1")
-	r.servers.Run("ip", "route", "add", "default", "via", "10.9.2.1")
 	for _, backend := range backends() {
 		r.servers.Address("eth0", backend.String()+"/24")
 	}
+	r.servers.Run("ip", "route", "add", "default", "via", "10.9.2.1")
 	r.serve(b)
 	return r
 }

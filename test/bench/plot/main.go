@@ -1,5 +1,5 @@
 // Command plot draws pictures of benchmark results. docs/performance.svg shows the figures of docs/performance.txt: the
-// time of a change here, and in the Python original on such a machine. docs/dataplane.svg shows the points of
+// time of a change here, and in the Python original on such a machine. docs/gateways.svg shows those of docs/gateways.txt. docs/dataplane.svg shows the points of
 // docs/dataplane.txt, the output of `make bench BENCH=ThousandChannels`.
 //
 //	make bench BENCH=… >> docs/performance.txt    record, after removing the old lines of the same names
@@ -16,11 +16,12 @@ import (
 )
 
 //go:generate go run . figures ../../../docs/performance.txt ../../../docs/performance.svg
+//go:generate go run . gateways ../../../docs/gateways.txt ../../../docs/gateways.svg
 //go:generate go run . points ../../../docs/dataplane.txt ../../../docs/dataplane.svg
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "plot: say `figures` or `points`, and name the file that has them and the picture to draw")
+		fmt.Fprintln(os.Stderr, "plot: say `figures`, `gateways` or `points`, and name the file that has them and the picture to draw")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
@@ -43,12 +44,16 @@ func run(what, from, picture string) error {
 
 func drawingOf(what string, text []byte) ([]byte, error) {
 	switch what {
-	case "figures":
+	case "figures", "gateways":
 		found, err := read(text)
 		if err != nil {
 			return nil, err
 		}
-		return draw(found)
+		d := theOriginal()
+		if what == "gateways" {
+			d = gateways()
+		}
+		return d.draw(found)
 	case "points":
 		points, err := readPoints(text)
 		if err != nil {
@@ -56,7 +61,7 @@ func drawingOf(what string, text []byte) ([]byte, error) {
 		}
 		return drawPoints(points)
 	default:
-		return nil, fmt.Errorf("can't draw %q: use `figures` or `points`", what)
+		return nil, fmt.Errorf("can't draw %q: use `figures`, `gateways` or `points`", what)
 	}
 }
 
