@@ -17,16 +17,18 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. It measures both
+// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. With a provider, it measures both
 // through the mux and through a Service of its own, which shows the delay of kube-proxy itself.
 func testReadiness(t *testing.T, w *world) {
 	w.mux(t, "ready", annotation("port-range", "20000-20099"))
-	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort)+fmt.Sprintf(`
----
-{apiVersion: v1, kind: Service, metadata: {name: own-pair, namespace: %s},
- spec: {type: LoadBalancer, selector: {app: pair}, ports: [%s]}}`, shop, onePort))
+	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort))
 	w.rolledOut(t, "pair")
-	through := map[string]string{"the mux": w.public(t, "pair", "http"), "a Service of its own": at(w.address(t, shop, "own-pair"), 80)}
+	through := map[string]string{"the mux": w.public(t, "pair", "http")}
+	if w.class == "" {
+		w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: own-pair, namespace: %s},
+			spec: {type: LoadBalancer, selector: {app: pair}, ports: [%s]}}`, shop, onePort))
+		through["a Service of its own"] = at(w.address(t, shop, "own-pair"), 80)
+	}
 	pods, err := w.Client.CoreV1().Pods(shop).List(t.Context(), metav1.ListOptions{LabelSelector: "app=pair"})
 	if err != nil || len(pods.Items) != 2 {
 		t.Fatalf("%d pods, %v", len(pods.Items), err)

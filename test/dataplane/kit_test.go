@@ -50,9 +50,23 @@ func startGateways(t *testing.T) *world {
 	t.Helper()
 	w := begin(t, []cluster.Option{cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Kwok(), cluster.Helm()})
 	w.class = "gateway." + prefix + "/rack"
-	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2", "images.gateway.tag="+product.Version, "gateways.pools[0].name=rack",
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.tellOfGateways(t)
+		}
+	})
+	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2", "images.gateway.tag="+product.Version, "defaultLoadBalancer.loadBalancerClass="+w.class, "gateways.pools[0].name=rack",
 		"gateways.pools[0].addresses={172.31.0.100-172.31.0.109,fd00:31::100-fd00:31::109}", "gateways.pools[0].routerIDs={51,52}")
+	product.SeparateStates(t, w.Cluster, "rack")
 	return w.ready(t)
+}
+
+func (w *world) tellOfGateways(t *testing.T) {
+	for _, args := range [][]string{{"get", "pods,services", "--all-namespaces", "--output=wide"},
+		{"logs", "--namespace=svc-mux", "--selector=app.kubernetes.io/name=svc-mux-gateway", "--prefix", "--tail=30"}} {
+		out, _ := w.TryKubectl(context.WithoutCancel(t.Context()), "", args...)
+		t.Log(out.Stdout, out.Stderr)
+	}
 }
 
 func begin(t *testing.T, options []cluster.Option) *world {

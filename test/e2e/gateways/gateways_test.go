@@ -29,7 +29,7 @@ func TestGateways(t *testing.T) {
 		t.Skip("NOT COVERED with -short: gateways on real nodes")
 	}
 	w := start(t, cluster.Audit())
-	w.separateStates(t)
+	product.SeparateStates(t, w.Cluster, pool)
 	w.app(t, "web", "http:auto")
 	w.app(t, "api", "http:443")
 	w.Kubectl(t, "patch", "service", "mux", "--namespace="+namespace, `--patch={"spec":{"ipFamilyPolicy":"PreferDualStack"}}`)

@@ -65,14 +65,6 @@ func start(t *testing.T, options ...cluster.Option) *world {
 	return w
 }
 
-// separateStates gives each agent a folder of its own: the nodes of this cluster share one file system.
-func (w *world) separateStates(t *testing.T) {
-	t.Helper()
-	w.Kubectl(t, "patch", "daemonset", "svc-mux-gateway-"+pool, "--namespace="+namespace, `--patch={"spec":{"template":{"spec":{"containers":[
-		{"name":"agent","volumeMounts":[{"name":"state","mountPath":"/var/lib/svc-lb-mux-gateway","subPathExpr":"$(NODE_NAME)"}]}]}}}}`)
-	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=120s")
-}
-
 func hasIPv6(t *testing.T, w *world) bool {
 	t.Helper()
 	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), w.Nodes()[0].Name, metav1.GetOptions{})
