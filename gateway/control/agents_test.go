@@ -72,8 +72,9 @@ func (s *server) decide(a *agent, news *want.World) {
 			}
 		}
 	}
-	if had && len(d.Wanted.Tables.Services) == 0 && a.claims != nil && slices.ContainsFunc(a.claims.Muxes, func(m claims.Mux) bool { return m.IsHeld() && s.services[m.Key] != nil }) {
-		s.breaks("gateway %s emptied its tables, although muxes are claimed", a.name)
+	isClaimed := func(m claims.Mux) bool { return m.IsHeld() && s.services[m.Key] != nil }
+	if had && len(d.Wanted.Tables.Services) == 0 && (a.claims == nil || slices.ContainsFunc(a.claims.Muxes, isClaimed)) {
+		s.breaks("gateway %s emptied its tables, although it knows of no mux that is gone", a.name)
 	}
 	keep := map[uint8]bool{}
 	for i := range d.Wanted.Seats {

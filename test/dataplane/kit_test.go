@@ -56,7 +56,7 @@ func startGateways(t *testing.T) *world {
 		}
 	})
 	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2", "images.gateway.tag="+product.Version, "defaultLoadBalancer.loadBalancerClass="+w.class, "gateways.pools[0].name=rack",
-		"gateways.pools[0].addresses={172.31.0.100-172.31.0.109,fd00:31::100-fd00:31::109}", "gateways.pools[0].routerIDs={51,52}")
+		"gateways.pools[0].addresses={172.31.0.100-172.31.0.109,fd00:31::100-fd00:31::109}", "gateways.pools[0].routerIDs={51,52}", "gateways.pools[0].advertInterval=1s")
 	product.SeparateStates(t, w.Cluster, "rack")
 	return w.ready(t)
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
@@ -343,16 +344,11 @@ func (w *world) kill(t *testing.T, pod string) {
 // leader returns the holder of the reconcilers' lease.
 func (w *world) leader(t *testing.T) string {
 	t.Helper()
-	leases, err := w.Client.CoordinationV1().Leases(product.Namespace).List(t.Context(), metav1.ListOptions{})
+	lease, err := w.Client.CoordinationV1().Leases(product.Namespace).Get(t.Context(), product.Release, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range leases.Items {
-		if holder := leases.Items[i].Spec.HolderIdentity; holder != nil {
-			return *holder
-		}
-	}
-	return ""
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
 // withoutWebhook stops all webhooks. The reconciler's writes aren't reviewed, so traffic must not change.

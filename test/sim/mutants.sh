@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
-# Breaks the code on purpose, once for each patch in mutants/, in a copy of the tree, and sees whether simulations notice.
+# Breaks the code on purpose, once for each patch in a folder, in a copy of the tree, and sees whether random histories notice.
+#
+#   mutants.sh [FOLDER]   test/sim/mutants: the simulation; gateway/control/mutants: the histories of gateways
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+folder=${1:-test/sim/mutants}
 histories=${HISTORIES:-10000}
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-play() { (cd "$copy/tree" && go test -count=1 -timeout 0 ./test/sim -run 'TestSim$|Seeds' -args -histories="$histories" -tries=0 2>&1); }
+play() {
+  cd "$copy/tree"
+  case $folder in
+    gateway/*) go test -count=1 -timeout 0 ./gateway/control -run TestPromises -rapid.checks="$histories" -rapid.nofailfile 2>&1 ;;
+    *) go test -count=1 -timeout 0 ./test/sim -run 'TestSim$|Seeds' -args -histories="$histories" -tries=0 2>&1 ;;
+  esac
+}
 tree() {
   rm -rf "$copy/tree"
   mkdir "$copy/tree"
-  cp -r go.mod go.sum reconciler validation certs webhook test "$copy/tree"
+  cp -r go.mod go.sum reconciler validation certs webhook gateway test "$copy/tree"
 }
 tree
 if ! out=$(play); then
@@ -18,7 +27,7 @@ if ! out=$(play); then
   exit 1
 fi
 missed=0
-for patch in test/sim/mutants/${MUTANT:-*}.patch; do
+for patch in "$folder"/${MUTANT:-*}.patch; do
   name=$(basename "$patch" .patch)
   tree
   (cd "$copy/tree" && git apply) <"$patch"
@@ -27,7 +36,7 @@ for patch in test/sim/mutants/${MUTANT:-*}.patch; do
     missed=1
     continue
   fi
-  told=$(grep -E -m1 '^ +(one owner|it stays|claims|freeze|all or nothing|bounds|addresses|admission|backends|not ours, not touched|harm|quiet|at rest)' <<<"$out" || true)
+  told=$(grep -E -m1 '^ +(one owner|it stays|claims|freeze|all or nothing|bounds|addresses|admission|backends|not ours, not touched|harm|quiet|at rest|seat|mux|gateway)\b' <<<"$out" || true)
   if [[ -z $told ]]; then
     echo "$name: no promise was broken, but:"
     head -n 5 <<<"$out"

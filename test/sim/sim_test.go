@@ -240,10 +240,12 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 // TestMutantsApply checks that the deliberate bugs still apply to the code, and that the docs describe them: `make
 // sim-mutants` runs only now and then.
 func TestMutantsApply(t *testing.T) {
-	patches, err := filepath.Glob("mutants/*.patch")
-	if err != nil || len(patches) == 0 {
-		t.Fatalf("no mutants found: %v", err)
+	patches, _ := filepath.Glob("../../test/sim/mutants/*.patch")
+	gateways, _ := filepath.Glob("../../gateway/control/mutants/*.patch")
+	if len(patches) == 0 || len(gateways) == 0 {
+		t.Fatalf("%d mutants of the reconciler, %d of gateways", len(patches), len(gateways))
 	}
+	patches = append(patches, gateways...)
 	told, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +254,7 @@ func TestMutantsApply(t *testing.T) {
 		if name := strings.TrimSuffix(filepath.Base(patch), ".patch"); !strings.Contains(string(told), "| `"+name+"` |") {
 			t.Errorf("docs/reliability.md doesn't say which promise %s breaks", name)
 		}
-		check := exec.CommandContext(t.Context(), "git", "apply", "--check", filepath.Join("test/sim", patch))
+		check := exec.CommandContext(t.Context(), "git", "apply", "--check", strings.TrimPrefix(patch, "../../"))
 		check.Dir = "../.."
 		if out, err := check.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", patch, err, out)
