@@ -72,7 +72,12 @@ type Seats struct {
 	// isBehind is since when the interface has something else than the file says; zero if it agrees.
 	isBehind time.Time
 	written  error // why the file can't be written, or keepalived can't be told
+	// again is true if keepalived was told while it was starting: it may have read the file of before, and not heard the signal.
+	again bool
 }
+
+// starting is how long keepalived may be deaf after it has written its process ID.
+const starting = 3 * time.Second
 
 // New returns Seats that change nothing until the first Set.
 func New(o Options) *Seats {
@@ -270,11 +275,19 @@ func (k *Seats) write() error {
 			return fmt.Errorf("write the file for keepalived: %w", err)
 		}
 	}
-	if isSame && k.written == nil {
+	isYoung := isYoung(k.PID)
+	if isSame && k.written == nil && (!k.again || isYoung) {
 		_, err := process(k.PID)
 		return err
 	}
+	k.again = isYoung
 	return signal(k.PID) // again after a failure
+}
+
+// isYoung is true if keepalived has just started.
+func isYoung(pidFile string) bool {
+	info, err := os.Stat(pidFile)
+	return err == nil && time.Since(info.ModTime()) < starting
 }
 
 // replace writes a file beside the present one, and renames it.

@@ -1,0 +1,72 @@
+package keepalived
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+)
+
+// listener runs a program called keepalived that counts the signals to read its files again. It returns the count.
+func listener(t *testing.T, folder string) (count func() int) {
+	t.Helper()
+	heard, program := filepath.Join(folder, "heard"), filepath.Join(folder, "keepalived")
+	script := "#!/bin/sh\ntrap 'echo x >> " + heard + "' HUP\ntouch " + heard + "\nwhile :; do sleep 0.05; done\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	command := exec.Command(program)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	if err := os.WriteFile(filepath.Join(folder, "pid"), []byte(strconv.Itoa(command.Process.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	count = func() int {
+		text, err := os.ReadFile(heard)
+		if err != nil {
+			return -1
+		}
+		return strings.Count(string(text), "x")
+	}
+	for range 200 {
+		if count() == 0 {
+			return count
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the program doesn't run")
+	return nil
+}
+
+// TestKeepalivedThatWasStartingIsToldAgain: until it has set up its signals it doesn't hear that its file has changed.
+func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
+	folder := t.TempDir()
+	count, pid := listener(t, folder), filepath.Join(folder, "pid")
+	k := New(Options{Interface: "lo", Group: "lb/p", Config: filepath.Join(folder, "svc-lb-mux.conf"), PID: pid})
+	k.text = config(&k.Options, []want.Seat{seat()}, false)
+	looks := func(when string, times int) {
+		t.Helper()
+		for range 3 {
+			k.look(nil)
+			time.Sleep(100 * time.Millisecond) // until the signal is heard
+		}
+		if got := count(); got != times {
+			t.Errorf("%s: told %d times, want %d", when, got, times)
+		}
+	}
+	looks("while it starts", 1)
+	old := time.Now().Add(-2 * starting)
+	if err := os.Chtimes(pid, old, old); err != nil {
+		t.Fatal(err)
+	}
+	looks("once it runs", 2)
+	k.text += "# another\n"
+	looks("after a change", 3)
+}
