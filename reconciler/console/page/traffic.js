@@ -19,7 +19,8 @@ export function trafficPanel(app, key) {
         fill(panel, JSON.stringify(ports), () => table(ports))
       } catch { /* the page says if the reconciler doesn't answer */ }
     }
-    if (!closed) timer = setTimeout(look, pause)
+    const known = app.config.traffic !== undefined // the answer of api/config may be under way
+    if (!closed) timer = setTimeout(look, known ? pause : 200)
   }
   look()
   return { panel, close() { closed = true; clearTimeout(timer) } }
