@@ -73,7 +73,7 @@ func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
 	return s
 }
 
-// probe names the backends to probe. While news is missing there are none in the decision, and those of before stay.
+// probe names the backends to probe. They stay the same while news is missing.
 func (a *Agent) probe(backends map[want.Backend]bool) {
 	if a.Prober == nil || len(a.decision.Unread) > 0 {
 		return

@@ -111,7 +111,7 @@ func (c *traffic) sample(now time.Time) *lease.Traffic {
 	return lease.Busiest(ports, over)
 }
 
-// since returns what came after earlier counts. The kernel counts from zero again if a port goes and comes back.
+// since returns the difference to earlier counts. The kernel counts from zero again if a port goes and comes back.
 func since(earlier, now lease.Amounts) lease.Amounts {
 	more := func(was, is uint64) uint64 {
 		if is < was {

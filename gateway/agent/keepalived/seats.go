@@ -191,7 +191,7 @@ func (k *Seats) look(before []announce.Assigned) bool {
 	return len(missing) == 0
 }
 
-// compare returns the seats that keepalived holds, and what it has left undone of them. A seat without other gateways must be held.
+// compare returns the seats that keepalived holds, and what is missing of them. A seat without other gateways must be held.
 func (k *Seats) compare(has map[netip.Addr]bool) (holds []uint8, missing []string) {
 	for i := range k.seats {
 		s := &k.seats[i]
@@ -245,7 +245,7 @@ func (k *Seats) publish(holds []uint8, missing []string) {
 	}
 }
 
-// tell logs what is new, and calls Taken.
+// tell logs changes, and calls Taken.
 func (k *Seats) tell(holds []uint8, faults []announce.Fault) {
 	for _, fault := range faults {
 		if !slices.Contains(k.status.Faults, fault) {

@@ -28,7 +28,7 @@ type Service struct {
 }
 
 // Counts reads the counts of all services from the kernel. It may run beside a Kernel of the same network namespace. Without our tables
-// there are none.
+// the list is empty.
 func Counts(namespace int) ([]Count, error) {
 	conn, err := Open(namespace).dial()
 	if err != nil {
