@@ -59,7 +59,7 @@ func stories() []story {
 		{name: "a deleted channel", once: true, run: testDeleted},
 		{name: "no request is lost", once: true, run: testNoneLost},
 		{name: "an import from ingress-nginx", once: true, run: testImport},
-		{name: "flows of datagrams move", long: true, run: testFlows},
+		{name: "flows of datagrams move", long: true, cloud: true, run: testFlows}, // it compares with a Service that has a load balancer of its own
 		// This story must be last: it stops the reconcilers.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", cloud: true, run: testHijack},
 	}
