@@ -40,7 +40,7 @@ type Options struct {
 	Token string
 	// Review asks the API server about tokens. It replaces Token; nil if not used.
 	Review Reviewer
-	// Gateways reads the gateways and what they counted; nil if the release has none.
+	// Gateways reads the gateways with their counts; nil if the release has none.
 	Gateways func(context.Context) ([]lease.Gateway, error)
 	// Actions allows requests that do more than read.
 	Actions bool

@@ -36,7 +36,7 @@ func carrierOf(keys validation.Keys, svc *corev1.Service, pool string) *Carrier 
 // allIsWell is the reason of Carried if no gateway refuses a part of the mux.
 const allIsWell = "Carried"
 
-// Trouble returns the condition that says what is wrong. It returns false if all is well.
+// Trouble returns the condition that names the fault. It returns false if all is well.
 func (c *Carrier) Trouble() (metav1.Condition, bool) {
 	for _, condition := range [...]metav1.Condition{c.Addressed, c.Carried} {
 		if condition.Type != "" && condition.Status != metav1.ConditionTrue {

@@ -122,6 +122,14 @@ func (n *Namespace) Address(link string, addresses ...string) {
 // Serve answers each connection with "own address:port client's address".
 func (n *Namespace) Serve(port int) {
 	n.t.Helper()
+	n.accept(port, func(conn net.Conn) {
+		fmt.Fprintf(conn, "%s %s", unmapped(conn.LocalAddr()), unmapped(conn.RemoteAddr()).Addr())
+	})
+}
+
+// accept handles each connection to a port, and closes it.
+func (n *Namespace) accept(port int, handle func(net.Conn)) {
+	n.t.Helper()
 	err := n.Inside(func() error {
 		listener, err := net.Listen("tcp", fmt.Sprintf("[::]:%d", port))
 		if err != nil {
@@ -134,8 +142,10 @@ func (n *Namespace) Serve(port int) {
 				if err != nil {
 					return
 				}
-				fmt.Fprintf(conn, "%s %s", unmapped(conn.LocalAddr()), unmapped(conn.RemoteAddr()).Addr())
-				conn.Close()
+				go func() {
+					defer conn.Close()
+					handle(conn)
+				}()
 			}
 		}()
 		return nil
@@ -254,29 +264,7 @@ func (n *Namespace) TalkUDP(address netip.Addr, port int) func() string {
 // Echo answers each byte of a connection with the same byte, until the client closes it.
 func (n *Namespace) Echo(port int) {
 	n.t.Helper()
-	err := n.Inside(func() error {
-		listener, err := net.Listen("tcp", fmt.Sprintf("[::]:%d", port))
-		if err != nil {
-			return err
-		}
-		n.t.Cleanup(func() { _ = listener.Close() })
-		go func() {
-			for {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer conn.Close()
-					_, _ = io.Copy(conn, conn)
-				}()
-			}
-		}()
-		return nil
-	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	n.accept(port, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 }
 
 // Talk opens a connection to an Echo. The result is true if the connection still echoes.
