@@ -2,6 +2,7 @@ package lease
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,6 +113,11 @@ type Refusal struct {
 // IsFresh is true if the Lease was renewed in time by the given clock. The clocks of two machines differ: a caller that watches
 // the Lease relies on when it saw renewals.
 func (g *Gateway) IsFresh(now time.Time) bool { return now.Before(g.RenewedAt.Add(g.Duration)) }
+
+// Fails is true if the gateway's probes of a backend fail.
+func (r *Report) Fails(backend netip.AddrPort) bool {
+	return r != nil && r.Probes != nil && slices.Contains(r.Probes.Failing, backend)
+}
 
 // Find returns what the report tells about a mux.
 func (r *Report) Find(mux types.UID) (Mux, bool) {

@@ -75,13 +75,36 @@ func (e *examination) gateway(g *lease.Gateway) {
 	if refused > 0 {
 		e.add("gateway", Warning, fmt.Sprintf("%s refuses %s of muxes", name, cli.Count(refused, "part")), "the condition Carried of those muxes names each")
 	}
+	failing := failingOf(g.Report)
+	if len(failing) > 0 {
+		e.add("gateway", Warning, fmt.Sprintf("%s can't connect to %s: %s", name, cli.Count(len(failing), "backend"), someOf(failing)),
+			"see whether those pods and their nodes live, and whether a NetworkPolicy lets the gateway's own address in")
+	}
 	switch {
-	case len(g.Report.Faults)+refused > 0:
+	case len(g.Report.Faults)+refused+len(failing) > 0:
 	case g.Facts != nil && g.Facts.Version != "" && g.Facts.Version != e.version:
 		e.add("gateway", Warning, fmt.Sprintf("%s is %s, and this program is %s", name, cli.Shown(g.Facts.Version), cli.Shown(e.version)), "upgrade all parts to one release")
 	default:
 		e.add("gateway", OK, fmt.Sprintf("%s is alive, serves %s, and holds %s", name, muxesOf(g.Report), seatsOf(g)), "")
 	}
+}
+
+func failingOf(r *lease.Report) (failing []string) {
+	if r.Probes != nil {
+		for _, backend := range r.Probes.Failing {
+			failing = append(failing, backend.String())
+		}
+	}
+	return failing
+}
+
+// someOf lists the first few.
+func someOf(all []string) string {
+	const few = 5
+	if len(all) <= few {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:few], ", "), len(all)-few)
 }
 
 func muxesOf(r *lease.Report) string {

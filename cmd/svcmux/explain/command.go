@@ -2,6 +2,7 @@
 //
 //	command.go  flags, and the reading        target.go  what an argument names
 //	print.go    the chain as text             probe.go   --probe
+//	gateways.go backends that gateways can't reach
 package explain
 
 import (
@@ -86,6 +87,9 @@ func (o *options) run(ctx context.Context, env cli.Env, argument string) error {
 	chains, err := what.chains(world, o.Kube.NamespaceGiven(), ask.Namespace, ask.Now())
 	if err != nil {
 		return err
+	}
+	for i := range chains {
+		markUnreached(&chains[i], world.Gateways)
 	}
 	if o.probe {
 		for i := range chains {

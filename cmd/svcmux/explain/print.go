@@ -148,6 +148,9 @@ func describe(b *view.Backend) string {
 	if !b.Ready {
 		text += ", not ready"
 	}
+	if b.Unreached != "" {
+		text += ", doesn't answer the probes of " + b.Unreached
+	}
 	return text
 }
 

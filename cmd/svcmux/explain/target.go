@@ -50,7 +50,7 @@ func parse(argument string) (target, error) {
 
 // complete adds to the question what the target needs. A tenant may read the namespace of the Service, if any.
 func (t *target) complete(ask *look.Ask) {
-	ask.Slices = true
+	ask.Slices, ask.Gateways = true, true
 	if t.number == 0 {
 		if t.name.Namespace == "" {
 			t.name.Namespace = ask.Namespace

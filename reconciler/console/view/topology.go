@@ -43,6 +43,8 @@ type Backend struct {
 	Ready   bool   `json:"ready"`
 	Pod     string `json:"pod,omitempty"`
 	Node    string `json:"node,omitempty"`
+	// Unreached names the gateways whose probes it doesn't answer, such as "node-a, node-b".
+	Unreached string `json:"unreached,omitempty"`
 }
 
 // Span returns the numbers of the port.
