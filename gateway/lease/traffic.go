@@ -82,7 +82,8 @@ func (doc *trafficJSON) traffic() (*Traffic, error) {
 	if doc.Seconds <= 0 || doc.Seconds > longest || len(doc.Ports) > maxTraffic {
 		return nil, fmt.Errorf("%d ports over %g seconds: at most %d ports over at most a day are read", len(doc.Ports), doc.Seconds, maxTraffic)
 	}
-	t := &Traffic{Over: time.Duration(doc.Seconds * float64(time.Second)), Omitted: max(0, doc.Omitted)}
+	over := time.Duration(doc.Seconds * float64(time.Second)).Round(time.Millisecond) // 2.563 s would be a nanosecond less
+	t := &Traffic{Over: over, Omitted: max(0, doc.Omitted)}
 	for i := range doc.Ports {
 		p, err := doc.Ports[i].traffic()
 		if err != nil {
