@@ -3,7 +3,6 @@ package want
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -58,23 +57,29 @@ func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slice
 // of returns the slices of a mux's port. The mux must own them: who can't write in its namespace can't forge that.
 func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.EndpointSlice {
 	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
-	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool {
-		return !slices.Contains(muxslices.OwnersOfSlice(s), mux.UID)
-	})
+	forged := func(s *discoveryv1.EndpointSlice) bool { return !slices.Contains(muxslices.OwnersOfSlice(s), mux.UID) }
+	if !slices.ContainsFunc(all, forged) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), forged)
 }
 
 // candidates are the backends of a port.
 type candidates struct {
 	down     func(Backend) bool
-	ready    map[Backend]bool
-	draining map[Backend]bool // those that still serve while they terminate
-	near     map[Backend]bool // those of both that are on this gateway's node
+	ready    []candidate
+	draining []candidate // those that still serve while they terminate
+}
+
+type candidate struct {
+	Backend
+	isNear bool // on this gateway's node
 }
 
 // slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
 // With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
 func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, list []*discoveryv1.EndpointSlice, local bool) []Backend {
-	c := candidates{d.isDown(port.Protocol), map[Backend]bool{}, map[Backend]bool{}, map[Backend]bool{}}
+	c := candidates{down: d.isDown(port.Protocol)}
 	bad := map[string]string{} // a backend for each fault
 	for _, slice := range list {
 		number := numberOf(slice, port.Name, port.Protocol)
@@ -90,11 +95,10 @@ func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, lis
 				why = "it isn't of its slice's address type"
 			}
 			if why == "" {
-				to[Backend{address, number}] = true
+				*to = append(*to, candidate{Backend{address, number}, d.isNear(&slice.Endpoints[i])})
 				if d.Settings.Probes && port.Protocol == corev1.ProtocolTCP {
 					d.backends[Backend{address, number}] = true
 				}
-				c.near[Backend{address, number}] = d.isNear(&slice.Endpoints[i])
 			} else if before, there := bad[why]; !there || text < before {
 				bad[why] = text
 			}
@@ -126,17 +130,21 @@ func (c *candidates) choose(local bool) []Backend {
 	if len(usable) == 0 {
 		usable = c.draining
 	}
-	all := slices.SortedFunc(maps.Keys(usable), compareBackends)
-	if up := slices.DeleteFunc(slices.Clone(all), c.down); 2*len(up) >= len(all) {
+	slices.SortFunc(usable, func(a, b candidate) int { return compareBackends(a.Backend, b.Backend) })
+	all := slices.CompactFunc(usable, func(a, b candidate) bool { return a.Backend == b.Backend })
+	isDown := func(b candidate) bool { return c.down(b.Backend) }
+	if up := slices.DeleteFunc(slices.Clone(all), isDown); 2*len(up) >= len(all) {
 		all = up
 	}
-	if !local {
-		return all
+	isFar := func(b candidate) bool { return !b.isNear }
+	if near := slices.DeleteFunc(slices.Clone(all), isFar); local && len(near) > 0 {
+		all = near
 	}
-	if near := slices.DeleteFunc(slices.Clone(all), func(b Backend) bool { return !c.near[b] }); len(near) > 0 {
-		return near
+	chosen := make([]Backend, 0, len(all))
+	for _, b := range all {
+		chosen = append(chosen, b.Backend)
 	}
-	return all
+	return chosen
 }
 
 func compareBackends(a, b Backend) int {
@@ -152,13 +160,13 @@ func numberOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Pro
 	return 0
 }
 
-// of returns the set that an endpoint belongs to. Without a condition, an endpoint is ready.
-func (c *candidates) of(is *discoveryv1.EndpointConditions) map[Backend]bool {
+// of returns the list that an endpoint belongs to. Without a condition, an endpoint is ready.
+func (c *candidates) of(is *discoveryv1.EndpointConditions) *[]candidate {
 	switch {
 	case is.Ready == nil || *is.Ready:
-		return c.ready
+		return &c.ready
 	case is.Serving != nil && *is.Serving && is.Terminating != nil && *is.Terminating:
-		return c.draining
+		return &c.draining
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ func (d *deciding) servicesOf(c carried) []Service {
 	if c.service == nil {
 		return d.servicesFromBefore(c)
 	}
-	var all []Service
-	for _, port := range portsOf(d.Keys, c.service) {
+	ports := portsOf(d.Keys, c.service)
+	all := make([]Service, 0, len(ports))
+	for _, port := range ports {
 		all = append(all, d.service(c, port))
 	}
 	return all
@@ -26,7 +27,7 @@ func (d *deciding) servicesOf(c carried) []Service {
 
 // portsOf returns the ports of a mux, a single one as a range of one number.
 func portsOf(keys validation.Keys, mux *corev1.Service) []validation.MuxRange {
-	var all []validation.MuxRange
+	all := make([]validation.MuxRange, 0, len(mux.Spec.Ports))
 	for _, port := range mux.Spec.Ports {
 		if port.Port >= validation.MinPort && port.Port <= validation.MaxPort { // the API server takes no other
 			all = append(all, validation.MuxRange{Name: port.Name, Run: validation.PortRange{First: port.Port, Last: port.Port},
