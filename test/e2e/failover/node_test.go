@@ -22,8 +22,8 @@ const (
 	// mostBehind is how long requests may go to a pod that was deleted on another node: since its deletion, or since the
 	// node's death if that is later.
 	mostBehind = 10 * time.Second
-	// replicas is how many pods the app has: enough to delete one every churnPause, although a new pod takes some seconds on
-	// a busy machine. afterwards is how long the churn goes on under the new leader.
+	// replicas is how many pods the app has: enough to delete one every churnPause until the standby leads, although none
+	// of their successors may be ready by then. afterwards is how long the churn goes on under the new leader.
 	replicas   = 8
 	churnPause = 2 * time.Second
 	afterwards = 10 * time.Second
@@ -42,13 +42,15 @@ func testDeadNode(t *testing.T, w *world) {
 	var askers sync.WaitGroup
 	defer askers.Wait()
 	defer stop()
-	churnCtx, endChurn := context.WithCancel(ctx)
-	churned := make(chan []deletion, 1)
 	askers.Go(func() { asked.watchClock(ctx) })
 	askers.Go(func() { asked.keepAsking(ctx, w, address) })
-	askers.Go(func() { churned <- w.churn(churnCtx) })
+	endChurn := w.startChurn(ctx)
 	cluster.Eventually(t, "the first pods and three of their successors answer", func(context.Context) error { return asked.answered(replicas + 3) })
+	deletions := endChurn()
+	// All pods are ready again, so that there are enough to delete while no reconciler leads, however long new ones take.
+	w.Kubectl(t, "rollout", "status", "deployment/web", "--namespace="+shop, "--timeout=120s")
 
+	endChurn = w.startChurn(ctx)
 	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +58,7 @@ func testDeadNode(t *testing.T, w *world) {
 	w.awaitHolder(t, leader)
 	led := time.Since(died)
 	time.Sleep(afterwards)
-	endChurn()
-	deletions := <-churned
+	deletions = append(deletions, endChurn()...)
 	cluster.Eventually(t, "only pods that stay are asked", func(context.Context) error { return asked.onlyOthers(deletions) })
 	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
 	if err != nil {
@@ -123,6 +124,17 @@ spec:
 type deletion struct {
 	pod string
 	at  time.Time
+}
+
+// startChurn begins to churn. What it returns ends that, and tells which pods it deleted.
+func (w *world) startChurn(ctx context.Context) (end func() []deletion) {
+	ctx, stop := context.WithCancel(ctx)
+	churned := make(chan []deletion, 1)
+	go func() { churned <- w.churn(ctx) }()
+	return func() []deletion {
+		stop()
+		return <-churned
+	}
 }
 
 // churn deletes the oldest ready pod of the app at each tick, as long as another one is ready. The Deployment replaces it.
