@@ -39,6 +39,9 @@ type Keys struct {
 	ExternalPorts   string // the public number by port name
 	ChannelHostname string // DNS names to publish on the mux
 
+	// Written by users, on a route of the Gateway API, beside ExternalPorts and Disabled.
+	Gateway string // the Gateway that the route asks for a number on, as namespace/name
+
 	// Written by us.
 	Ports                 string // channel: the public number of each port
 	Generation            string // mux: the ledger generation that its ports were decided from
@@ -62,6 +65,7 @@ type Keys struct {
 	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
 	GatewayReport         string // annotation of a gateway's Lease: what its agent did
 	GatewayTraffic        string // annotation of a gateway's Lease: what its busiest ports carried
+	PortName              string // annotation of a ListenerSet of ours: the name of the claim that it publishes
 
 	// Condition types on a channel.
 	Accepted      string
@@ -127,6 +131,8 @@ func names() []key {
 		{"gateway-facts", func(k *Keys) *string { return &k.GatewayFacts }, 0, false},
 		{"gateway-report", func(k *Keys) *string { return &k.GatewayReport }, 0, false},
 		{"gateway-traffic", func(k *Keys) *string { return &k.GatewayTraffic }, 0, false},
+		{"gateway", func(k *Keys) *string { return &k.Gateway }, 0, false},
+		{"port-name", func(k *Keys) *string { return &k.PortName }, 0, false},
 
 		{"Accepted", func(k *Keys) *string { return &k.Accepted }, 0, false},
 		{"Programmed", func(k *Keys) *string { return &k.Programmed }, 0, false},

@@ -49,6 +49,19 @@ func textPortProtocol(protocol string) string {
 	return fmt.Sprintf("%s is not a protocol: write TCP, UDP or SCTP", quote(protocol))
 }
 
+func textGateway(value string) string {
+	return fmt.Sprintf("%s names no Gateway: write its namespace and its name, such as infra/edge", quote(value))
+}
+
+func textRoutePort(value string) string {
+	return fmt.Sprintf("%s is neither auto nor a number: a route asks for one, without a port's name, such as %q or %q", quote(value), auto, "5432")
+}
+
+func textNoListenerSet() string {
+	return "spec.parentRefs: none names a ListenerSet of the route's own namespace: add {kind: ListenerSet, name: ...}, which will be created with " +
+		"the route's number"
+}
+
 func textNoPorts(what Kind) string {
 	if what == IsMux {
 		return "spec.ports: there is none: declare name: placeholder, port: 101"

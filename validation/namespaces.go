@@ -18,6 +18,11 @@ type Namespaces struct {
 // AllNamespaces allows every namespace.
 func AllNamespaces() Namespaces { return Namespaces{globs: []string{"*"}} }
 
+// NamespacesNamed allows the given namespaces.
+func NamespacesNamed(names ...string) Namespaces {
+	return Namespaces{names: slices.Sorted(slices.Values(names))}
+}
+
 // Allows says that channels of the namespace may attach.
 func (a Namespaces) Allows(namespace string) bool {
 	if a.own != "" && a.own == namespace {
