@@ -57,7 +57,7 @@ func (p *pass) isServed() bool {
 
 // orphan refuses every channel of a mux that isn't there. The ledger is kept: a mux that is created again gives the same ports.
 func orphan(p *pass) {
-	message := textMuxNotFound(p.w.Key, p.w.Keys.Multiplexer)
+	message := cmp.Or(p.w.Absent, textMuxNotFound(p.w.Key, p.w.Keys.Multiplexer))
 	if p.w.Mux != nil && p.w.Mux.Deleting {
 		message = textMuxDeleting(p.w.Key)
 	}

@@ -18,6 +18,8 @@ type World struct {
 	Key types.NamespacedName
 	// Mux is nil if there is no such Service, or it isn't a mux.
 	Mux *ObservedMux
+	// Absent is what channels are told if there is no mux; if empty, that no Service is one.
+	Absent string
 	// Channels are those that name the mux.
 	Channels []ObservedChannel
 	Ledger   Reading

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -84,11 +85,18 @@ func (e *entry) badName() error {
 	for _, field := range [...]struct{ name, value string }{
 		{"namespace", e.Namespace}, {"service", e.Service}, {"portName", e.PortName}, {"name", e.Name},
 	} {
-		if !isLabel(field.value) && (field.name != "name" || field.value != "") {
+		isOther := field.name == "name" && field.value == "" || field.name == "service" && isRoute(field.value)
+		if !isLabel(field.value) && !isOther {
 			return fmt.Errorf("%s %s can't be a name in Kubernetes", field.name, short(field.value))
 		}
 	}
 	return nil
+}
+
+// isRoute is true for the name of an owner that isn't a Service, with its kind before it, such as "tcproute/broker-0".
+func isRoute(name string) bool {
+	kind, name, found := strings.Cut(name, "/")
+	return found && isLabel(kind) && len(kube.IsDNS1123Subdomain(name)) == 0
 }
 
 func (e *entry) badNumber(number int64) error {

@@ -15,6 +15,7 @@ import (
 // ledgers are any that can be true.
 func ledgers() *rapid.Generator[plan.Ledger] {
 	name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?`)
+	owner := rapid.OneOf(name, rapid.StringMatching(`(tcp|udp)route/[a-z0-9]{1,4}(\.[a-z0-9]{1,4})?`))
 	moments := rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.Bool().Draw(t, "unknown") {
 			return time.Time{}
@@ -25,7 +26,7 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 	claim := rapid.Custom(func(t *rapid.T) plan.Claim {
 		return plan.Claim{
 			Owner: plan.PortID{
-				Channel:  types.NamespacedName{Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "service")},
+				Channel:  types.NamespacedName{Namespace: name.Draw(t, "namespace"), Name: owner.Draw(t, "owner")},
 				Name:     name.Draw(t, "port"),
 				Protocol: rapid.SampledFrom([]corev1.Protocol{"TCP", "UDP", "SCTP"}).Draw(t, "protocol"),
 			},
