@@ -142,8 +142,11 @@ func (t *Timeline) applied(mux types.NamespacedName) {
 
 func (t *Timeline) emitted(about runtime.Object, kind, reason, message string) {
 	entry := Entry{Kind: "event", Warning: kind == corev1.EventTypeWarning, Reason: reason, Message: message}
-	if object, is := about.(client.Object); is {
+	switch object := about.(type) {
+	case client.Object:
 		entry.Object = strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
+	case *corev1.ObjectReference: // of a Gateway or a route
+		entry.Object = object.Namespace + "/" + strings.ToLower(object.Kind) + "/" + object.Name
 	}
 	t.mu.Lock()
 	t.add(entry)

@@ -59,6 +59,8 @@ type Options struct {
 	Writes int
 	// LegacyEndpoints writes an Endpoints object for each mux, too.
 	LegacyEndpoints bool
+	// GatewayAPIAllocator gives routes of the Gateway API numbers on Gateways.
+	GatewayAPIAllocator bool
 
 	AdmissionOptions
 	ConsoleOptions
@@ -125,6 +127,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 		"`number` of concurrent writes: of the channels of one mux, and of the backends of one namespace")
 	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
 		"also write an Endpoints object for each mux, for readers that don't know EndpointSlices")
+	set.BoolVar(&o.GatewayAPIAllocator, "gateway-api-allocator", o.GatewayAPIAllocator,
+		"give TCPRoutes and UDPRoutes of the Gateway API numbers on Gateways with a port-range")
 	o.AdmissionOptions.addFlags(set)
 	o.ConsoleOptions.addFlags(set)
 	o.OnceOptions.addFlags(set)

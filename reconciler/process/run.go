@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
+	"nowake.ai/svc-lb-mux/gatewayapi/allocate"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
@@ -205,6 +206,14 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 		return nil, err
 	}
 	refusals.Notify(line.BackendsChanged)
+	if p.Options.GatewayAPIAllocator && !p.dry() {
+		if err := m.Add(allocate.New(allocate.Options{
+			Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Events: out.events, RebuildFrom: t.mayRebuildFrom, Now: p.Now,
+			Every: kindsEvery, Log: logr.FromContextOrDiscard(ctx),
+		})); err != nil {
+			return nil, err
+		}
+	}
 	emitter := &eventEmitter{cache: m.GetCache(), events: out.events}
 	return line, backends.Setup(ctx, m, backends.Options{
 		Language: language, Claims: board.Known, Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
@@ -212,6 +221,9 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 		Now: p.Now,
 	})
 }
+
+// kindsEvery is how often a process looks whether the kinds of the Gateway API were installed.
+const kindsEvery = 10 * time.Second
 
 // maxConcurrentMuxes limits the concurrent passes over muxes of one namespace.
 const maxConcurrentMuxes = 4

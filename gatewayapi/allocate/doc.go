@@ -1,0 +1,14 @@
+// Package allocate gives routes of the Gateway API numbers on Gateways of any implementation. A route's number is in a ListenerSet of its own,
+// which the Gateway's implementation programs.
+//
+//	allocator.go  waits for the kinds of the Gateway API, and runs the rest while the API server serves them
+//	watch.go      which change wakes which Gateway
+//	line.go       one pass over a Gateway: observe, decide, apply
+//	observe.go    the Gateway, its routes and ListenerSets, and its ledger, as package plan knows muxes and channels
+//	publish.go    ListenerSets
+//	show.go       status, annotation and Events of routes
+//	stray.go      routes that no longer ask for a number
+//
+// Package plan decides, as it does for muxes. The ledger, a ConfigMap in the Gateway's namespace, says which route has which number. A claim
+// is in the ledger before its ListenerSet is made, and leaves it after that is gone.
+package allocate

@@ -1,0 +1,215 @@
+package allocate
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// line reconciles Gateways.
+type line struct {
+	*Options
+	keys  validation.Keys
+	kinds kinds
+	cache client.Reader
+	live  client.Reader
+	write client.Client
+	store *ledger.Store
+
+	mu       sync.Mutex
+	memories map[types.NamespacedName]*memory
+}
+
+func newLine(o *Options, m manager.Manager, with kinds) *line {
+	keys := o.Language.Keys()
+	return &line{
+		Options: o, keys: keys, kinds: with, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),
+		store:    ledger.NewStore(keys, m.GetCache(), m.GetAPIReader(), m.GetClient()),
+		memories: map[types.NamespacedName]*memory{},
+	}
+}
+
+// memory is what the process remembers of a Gateway between passes. A pass works without it.
+type memory struct {
+	// lastGood is the ledger that was last in force.
+	lastGood *plan.Ledger
+	// refused are routes whose ListenerSet the API server refused.
+	refused map[types.NamespacedName]refusal
+	// blocked is set while the API server refuses the ledger.
+	blocked setback
+	words   string
+	// standing are the Events that were sent about lasting problems.
+	standing map[string]bool
+	frozen   string
+	// met is true once the Gateway was read live.
+	met bool
+}
+
+// refusal is what the API server said about a route's ListenerSet, and when it is tried again.
+type refusal struct {
+	plan.Refusal
+	setback
+}
+
+// setback says when a write that failed is tried again. The pause grows each time.
+type setback struct {
+	until time.Time
+	pause time.Duration
+}
+
+const (
+	firstPause   = 2 * time.Second
+	longestPause = 5 * time.Minute
+)
+
+func (s setback) next(now time.Time) setback {
+	pause := min(max(2*s.pause, firstPause), longestPause)
+	return setback{now.Add(pause), pause}
+}
+
+// Reconcile is one pass over a Gateway.
+func (l *line) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	o, err := l.observe(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p, err := o.decide(ctx)
+	if err == nil {
+		err = o.apply(ctx, p)
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{RequeueAfter: behindPause}, nil // somebody was faster, or the cache is behind
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	o.remember(p)
+	return o.requeue(p), nil
+}
+
+const (
+	// behindPause gives the cache time.
+	behindPause = 100 * time.Millisecond
+	// frozenPause is how often a frozen Gateway is reconciled: its cause may be where no watch looks.
+	frozenPause = 10 * time.Second
+)
+
+// requeue returns when the next pass is due though nothing changes.
+func (o *pass) requeue(p *plan.Plan) reconcile.Result {
+	next := p.Again
+	sooner := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	now := o.Now()
+	for _, no := range o.memory.refused {
+		sooner(no.until)
+	}
+	if p.Freeze != nil {
+		sooner(now.Add(frozenPause))
+	}
+	if o.again {
+		sooner(now)
+	}
+	if next.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(next.Sub(now), time.Millisecond)}
+}
+
+// remember notes what the pass found out, and forgets Gateways and routes that are gone.
+func (o *pass) remember(p *plan.Plan) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gateway == nil && len(o.routes) == 0 {
+		delete(o.memories, o.key)
+		o.store.Forget(o.world.Key)
+		return
+	}
+	for key := range o.memory.refused {
+		if o.routes[key] == nil {
+			delete(o.memory.refused, key)
+		}
+	}
+	if good := &o.world.Ledger; p.Freeze == nil && good.Condition == plan.Good {
+		kept := good.Ledger.Clone()
+		o.memory.lastGood = &kept
+	}
+	now := ""
+	if p.Freeze != nil {
+		now = p.Freeze.Message
+	}
+	if now != o.memory.frozen {
+		o.Log.Info("the Gateway is frozen, or isn't any more", "gateway", o.key, "why", now, "was", o.memory.frozen)
+	}
+	o.memory.frozen = now
+}
+
+func (l *line) memory(gateway types.NamespacedName) *memory {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.memories[gateway] == nil {
+		l.memories[gateway] = &memory{refused: map[types.NamespacedName]refusal{}, standing: map[string]bool{}}
+	}
+	return l.memories[gateway]
+}
+
+// frozenIn returns the frozen Gateways of a namespace.
+func (l *line) frozenIn(namespace string) (frozen []types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for gateway, m := range l.memories {
+		if gateway.Namespace == namespace && m.frozen != "" {
+			frozen = append(frozen, gateway)
+		}
+	}
+	return frozen
+}
+
+// serves is true for Gateways that this process looks after.
+func (l *line) serves(gateway types.NamespacedName) bool {
+	return len(l.Namespaces) == 0 || slices.Contains(l.Namespaces, gateway.Namespace)
+}
+
+// muxOfLedger returns the Gateway that a ledger names.
+func muxOfLedger(cm *metav1.PartialObjectMetadata, key string) (types.NamespacedName, bool) {
+	namespace, name, _ := strings.Cut(cm.Annotations[key], "/")
+	gateway, is := read.GatewayOf(types.NamespacedName{Namespace: namespace, Name: name})
+	return gateway, is && namespace == cm.Namespace
+}
+
+// tell sends an Event about the Gateway or a route.
+func (o *pass) tell(event plan.Event) {
+	about := o.about(event.Object)
+	if about == nil {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if event.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	message := event.Message
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
+	}
+	o.Events.Event(about, kind, string(event.Reason), message)
+}
+
+// maxMessage is Kubernetes' limit for an Event's message.
+const maxMessage = 1024

@@ -1,0 +1,40 @@
+package allocate
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// ListenerSetTaken is a route whose ListenerSet is somebody else's, or another route's.
+const ListenerSetTaken validation.Reason = "ListenerSetTaken"
+
+func textNoGateway(gateway types.NamespacedName) string {
+	return fmt.Sprintf("there is no Gateway %s: create it, or name another one in the annotation gateway", gateway)
+}
+
+func textNoRange(gateway types.NamespacedName, key string) string {
+	return fmt.Sprintf("no numbers are given on the Gateway %s: its owner must set the annotation %s on it", gateway, key)
+}
+
+func textNotServed(gateway types.NamespacedName, namespaces []string) string {
+	return fmt.Sprintf("numbers are given on Gateways in %s alone, and %s isn't there: name another Gateway, or add namespace %s to rbac.muxNamespaces of the chart",
+		strings.Join(namespaces, ", "), gateway, gateway.Namespace)
+}
+
+func textTaken(set types.NamespacedName, key string) validation.Problem {
+	return validation.Problem{Reason: ListenerSetTaken, Field: "spec.parentRefs", Value: set.Name, Message: fmt.Sprintf("spec.parentRefs: ListenerSet %s is there, "+
+		"and wasn't made for this route (label %s, and the route as its owner): name another one, or delete it", set, key)}
+}
+
+func textShared(set, by types.NamespacedName) validation.Problem {
+	return validation.Problem{Reason: ListenerSetTaken, Field: "spec.parentRefs", Value: set.Name, Message: fmt.Sprintf("spec.parentRefs: ListenerSet %s is %s's: "+
+		"each route needs a ListenerSet of its own, so name another one", set, by)}
+}
+
+func textUnreadable(name string, why error) string {
+	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", name, wordsOf(why))
+}

@@ -1,0 +1,309 @@
+package allocate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// pass is one pass over a Gateway.
+type pass struct {
+	*line
+	key     types.NamespacedName
+	gateway *gatewayv1.Gateway // nil if it isn't there, or gives no numbers
+	routes  map[types.NamespacedName]*asking
+	// sets are the ListenerSets that the allocator made for routes on this Gateway.
+	sets []*gatewayv1.ListenerSet
+	// others are those that somebody else made.
+	others []*gatewayv1.ListenerSet
+	world  plan.World
+	known  plan.Memory
+	entry  ledger.Entry
+	memory *memory
+	again  bool // another pass is due at once
+}
+
+// asking is a route that asks for a number.
+type asking struct {
+	read.Route
+	asks validation.Route
+}
+
+// observe gathers what the decision about a Gateway needs.
+func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, error) {
+	now := l.Now()
+	m := l.memory(key)
+	o := &pass{line: l, key: key, memory: m, routes: map[types.NamespacedName]*asking{}}
+	o.world = plan.World{Now: now, Keys: l.keys, Key: read.MuxKey(key), RebuildFrom: l.RebuildFrom(), Unmet: !m.met}
+	gateway, why, err := l.findGateway(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	o.gateway, o.world.Absent = gateway, why
+	if err := o.observeSets(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.observeRoutes(ctx); err != nil {
+		return nil, err
+	}
+	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.Refusal{}}
+	for route, no := range m.refused {
+		if now.Before(no.until) {
+			o.known.Refused[route] = no.Refusal
+		}
+	}
+	if now.Before(m.blocked.until) {
+		o.known.Blocked = &plan.Blocked{Ledger: true, Words: m.words}
+	}
+	if gateway == nil {
+		return o, nil
+	}
+	return o, o.observeMux(ctx)
+}
+
+// findGateway returns a Gateway that gives numbers. If it is nil, the text says why.
+func (l *line) findGateway(ctx context.Context, key types.NamespacedName) (*gatewayv1.Gateway, string, error) {
+	if !l.serves(key) {
+		return nil, textNotServed(key, l.Namespaces), nil
+	}
+	var gateway gatewayv1.Gateway
+	err := l.cache.Get(ctx, key, &gateway)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, textNoGateway(key), nil
+	case err != nil:
+		return nil, "", fmt.Errorf("gateway %s: %w", key, err)
+	case !read.Asks(l.Language, &gateway):
+		return nil, textNoRange(key, l.keys.PortRange), nil
+	}
+	return &gateway, "", nil
+}
+
+// eachRoute calls do with each route in the cache that asks for a number.
+func (l *line) eachRoute(ctx context.Context, do func(*read.Route), options ...client.ListOption) error {
+	var tcp gatewayv1.TCPRouteList
+	var udp gatewayv1.UDPRouteList
+	if l.kinds.has(read.TCPRoute) {
+		if err := l.cache.List(ctx, &tcp, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+			return err
+		}
+	}
+	if l.kinds.has(read.UDPRoute) {
+		if err := l.cache.List(ctx, &udp, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+			return err
+		}
+	}
+	one := func(object client.Object) {
+		if route, is := read.RouteOf(object); is && asksForNumber(l.Language, object) {
+			do(&route)
+		}
+	}
+	for i := range tcp.Items {
+		one(&tcp.Items[i])
+	}
+	for i := range udp.Items {
+		one(&udp.Items[i])
+	}
+	return nil
+}
+
+// observeRoutes reads the routes that ask for a number on the Gateway.
+func (o *pass) observeRoutes(ctx context.Context) error {
+	err := o.eachRoute(ctx, func(route *read.Route) { o.add(route) }, client.MatchingFields{indexGateway: o.key.String()})
+	if err != nil {
+		return fmt.Errorf("routes of Gateway %s: %w", o.key, err)
+	}
+	return o.checkSets(ctx)
+}
+
+// add puts a route into the world.
+func (o *pass) add(route *read.Route) {
+	channel, asks := route.Channel(o.Language)
+	o.routes[channel.Key] = &asking{*route, asks}
+	o.world.Channels = append(o.world.Channels, channel)
+}
+
+// checkSets adds a problem to routes whose ListenerSet isn't theirs: somebody else's, or an older route's.
+func (o *pass) checkSets(ctx context.Context) error {
+	slices.SortFunc(o.world.Channels, func(a, b plan.ObservedChannel) int {
+		return cmp.Or(a.Created.Compare(b.Created), plan.CompareKeys(a.Key, b.Key))
+	})
+	first := map[types.NamespacedName]types.NamespacedName{}
+	for i := range o.world.Channels {
+		c := &o.world.Channels[i]
+		r := o.routes[c.Key]
+		if r.asks.ListenerSet == "" {
+			continue
+		}
+		name := types.NamespacedName{Namespace: c.Key.Namespace, Name: r.asks.ListenerSet}
+		var set gatewayv1.ListenerSet
+		err := o.cache.Get(ctx, name, &set, client.UnsafeDisableDeepCopy)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		older, shared := first[name]
+		switch {
+		case err == nil && !read.IsMadeFor(&o.keys, &set, &r.Route):
+			c.Problems = append(c.Problems, textTaken(name, o.keys.Managed))
+		case shared:
+			c.Problems = append(c.Problems, textShared(name, older))
+		default:
+			first[name] = c.Key
+			continue
+		}
+		r.asks.ListenerSet = o.setOf(c.Key) // it keeps the one that it has
+	}
+	return nil
+}
+
+// setOf returns the name of the ListenerSet that the allocator made for a route; empty without one.
+func (o *pass) setOf(route types.NamespacedName) string {
+	for _, set := range o.sets {
+		if made, _ := read.MadeFor(set); made == route {
+			return set.Name
+		}
+	}
+	return ""
+}
+
+// observeSets reads the ListenerSets on the Gateway.
+func (o *pass) observeSets(ctx context.Context) error {
+	var list gatewayv1.ListenerSetList
+	if err := o.cache.List(ctx, &list, client.MatchingFields{indexGateway: o.key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listenersets of Gateway %s: %w", o.key, err)
+	}
+	for i := range list.Items {
+		if set := &list.Items[i]; read.IsMade(&o.keys, set) {
+			o.sets = append(o.sets, set)
+		} else {
+			o.others = append(o.others, set)
+		}
+	}
+	return nil
+}
+
+// observeMux reads the Gateway as a mux: its numbers, its members, its ledger.
+func (o *pass) observeMux(ctx context.Context) error {
+	var ours, others []read.Listening
+	for _, set := range o.sets {
+		for _, on := range read.SlotsOf(set) {
+			ours = append(ours, read.Listening{Name: cmp.Or(set.Annotations[o.keys.PortName], on.Name), Slot: on.Slot})
+		}
+	}
+	for _, set := range o.others {
+		others = append(others, read.SlotsOf(set)...)
+	}
+	members := map[string]labels.Set{}
+	for i := range o.world.Channels {
+		name := o.world.Channels[i].Key.Namespace
+		if _, known := members[name]; known {
+			continue
+		}
+		var namespace corev1.Namespace
+		if err := o.cache.Get(ctx, types.NamespacedName{Name: name}, &namespace, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		members[name] = namespace.Labels
+	}
+	o.world.Mux = read.Mux(o.Language, o.gateway, slices.Concat(ours, read.ListenersOf(o.gateway), others), members)
+	return o.observeLedger(ctx)
+}
+
+// observeLedger reads the ledger. A Gateway has no stamp, and tenants may edit ListenerSets, so nothing tells whether the ledger is an old copy.
+// As with a ledger of the original, package plan then also believes the numbers of ListenerSets that the ledger doesn't have.
+func (o *pass) observeLedger(ctx context.Context) error {
+	mux := o.world.Mux
+	mux.LedgerInForce = mux.Ledger
+	entry, err := o.store.Read(ctx, codec.AskOf(mux))
+	if isRefusal(err) {
+		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux.Ledger, err)}, nil
+	}
+	if err != nil {
+		return err
+	}
+	o.entry, o.world.Ledger = entry, entry.Reading
+	o.world.Records = map[string]types.NamespacedName{}
+	for _, set := range o.sets {
+		if route, is := read.MadeFor(set); is {
+			o.world.Records[set.Annotations[o.keys.PortName]] = route
+		}
+	}
+	return nil
+}
+
+// maxConfirmations bounds how often a pass decides again because a live read differs from the cache.
+const maxConfirmations = 5
+
+// decide makes the plan. While it asks to confirm objects, they are read live, and it is made again.
+func (o *pass) decide(ctx context.Context) (*plan.Plan, error) {
+	for range maxConfirmations {
+		p := plan.Mux(o.world, o.known)
+		if len(p.Confirm) == 0 {
+			return p, nil
+		}
+		for _, key := range p.Confirm {
+			if err := o.confirm(ctx, key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, behind("routes of Gateway " + o.key.String())
+}
+
+// confirm reads the Gateway or a route live. A Gateway that isn't as the cache shows it ends the pass.
+func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
+	if o.world.Confirmed == nil {
+		o.world.Confirmed, o.world.Live = map[types.NamespacedName]bool{}, map[types.NamespacedName]plan.Liveness{}
+	}
+	o.world.Confirmed[key] = true
+	if key == o.world.Key {
+		var live gatewayv1.Gateway
+		err := o.live.Get(ctx, o.key, &live)
+		if apierrors.IsNotFound(err) || err == nil && (live.UID != o.gateway.UID || live.Generation != o.gateway.Generation) {
+			return behind("Gateway " + o.key.String())
+		}
+		o.memory.met = o.memory.met || err == nil
+		return err
+	}
+	kind, name, is := read.RouteNamed(key)
+	if !is || !o.kinds.has(kind) {
+		o.world.Live[key] = plan.Present // whose claim this is can't be told
+		return nil
+	}
+	object := routeOfKind(kind)
+	err := o.live.Get(ctx, name, object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s %s, before its number is released: %w", kind, name, err)
+	}
+	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
+	delete(o.routes, key)
+	o.world.Live[key] = plan.Gone
+	if route, is := read.RouteOf(object); err == nil && is && asksForNumber(o.Language, object) {
+		if _, asks := route.Channel(o.Language); asks.Gateway == o.key {
+			o.add(&route)
+			return o.checkSets(ctx)
+		}
+	}
+	return nil
+}
+
+func routeOfKind(kind string) client.Object {
+	if kind == read.UDPRoute {
+		return &gatewayv1.UDPRoute{}
+	}
+	return &gatewayv1.TCPRoute{}
+}

@@ -1,0 +1,201 @@
+package allocate
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// apply carries a plan out in its order: ledger, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
+// goes on from there.
+func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
+	o.tellStanding(p)
+	if err := o.writeLedger(ctx, p.Reserve); err != nil {
+		return o.block(err)
+	}
+	if err := o.show(ctx, p.Hide); err != nil {
+		return err
+	}
+	if p.Freeze == nil && o.world.Mux != nil {
+		if err := o.publish(ctx, p); err != nil {
+			return err
+		}
+		if o.again {
+			return nil // the next plan leaves out what was refused
+		}
+	}
+	if err := o.writeLedger(ctx, p.Settle); err != nil {
+		return o.block(err)
+	}
+	o.memory.blocked = setback{}
+	return o.show(ctx, p.Show)
+}
+
+func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
+	if write == nil {
+		return nil
+	}
+	entry, err := o.store.Write(ctx, write.Ledger, o.entry)
+	if err != nil {
+		return err
+	}
+	o.entry, o.world.Ledger = entry, entry.Reading
+	return nil
+}
+
+// block freezes the Gateway for a while if the API server refuses its ledger.
+func (o *pass) block(err error) error {
+	if !isRefusal(err) {
+		return err
+	}
+	o.memory.blocked, o.memory.words = o.memory.blocked.next(o.Now()), wordsOf(err)
+	if o.memory.blocked.pause > frozenPause {
+		o.memory.blocked.pause = frozenPause
+		o.memory.blocked.until = o.Now().Add(frozenPause)
+	}
+	o.again = true
+	return nil
+}
+
+// publish deletes the ListenerSets of numbers that are released, then makes and corrects those of numbers in force.
+func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
+	wanted := o.wanted(p)
+	var stale []*gatewayv1.ListenerSet
+	for _, set := range o.sets {
+		route, _ := read.MadeFor(set)
+		if claim := wanted[set.Annotations[o.keys.PortName]]; claim == nil || claim.Owner.Channel != route || o.routes[route].asks.ListenerSet != set.Name {
+			stale = append(stale, set)
+		}
+	}
+	if err := inParallel(stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
+		return err
+	}
+	var claims []*plan.Claim
+	for _, claim := range wanted {
+		claims = append(claims, claim)
+	}
+	return inParallel(claims, func(claim *plan.Claim) error {
+		route := o.routes[claim.Owner.Channel]
+		want := read.ListenerSet(&o.keys, &route.Route, route.asks.ListenerSet, o.key, claim)
+		if err := o.put(ctx, want, route); err != nil {
+			return o.refuse(claim, err)
+		}
+		return nil
+	})
+}
+
+// wanted returns the claims that have a ListenerSet once the plan is carried out, by name. A route that can't be read keeps its own.
+func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
+	published := map[string]bool{}
+	ports := o.world.Mux.Ports
+	if p.Publish != nil && p.Publish.Ports != nil {
+		ports = p.Publish.Ports
+	}
+	for i := range ports {
+		published[ports[i].Name] = true
+	}
+	wanted := map[string]*plan.Claim{}
+	for i := range p.InForce {
+		claim := &p.InForce[i]
+		if route := o.routes[claim.Owner.Channel]; published[claim.MuxName] && route != nil && route.asks.ListenerSet != "" {
+			wanted[claim.MuxName] = claim
+		}
+	}
+	return wanted
+}
+
+func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
+	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
+		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
+	return client.IgnoreNotFound(err)
+}
+
+// put makes or corrects a ListenerSet.
+func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *asking) error {
+	var is gatewayv1.ListenerSet
+	err := o.cache.Get(ctx, client.ObjectKeyFromObject(want), &is)
+	switch {
+	case apierrors.IsNotFound(err):
+		return o.write.Create(ctx, want)
+	case err != nil:
+		return err
+	case !read.IsMadeFor(&o.keys, &is, &route.Route): // the cache will show it, and the route be told
+		return behind("ListenerSet " + client.ObjectKeyFromObject(want).String())
+	case read.Same(&o.keys, &is, want):
+		return nil
+	}
+	if err := o.write.Update(ctx, read.Corrected(&is, want)); err != nil {
+		return err
+	}
+	if is.Generation > 1 || is.Spec.Listeners[0].Port == want.Spec.Listeners[0].Port {
+		o.tell(plan.Event{Object: route.Key(), Reason: plan.MuxDriftCorrected, Message: plan.TextPutRight([]string{"ListenerSet " + want.Name})})
+	}
+	return nil
+}
+
+// refuse notes that the API server refuses a route's ListenerSet: the next plan says so, and goes on without it.
+func (o *pass) refuse(claim *plan.Claim, err error) error {
+	if !isRefusal(err) {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := claim.Owner.Channel
+	_, again := o.known.Refused[key]
+	o.memory.refused[key] = refusal{
+		plan.Refusal{Words: wordsOf(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now()),
+	}
+	o.again = true
+	return nil
+}
+
+// isRefusal is true for an error that retries alone don't overcome.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// wordsOf returns the API server's message without our own words.
+func wordsOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// behind is the error of a pass whose cache is behind.
+func behind(what string) error {
+	return apierrors.NewConflict(version.WithResource("gateways").GroupResource(), what, errors.New("the cache is behind"))
+}
+
+// writesAtOnce is how many writes of a pass run at a time.
+const writesAtOnce = 16
+
+// inParallel calls do with each item, and returns the errors.
+func inParallel[T any](items []T, do func(T) error) error {
+	var all sync.WaitGroup
+	failed := make([]error, len(items))
+	places := make(chan struct{}, writesAtOnce)
+	for i := range items {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			failed[i] = do(items[i])
+		})
+	}
+	all.Wait()
+	for _, err := range failed { // a conflict is told by its type, which a joined error hides
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

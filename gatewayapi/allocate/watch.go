@@ -1,0 +1,220 @@
+package allocate
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Indexes find routes and ListenerSets by their Gateway, and routes by the ListenerSet that they ask for.
+const (
+	indexGateway = "gateway"
+	indexSet     = "listenerset"
+)
+
+// quiet is how long a pass waits for more changes, and for the cache to show its own writes.
+const quiet = 50 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// cacheOptions keep of ConfigMaps the names alone.
+func cacheOptions(language validation.Language, namespaces []string) cache.Options {
+	var served map[string]cache.Config
+	for _, namespace := range namespaces {
+		if served == nil {
+			served = map[string]cache.Config{}
+		}
+		served[namespace] = cache.Config{}
+	}
+	return cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			ledger.Object(): {Label: codec.Selector(), Namespaces: served, Transform: func(object any) (any, error) {
+				if cm, is := object.(*metav1.PartialObjectMetadata); is {
+					ledger.Trim(cm, language.Keys())
+				}
+				return object, nil
+			}},
+		},
+		DefaultTransform: cache.TransformStripManagedFields(),
+	}
+}
+
+// setup adds the controllers to a manager.
+func (l *line) setup(ctx context.Context, m manager.Manager) error {
+	gateways, err := controller.New("gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: retries()})
+	if err != nil {
+		return err
+	}
+	strays, err := controller.New("route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
+	if err != nil {
+		return err
+	}
+	indexer := m.GetFieldIndexer()
+	if err := indexer.IndexField(ctx, &gatewayv1.ListenerSet{}, indexGateway, func(object client.Object) []string {
+		set, is := object.(*gatewayv1.ListenerSet)
+		if !is {
+			return nil
+		}
+		return []string{read.GatewayOfSet(set).String()}
+	}); err != nil {
+		return err
+	}
+	for _, object := range l.routeKinds() {
+		if err := indexer.IndexField(ctx, object, indexGateway, l.gatewayOfRoute); err != nil {
+			return err
+		}
+		if err := indexer.IndexField(ctx, object, indexSet, l.setOfRoute); err != nil {
+			return err
+		}
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, l.wakes(l.gatewaysOf))); err != nil {
+			return err
+		}
+		if err := strays.Watch(source.Kind(m.GetCache(), object, l.wakes(l.strayOf))); err != nil {
+			return err
+		}
+	}
+	for _, object := range [...]client.Object{&gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}} {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, l.wakes(l.gatewaysOf))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atOnce is how many Gateways are reconciled at a time.
+const atOnce = 4
+
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
+}
+
+// routeKinds are the kinds of routes that the API server serves.
+func (l *line) routeKinds() (objects []client.Object) {
+	if l.kinds.has(read.TCPRoute) {
+		objects = append(objects, &gatewayv1.TCPRoute{})
+	}
+	if l.kinds.has(read.UDPRoute) {
+		objects = append(objects, &gatewayv1.UDPRoute{})
+	}
+	return objects
+}
+
+// gatewayOfRoute returns the Gateway on which a route asks for a number; "/" if its annotation names none.
+func (l *line) gatewayOfRoute(object client.Object) []string {
+	if asks, is := l.asks(object); is {
+		return []string{asks.Gateway.String()}
+	}
+	return nil
+}
+
+// setOfRoute returns the ListenerSet that a route asks for.
+func (l *line) setOfRoute(object client.Object) []string {
+	if asks, is := l.asks(object); is {
+		return []string{asks.ListenerSet}
+	}
+	return nil
+}
+
+// asks parses a route that asks for a number; false for any other object.
+func (l *line) asks(object client.Object) (validation.Route, bool) {
+	route, is := read.RouteOf(object)
+	if !is || !asksForNumber(l.Language, object) {
+		return validation.Route{}, false
+	}
+	_, asks := route.Channel(l.Language)
+	return asks, true
+}
+
+func asksForNumber(l validation.Language, object client.Object) bool {
+	return l.AsksForNumber(&metav1.ObjectMeta{Annotations: object.GetAnnotations()})
+}
+
+// gatewaysOf returns the Gateways that a change of an object concerns.
+func (l *line) gatewaysOf(ctx context.Context, object client.Object) []types.NamespacedName {
+	switch o := object.(type) {
+	case *gatewayv1.Gateway:
+		return []types.NamespacedName{client.ObjectKeyFromObject(o)}
+	case *gatewayv1.ListenerSet:
+		// A route may ask for a set of this name on another Gateway.
+		return append(l.askedFor(ctx, o.Namespace, client.MatchingFields{indexSet: o.Name}), read.GatewayOfSet(o))
+	case *metav1.PartialObjectMetadata:
+		return l.gatewaysOfLedger(o)
+	case *corev1.Namespace:
+		return l.askedFor(ctx, o.Name)
+	}
+	if asks, is := l.asks(object); is {
+		return []types.NamespacedName{asks.Gateway}
+	}
+	return nil
+}
+
+// askedFor returns the Gateways on which some routes of a namespace ask for numbers, each once.
+func (l *line) askedFor(ctx context.Context, namespace string, some ...client.ListOption) (gateways []types.NamespacedName) {
+	seen := map[types.NamespacedName]bool{}
+	err := l.eachRoute(ctx, func(route *read.Route) {
+		if _, asks := route.Channel(l.Language); !seen[asks.Gateway] {
+			seen[asks.Gateway] = true
+			gateways = append(gateways, asks.Gateway)
+		}
+	}, append(some, client.InNamespace(namespace))...)
+	if err != nil {
+		l.Log.Error(err, "a change in this namespace is noticed late", "namespace", namespace)
+	}
+	return gateways
+}
+
+// gatewaysOfLedger returns the Gateway that a ledger names, and those whose ledger can't be used: it may be what they need.
+func (l *line) gatewaysOfLedger(cm *metav1.PartialObjectMetadata) []types.NamespacedName {
+	gateways := l.frozenIn(cm.Namespace)
+	if mux, is := muxOfLedger(cm, l.keys.Mux); is {
+		gateways = append(gateways, mux)
+	}
+	return gateways
+}
+
+// strayOf returns a route that no longer asks for a number, and that says it has one.
+func (l *line) strayOf(_ context.Context, object client.Object) []types.NamespacedName {
+	route, is := read.RouteOf(object)
+	if !is || asksForNumber(l.Language, object) || route.Said(&l.keys) == nil {
+		return nil
+	}
+	return []types.NamespacedName{route.Key()}
+}
+
+// wakes turns a change into passes over objects that it concerns, before and after it.
+func (l *line) wakes(of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
+	wake := func(ctx context.Context, q queue, objects ...client.Object) {
+		for _, object := range objects {
+			for _, key := range of(ctx, object) {
+				q.AddAfter(reconcile.Request{NamespacedName: key}, quiet)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+				wake(ctx, q, e.ObjectOld, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, q, e.Object) },
+	}
+}
