@@ -94,6 +94,9 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- if .Values.backends.legacyEndpoints }}
 - --legacy-endpoints
 {{- end }}
+{{- if (.Values.gatewayApi).allocator }}
+- --gateway-api-allocator
+{{- end }}
 {{- with .Values.portChanges }}
 - --port-changes-burst={{ .burst }}
 - --port-changes-pace={{ .pace }}
