@@ -10,6 +10,12 @@ func News(old, new []Problem) []Problem {
 	return news
 }
 
+// Ratchet returns the verdict on a change from its problems before and after.
+func Ratchet(old, new []Problem) Verdict {
+	denied, tolerated := ratchet(old, new)
+	return Verdict{Denied: denied, Tolerated: tolerated}
+}
+
 func ratchet(old, new []Problem) (news, known []Problem) {
 	if len(old) == 0 {
 		return new, nil

@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -50,8 +52,9 @@ func (l Language) ParseRoute(meta *metav1.ObjectMeta, listenerSets []string) (Ro
 		n.problem("", n.value, textGateway(n.value))
 	}
 	if n, set := annotation(l.keys.ExternalPorts, InvalidPortMapping); set {
-		request, understood := parseRequest(n.value)
-		if route.Request = request; !understood || request.IsRange() {
+		if number, is := portNumber(n.value); is {
+			route.Request = Request{Kind: Number, Number: number}
+		} else if !strings.EqualFold(n.value, auto) {
 			route.Request = Request{}
 			n.problem("", n.value, textRoutePort(n.value))
 		}

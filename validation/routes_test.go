@@ -36,6 +36,8 @@ func TestWhatARouteAsksFor(t *testing.T) {
 			[]Reason{InvalidPortMapping}},
 		"a range": {map[string]string{keys.ExternalPorts: "100-200"}, []string{"broker"}, func(r *Route) { r.Request = Request{} },
 			[]Reason{InvalidPortMapping}},
+		"a range of one number": {map[string]string{keys.ExternalPorts: "100-100"}, []string{"broker"}, func(r *Route) { r.Request = Request{} },
+			[]Reason{InvalidPortMapping}},
 		"neither true nor false": {map[string]string{keys.Disabled: "yes"}, []string{"broker"}, func(*Route) {}, []Reason{InvalidDisabled}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,8 @@ func faultf(code int, format string, args ...any) *fault {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
-// read returns the request of a v1 AdmissionReview. The caller must give the loan back.
-func read(w http.ResponseWriter, r *http.Request, l *loan) (*admissionv1.AdmissionRequest, *fault) {
+// readRequest returns the request of a v1 AdmissionReview. The caller must give the loan back.
+func readRequest(w http.ResponseWriter, r *http.Request, l *loan) (*admissionv1.AdmissionRequest, *fault) {
 	if fault := checkHeader(r); fault != nil {
 		return nil, fault
 	}

@@ -40,7 +40,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	l := h.budget.open(senderOf(r.RemoteAddr))
 	defer l.giveBack()
-	req, fault := read(w, r, l)
+	req, fault := readRequest(w, r, l)
 	if fault != nil {
 		h.refuse(w, r, fault)
 		return

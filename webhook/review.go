@@ -15,7 +15,7 @@ import (
 // Answer is the result of one request. Only the response is sent; the other fields are for metrics and logs.
 type Answer struct {
 	Response *admissionv1.AdmissionResponse
-	// Kind is the Service's kind, or notRead.
+	// Kind is the Service's kind, aRoute, or notRead.
 	Kind string
 	// Namespace and Name are the object's.
 	Namespace, Name string
@@ -51,8 +51,8 @@ func (a Answer) Decision() Decision {
 	return Allowed
 }
 
-// Review answers a request. It judges a Service that is created or updated, and allows any other request. A dry run
-// gets the same answer.
+// Review answers a request. It judges a Service that is created or updated, and a route that asks for a number, and allows any other
+// request. A dry run gets the same answer.
 //
 // It decodes the old object only if the new one has problems.
 func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer {
@@ -63,6 +63,9 @@ func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer 
 func review(lang validation.Language, predictor *predictor, served served, req *admissionv1.AdmissionRequest) Answer {
 	if isDeletion(req) {
 		return answerDeletion(predictor, req)
+	}
+	if isRouteChange(req) {
+		return reviewRoute(lang, served, req)
 	}
 	if !isJudged(req) {
 		return allow(req, notRead)
@@ -131,7 +134,7 @@ func answerOf(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict va
 	answer.Response.Warnings = warnings(verdict, predicted.warnings...)
 	if denied := append(verdict.Denied, predicted.denied...); len(denied) > 0 {
 		answer.Response.Allowed = false
-		answer.Response.Result = denial(req.Operation, answer.Namespace, answer.Name, denied)
+		answer.Response.Result = denial(req, answer.Name, denied)
 		answer.Reasons = reasons(denied)
 	}
 	return answer

@@ -14,12 +14,12 @@ import (
 // denial returns the Status of a denial. It contains each problem twice, as a cause and as a line of the message:
 // kubectl shows the causes if one object is Invalid. All other clients (kubectl with several objects, Helm, Argo CD,
 // client-go's errors) show the message. The API server puts the webhook's name before the message and keeps the rest.
-func denial(operation admissionv1.Operation, namespace, name string, problems []validation.Problem) *metav1.Status {
+func denial(req *admissionv1.AdmissionRequest, name string, problems []validation.Problem) *metav1.Status {
 	status := &metav1.Status{
 		Status:  metav1.StatusFailure,
-		Details: &metav1.StatusDetails{Kind: "Service", Name: name},
+		Details: &metav1.StatusDetails{Kind: req.Kind.Kind, Name: name},
 	}
-	status.Code, status.Reason = codeOf(operation)
+	status.Code, status.Reason = codeOf(req.Operation)
 	var lines strings.Builder
 	for _, p := range problems {
 		text := sentence(p)
@@ -28,9 +28,9 @@ func denial(operation admissionv1.Operation, namespace, name string, problems []
 		})
 		fmt.Fprintf(&lines, "\n* %s: %s", p.Field, text)
 	}
-	status.Message = fmt.Sprintf("Service %s/%s has %d problems:%s", namespace, name, len(problems), lines.String())
+	status.Message = fmt.Sprintf("%s %s/%s has %d problems:%s", req.Kind.Kind, req.Namespace, name, len(problems), lines.String())
 	if len(problems) == 1 {
-		status.Message = fmt.Sprintf("Service %s/%s: %s", namespace, name, lines.String()[len("\n* "):])
+		status.Message = fmt.Sprintf("%s %s/%s: %s", req.Kind.Kind, req.Namespace, name, lines.String()[len("\n* "):])
 	}
 	return status
 }

@@ -108,7 +108,7 @@ func (l *line) eachRoute(ctx context.Context, do func(*read.Route), options ...c
 		}
 	}
 	one := func(object client.Object) {
-		if route, is := read.RouteOf(object); is && asksForNumber(l.Language, object) {
+		if route, is := read.RouteOf(object); is && route.AsksForNumber(l.Language) {
 			do(&route)
 		}
 	}
@@ -292,7 +292,7 @@ func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	delete(o.routes, key)
 	o.world.Live[key] = plan.Gone
-	if route, is := read.RouteOf(object); err == nil && is && asksForNumber(o.Language, object) {
+	if route, is := read.RouteOf(object); err == nil && is && route.AsksForNumber(o.Language) {
 		if _, asks := route.Channel(o.Language); asks.Gateway == o.key {
 			o.add(&route)
 			return o.checkSets(ctx)

@@ -21,7 +21,7 @@ func (l *line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	route, _ := read.RouteOf(object)
-	if asksForNumber(l.Language, object) || route.Said(&l.keys) == nil {
+	if route.AsksForNumber(l.Language) || route.Said(&l.keys) == nil {
 		return reconcile.Result{}, nil
 	}
 	err := l.setNumber(ctx, &route, "")

@@ -136,15 +136,11 @@ func (l *line) setOfRoute(object client.Object) []string {
 // asks parses a route that asks for a number; false for any other object.
 func (l *line) asks(object client.Object) (validation.Route, bool) {
 	route, is := read.RouteOf(object)
-	if !is || !asksForNumber(l.Language, object) {
+	if !is || !route.AsksForNumber(l.Language) {
 		return validation.Route{}, false
 	}
 	_, asks := route.Channel(l.Language)
 	return asks, true
-}
-
-func asksForNumber(l validation.Language, object client.Object) bool {
-	return l.AsksForNumber(&metav1.ObjectMeta{Annotations: object.GetAnnotations()})
 }
 
 // gatewaysOf returns the Gateways that a change of an object concerns.
@@ -193,7 +189,7 @@ func (l *line) gatewaysOfLedger(cm *metav1.PartialObjectMetadata) []types.Namesp
 // strayOf returns a route that no longer asks for a number, and that says it has one.
 func (l *line) strayOf(_ context.Context, object client.Object) []types.NamespacedName {
 	route, is := read.RouteOf(object)
-	if !is || asksForNumber(l.Language, object) || route.Said(&l.keys) == nil {
+	if !is || route.AsksForNumber(l.Language) || route.Said(&l.keys) == nil {
 		return nil
 	}
 	return []types.NamespacedName{route.Key()}

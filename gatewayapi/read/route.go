@@ -118,6 +118,11 @@ func (r *Route) Said(keys *validation.Keys) *gatewayv1.RouteParentStatus {
 	return &r.Status.Parents[at]
 }
 
+// AsksForNumber is true for a route that asks for a number on a Gateway.
+func (r *Route) AsksForNumber(l validation.Language) bool {
+	return l.AsksForNumber(&metav1.ObjectMeta{Annotations: r.Object.GetAnnotations()})
+}
+
 // Channel reads a route that asks for a number as a channel with one port.
 func (r *Route) Channel(l validation.Language) (plan.ObservedChannel, validation.Route) {
 	keys := l.Keys()
