@@ -27,3 +27,10 @@ not ignored.
 - name: not-the-reconciler
   expression: request.userInfo.username != '{{ include "svc-mux.reconcilerUser" . }}'
 {{- end -}}
+
+{{- /* Routes that ask for a number. */ -}}
+{{- define "svc-mux.routes" -}}
+- name: asks-for-a-number
+  expression: object != null && has(object.metadata.annotations) && '{{ .Values.api.prefix }}/gateway' in object.metadata.annotations
+{{ include "svc-mux.leftOut" . }}
+{{- end -}}

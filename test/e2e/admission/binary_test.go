@@ -45,6 +45,7 @@ func testBinary(t *testing.T, w world) {
 	t.Run("a Service that was bad before can be labelled, edited and deleted", func(t *testing.T) { badAlready(t, w) })
 	t.Run("kubectl patch, edit and replace are refused with our message", func(t *testing.T) { refusedInWords(t, w) })
 	t.Run("a refused change does not cost the live Service", func(t *testing.T) { survivesForce(t, w) })
+	t.Run("what a route asks for", func(t *testing.T) { judgesRoutes(t, w) })
 	t.Run("odd and hostile bodies", func(t *testing.T) { hostileBodies(t, w, hook.ca) })
 	t.Run("metrics count the verdicts", func(t *testing.T) { counted(t, w) })
 	t.Run("during an outage a new channel is refused with a clear message", func(t *testing.T) { clearlyDown(t, w, hook) })
@@ -78,7 +79,7 @@ func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 		t.Fatal(err)
 	}
 	w.Apply(t, endpoints(t, w))
-	w.Apply(t, patient(w.render(t, "webhook-configuration.yaml", trusting(ca)...)))
+	w.Apply(t, patient(w.render(t, "webhook-configuration.yaml", append(trusting(ca), "gatewayApi.allocator=true")...)))
 	cluster.Eventually(t, "the API server asks the webhook", func(ctx context.Context) error {
 		_, err := w.user.CoreV1().Services(team).Create(ctx, channel("probe", "http:nonsense"), dryRun())
 		if err == nil || !strings.Contains(err.Error(), "nonsense") {

@@ -42,6 +42,7 @@ func TestAdmission(t *testing.T) {
 	w := start(t)
 	// The policy runs first: later it would deny Services before the webhook sees them.
 	t.Run("policy", func(t *testing.T) { testPolicy(t, w) })
+	t.Run("policy of routes", func(t *testing.T) { testRoutesPolicy(t, w) })
 	t.Run("webhook", func(t *testing.T) { testWebhook(t, w) })
 	t.Run("binary", func(t *testing.T) { testBinary(t, w) })
 	t.Run("predictions", func(t *testing.T) { testPredictions(t, w) })

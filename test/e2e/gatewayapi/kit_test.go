@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,23 +65,12 @@ func start(t *testing.T) *world {
 		}
 		return nil
 	})
-	w.install(t)
+	product.InstallGatewayAPI(t, w.Cluster)
 	var err error
 	if w.api, err = client.New(w.Config, client.Options{Scheme: types}); err != nil {
 		t.Fatal(err)
 	}
 	return w
-}
-
-// install applies the standard CRDs of the Gateway API's module.
-func (w *world) install(t *testing.T) {
-	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Kubectl(t, "apply", "--server-side", "-f", filepath.Join(strings.TrimSpace(string(dir)), "config/crd/standard"))
-	w.Kubectl(t, "wait", "--for=condition=Established", "crd/tcproutes.gateway.networking.k8s.io", "--timeout=60s")
 }
 
 // user is the chart's ServiceAccount.
