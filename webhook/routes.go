@@ -61,16 +61,8 @@ func decodeRoute(kind string, object runtime.RawExtension) (read.Route, error) {
 	if len(object.Raw) == 0 || string(object.Raw) == "null" {
 		return read.Route{}, fmt.Errorf("is missing: expected a %s", kind)
 	}
-	var err error
-	var decoded any
-	if kind == read.UDPRoute {
-		route := &gatewayv1.UDPRoute{}
-		decoded, err = route, json.Unmarshal(object.Raw, route)
-	} else {
-		route := &gatewayv1.TCPRoute{}
-		decoded, err = route, json.Unmarshal(object.Raw, route)
-	}
-	if err != nil {
+	decoded := read.NewRoute(kind)
+	if err := json.Unmarshal(object.Raw, decoded); err != nil {
 		return read.Route{}, fmt.Errorf("is not a %s: %w", kind, err)
 	}
 	route, _ := read.RouteOf(decoded)

@@ -284,7 +284,7 @@ func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 		o.world.Live[key] = plan.Present // whose claim this is can't be told
 		return nil
 	}
-	object := routeOfKind(kind)
+	object := read.NewRoute(kind)
 	err := o.live.Get(ctx, name, object)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s %s, before its number is released: %w", kind, name, err)
@@ -299,11 +299,4 @@ func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 		}
 	}
 	return nil
-}
-
-func routeOfKind(kind string) client.Object {
-	if kind == read.UDPRoute {
-		return &gatewayv1.UDPRoute{}
-	}
-	return &gatewayv1.TCPRoute{}
 }

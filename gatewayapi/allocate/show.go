@@ -96,7 +96,7 @@ func (l *line) setStatus(ctx context.Context, route *read.Route, parents []gatew
 	if err != nil {
 		return err
 	}
-	object := routeOfKind(route.Kind)
+	object := read.NewRoute(route.Kind)
 	object.SetNamespace(route.Object.GetNamespace())
 	object.SetName(route.Object.GetName())
 	return client.IgnoreNotFound(l.write.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, body)))
@@ -114,7 +114,7 @@ func (l *line) setNumber(ctx context.Context, route *read.Route, number string) 
 	if err != nil {
 		return err
 	}
-	object := routeOfKind(route.Kind)
+	object := read.NewRoute(route.Kind)
 	object.SetNamespace(route.Object.GetNamespace())
 	object.SetName(route.Object.GetName())
 	return client.IgnoreNotFound(l.write.Patch(ctx, object, client.RawPatch(types.MergePatchType, body)))

@@ -16,7 +16,7 @@ func (l *line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 	if !is {
 		return reconcile.Result{}, nil
 	}
-	object := routeOfKind(kind)
+	object := read.NewRoute(kind)
 	if err := l.cache.Get(ctx, name, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -19,6 +20,12 @@ const (
 	UDPRoute = "UDPRoute"
 )
 
+// Object is a route as Kubernetes' clients know it.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
 // Route is a TCPRoute or a UDPRoute.
 type Route struct {
 	Kind string
@@ -28,6 +35,14 @@ type Route struct {
 	Status *gatewayv1.RouteStatus
 	// backend is the port of the first backend; 0 without one.
 	backend int32
+}
+
+// NewRoute returns an empty route of a kind.
+func NewRoute(kind string) Object {
+	if kind == UDPRoute {
+		return &gatewayv1.UDPRoute{}
+	}
+	return &gatewayv1.TCPRoute{}
 }
 
 // RouteOf returns the route that an object is; false if it is none.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	strict "k8s.io/apimachinery/pkg/runtime/serializer/json"
 
@@ -18,7 +17,7 @@ import (
 
 // Reasons that only files can have: an API server refuses or drops these mistakes before admission sees them.
 const (
-	// UnknownField is a field that Services don't have.
+	// UnknownField is a field that objects of this kind don't have.
 	UnknownField validation.Reason = "UnknownField"
 	// RepeatedField is a field that is set more than once.
 	RepeatedField validation.Reason = "RepeatedField"
@@ -31,28 +30,27 @@ const (
 // maxMistakes limits the reported mistakes of each sort for one Service.
 const maxMistakes = 32
 
-// decode decodes a Service as strictly as an API server, and finds the mistakes that only files can have.
-func (o object) decode() (*corev1.Service, validation.Findings, error) {
+// decode decodes an object into a Service or a route as strictly as an API server, and finds the mistakes that only files can have.
+func (o object) decode(into runtime.Object) (validation.Findings, error) {
 	var found validation.Findings
 	found.Problems = o.quoteAnnotations()
 	found.Warnings = o.repeated()
 	data, err := json.Marshal(o.fields)
 	if err != nil {
-		return nil, found, errAt{o.at.line, fmt.Sprintf("can't be read: %v", err)}
+		return found, errAt{o.at.line, fmt.Sprintf("can't be read: %v", err)}
 	}
-	svc := &corev1.Service{}
 	nothing := runtime.NewScheme() // an empty scheme: the decoder fills the given object
 	decoder := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, nothing, nothing,
 		strict.SerializerOptions{Strict: true})
-	_, _, err = decoder.Decode(data, nil, svc)
+	_, _, err = decoder.Decode(data, nil, into)
 	if mistakes, isStrict := runtime.AsStrictDecodingError(err); isStrict {
-		found.Warnings = append(found.Warnings, unknownFields(mistakes.Errors())...)
+		found.Warnings = append(found.Warnings, unknownFields(mistakes.Errors(), into)...)
 		err = nil
 	}
 	if err != nil {
-		return nil, found, o.undecodable(err)
+		return found, o.undecodable(err, into)
 	}
-	return svc, found, nil
+	return found, nil
 }
 
 // quoteAnnotations puts annotation values without quotes into quotes, so that the Service can be decoded and judged.
@@ -93,8 +91,9 @@ func pathTo(parent, key string) string {
 	return parent + "." + key
 }
 
-// unknownFields returns a warning for each field that Services don't have.
-func unknownFields(mistakes []error) []validation.Problem {
+// unknownFields returns a warning for each field that objects of this kind don't have.
+func unknownFields(mistakes []error, of runtime.Object) []validation.Problem {
+	kind := reflect.TypeOf(of).Elem()
 	var found []validation.Problem
 	for _, mistake := range mistakes[:min(len(mistakes), maxMistakes)] {
 		quoted, isUnknown := strings.CutPrefix(mistake.Error(), "unknown field ")
@@ -104,7 +103,7 @@ func unknownFields(mistakes []error) []validation.Problem {
 		}
 		message := mistake.Error()
 		if path != "" {
-			message = printable(path) + ": a Service has no such field, so it does nothing" + suggestion(path)
+			message = printable(path) + ": a " + kind.Name() + " has no such field, so it does nothing" + suggestion(kind, path)
 		}
 		found = append(found, validation.Problem{Reason: UnknownField, Field: path, Value: path, Message: message})
 	}
@@ -112,8 +111,7 @@ func unknownFields(mistakes []error) []validation.Problem {
 }
 
 // suggestion returns a hint if a field of the same name in other upper and lower case exists.
-func suggestion(path string) string {
-	at := reflect.TypeFor[corev1.Service]()
+func suggestion(at reflect.Type, path string) string {
 	for path != "" {
 		step, isIndex, rest := firstStep(path)
 		for at.Kind() == reflect.Pointer || isIndex && at.Kind() == reflect.Slice {

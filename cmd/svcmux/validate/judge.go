@@ -6,11 +6,13 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// judge adds findings to the report for each Service: those of admission, and those that only files can have.
+// judge adds findings to the report for each Service, and each route that asks for a number: those of admission, and those that only files can have.
 type judge struct {
 	lang      validation.Language
 	namespace string // for objects without a namespace
@@ -36,6 +38,9 @@ func (j judge) file(name string, data []byte) {
 		for _, o := range found.services {
 			j.service(name, o)
 		}
+		for _, o := range found.routes {
+			j.route(name, o)
+		}
 		for _, o := range found.nearServices {
 			j.nearService(name, o)
 		}
@@ -43,13 +48,10 @@ func (j judge) file(name string, data []byte) {
 }
 
 func (j judge) service(file string, o object) {
-	svc, found, err := o.decode()
+	svc := &corev1.Service{}
+	found, err := o.decode(svc)
 	if err != nil {
-		var at errAt
-		errors.As(err, &at)
-		namespace, name := j.nameOf(o)
-		at.text = "Service " + objectName(namespace, name) + " " + at.text
-		j.unreadable(file, at)
+		j.undecodable(file, o, err)
 		j.rep.Unread++
 		return
 	}
@@ -57,20 +59,59 @@ func (j judge) service(file string, o object) {
 	kind := j.lang.Classify(svc)
 	j.rep.countKind(kind)
 	admission := j.lang.Check(svc)
-	add := func(severity severity, problems []validation.Problem) {
-		for _, p := range problems {
-			j.rep.Findings = append(j.rep.Findings, finding{
-				Severity: severity, Reason: p.Reason, File: file, Line: o.at.at(p.Field).line,
-				Namespace: svc.Namespace, Name: nameOf(svc), Kind: kind.String(),
-				Field: p.Field, Port: p.Port, Message: p.Message,
-			})
-		}
-	}
+	add := j.adder(file, o, &svc.ObjectMeta, kind.String())
 	add(problem, found.Problems)
 	add(problem, admission.Problems)
 	add(warning, found.Warnings)
 	add(warning, admission.Warnings)
 	add(warning, j.lang.Typos(svc))
+}
+
+// adder returns a function that adds findings about an object to the report.
+func (j judge) adder(file string, o object, meta *metav1.ObjectMeta, kind string) func(severity, []validation.Problem) {
+	return func(severity severity, problems []validation.Problem) {
+		for _, p := range problems {
+			j.rep.Findings = append(j.rep.Findings, finding{
+				Severity: severity, Reason: p.Reason, File: file, Line: o.at.at(p.Field).line,
+				Namespace: meta.Namespace, Name: nameOf(meta), Kind: kind, Field: p.Field, Port: p.Port, Message: p.Message,
+			})
+		}
+	}
+}
+
+// route judges a route that asks for a number. Any other route isn't ours.
+func (j judge) route(file string, o object) {
+	meta, _ := o.fields["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	if _, asks := annotations[j.lang.Keys().Gateway]; !asks {
+		return
+	}
+	j.rep.Routes++
+	kind, _ := o.fields["kind"].(string)
+	into := read.NewRoute(kind)
+	found, err := o.decode(into)
+	if err != nil {
+		j.undecodable(file, o, err)
+		return
+	}
+	route, _ := read.RouteOf(into)
+	channel, _ := route.Channel(j.lang)
+	add := j.adder(file, o, &metav1.ObjectMeta{
+		Namespace: cmp.Or(route.Object.GetNamespace(), j.namespace), Name: route.Object.GetName(), GenerateName: route.Object.GetGenerateName(),
+	}, "route")
+	add(problem, found.Problems)
+	add(problem, channel.Problems)
+	add(warning, found.Warnings)
+}
+
+// undecodable reports an object that can't be decoded.
+func (j judge) undecodable(file string, o object, err error) {
+	var at errAt
+	errors.As(err, &at)
+	kind, _ := o.fields["kind"].(string)
+	namespace, name := j.nameOf(o)
+	at.text = kind + " " + objectName(namespace, name) + " " + at.text
+	j.unreadable(file, at)
 }
 
 func (j judge) nearService(file string, o nearService) {
@@ -87,12 +128,12 @@ func (j judge) unreadable(file string, err error) {
 	j.rep.unreadable(file, at.line, err.Error())
 }
 
-// nameOf returns the Service's name, or the prefix of a generated name with a star.
-func nameOf(svc *corev1.Service) string {
-	if svc.Name == "" && svc.GenerateName != "" {
-		return svc.GenerateName + "*"
+// nameOf returns the object's name, or the prefix of a generated name with a star.
+func nameOf(meta *metav1.ObjectMeta) string {
+	if meta.Name == "" && meta.GenerateName != "" {
+		return meta.GenerateName + "*"
 	}
-	return svc.Name
+	return meta.Name
 }
 
 // nameOf returns the namespace and name of an object that isn't decoded.

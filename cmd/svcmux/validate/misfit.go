@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // undecodable rewrites the decoder's error for users: in terms of YAML instead of Go types, and with the full path,
 // list indexes included.
-func (o object) undecodable(err error) error {
-	path, err := findMisfit(o.fields, reflect.TypeFor[corev1.Service](), "", err)
+func (o object) undecodable(err error, into any) error {
+	path, err := findMisfit(o.fields, reflect.TypeOf(into), "", err)
 	line := o.at.at(path).line
 	var wrong *json.UnmarshalTypeError
 	if path == "" || !errors.As(err, &wrong) {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -13,7 +16,7 @@ const (
 	versionService = "v1"
 )
 
-// object is a Service before it is decoded.
+// object is a Service or a route before it is decoded.
 type object struct {
 	fields map[string]any
 	at     place
@@ -25,9 +28,10 @@ type nearService struct {
 	mistake validation.Problem
 }
 
-// finder collects the Services and ConfigMaps of documents, lists included.
+// finder collects the Services, routes and ConfigMaps of documents, lists included.
 type finder struct {
 	services     []object
+	routes       []object
 	nearServices []nearService
 	configMaps   []object
 }
@@ -52,6 +56,9 @@ func (f *finder) find(value any, at place, version, kind string) {
 	case version == versionService && kind == kindService:
 		fields["apiVersion"], fields["kind"] = version, kind
 		f.services = append(f.services, object{fields, at})
+	case isRoute(version, kind):
+		fields["apiVersion"], fields["kind"] = version, kind
+		f.routes = append(f.routes, object{fields, at})
 	case version == versionService && kind == kindConfigMap:
 		f.configMaps = append(f.configMaps, object{fields, at})
 	case isNearlyService(kind) && isKubernetes(version):
@@ -72,7 +79,14 @@ func (f *finder) items(fields map[string]any, at place, version, kind string) {
 }
 
 // mayHold says that find examines this kind.
-func mayHold(kind string) bool { return isList(kind) || isNearlyService(kind) }
+func mayHold(kind string) bool {
+	return isList(kind) || isNearlyService(kind) || kind == read.TCPRoute || kind == read.UDPRoute
+}
+
+// isRoute says that the object is a TCPRoute or a UDPRoute in the version that is judged.
+func isRoute(version, kind string) bool {
+	return version == gatewayv1.GroupVersion.String() && (kind == read.TCPRoute || kind == read.UDPRoute)
+}
 
 func isList(kind string) bool { return strings.HasSuffix(strings.ToLower(kind), "list") }
 

@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 // page holds the texts of docs/rules.md besides the rules.
 type page struct {
 	Intro, Prefix, Class, Written, Reading string
-	OnMux, OnChannel                       []setting
+	OnMux, OnChannel, OnRoute              []setting
 	WrittenKeys                            []written
 	Grammar                                []string
 	Limits                                 []limit
@@ -59,6 +60,7 @@ func TestRulesPage(t *testing.T) {
 	b.WriteString(p.Intro + "\n\n## Check your files\n\n```text\n" + helpText + "```\n\n")
 	b.WriteString("## Annotations\n\n" + p.Prefix + "\n\n### On a mux\n\n" + settings(p.OnMux))
 	b.WriteString("\n### On a channel\n\n" + p.Class + "\n\n" + settings(p.OnChannel))
+	b.WriteString("\n### On a route of the Gateway API\n\nOn a TCPRoute or a UDPRoute ([gateway-api.md](gateway-api.md)).\n\n" + settings(p.OnRoute))
 	b.WriteString("\n### Not yours\n\n" + p.Written + "\n\n" + writtenKeys(p.WrittenKeys))
 	b.WriteString("\n## How values are written\n\n")
 	for _, line := range p.Grammar {
@@ -147,7 +149,7 @@ func TestEveryLimitIsOnThePage(t *testing.T) {
 func TestEveryKeyIsOnThePage(t *testing.T) {
 	p := loadPage(t)
 	listed := map[string]bool{}
-	for _, s := range append(p.OnMux, p.OnChannel...) {
+	for _, s := range slices.Concat(p.OnMux, p.OnChannel, p.OnRoute) {
 		listed[s.Key] = true
 	}
 	for _, w := range p.WrittenKeys {
@@ -190,6 +192,24 @@ func TestExamplesOfSettingsAreClean(t *testing.T) {
 			}
 		}
 	}
+	for _, s := range p.OnRoute {
+		for _, value := range s.Examples {
+			if rep := judged(t, goodRoute(s.Key, value)); rep.Routes != 1 || len(rep.Findings)+len(rep.Unreadable) > 0 {
+				t.Errorf("%s: %q on a route: %+v", s.Key, value, rep)
+			}
+		}
+	}
+}
+
+// goodRoute returns a route without findings, with an annotation more.
+func goodRoute(key, value string) string {
+	annotations := map[string]string{validation.DefaultPrefix + "/gateway": "infra/edge"}
+	annotations[validation.DefaultPrefix+"/"+key] = value
+	data, _ := yaml.Marshal(map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "TCPRoute", "metadata": map[string]any{"name": "a", "annotations": annotations},
+		"spec": map[string]any{"parentRefs": []any{map[string]any{"kind": "ListenerSet", "name": "a"}}},
+	})
+	return string(data)
 }
 
 // good returns a mux or a channel without findings.

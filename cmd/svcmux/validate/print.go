@@ -51,6 +51,7 @@ func printJSON(rep *report, to io.Writer) error {
 		Muxes    int `json:"muxes"`
 		Channels int `json:"channels"`
 		Others   int `json:"others"`
+		Routes   int `json:"routes,omitempty"`
 		Unread   int `json:"unread"`
 		Problems int `json:"problems"`
 		Warnings int `json:"warnings"`
@@ -61,7 +62,7 @@ func printJSON(rep *report, to io.Writer) error {
 		Unreadable []remark  `json:"unreadable"`
 		Skipped    []remark  `json:"skipped"`
 	}{
-		counts{rep.Files, rep.Muxes, rep.Channels, rep.Others, rep.Unread, rep.count(problem), rep.count(warning)},
+		counts{rep.Files, rep.Muxes, rep.Channels, rep.Others, rep.Routes, rep.Unread, rep.count(problem), rep.count(warning)},
 		orEmpty(rep.Findings), orEmpty(rep.Unreadable), orEmpty(rep.Skipped),
 	})
 }

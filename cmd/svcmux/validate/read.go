@@ -62,7 +62,8 @@ func (j judge) read(name string, data []byte, all *Objects) {
 			found.find(doc.value, doc.tree, "", "")
 		}
 		for _, o := range found.services {
-			svc, _, err := o.decode()
+			svc := &corev1.Service{}
+			_, err := o.decode(svc)
 			if err != nil {
 				j.unreadable(name, err)
 				continue

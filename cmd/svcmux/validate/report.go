@@ -16,6 +16,7 @@ type report struct {
 	Muxes    int
 	Channels int
 	Others   int // Services that are neither mux nor channel
+	Routes   int // routes that ask for a number
 	Unread   int // Services that can't be decoded
 	Findings []finding
 	// Unreadable are files and Services that can't be read. Skipped are files that weren't read.
@@ -108,7 +109,7 @@ func (r *report) exitCode(strict bool) int {
 
 // summary returns the last line of the output. Its counts show whether the files held the expected muxes and channels.
 func (r *report) summary() string {
-	text := cli.Count(r.Files, "file") + r.services() + ": " + cli.Count(r.count(problem), string(problem)) + ", " + cli.Count(r.count(warning), string(warning))
+	text := cli.Count(r.Files, "file") + r.services() + r.routes() + ": " + cli.Count(r.count(problem), string(problem)) + ", " + cli.Count(r.count(warning), string(warning))
 	if n := r.count(warning); r.strict && n > 0 {
 		text += " (which count as problems)"
 	}
@@ -135,6 +136,14 @@ func (r *report) services() string {
 		text += fmt.Sprintf(", %d unread", r.Unread)
 	}
 	return text
+}
+
+// routes returns the count of routes that ask for a number. Most files have none.
+func (r *report) routes() string {
+	if r.Routes == 0 {
+		return ""
+	}
+	return ", " + cli.Count(r.Routes, "route")
 }
 
 // place returns FILE:LINE and a colon, the start of an output line.

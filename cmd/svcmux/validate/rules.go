@@ -40,7 +40,7 @@ type example struct {
 // chapters returns all rules in the order of the page.
 func chapters() ([]chapter, error) {
 	var all []chapter
-	for _, name := range []string{"both", "muxes", "channels", "warnings", "files"} {
+	for _, name := range []string{"both", "muxes", "channels", "routes", "warnings", "files"} {
 		data, err := ruleFiles.ReadFile("rules/" + name + ".yaml")
 		if err != nil {
 			return nil, fmt.Errorf("reading the rules: %w", err)

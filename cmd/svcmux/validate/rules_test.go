@@ -37,8 +37,8 @@ func TestRuleExamplesShowTheirRuleAndNothingElse(t *testing.T) {
 						}
 					}
 					rep = judged(t, e.Mended)
-					if rep.Muxes+rep.Channels != 1 || len(rep.Findings)+len(rep.Unreadable) > 0 {
-						t.Errorf("the corrected example isn't a clean mux or channel: %+v", rep)
+					if rep.Muxes+rep.Channels+rep.Routes != 1 || len(rep.Findings)+len(rep.Unreadable) > 0 {
+						t.Errorf("the corrected example isn't a clean mux, channel or route: %+v", rep)
 					}
 				})
 			}
@@ -48,7 +48,7 @@ func TestRuleExamplesShowTheirRuleAndNothingElse(t *testing.T) {
 
 func TestEveryReasonHasOneRule(t *testing.T) {
 	declared := map[string]bool{}
-	for _, file := range []string{"../../../validation/reasons.go", "decode.go"} {
+	for _, file := range []string{"../../../validation/reasons.go", "../../../validation/routes.go", "decode.go"} {
 		for _, reason := range reasonsIn(t, file) {
 			declared[reason] = true
 		}
