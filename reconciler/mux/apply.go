@@ -31,7 +31,7 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 		o.giveTurnBack(p)
 		return o.block(ctx, true, err)
 	}
-	o.memory.spending.spend(p.Changed, start)
+	o.memory.spending.Spend(p.Changed, start)
 	if !trial { // a trial may fail: backends follow the old claims until it succeeds
 		o.setBoard(p, p.Leaving)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -30,7 +31,7 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	line := newLine(t, answering{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	line.Now = func() time.Time { return now }
-	o := &pass{Line: line, memory: newMemory(Budget{})}
+	o := &pass{Line: line, memory: newMemory(budget.Limit{})}
 	b := &o.memory.blocked
 	trouble := apierrors.NewInternalError(errors.New("failed calling webhook"))
 	for _, passing := range []error{
@@ -103,7 +104,7 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 	keys := line.Language.Keys()
 	line.Ledgers, line.Board = ledger.NewStore(keys, emptyCache{}, forbiddenServer{}, nil), ledger.NewBoard(nil)
 	line.OnMux, line.Carried = noSlices, noneCarried
-	o := &pass{Line: line, memory: newMemory(Budget{})}
+	o := &pass{Line: line, memory: newMemory(budget.Limit{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
 	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
 	if err := o.observeLedger(t.Context()); err != nil {
@@ -180,7 +181,7 @@ func TestFailedTrialKeepsBackends(t *testing.T) {
 	server, line := &fullServer{}, newLine(t, answering{})
 	line.Metrics, line.Board = uncounted{}, ledger.NewBoard(nil)
 	line.Ledgers = ledger.NewStore(line.Language.Keys(), server, server, server)
-	o := &pass{Line: line, memory: newMemory(Budget{}), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
+	o := &pass{Line: line, memory: newMemory(budget.Limit{}), world: plan.World{Key: mux, Mux: &plan.ObservedMux{}}}
 	var err error
 	if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "claims"}); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -73,7 +74,7 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 				test.live.ResourceVersion = "13"
 			}
 			line.Live = &liveServer{services: map[string]*corev1.Service{"web": test.live}, err: test.err}
-			o := &pass{Line: line, memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}}
+			o := &pass{Line: line, memory: newMemory(budget.Limit{}), channels: map[types.NamespacedName]*corev1.Service{}}
 			o.world = plan.World{Key: client.ObjectKeyFromObject(service("")), Mux: &plan.ObservedMux{}}
 			web := client.ObjectKeyFromObject(channel(ours, 0))
 			if test.cached != nil {
@@ -110,7 +111,7 @@ func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
 	for asked, fails := range map[int]bool{0: false, 1: false, maxConfirmations - 1: false, maxConfirmations: true} {
 		line, live := newLine(t, answering{}), &liveServer{}
 		line.Live = live
-		o := &pass{Line: line, memory: newMemory(Budget{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
+		o := &pass{Line: line, memory: newMemory(budget.Limit{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
 		decisions := 0
 		p, err := o.decide(t.Context(), func(plan.World, plan.Memory) *plan.Plan {
 			decisions++
@@ -137,7 +138,7 @@ func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 		line := newLine(t, answering{})
 		line.Live = &liveServer{services: map[string]*corev1.Service{"mux": test.live}}
 		key := client.ObjectKeyFromObject(service(""))
-		o := &pass{Line: line, memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
+		o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
 		err := o.confirm(t.Context(), []types.NamespacedName{key})
 		if (err != nil) != test.fails || test.fails != errors.Is(err, errBehind) || !test.fails && !o.world.Confirmed[key] {
 			t.Errorf("%s: %v", name, err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -152,7 +153,7 @@ func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 	now := time.Unix(1_000_000_000, 0)
 	line.Now = func() time.Time { return now }
 	o := &pass{Line: line,
-		service: mux.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{}, memory: newMemory(Budget{}),
+		service: mux.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{}, memory: newMemory(budget.Limit{}),
 		world: plan.World{Now: now, Keys: line.Language.Keys(), Key: client.ObjectKeyFromObject(mux), Mux: plan.ReadMux(line.Language, mux, false)},
 	}
 	o.world.Ledger = plan.Reading{Condition: plan.Good, Name: "claims"}

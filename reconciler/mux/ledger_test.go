@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -54,7 +55,7 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 				},
 			})
 			line.Ledgers, line.Events = ledger.NewStore(keys, emptyCache{}, server, writer), events
-			o := &pass{Line: line, memory: newMemory(Budget{}), service: service("1"), world: plan.World{Key: mux}}
+			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: mux}}
 			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
 				t.Fatal(err)
 			}

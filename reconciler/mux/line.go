@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
@@ -55,7 +56,7 @@ type Options struct {
 	// Quiet and Longest debounce passes: see debouncer.
 	Quiet, Longest time.Duration
 	// Budget bounds how often the channels of a namespace change their ports on a mux.
-	Budget Budget
+	Budget budget.Limit
 	// Parallel bounds how many channels are written at a time.
 	Parallel int
 	// Muxes bounds how many muxes of one namespace are reconciled at a time.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -29,7 +30,7 @@ type memory struct {
 	// notes is set while the API server refuses the annotations for people on the mux, and names while it refuses DNS
 	// names.
 	notes, names setback
-	spending     spending
+	spending     budget.Spending
 	// uncarried is since when ready backends of a channel are missing on the mux.
 	uncarried map[types.NamespacedName]time.Time
 	// contested is until when the mux isn't corrected, because another writer keeps changing it.
@@ -79,9 +80,9 @@ type reading struct {
 	channel plan.ObservedChannel
 }
 
-func newMemory(budget Budget) *memory {
+func newMemory(limit budget.Limit) *memory {
 	return &memory{
-		spending:  spending{Budget: budget, owed: map[string]time.Time{}},
+		spending:  budget.New(limit),
 		refused:   map[types.NamespacedName]refusal{},
 		stuck:     map[types.NamespacedName]setback{},
 		failing:   map[types.NamespacedName]setback{},

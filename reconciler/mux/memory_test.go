@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -23,7 +24,7 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 		"failing": func(m *memory, s setback) { m.failing[web] = s },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMemory(Budget{})
+			m := newMemory(budget.Limit{})
 			first := setback{}.next(began)
 			fail(m, first)
 			m.markDue(began)
@@ -90,7 +91,7 @@ func TestEventIsSentAgainOnlyAfterItsCauseWasGone(t *testing.T) {
 
 // TestContestedUntilIsTheSameInEachPass: the Event names it, and would be sent again if it changed.
 func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
-	m, end := newMemory(Budget{}), time.Unix(1_000_000, 0)
+	m, end := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
 	for _, step := range []struct{ asked, want time.Duration }{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
 		if got := m.contestedUntil(end.Add(step.asked)); !got.Equal(end.Add(step.want)) {
 			t.Errorf("%s later: until %s", step.asked, got)
@@ -113,7 +114,7 @@ func TestBackingIsFoundAgainAfterTheMuxChanged(t *testing.T) {
 		"it was deleted and created again": {mux("b", corev1.IPv4Protocol), plan.Unbacked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMemory(Budget{})
+			m := newMemory(budget.Limit{})
 			m.setCarrier(mux("a", corev1.IPv4Protocol))
 			m.cachedBacking(web, func() plan.Backing { return plan.Backed })
 			m.setCarrier(test.now)
@@ -128,7 +129,7 @@ func TestBackingIsFoundAgainAfterTheMuxChanged(t *testing.T) {
 func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
 	w := &plan.World{Now: time.Unix(0, 0), Mux: &plan.ObservedMux{}, Channels: []plan.ObservedChannel{channel}}
-	m := newMemory(Budget{})
+	m := newMemory(budget.Limit{})
 	m.refused[channel.Key] = refusal{
 		setback: setback{}.next(w.Now), request: hashRequest(&channel),
 		Refusal: plan.Refusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},

@@ -51,7 +51,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 		return nil, err
 	}
 	o.known = plan.Memory{
-		Refused: m.refusals(&o.world), Stuck: paused(m.stuck, now), Limited: m.spending.limited(now),
+		Refused: m.refusals(&o.world), Stuck: paused(m.stuck, now), Limited: m.spending.Limited(now),
 		Blocked: m.blocked.active(now), Frozen: m.frozenBy(),
 	}
 	if o.world.Mux == nil {

@@ -6,12 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // TestMissingBackendsCountAfterAPause: a slice that is deleted and written again changes no condition.
 func TestMissingBackendsCountAfterAPause(t *testing.T) {
-	m, web, now := newMemory(Budget{}), types.NamespacedName{Namespace: "app", Name: "web"}, time.Unix(1_000_000, 0)
+	m, web, now := newMemory(budget.Limit{}), types.NamespacedName{Namespace: "app", Name: "web"}, time.Unix(1_000_000, 0)
 	for _, step := range []struct {
 		after   time.Duration
 		is      plan.Backing

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -59,7 +60,7 @@ func service(version string) *corev1.Service {
 func TestWrittenMuxCountsWhileTheCacheIsBehind(t *testing.T) {
 	line := newLine(t, answering{patched: service("17")})
 	key := client.ObjectKeyFromObject(service(""))
-	o := &pass{Line: line, world: plan.World{Key: key}, service: service("11"), memory: newMemory(Budget{})}
+	o := &pass{Line: line, world: plan.World{Key: key}, service: service("11"), memory: newMemory(budget.Limit{})}
 	if err := o.patchMux(t.Context(), &plan.MuxPatch{}); err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 	"nowake.ai/svc-lb-mux/gatewayapi/allocate"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
@@ -199,7 +200,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
-		Budget:   mux.Budget{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace},
+		Budget:   p.portChanges(),
 		Parallel: p.Options.Writes, Muxes: maxConcurrentMuxes, Print: out.print.plan,
 	})
 	if err := line.Setup(ctx, m); err != nil {
@@ -208,7 +209,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	refusals.Notify(line.BackendsChanged)
 	if p.Options.GatewayAPIAllocator && !p.dry() {
 		if err := m.Add(allocate.New(allocate.Options{
-			Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Events: out.events, RebuildFrom: t.mayRebuildFrom, Now: p.Now,
+			Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Events: out.events, Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom, Now: p.Now,
 			Every: kindsEvery, Log: logr.FromContextOrDiscard(ctx),
 		})); err != nil {
 			return nil, err
@@ -220,6 +221,10 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 		Tell: emitter.emit, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
+}
+
+func (p Process) portChanges() budget.Limit {
+	return budget.Limit{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace}
 }
 
 // kindsEvery is how often a process looks whether the kinds of the Gateway API were installed.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -20,10 +20,10 @@ import (
 // the writes of mux and ledger. Meanwhile a new channel of another namespace must get its port at once.
 func TestPaceLimitsWritesOfAFlippingNumber(t *testing.T) {
 	const span = 10 * time.Minute
-	budget := mux.Budget{Burst: 30, Pace: 10 * time.Second}
-	without, with := flip(t, mux.Budget{}, span), flip(t, budget, span)
-	t.Logf("in %s, without a budget %+v; with %+v %+v", span, without, budget, with)
-	most := budget.Burst + int(span/budget.Pace) + 1 // passes that change ports
+	limit := budget.Limit{Burst: 30, Pace: 10 * time.Second}
+	without, with := flip(t, budget.Limit{}, span), flip(t, limit, span)
+	t.Logf("in %s, without a budget %+v; with %+v %+v", span, without, limit, with)
+	most := limit.Burst + int(span/limit.Pace) + 1 // passes that change ports
 	if with.ports > 2*most {
 		t.Errorf("with a budget, the mux's ports are written %d times; want at most %d: each change, and each removal after it", with.ports, 2*most)
 	}
@@ -40,7 +40,7 @@ type churn struct {
 	other         time.Duration // time until a channel of another namespace has its port
 }
 
-func flip(t *testing.T, budget mux.Budget, span time.Duration) (counted churn) {
+func flip(t *testing.T, limit budget.Limit, span time.Duration) (counted churn) {
 	t.Helper()
 	language, err := validation.New(validation.DefaultPrefix, muxNamespace)
 	if err != nil {
@@ -48,7 +48,7 @@ func flip(t *testing.T, budget mux.Budget, span time.Duration) (counted churn) {
 	}
 	synctest.Test(t, func(*testing.T) {
 		s := newSim(language, 1, nil, false)
-		s.budget = budget
+		s.budget = limit
 		defer s.killAll()
 		s.world.begin()
 		s.world.address(muxes()[0], []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})

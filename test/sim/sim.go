@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -27,7 +27,7 @@ type Sim struct {
 	// Telling keeps the story.
 	Telling bool
 
-	budget    mux.Budget // budget of port changes; the zero value sets no limit
+	budget    budget.Limit // budget of port changes; the zero value sets no limit
 	language  validation.Language
 	server    *api.Server
 	rng       *rand.Rand

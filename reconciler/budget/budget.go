@@ -1,24 +1,28 @@
-package mux
+// Package budget limits how often the namespaces of a mux change its ports.
+package budget
 
 import "time"
 
-// Budget limits how often the channels of one namespace may change their ports on one mux: Burst passes at once, then
+// Limit bounds how often the channels of one namespace may change their ports on one mux: Burst passes at once, then
 // one pass each Pace. Without a Pace there is no limit. A pass counts once, however many ports it adds or changes.
-type Budget struct {
+type Limit struct {
 	Burst int
 	Pace  time.Duration
 }
 
-// spending counts what the namespaces of one mux have used of their budgets, with the algorithm GCRA: owed is when a
+// Spending counts what the namespaces of one mux have used of their budgets, with the algorithm GCRA: owed is when a
 // namespace has its whole burst again, and each pass adds a Pace to it. It is kept in memory: a restart gives everyone
 // a full burst.
-type spending struct {
-	Budget
+type Spending struct {
+	Limit
 	owed map[string]time.Time
 }
 
-// limited returns the namespaces that have used up their budgets, and when each may change ports again.
-func (s *spending) limited(now time.Time) map[string]time.Time {
+// New returns a Spending of which nothing is used yet.
+func New(limit Limit) Spending { return Spending{limit, map[string]time.Time{}} }
+
+// Limited returns the namespaces that have used up their budgets, and when each may change ports again.
+func (s *Spending) Limited(now time.Time) map[string]time.Time {
 	limited := map[string]time.Time{}
 	for namespace, owed := range s.owed {
 		if latest := now.Add(time.Duration(s.Burst) * s.Pace); owed.After(latest) { // the clock was set back
@@ -33,7 +37,7 @@ func (s *spending) limited(now time.Time) map[string]time.Time {
 }
 
 // next returns when a pass is allowed again, rounded up to the whole seconds that messages show.
-func (s *spending) next(owed time.Time) time.Time {
+func (s *Spending) next(owed time.Time) time.Time {
 	at := owed.Add(-time.Duration(s.Burst-1) * s.Pace)
 	if whole := at.Truncate(time.Second); whole.Before(at) {
 		return whole.Add(time.Second)
@@ -41,8 +45,8 @@ func (s *spending) next(owed time.Time) time.Time {
 	return at
 }
 
-// spend counts a pass for each of the namespaces whose ports it changes.
-func (s *spending) spend(namespaces []string, now time.Time) {
+// Spend counts a pass for each of the namespaces whose ports it changes.
+func (s *Spending) Spend(namespaces []string, now time.Time) {
 	for namespace, owed := range s.owed {
 		if !owed.After(now) {
 			delete(s.owed, namespace)
@@ -52,6 +56,10 @@ func (s *spending) spend(namespaces []string, now time.Time) {
 		return
 	}
 	for _, namespace := range namespaces {
-		s.owed[namespace] = later(s.owed[namespace], now).Add(s.Pace)
+		from := s.owed[namespace]
+		if from.Before(now) {
+			from = now
+		}
+		s.owed[namespace] = from.Add(s.Pace)
 	}
 }

@@ -1,4 +1,4 @@
-package mux
+package budget
 
 import (
 	"testing"
@@ -7,15 +7,15 @@ import (
 
 func TestBudgetAllowsABurstAndThenAPace(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
-	s := spending{Budget: Budget{Burst: 3, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
+	s := New(Limit{Burst: 3, Pace: 10 * time.Second})
 	allowed := func(namespace string, at time.Time) bool {
-		_, limited := s.limited(at)[namespace]
+		_, limited := s.Limited(at)[namespace]
 		return !limited
 	}
 	var passes []time.Duration
 	for at := time.Duration(0); at <= time.Minute; at += 500 * time.Millisecond {
 		if now := start.Add(at); allowed("app", now) {
-			s.spend([]string{"app"}, now)
+			s.Spend([]string{"app"}, now)
 			passes = append(passes, at)
 		}
 		if !allowed("other", start.Add(at)) {
@@ -37,18 +37,18 @@ func TestBudgetAllowsABurstAndThenAPace(t *testing.T) {
 
 func TestBudgetEndsAtOneTimeInWholeSeconds(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
-	s := spending{Budget: Budget{Burst: 1, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
-	s.spend([]string{"app"}, start)
+	s := New(Limit{Burst: 1, Pace: 10 * time.Second})
+	s.Spend([]string{"app"}, start)
 	want := time.Date(2026, 1, 2, 3, 4, 16, 0, time.UTC)
 	for at := start; at.Before(want); at = at.Add(700 * time.Millisecond) {
-		if got := s.limited(at)["app"]; !got.Equal(want) {
+		if got := s.Limited(at)["app"]; !got.Equal(want) {
 			t.Fatalf("at %s the limit ends at %s, want %s", at, got, want)
 		}
 	}
-	if got := s.limited(want); len(got) > 0 {
+	if got := s.Limited(want); len(got) > 0 {
 		t.Errorf("limited after the end: %v", got)
 	}
-	s.spend(nil, want.Add(time.Hour))
+	s.Spend(nil, want.Add(time.Hour))
 	if len(s.owed) > 0 {
 		t.Errorf("a namespace with a full burst is still remembered: %v", s.owed)
 	}
@@ -56,19 +56,19 @@ func TestBudgetEndsAtOneTimeInWholeSeconds(t *testing.T) {
 
 func TestBudgetIsBoundedWhenTheClockIsSetBack(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := spending{Budget: Budget{Burst: 2, Pace: 10 * time.Second}, owed: map[string]time.Time{}}
-	s.spend([]string{"app"}, start.Add(24*time.Hour))
-	if until := s.limited(start)["app"]; until.After(start.Add(10 * time.Second)) {
+	s := New(Limit{Burst: 2, Pace: 10 * time.Second})
+	s.Spend([]string{"app"}, start.Add(24*time.Hour))
+	if until := s.Limited(start)["app"]; until.After(start.Add(10 * time.Second)) {
 		t.Errorf("after the clock was set back by a day, the limit ends at %s", until)
 	}
 }
 
 func TestBudgetWithoutAPaceHasNoLimit(t *testing.T) {
-	s := spending{owed: map[string]time.Time{}}
+	s := New(Limit{})
 	for range 100 {
-		s.spend([]string{"app"}, time.Unix(1, 0))
+		s.Spend([]string{"app"}, time.Unix(1, 0))
 	}
-	if limited := s.limited(time.Unix(1, 0)); len(limited) > 0 {
+	if limited := s.Limited(time.Unix(1, 0)); len(limited) > 0 {
 		t.Errorf("%v is limited", limited)
 	}
 }
