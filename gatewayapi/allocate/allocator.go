@@ -26,6 +26,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -37,6 +38,8 @@ type Options struct {
 	// Config is the connection to the API server.
 	Config *rest.Config
 	Events record.EventRecorder
+	// Budget bounds how often the routes of a namespace change their numbers on a Gateway.
+	Budget budget.Limit
 	// RebuildFrom returns when this process may rebuild a lost ledger: see plan.World.
 	RebuildFrom func() time.Time
 	Now         func() time.Time

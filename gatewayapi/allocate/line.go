@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -31,6 +33,9 @@ type line struct {
 	write client.Client
 	store *ledger.Store
 
+	// paces slow down corrections of ListenerSets that somebody else keeps changing.
+	paces *pace.Pace[types.NamespacedName]
+
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory
 }
@@ -40,6 +45,7 @@ func newLine(o *Options, m manager.Manager, with kinds) *line {
 	return &line{
 		Options: o, keys: keys, kinds: with, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),
 		store:    ledger.NewStore(keys, m.GetCache(), m.GetAPIReader(), m.GetClient()),
+		paces:    pace.New[types.NamespacedName](),
 		memories: map[types.NamespacedName]*memory{},
 	}
 }
@@ -53,6 +59,8 @@ type memory struct {
 	// blocked is set while the API server refuses the ledger.
 	blocked setback
 	words   string
+	// spending counts how often the routes of each namespace changed their numbers.
+	spending budget.Spending
 	// standing are the Events that were sent about lasting problems.
 	standing map[string]bool
 	frozen   string
@@ -127,6 +135,7 @@ func (o *pass) requeue(p *plan.Plan) reconcile.Result {
 	if o.again {
 		sooner(now)
 	}
+	sooner(o.due)
 	if next.IsZero() {
 		return reconcile.Result{}
 	}
@@ -165,7 +174,7 @@ func (l *line) memory(gateway types.NamespacedName) *memory {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.memories[gateway] == nil {
-		l.memories[gateway] = &memory{refused: map[types.NamespacedName]refusal{}, standing: map[string]bool{}}
+		l.memories[gateway] = &memory{refused: map[types.NamespacedName]refusal{}, standing: map[string]bool{}, spending: budget.New(l.Budget)}
 	}
 	return l.memories[gateway]
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +35,8 @@ type pass struct {
 	known  plan.Memory
 	entry  ledger.Entry
 	memory *memory
-	again  bool // another pass is due at once
+	again  bool      // another pass is due at once
+	due    time.Time // when a correction is due that waits
 }
 
 // asking is a route that asks for a number.
@@ -60,7 +62,7 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 	if err := o.observeRoutes(ctx); err != nil {
 		return nil, err
 	}
-	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.Refusal{}}
+	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.Refusal{}, Limited: m.spending.Limited(now)}
 	for route, no := range m.refused {
 		if now.Before(no.until) {
 			o.known.Refused[route] = no.Refusal

@@ -2,8 +2,11 @@ package allocate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"hash/fnv"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +14,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -21,6 +25,7 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 	if err := o.writeLedger(ctx, p.Reserve); err != nil {
 		return o.block(err)
 	}
+	o.memory.spending.Spend(p.Changed, o.world.Now)
 	if err := o.show(ctx, p.Hide); err != nil {
 		return err
 	}
@@ -115,30 +120,60 @@ func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
 	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
 		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
+	if err == nil {
+		o.paces.Forget(client.ObjectKeyFromObject(set))
+	}
 	return client.IgnoreNotFound(err)
 }
 
-// put makes or corrects a ListenerSet.
+// put creates or corrects a ListenerSet. A correction that somebody else keeps undoing waits longer each time.
 func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *asking) error {
+	key := client.ObjectKeyFromObject(want)
 	var is gatewayv1.ListenerSet
-	err := o.cache.Get(ctx, client.ObjectKeyFromObject(want), &is)
+	err := o.cache.Get(ctx, key, &is)
+	missing := apierrors.IsNotFound(err)
 	switch {
-	case apierrors.IsNotFound(err):
-		return o.write.Create(ctx, want)
+	case missing:
 	case err != nil:
 		return err
 	case !read.IsMadeFor(&o.keys, &is, &route.Route): // the cache will show it, and the route be told
-		return behind("ListenerSet " + client.ObjectKeyFromObject(want).String())
+		return behind("ListenerSet " + key.String())
 	case read.Same(&o.keys, &is, want):
 		return nil
 	}
-	if err := o.write.Update(ctx, read.Corrected(&is, want)); err != nil {
-		return err
+	turn := o.paces.Ask(key, contentOf(want), o.Now())
+	if turn.Wait > 0 {
+		o.putOff(turn.Wait)
+		return nil
 	}
-	if is.Generation > 1 || is.Spec.Listeners[0].Port == want.Spec.Listeners[0].Port {
+	if missing {
+		err = o.write.Create(ctx, want)
+	} else {
+		err = o.write.Update(ctx, read.Corrected(&is, want))
+	}
+	switch {
+	case err != nil:
+		o.paces.Failed(key)
+	case turn.First:
 		o.tell(plan.Event{Object: route.Key(), Reason: plan.MuxDriftCorrected, Message: plan.TextPutRight([]string{"ListenerSet " + want.Name})})
 	}
-	return nil
+	return err
+}
+
+// putOff makes another pass due after a while.
+func (o *pass) putOff(wait time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := o.Now().Add(wait); o.due.IsZero() || at.Before(o.due) {
+		o.due = at
+	}
+}
+
+// contentOf identifies what the allocator wants of a ListenerSet.
+func contentOf(want *gatewayv1.ListenerSet) pace.Content {
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode([]any{want.Spec, want.OwnerReferences, want.Annotations})
+	return pace.Content(h.Sum64())
 }
 
 // refuse notes that the API server refuses a route's ListenerSet: the next plan says so, and goes on without it.

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 const (
 	prefix  = "svc-mux.nowake.ai"
 	numbers = prefix + "/ports"
+	// burst is how often a namespace may change its numbers on one Gateway before it must wait. No other part does it as often.
+	burst = 8
 )
 
 // world is a cluster with a reconciler that allocates numbers.
@@ -99,6 +101,7 @@ func (w *world) reconcile(t *testing.T) (stop func()) {
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = "svc-mux", "127.0.0.1:0", "127.0.0.1:0"
+	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
 	options.LogLevel, options.LeaseName, options.GatewayAPIAllocator = "info", "svc-mux", true
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)

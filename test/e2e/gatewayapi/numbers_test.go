@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,8 @@ func TestNumbers(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *world, string){
 		"numbers are given, kept and freed":                   given,
 		"a number that is asked for":                          asked,
+		"a ListenerSet that somebody else keeps changing":     undone,
+		"a namespace that changes numbers too often":          churn,
 		"drift is put right":                                  drift,
 		"a Gateway that comes back gives the same numbers":    comesBack,
 		"a lost ledger is rebuilt from ListenerSets":          lost,
@@ -126,6 +129,59 @@ func drift(t *testing.T, w *world, space string) {
 	w.has(t, space, "a", 20000)
 	w.Kubectl(t, "annotate", "tcproute", "a", "--namespace="+space, "--overwrite", numbers+"=1")
 	w.has(t, space, "a", 20000)
+	events, err := w.events(t.Context(), space, "a", "MuxDriftCorrected")
+	if err != nil || len(events) == 0 {
+		t.Errorf("Events about the drift: %v, %v", events, err)
+	}
+}
+
+// undone has a writer that takes back each correction. The allocator corrects more and more slowly.
+func undone(t *testing.T, w *world, space string) {
+	w.gateway(t, space, "")
+	w.route(t, space, space, "a", "auto")
+	w.has(t, space, "a", 20000)
+	var set gatewayv1.ListenerSet
+	corrected := 0
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err := w.api.Get(t.Context(), named(space, "a"), &set); err != nil {
+			t.Fatal(err)
+		}
+		if set.Spec.Listeners[0].Port != 20000 {
+			continue
+		}
+		corrected++
+		set.Spec.Listeners[0].Port = 22
+		if err := w.api.Update(t.Context(), &set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if corrected < 2 || corrected > 6 {
+		t.Errorf("the ListenerSet was right %d times in 5 s: at first, and after each correction", corrected)
+	}
+	w.has(t, space, "a", 20000)
+}
+
+// churn has a namespace that asks for another number again and again. After its burst it waits, and others don't.
+func churn(t *testing.T, w *world, space string) {
+	w.gateway(t, space, "")
+	w.route(t, space, space, "a", "auto")
+	w.has(t, space, "a", 20000)
+	number := 30000
+	cluster.Eventually(t, "the change waits", func(ctx context.Context) error {
+		var route gatewayv1.TCPRoute
+		if err := w.api.Get(ctx, named(space, "a"), &route); err != nil {
+			return err
+		}
+		if _, why := said(&route); strings.Contains(why, "PortChangesLimited") {
+			return nil
+		}
+		number++
+		route.Annotations[prefix+"/external-ports"] = fmt.Sprint(number)
+		return fmt.Errorf("it doesn't after %d changes: %w", number-30000, w.api.Update(ctx, &route))
+	})
+	w.route(t, space, space+"-other", "b", "auto")
+	w.has(t, space+"-other", "b", 20000)
+	w.has(t, space, "a", int32(number)) //nolint:gosec // a small number
 }
 
 func comesBack(t *testing.T, w *world, space string) {
