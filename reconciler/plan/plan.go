@@ -118,9 +118,10 @@ func confirm(p *pass) {
 
 // confirmMux asks for a live read of the mux if claims follow from its ports, if its first ledger is written, if its ledger moves to
 // another ConfigMap, or if this process writes its ledger for the first time: another process may have given ports since, and the mux
-// may name another ledger.
+// may name another ledger. The same while the API server refuses ports: another process may have published them since, and then their
+// claims must not be released as never used.
 func confirmMux(p *pass) {
-	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved || p.w.Unmet)
+	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved || p.w.Unmet || len(p.m.Refused) > 0)
 	if (writes || p.before.renew) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}
