@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,7 +15,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +24,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/webhook"
 )
@@ -45,7 +44,7 @@ func (w *world) reconcile(t *testing.T) {
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, agent+"/test"
 	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + release
-	log := &buffer{}
+	log := &product.Log{}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	process := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
@@ -59,24 +58,6 @@ func (w *world) reconcile(t *testing.T) {
 			t.Logf("reconciler's log:\n%s", log)
 		}
 	})
-}
-
-// buffer is a log that can be read while a process writes to it.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // serveWebhook runs our handler, and registers it with the API server by the chart's own configuration.

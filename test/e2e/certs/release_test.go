@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 // release is an install of the chart's objects in one mode. Its webhook and its reconciler run in the test's process.
@@ -30,7 +30,7 @@ type release struct {
 	name, prefix, port string
 	set                []string
 	hook               hook
-	log                *buffer
+	log                *product.Log
 }
 
 func (r *release) webhook() string       { return r.name + "-webhook" }
@@ -72,7 +72,7 @@ func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop fun
 	options.APIPrefix, options.Namespace, options.ProbeAddress, options.LeaseName = r.prefix, namespace, "127.0.0.1:0", r.name
 	options.RetryPeriod = 200 * time.Millisecond
 	options.WebhookConfiguration = r.configuration()
-	log := &buffer{}
+	log := &product.Log{}
 	r.log = log
 	p := process.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now, Dial: r.w.Inside().Dial}
 	edit(&p)
@@ -227,22 +227,4 @@ func (r *release) shows(ctx context.Context, series string) error {
 func shortLives() selfmanaged.Policy {
 	return selfmanaged.Policy{Authority: 75 * time.Second, Leaf: 40 * time.Second, Renew: 13 * time.Second, Trusted: 5 * time.Second,
 		Settle: 3 * time.Second, Overlap: 12 * time.Second}
-}
-
-// buffer is a log that can be read while a process writes to it.
-type buffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
 }

@@ -22,6 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 const (
@@ -54,7 +55,7 @@ func (w *world) namespace(t *testing.T, name string) {
 
 // running is a reconciler in the test's process.
 type running struct {
-	log     *buffer
+	log     *product.Log
 	address string
 	stop    func()
 }
@@ -67,7 +68,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	options.RetryPeriod = 200 * time.Millisecond // so that a second reconciler leads soon after the end of the first
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
-	r := &running{log: &buffer{}}
+	r := &running{log: &product.Log{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	p := process.Process{Options: options, Config: config, Version: "v1.2.3", Logs: r.log, Now: time.Now}
@@ -98,24 +99,6 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 		return fmt.Errorf("the log doesn't show the console's address yet")
 	})
 	return r
-}
-
-// buffer is a log that can be read while a process writes to it.
-type buffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // edit changes a Service before it is created.

@@ -3,7 +3,6 @@
 package gatewayapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,14 +39,14 @@ const (
 type world struct {
 	*cluster.Cluster
 	api client.Client
-	log *buffer
+	log *product.Log
 	// without are the rights that the chart grants without the allocator.
 	without []product.Right
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
-	w := &world{Cluster: cluster.Start(t, cluster.Audit(), cluster.Helm()), log: &buffer{}}
+	w := &world{Cluster: cluster.Start(t, cluster.Audit(), cluster.Helm()), log: &product.Log{}}
 	types := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(types), gatewayv1.Install(types)); err != nil {
 		t.Fatal(err)
@@ -125,24 +124,6 @@ func (w *world) reconcile(t *testing.T) (stop func()) {
 func (w *world) token(t *testing.T) string {
 	t.Helper()
 	return strings.TrimSpace(w.Kubectl(t, "create", "token", "svc-mux", "--namespace=svc-mux"))
-}
-
-// buffer is a log that can be read while a process writes to it.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // gateway makes a Gateway that gives numbers, in a namespace of its own.

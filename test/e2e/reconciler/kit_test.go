@@ -3,11 +3,9 @@
 package reconciler
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +22,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 const (
@@ -59,7 +58,7 @@ func (w *world) namespace(t *testing.T, name string) {
 // running is a reconciler in the test's process.
 type running struct {
 	stop func()
-	log  *buffer
+	log  *product.Log
 	// kill ends the reconciler without waiting for its end.
 	kill context.CancelFunc
 	// mayFail is set if the reconciler is expected to end with an error.
@@ -78,7 +77,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "reconciler"
-	log := &buffer{}
+	log := &product.Log{}
 	p := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
 	for _, edit := range edits {
 		edit(&p)
@@ -100,26 +99,6 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	})
 	return r
 }
-
-// buffer is a log that can be read while a process writes to it.
-type buffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
-
-var _ io.Writer = (*buffer)(nil)
 
 // edit changes a Service before it is created.
 type edit func(*corev1.Service)
