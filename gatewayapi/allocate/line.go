@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,9 +32,6 @@ type line struct {
 	write client.Client
 	store *ledger.Store
 
-	// paces slow down corrections of ListenerSets that somebody else keeps changing.
-	paces *pace.Pace[types.NamespacedName]
-
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory
 }
@@ -45,7 +41,6 @@ func newLine(o *Options, m manager.Manager, with kinds) *line {
 	return &line{
 		Options: o, keys: keys, kinds: with, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),
 		store:    ledger.NewStore(keys, m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		paces:    pace.New[types.NamespacedName](),
 		memories: map[types.NamespacedName]*memory{},
 	}
 }
@@ -61,6 +56,8 @@ type memory struct {
 	words   string
 	// spending counts how often the routes of each namespace changed their numbers.
 	spending budget.Spending
+	// paces slow down corrections of the ListenerSets of routes, if another writer undoes them.
+	paces *pace.Pace[types.NamespacedName]
 	// standing are the Events that were sent about lasting problems.
 	standing map[string]bool
 	frozen   string
@@ -85,8 +82,8 @@ const (
 	longestPause = 5 * time.Minute
 )
 
-func (s setback) next(now time.Time) setback {
-	pause := min(max(2*s.pause, firstPause), longestPause)
+func (s setback) next(now time.Time, longest time.Duration) setback {
+	pause := min(max(2*s.pause, firstPause), longest)
 	return setback{now.Add(pause), pause}
 }
 
@@ -101,7 +98,7 @@ func (l *line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		err = o.apply(ctx, p)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: behindPause}, nil // somebody was faster, or the cache is behind
+		return reconcile.Result{RequeueAfter: behindPause}, nil // another writer was faster, or the cache is behind
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -156,6 +153,7 @@ func (o *pass) remember(p *plan.Plan) {
 			delete(o.memory.refused, key)
 		}
 	}
+	o.memory.paces.Keep(func(route types.NamespacedName) bool { return o.routes[route] != nil })
 	if good := &o.world.Ledger; p.Freeze == nil && good.Condition == plan.Good {
 		kept := good.Ledger.Clone()
 		o.memory.lastGood = &kept
@@ -174,7 +172,9 @@ func (l *line) memory(gateway types.NamespacedName) *memory {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.memories[gateway] == nil {
-		l.memories[gateway] = &memory{refused: map[types.NamespacedName]refusal{}, standing: map[string]bool{}, spending: budget.New(l.Budget)}
+		l.memories[gateway] = &memory{
+			refused: map[types.NamespacedName]refusal{}, standing: map[string]bool{}, spending: budget.New(l.Budget), paces: pace.New[types.NamespacedName](),
+		}
 	}
 	return l.memories[gateway]
 }
@@ -205,20 +205,7 @@ func muxOfLedger(cm *metav1.PartialObjectMetadata, key string) (types.Namespaced
 
 // tell sends an Event about the Gateway or a route.
 func (o *pass) tell(event plan.Event) {
-	about := o.about(event.Object)
-	if about == nil {
-		return
+	if about := o.about(event.Object); about != nil {
+		o.Events.Event(about, event.Type(), string(event.Reason), event.Note())
 	}
-	kind := corev1.EventTypeNormal
-	if event.Warning {
-		kind = corev1.EventTypeWarning
-	}
-	message := event.Message
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
-	}
-	o.Events.Event(about, kind, string(event.Reason), message)
 }
-
-// maxMessage is Kubernetes' limit for an Event's message.
-const maxMessage = 1024

@@ -9,7 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ListenerSetTaken is a route whose ListenerSet is somebody else's, or another route's.
+// ListenerSetTaken is a route whose ListenerSet belongs to a user, or to another route.
 const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 
 func textNoGateway(gateway types.NamespacedName) string {

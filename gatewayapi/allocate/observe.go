@@ -29,7 +29,7 @@ type pass struct {
 	routes  map[types.NamespacedName]*asking
 	// sets are the ListenerSets that the allocator made for routes on this Gateway.
 	sets []*gatewayv1.ListenerSet
-	// others are those that somebody else made.
+	// others are those that users made.
 	others []*gatewayv1.ListenerSet
 	world  plan.World
 	known  plan.Memory
@@ -139,7 +139,7 @@ func (o *pass) add(route *read.Route) {
 	o.world.Channels = append(o.world.Channels, channel)
 }
 
-// checkSets adds a problem to routes whose ListenerSet isn't theirs: somebody else's, or an older route's.
+// checkSets adds a problem to routes whose ListenerSet belongs to a user, or to an older route.
 func (o *pass) checkSets(ctx context.Context) error {
 	slices.SortFunc(o.world.Channels, func(a, b plan.ObservedChannel) int {
 		return cmp.Or(a.Created.Compare(b.Created), plan.CompareKeys(a.Key, b.Key))

@@ -14,6 +14,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -56,16 +57,12 @@ func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
 	return nil
 }
 
-// block freezes the Gateway for a while if the API server refuses its ledger.
+// block freezes the Gateway for a while if its ledger is too large, or the API server refuses it.
 func (o *pass) block(err error) error {
-	if !isRefusal(err) {
+	if !isRefusal(err) && !errors.Is(err, codec.ErrUnwritable) {
 		return err
 	}
-	o.memory.blocked, o.memory.words = o.memory.blocked.next(o.Now()), wordsOf(err)
-	if o.memory.blocked.pause > frozenPause {
-		o.memory.blocked.pause = frozenPause
-		o.memory.blocked.until = o.Now().Add(frozenPause)
-	}
+	o.memory.blocked, o.memory.words = o.memory.blocked.next(o.Now(), frozenPause), wordsOf(err)
 	o.again = true
 	return nil
 }
@@ -121,12 +118,13 @@ func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
 	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
 		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
 	if err == nil {
-		o.paces.Forget(client.ObjectKeyFromObject(set))
+		route, _ := read.MadeFor(set)
+		o.memory.paces.Forget(route)
 	}
 	return client.IgnoreNotFound(err)
 }
 
-// put creates or corrects a ListenerSet. A correction that somebody else keeps undoing waits longer each time.
+// put creates or corrects a ListenerSet. If another writer undoes its corrections, each one waits longer.
 func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *asking) error {
 	key := client.ObjectKeyFromObject(want)
 	var is gatewayv1.ListenerSet
@@ -141,7 +139,7 @@ func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *aski
 	case read.Same(&o.keys, &is, want):
 		return nil
 	}
-	turn := o.paces.Ask(key, contentOf(want), o.Now())
+	turn := o.memory.paces.Ask(route.Key(), contentOf(want), o.Now())
 	if turn.Wait > 0 {
 		o.putOff(turn.Wait)
 		return nil
@@ -153,7 +151,7 @@ func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *aski
 	}
 	switch {
 	case err != nil:
-		o.paces.Failed(key)
+		o.memory.paces.Failed(route.Key())
 	case turn.First:
 		o.tell(plan.Event{Object: route.Key(), Reason: plan.MuxDriftCorrected, Message: plan.TextPutRight([]string{"ListenerSet " + want.Name})})
 	}
@@ -172,7 +170,7 @@ func (o *pass) putOff(wait time.Duration) {
 // contentOf identifies what the allocator wants of a ListenerSet.
 func contentOf(want *gatewayv1.ListenerSet) pace.Content {
 	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode([]any{want.Spec, want.OwnerReferences, want.Annotations})
+	_ = json.NewEncoder(h).Encode([]any{want.Name, want.Spec, want.OwnerReferences, want.Annotations})
 	return pace.Content(h.Sum64())
 }
 
@@ -186,7 +184,7 @@ func (o *pass) refuse(claim *plan.Claim, err error) error {
 	key := claim.Owner.Channel
 	_, again := o.known.Refused[key]
 	o.memory.refused[key] = refusal{
-		plan.Refusal{Words: wordsOf(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now()),
+		plan.Refusal{Words: wordsOf(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now(), longestPause),
 	}
 	o.again = true
 	return nil

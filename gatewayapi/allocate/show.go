@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,7 +127,7 @@ func numberOf(note string) string {
 	if len(ports) == 0 {
 		return ""
 	}
-	return validation.PortRange{First: ports[0].Public, Last: ports[0].Public}.String()
+	return strconv.Itoa(int(ports[0].Public))
 }
 
 // tellStanding sends an Event about each lasting problem of the Gateway, once.

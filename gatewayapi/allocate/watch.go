@@ -177,7 +177,7 @@ func (l *line) askedFor(ctx context.Context, namespace string, some ...client.Li
 	return gateways
 }
 
-// gatewaysOfLedger returns the Gateway that a ledger names, and those whose ledger can't be used: it may be what they need.
+// gatewaysOfLedger returns the Gateway that a ledger names, and all frozen Gateways beside it: this ConfigMap may be their ledger.
 func (l *line) gatewaysOfLedger(cm *metav1.PartialObjectMetadata) []types.NamespacedName {
 	gateways := l.frozenIn(cm.Namespace)
 	if mux, is := muxOfLedger(cm, l.keys.Mux); is {

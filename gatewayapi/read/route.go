@@ -45,7 +45,7 @@ func NewRoute(kind string) Object {
 	return &gatewayv1.TCPRoute{}
 }
 
-// RouteOf returns the route that an object is; false if it is none.
+// RouteOf returns the route that an object is; false if the object is no route.
 func RouteOf(object any) (Route, bool) {
 	switch r := object.(type) {
 	case *gatewayv1.TCPRoute:

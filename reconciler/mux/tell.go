@@ -2,7 +2,6 @@ package mux
 
 import (
 	"context"
-	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -10,9 +9,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
-
-// maxMessage is Kubernetes' limit for an Event's message.
-const maxMessage = 1024
 
 // tell sends an Event about a Service, if there is one.
 func (l *Line) tell(about *corev1.Service, event plan.Event) {
@@ -23,15 +19,7 @@ func (l *Line) tell(about *corev1.Service, event plan.Event) {
 
 // Tell sends an Event about a Service.
 func Tell(events record.EventRecorder, about *corev1.Service, event plan.Event) {
-	kind := corev1.EventTypeNormal
-	if event.Warning {
-		kind = corev1.EventTypeWarning
-	}
-	message := event.Message
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
-	}
-	events.Event(about, kind, string(event.Reason), message)
+	events.Event(about, event.Type(), string(event.Reason), event.Note())
 }
 
 // tellStanding sends an Event for each lasting problem of the mux, once.

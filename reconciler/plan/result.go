@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,6 +119,23 @@ type Event struct {
 	Warning bool
 	Reason  validation.Reason
 	Message string
+}
+
+// Type is the type of the Event in Kubernetes.
+func (e *Event) Type() string {
+	if e.Warning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+// Note is the message, cut to Kubernetes' limit.
+func (e *Event) Note() string {
+	const limit = 1024
+	if len(e.Message) <= limit {
+		return e.Message
+	}
+	return strings.ToValidUTF8(e.Message[:limit-3], "") + "..."
 }
 
 // Verdict is the decision about a channel.

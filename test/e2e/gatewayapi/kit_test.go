@@ -191,6 +191,15 @@ func (w *world) has(t *testing.T, namespace, name string, number int32) {
 	})
 }
 
+// hasSome waits until a route has any number.
+func (w *world) hasSome(t *testing.T, namespace, name string) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("%s/%s has a number", namespace, name), func(ctx context.Context) error {
+		_, err := w.number(ctx, namespace, name)
+		return err
+	})
+}
+
 // said returns our condition Accepted of a route.
 func said(route *gatewayv1.TCPRoute) (status, why string) {
 	for _, parent := range route.Status.Parents {
