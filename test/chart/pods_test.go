@@ -193,7 +193,8 @@ func TestReconcilerSurvivesTheLossOfANode(t *testing.T) {
 	}
 	apart := d.Spec.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	if len(apart) != 1 || apart[0].PodAffinityTerm.TopologyKey != corev1.LabelHostname ||
-		cmp.Diff(d.Spec.Selector, apart[0].PodAffinityTerm.LabelSelector) != "" {
+		cmp.Diff(d.Spec.Selector, apart[0].PodAffinityTerm.LabelSelector) != "" ||
+		!slices.Equal(apart[0].PodAffinityTerm.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
 		t.Errorf("the anti-affinity is %v", apart)
 	}
 	own := named[*appsv1.Deployment](t, render(t, "--set-json=affinity={\"nodeAffinity\":{}}"), "svc-mux").Spec.Template.Spec.Affinity

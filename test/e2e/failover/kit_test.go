@@ -95,14 +95,19 @@ func (w *world) apply(t *testing.T, manifests string, flags ...string) {
 	w.Kubectl(t, "rollout", "status", "deployment/svc-mux", "--namespace="+namespace, "--timeout=180s")
 }
 
-// holder returns the holder of the lease, or an empty string.
+// holder returns the holder of the lease, or an empty string if the lease has none or has expired.
 func (w *world) holder(ctx context.Context) (string, error) {
 	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(ctx, "svc-mux", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
-	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
+	if err != nil || lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > seconds(lease.Spec.LeaseDurationSeconds) {
+		return "", err
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
 }
+
+func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }
 
 // awaitHolder waits until another process than before has the lease, and returns its name.
 func (w *world) awaitHolder(t *testing.T, before string) (now string) {
