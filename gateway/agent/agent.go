@@ -46,7 +46,8 @@ type Config struct {
 	Keys validation.Keys
 	// Interface is where the muxes' addresses are.
 	Interface string
-	// Source are the addresses that backends see with the return path node. Without any, those of the interface are used.
+	// Source are the addresses that backends see with the return path node. Without any, they see that of the interface through which
+	// packets leave.
 	Source          []netip.Addr
 	ReturnPath      want.ReturnPath
 	BackendNetworks []netip.Prefix

@@ -59,16 +59,13 @@ func (a *Agent) observe() (*want.World, error) {
 
 // settings returns the settings of this machine. Addresses that this gateway carries for muxes aren't its own.
 func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
-	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node, Probes: a.Prober != nil}
+	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node, Probes: a.Prober != nil,
+		Source: a.Source}
 	hasMarks := slices.ContainsFunc(assigned, func(x announce.Assigned) bool { return x.Marked })
 	for _, x := range assigned {
 		if !x.Marked && (hasMarks || !a.known[x.Address]) {
 			s.Own = append(s.Own, x.Address)
 		}
-	}
-	s.Source = a.Source
-	if len(s.Source) == 0 {
-		s.Source = sourcesOf(a.Interface, assigned, s.Own)
 	}
 	return s
 }

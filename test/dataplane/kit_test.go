@@ -46,9 +46,9 @@ func start(t *testing.T, mode ...cluster.Option) *world {
 }
 
 // startGateways starts a cluster without a provider, whose nodes are gateways.
-func startGateways(t *testing.T) *world {
+func startGateways(t *testing.T, mode ...cluster.Option) *world {
 	t.Helper()
-	w := begin(t, []cluster.Option{cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Kwok(), cluster.Helm()})
+	w := begin(t, append(mode, cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Kwok(), cluster.Helm()))
 	w.class = "gateway." + prefix + "/rack"
 	t.Cleanup(func() {
 		if t.Failed() {

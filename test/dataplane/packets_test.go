@@ -19,6 +19,10 @@ func TestPackets(t *testing.T) {
 			long.Only(t, "test/e2e/gateways asks the channels of a mux on gateways, and gateway/agent counts lost connections")
 			return startGateways(t)
 		},
+		"gateways beside iptables": func(t *testing.T) *world {
+			long.Only(t, "the mode nftables shows that kube-proxy's rules come after ours")
+			return startGateways(t, cluster.IPTables())
+		},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

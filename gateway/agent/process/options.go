@@ -90,7 +90,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.StateDir, "state-dir", "`directory` for what a restart without an API server needs; it must survive a reboot")
 	text(&o.BackendNetworks, "backend-networks", "`networks` that backends may be in, separated by commas; every network if empty")
 	text(&o.Sources, "source-addresses",
-		"`addresses` that backends see with the return path node, at most one of a family; if empty, the interface's")
+		"`addresses` that backends see with the return path node, at most one of a family; if empty, that of the interface through which "+
+			"packets leave")
 	text(&o.Peers, "peer-addresses", "`addresses` where other gateways reach this one, separated by commas; if empty, the interface's")
 	text(&o.Labels, "labels", "`labels` of this gateway's Lease, such as rack=a,size=large: pools select gateways by them")
 	text(&o.Node, "node", "`name` of the cluster's Node that this machine is; empty for a machine beside the cluster (NODE_NAME)")

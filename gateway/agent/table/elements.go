@@ -37,7 +37,11 @@ func (f family) elementsOf(tables *want.Tables) (elements, replies) {
 		}
 		at := place{key: string(a.Address.AsSlice())}
 		all.add(setAddresses, at, content{})
-		if f.has(a.Source) {
+		switch {
+		case !f.has(a.Source):
+		case a.Source.IsUnspecified():
+			all.add(setMasqueraded, at, content{})
+		default:
 			all.add(setSourcesSeen, at, content{data: string(a.Source.AsSlice())})
 		}
 	}

@@ -99,7 +99,8 @@ func isNeighbourDiscovery() []expr.Any {
 func (f family) translateSource() []rule {
 	translate := f.rule(one(find(setSourcesSeen)),
 		one(&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(f.number), RegAddrMin: firstRegister}))
-	return []rule{slices.Concat(rule{f.loadOriginal()}, translate)}
+	masquerade := f.rule(one(in(setMasqueraded)), one(&expr.Masq{}))
+	return []rule{slices.Concat(rule{f.loadOriginal()}, masquerade), slices.Concat(rule{f.loadOriginal()}, translate)}
 }
 
 // firstSentToUs continues for packets of connections whose client sent to a mux's address, in both directions.

@@ -16,6 +16,7 @@ const (
 	setSources      = "sources"       // address . protocol . ports . client: may connect
 	setReplies      = "replies"       // backend . protocol . ports: what comes from there is a reply
 	setSourcesSeen  = "sources-seen"  // address -> the source address that backends see
+	setMasqueraded  = "masqueraded"   // address: backends see the address of the interface through which packets leave
 	setTraffic      = "traffic"       // address . protocol . port: counts packets and bytes in both directions
 	setRangeTraffic = "range-traffic" // the same, for ranges of ports
 )
@@ -49,6 +50,7 @@ func (f family) sets() []set {
 		{name: setSources, key: and(f.address), interval: true},
 		{name: setReplies, key: service, interval: true},
 		{name: setSourcesSeen, key: one, value: one},
+		{name: setMasqueraded, key: one},
 		{name: setTraffic, key: service, counter: true},
 		{name: setRangeTraffic, key: service, interval: true, counter: true},
 	}

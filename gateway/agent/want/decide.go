@@ -101,10 +101,12 @@ func (d *deciding) sourceFor(c carried) (netip.Addr, bool) {
 	case ViaGateway:
 		return netip.Addr{}, true
 	case ViaNode:
-		for _, own := range d.Settings.Source {
-			if own.Is4() == c.address.Is4() {
-				return own, true
-			}
+		sameFamily := func(own netip.Addr) bool { return own.Is4() == c.address.Is4() }
+		if i := slices.IndexFunc(d.Settings.Source, sameFamily); i >= 0 {
+			return d.Settings.Source[i], true
+		}
+		if slices.ContainsFunc(d.Settings.Own, func(own netip.Addr) bool { return sameFamily(own) && own.IsGlobalUnicast() }) {
+			return leavingThrough(c.address), true
 		}
 		d.refuse(c.mux, "", NoSource, fmt.Sprintf("address %s isn't carried: gateway %s has no address of its family: give it one, or set "+
 			"returnPath: routed", c.address, d.Settings.Gateway))
@@ -112,4 +114,13 @@ func (d *deciding) sourceFor(c carried) (netip.Addr, bool) {
 	}
 	d.refuse(c.mux, "", UnknownReturn, fmt.Sprintf("returnPath %q is none of node, routed and gateway", d.Settings.ReturnPath))
 	return netip.Addr{}, false
+}
+
+// leavingThrough stands for the address of the interface through which a packet leaves. Replies then come back through it, which tunnels
+// between machines need.
+func leavingThrough(family netip.Addr) netip.Addr {
+	if family.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
 }

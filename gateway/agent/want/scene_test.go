@@ -48,6 +48,7 @@ type scene struct {
 	} `json:"slices"`
 	ReturnPath want.ReturnPath `json:"returnPath"`
 	NoIPv6     bool            `json:"noIPv6"`
+	NoSource   bool            `json:"noSource"`
 	Networks   []string        `json:"networks"`
 	// UnreadMuxes and UnreadSlices are lists that weren't read.
 	UnreadMuxes  bool `json:"unreadMuxes"`
@@ -72,7 +73,10 @@ func (s *scene) world(t testing.TB) *want.World {
 		w.Settings.ReturnPath = want.ViaNode
 	}
 	if s.NoIPv6 {
-		w.Settings.Source = w.Settings.Source[:1]
+		w.Settings.Own, w.Settings.Source = w.Settings.Own[:2], w.Settings.Source[:1]
+	}
+	if s.NoSource {
+		w.Settings.Source = nil
 	}
 	for _, network := range s.Networks {
 		w.Settings.BackendNetworks = append(w.Settings.BackendNetworks, netip.MustParsePrefix(network))

@@ -46,7 +46,8 @@ type Settings struct {
 	Gateway string
 	// Own are all addresses of this machine. No backend may have one of them.
 	Own []netip.Addr
-	// Source are the addresses that backends see with the return path node, at most one of a family.
+	// Source are the addresses that backends see with the return path node, at most one of a family. Without one, they see the address
+	// of the interface through which packets leave.
 	Source     []netip.Addr
 	ReturnPath ReturnPath
 	// Node is the cluster's Node that this machine is; empty for a machine beside the cluster.
