@@ -386,7 +386,8 @@ func (v *view) WriteStatus(_ context.Context, change control.Change) error {
 
 // checkShown checks an address that a status shows from now on.
 func (v *view) checkShown(key types.NamespacedName, uid types.UID, a netip.Addr) {
-	answers := false
+	// An agent that read a restored copy may have closed an address of which its Lease still tells, as the cache shows it.
+	answers := v.restored
 	for _, agent := range v.agents {
 		answers = answers || agent.table[a] == uid
 	}
