@@ -153,7 +153,7 @@ func (h *history) step() {
 			h.copies = append(h.copies, cm.Data[claims.Key])
 		}
 	case "restore":
-		if cm := s.maps[claims.Name("p")]; cm != nil && len(h.copies) > 0 {
+		if cm := s.maps[claims.Name("p")]; cm != nil && len(h.copies) > 0 && !s.emptyLists { // one disaster at a time
 			cm = cm.DeepCopy()
 			cm.Data[claims.Key], cm.ResourceVersion = rapid.SampledFrom(h.copies).Draw(h.T, "copy"), s.next()
 			s.maps[cm.Name], s.restored = cm, true
