@@ -1,7 +1,7 @@
 // Package allocate gives routes of the Gateway API numbers on Gateways of any implementation. A route's number is in a ListenerSet of its own,
 // which the Gateway's implementation programs.
 //
-//	allocator.go  waits for the kinds of the Gateway API, and runs the rest while the API server serves them
+//	allocator.go  the feature that package run runs
 //	watch.go      which change wakes which Gateway
 //	line.go       one pass over a Gateway: observe, decide, apply
 //	observe.go    the Gateway, its routes and ListenerSets, and its ledger, as package plan knows muxes and channels

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
@@ -26,7 +27,7 @@ import (
 type line struct {
 	*Options
 	keys  validation.Keys
-	kinds kinds
+	kinds run.Kinds
 	cache client.Reader
 	live  client.Reader
 	write client.Client
@@ -36,7 +37,7 @@ type line struct {
 	memories map[types.NamespacedName]*memory
 }
 
-func newLine(o *Options, m manager.Manager, with kinds) *line {
+func newLine(o *Options, m manager.Manager, with run.Kinds) *line {
 	keys := o.Language.Keys()
 	return &line{
 		Options: o, keys: keys, kinds: with, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),

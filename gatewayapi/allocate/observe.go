@@ -99,12 +99,12 @@ func (l *line) findGateway(ctx context.Context, key types.NamespacedName) (*gate
 func (l *line) eachRoute(ctx context.Context, do func(*read.Route), options ...client.ListOption) error {
 	var tcp gatewayv1.TCPRouteList
 	var udp gatewayv1.UDPRouteList
-	if l.kinds.has(read.TCPRoute) {
+	if l.kinds.Has(read.TCPRoute) {
 		if err := l.cache.List(ctx, &tcp, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 			return err
 		}
 	}
-	if l.kinds.has(read.UDPRoute) {
+	if l.kinds.Has(read.UDPRoute) {
 		if err := l.cache.List(ctx, &udp, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 			return err
 		}
@@ -282,7 +282,7 @@ func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 		return err
 	}
 	kind, name, is := read.RouteNamed(key)
-	if !is || !o.kinds.has(kind) {
+	if !is || !o.kinds.Has(kind) {
 		o.world.Live[key] = plan.Present // whose claim this is can't be told
 		return nil
 	}

@@ -206,7 +206,7 @@ func wordsOf(err error) string {
 
 // behind is the error of a pass whose cache is behind.
 func behind(what string) error {
-	return apierrors.NewConflict(version.WithResource("gateways").GroupResource(), what, errors.New("the cache is behind"))
+	return apierrors.NewConflict(gatewayv1.Resource("gateways"), what, errors.New("the cache is behind"))
 }
 
 // writesAtOnce is how many writes of a pass run at a time.

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -20,7 +19,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -34,28 +32,6 @@ const (
 const quiet = 50 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// cacheOptions keep of ConfigMaps the names alone.
-func cacheOptions(language validation.Language, namespaces []string) cache.Options {
-	var served map[string]cache.Config
-	for _, namespace := range namespaces {
-		if served == nil {
-			served = map[string]cache.Config{}
-		}
-		served[namespace] = cache.Config{}
-	}
-	return cache.Options{
-		ByObject: map[client.Object]cache.ByObject{
-			ledger.Object(): {Label: codec.Selector(), Namespaces: served, Transform: func(object any) (any, error) {
-				if cm, is := object.(*metav1.PartialObjectMetadata); is {
-					ledger.Trim(cm, language.Keys())
-				}
-				return object, nil
-			}},
-		},
-		DefaultTransform: cache.TransformStripManagedFields(),
-	}
-}
 
 // setup adds the controllers to a manager.
 func (l *line) setup(ctx context.Context, m manager.Manager) error {
@@ -108,10 +84,10 @@ func retries() workqueue.TypedRateLimiter[reconcile.Request] {
 
 // routeKinds are the kinds of routes that the API server serves.
 func (l *line) routeKinds() (objects []client.Object) {
-	if l.kinds.has(read.TCPRoute) {
+	if l.kinds.Has(read.TCPRoute) {
 		objects = append(objects, &gatewayv1.TCPRoute{})
 	}
-	if l.kinds.has(read.UDPRoute) {
+	if l.kinds.Has(read.UDPRoute) {
 		objects = append(objects, &gatewayv1.UDPRoute{})
 	}
 	return objects

@@ -33,8 +33,7 @@ type Route struct {
 	Object metav1.Object
 	Spec   *gatewayv1.CommonRouteSpec
 	Status *gatewayv1.RouteStatus
-	// backend is the port of the first backend; 0 without one.
-	backend int32
+	refs   []gatewayv1.BackendRef
 }
 
 // NewRoute returns an empty route of a kind.
@@ -49,30 +48,29 @@ func NewRoute(kind string) Object {
 func RouteOf(object any) (Route, bool) {
 	switch r := object.(type) {
 	case *gatewayv1.TCPRoute:
-		var refs [][]gatewayv1.BackendRef
+		route := Route{Kind: TCPRoute, Object: r, Spec: &r.Spec.CommonRouteSpec, Status: &r.Status.RouteStatus}
 		for i := range r.Spec.Rules {
-			refs = append(refs, r.Spec.Rules[i].BackendRefs)
+			route.refs = append(route.refs, r.Spec.Rules[i].BackendRefs...)
 		}
-		return Route{TCPRoute, r, &r.Spec.CommonRouteSpec, &r.Status.RouteStatus, firstPort(refs)}, true
+		return route, true
 	case *gatewayv1.UDPRoute:
-		var refs [][]gatewayv1.BackendRef
+		route := Route{Kind: UDPRoute, Object: r, Spec: &r.Spec.CommonRouteSpec, Status: &r.Status.RouteStatus}
 		for i := range r.Spec.Rules {
-			refs = append(refs, r.Spec.Rules[i].BackendRefs)
+			route.refs = append(route.refs, r.Spec.Rules[i].BackendRefs...)
 		}
-		return Route{UDPRoute, r, &r.Spec.CommonRouteSpec, &r.Status.RouteStatus, firstPort(refs)}, true
+		return route, true
 	}
 	return Route{}, false
 }
 
-func firstPort(rules [][]gatewayv1.BackendRef) int32 {
-	for _, refs := range rules {
-		for i := range refs {
-			if refs[i].Port != nil {
-				return *refs[i].Port
-			}
+// backendPort is the port of the first backend that has one; otherwise 1.
+func (r *Route) backendPort() int32 {
+	for i := range r.refs {
+		if r.refs[i].Port != nil {
+			return *r.refs[i].Port
 		}
 	}
-	return 0
+	return 1
 }
 
 // Protocol is the one that the route's kind carries.
@@ -147,11 +145,11 @@ func (r *Route) Channel(l validation.Language) (plan.ObservedChannel, validation
 	}, r.ListenerSets())
 	channel := plan.ObservedChannel{Problems: found.Problems, Channel: validation.Channel{
 		Object: route.Object, Mux: MuxKey(route.Gateway), Disabled: route.Disabled,
-		Ports: []validation.ChannelPort{{Name: r.ListenerName(), Protocol: r.Protocol(), Port: max(r.backend, 1), Request: route.Request}},
+		Ports: []validation.ChannelPort{{Name: r.ListenerName(), Protocol: r.Protocol(), Port: r.backendPort(), Request: route.Request}},
 	}}
 	channel.Key = r.Key()
 	if route.Recorded > 0 {
-		channel.Recorded = []validation.PortMapping{{Name: r.ListenerName(), Port: max(r.backend, 1), Public: route.Recorded}}
+		channel.Recorded = []validation.PortMapping{{Name: r.ListenerName(), Port: r.backendPort(), Public: route.Recorded}}
 		channel.PortsNote = validation.FormatPorts(channel.Recorded)
 	}
 	if said := r.Said(&keys); said != nil {

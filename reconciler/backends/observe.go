@@ -24,13 +24,12 @@ type observation struct {
 // observe reads the cache. The view of a Service that isn't a channel of ours is empty.
 func (l *line) observe(ctx context.Context, channel types.NamespacedName) (observation, error) {
 	o := observation{View: muxslices.View{Keys: l.keys, Channel: channel, Taken: map[string]bool{}}}
-	svc, err := l.get(ctx, channel)
-	key, attached := muxOf(l.Language, svc)
+	key, attached, err := l.muxOf(ctx, channel)
 	if err != nil || !attached || !l.LooksAfter(key) {
 		return o, err
 	}
-	o.Mux.Key, o.Ports, o.Settings = key, svc.Spec.Ports, muxslices.SettingsOf(svc)
-	if o.Sources, err = Sources(ctx, l.cache, channel); err != nil {
+	o.Mux.Key = key
+	if err := l.observeChannel(ctx, &o.View); err != nil {
 		return o, err
 	}
 	mux, err := l.get(ctx, key)

@@ -47,6 +47,8 @@ type Options struct {
 	Writer client.Writer
 	// Print makes a dry run: it gets each decision, and nothing is applied. It may be nil.
 	Print func(*muxslices.Decision)
+	// Claimants are channels that are no Services; nil if there are none.
+	Claimants Claimants
 	// Live reads the Endpoints of muxes past the cache.
 	Live client.Reader
 	// Tell emits an Event.

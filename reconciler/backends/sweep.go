@@ -135,17 +135,17 @@ func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice)
 		return false
 	}
 	isOwned := slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
-	svc, err := s.get(ctx, channel)
+	on, attached, err := s.muxOf(ctx, channel)
 	if err != nil || !isOwned && !s.mux(mux).IsMux {
 		return false
 	}
-	if on, attached := muxOf(s.Language, svc); !attached || on != key {
+	if !attached || on != key {
 		return true
 	}
 	if isOwned && muxslices.HasOwnName(s.keys, slice) {
 		return false
 	}
-	sources, err := Sources(ctx, s.cache, channel)
+	sources, err := s.sources(ctx, channel)
 	return err == nil && !slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
 		return slice.Name == muxslices.SliceName(key, channel, source.Name, source.AddressType)
 	})

@@ -65,10 +65,10 @@ func (l *line) onSlice() handler.EventHandler {
 		if !isCarried {
 			channel = types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		}
-		svc, err := l.get(ctx, channel)
-		key, attached := muxOf(l.Language, svc)
+		users := l.users(channel)
+		key, attached, err := l.muxOf(ctx, channel)
 		if err != nil || !attached {
-			return nil
+			return users
 		}
 		if isCarried {
 			mux, _ := l.get(ctx, key)
@@ -76,7 +76,7 @@ func (l *line) onSlice() handler.EventHandler {
 				return nil
 			}
 		}
-		return []reconcile.Request{request(channel)}
+		return append(users, request(channel))
 	})
 }
 
@@ -89,6 +89,9 @@ func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now
 		!equality.Semantic.DeepEqual(muxslices.SettingsOf(old), muxslices.SettingsOf(now))) {
 		q.Add(request(key))
 	}
+	for _, user := range l.users(key) {
+		q.Add(user)
+	}
 	before, after := l.asMux(old), l.asMux(now)
 	if before == after {
 		return
@@ -97,6 +100,9 @@ func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now
 	channels, err := channelsOf(ctx, l.cache, key)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Some backends may wait for their next change", "mux", key)
+	}
+	if l.Claimants != nil {
+		channels = append(channels, l.Claimants.KeysOn(key)...)
 	}
 	for _, channel := range channels {
 		q.Add(request(channel))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -130,6 +131,10 @@ func textStatusRefused(channel types.NamespacedName, others int, why error) stri
 }
 
 func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error {
+	if !claimants.IsService(patch.Channel) {
+		o.Claimants.Show(o.world.Key, patch)
+		return nil
+	}
 	before := o.channels[patch.Channel]
 	body, err := channelBody(patch, before.UID, o.Language.Keys())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -45,10 +46,18 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 		o.world.Confirmed, o.world.Live = map[types.NamespacedName]bool{}, map[types.NamespacedName]plan.Liveness{}
 	}
 	live, failed := make([]*corev1.Service, len(keys)), make([]error, len(keys))
-	o.inParallel(len(keys), func(i int) { live[i], failed[i] = o.readLive(ctx, keys[i]) })
+	o.inParallel(len(keys), func(i int) {
+		if claimants.IsService(keys[i]) {
+			live[i], failed[i] = o.readLive(ctx, keys[i])
+		}
+	})
 	for i, key := range keys {
 		cached := o.channels[key] != nil || key == o.world.Key
 		switch {
+		case !claimants.IsService(key):
+			if err := o.confirmClaimant(ctx, key); err != nil {
+				return err
+			}
 		case failed[i] != nil && cached:
 			return fmt.Errorf("service %s, before claims are written: %w", key, failed[i])
 		case failed[i] != nil:

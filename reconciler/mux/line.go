@@ -43,6 +43,8 @@ type Options struct {
 	// RefusedSlices returns the API server's message about a channel's slice that it refuses; empty if it refuses none.
 	// It may be nil.
 	RefusedSlices func(channel types.NamespacedName) string
+	// Claimants are those that are no Services; nil if there are none.
+	Claimants Claimants
 	// Ledgers stores claims. Board shows others the claims in force.
 	Ledgers *ledger.Store
 	Board   *ledger.Board

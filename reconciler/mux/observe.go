@@ -170,6 +170,7 @@ func (o *pass) observeChannels(ctx context.Context) error {
 		o.channels[channel.Key] = svc
 		o.world.Channels = append(o.world.Channels, channel)
 	}
+	o.observeClaimants(ctx)
 	return nil
 }
 

@@ -165,6 +165,7 @@ func (w watching) onEdge(ctx context.Context, q queue, slice *discoveryv1.Endpoi
 		return
 	}
 	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+	w.wakeUsers(q, channel)
 	svc, err := w.service(ctx, channel)
 	if err != nil || svc == nil || !w.Language.Classify(svc).Channel() {
 		w.forgetBacking(channel) // its Service's own event wakes the mux

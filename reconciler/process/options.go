@@ -61,6 +61,8 @@ type Options struct {
 	LegacyEndpoints bool
 	// GatewayAPIAllocator gives routes of the Gateway API numbers on Gateways.
 	GatewayAPIAllocator bool
+	// GatewayAPIImplementation serves Gateways of our GatewayClasses.
+	GatewayAPIImplementation bool
 
 	AdmissionOptions
 	ConsoleOptions
@@ -127,6 +129,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 		"`number` of concurrent writes: of the channels of one mux, and of the backends of one namespace")
 	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
 		"also write an Endpoints object for each mux, for readers that don't know EndpointSlices")
+	set.BoolVar(&o.GatewayAPIImplementation, "gateway-api-implementation", o.GatewayAPIImplementation,
+		"serve Gateways of the Gateway API whose GatewayClass names this controller")
 	set.BoolVar(&o.GatewayAPIAllocator, "gateway-api-allocator", o.GatewayAPIAllocator,
 		"give TCPRoutes and UDPRoutes of the Gateway API numbers on Gateways with a port-range")
 	o.AdmissionOptions.addFlags(set)

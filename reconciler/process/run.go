@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
-	"nowake.ai/svc-lb-mux/gatewayapi/allocate"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/console"
@@ -192,11 +191,12 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	t.registry.MustRegister(carried)
 
 	waker, refusals := &backends.Waker{}, &backends.Refusals{}
+	gateways := p.newGateways(waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
+		Sources: gateways.sources, Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
@@ -207,17 +207,13 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 		return nil, err
 	}
 	refusals.Notify(line.BackendsChanged)
-	if p.Options.GatewayAPIAllocator && !p.dry() {
-		if err := m.Add(allocate.New(allocate.Options{
-			Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Events: out.events, Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom, Now: p.Now,
-			Every: kindsEvery, Log: logr.FromContextOrDiscard(ctx),
-		})); err != nil {
-			return nil, err
-		}
+	gateways.wake(line)
+	if err := gateways.add(ctx, m, language, t, out.events); err != nil {
+		return nil, err
 	}
 	emitter := &eventEmitter{cache: m.GetCache(), events: out.events}
 	return line, backends.Setup(ctx, m, backends.Options{
-		Language: language, Claims: board.Known, Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
+		Language: language, Claims: board.Known, Claimants: gateways.ofBackends(), Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
 		Tell: emitter.emit, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
@@ -226,9 +222,6 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 func (p Process) portChanges() budget.Limit {
 	return budget.Limit{Burst: p.Options.PortChangesBurst, Pace: p.Options.PortChangesPace}
 }
-
-// kindsEvery is how often a process looks whether the kinds of the Gateway API were installed.
-const kindsEvery = 10 * time.Second
 
 // maxConcurrentMuxes limits the concurrent passes over muxes of one namespace.
 const maxConcurrentMuxes = 4

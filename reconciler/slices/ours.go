@@ -50,10 +50,16 @@ func OwnersOfSlice(slice *discoveryv1.EndpointSlice) []types.UID {
 func ChannelOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) (types.NamespacedName, bool) {
 	channel := types.NamespacedName{
 		Namespace: slice.Labels[keys.ChannelNamespace],
-		Name:      slice.Labels[keys.ChannelName],
+		Name:      strings.ReplaceAll(slice.Labels[keys.ChannelName], slash, "/"),
 	}
 	return channel, channel.Namespace != "" && channel.Name != "" && IsOurSlice(keys, slice)
 }
+
+// slash stands for a slash in labels. No name of an object has it.
+const slash = "_"
+
+// labelOf returns a channel's name as a label's value.
+func labelOf(channel string) string { return strings.ReplaceAll(channel, "/", slash) }
 
 // MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. The annotation tells where another
 // writer removed the label.

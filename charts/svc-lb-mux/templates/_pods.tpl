@@ -97,6 +97,9 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- if (.Values.gatewayApi).allocator }}
 - --gateway-api-allocator
 {{- end }}
+{{- if (.Values.gatewayApi).implementation }}
+- --gateway-api-implementation
+{{- end }}
 {{- with .Values.portChanges }}
 - --port-changes-burst={{ .burst }}
 - --port-changes-pace={{ .pace }}

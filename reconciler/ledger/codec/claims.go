@@ -3,6 +3,7 @@ package codec
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (e *entry) badName() error {
 	for _, field := range [...]struct{ name, value string }{
 		{"namespace", e.Namespace}, {"service", e.Service}, {"portName", e.PortName}, {"name", e.Name},
 	} {
-		isOther := field.name == "name" && field.value == "" || field.name == "service" && isRoute(field.value)
+		isOther := field.name == "name" && field.value == "" || field.name == "service" && isOfGatewayAPI(field.value)
 		if !isLabel(field.value) && !isOther {
 			return fmt.Errorf("%s %s can't be a name in Kubernetes", field.name, short(field.value))
 		}
@@ -93,10 +94,12 @@ func (e *entry) badName() error {
 	return nil
 }
 
-// isRoute is true for the name of an owner that isn't a Service, with its kind before it, such as "tcproute/broker-0".
-func isRoute(name string) bool {
-	kind, name, found := strings.Cut(name, "/")
-	return found && isLabel(kind) && len(kube.IsDNS1123Subdomain(name)) == 0
+// isOfGatewayAPI is true for the name of an owner that isn't a Service: a route such as "tcproute/broker-0", or a listener such as
+// "listenerset/brokers/tcp".
+func isOfGatewayAPI(name string) bool {
+	parts := strings.Split(name, "/")
+	return len(parts) >= 2 && len(parts) <= 3 && isLabel(parts[0]) &&
+		!slices.ContainsFunc(parts[1:], func(part string) bool { return len(kube.IsDNS1123Subdomain(part)) > 0 })
 }
 
 func (e *entry) badNumber(number int64) error {

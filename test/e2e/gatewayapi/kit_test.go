@@ -52,8 +52,8 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.Kubectl(t, "create", "namespace", "svc-mux")
-	granted := w.grant(t)
-	stop := w.reconcile(t)
+	granted := w.grant(t, "allocator")
+	stop := w.reconcile(t, "allocator")
 	t.Cleanup(func() { // after all parts have run
 		stop()
 		if !t.Failed() {
@@ -77,8 +77,8 @@ func start(t *testing.T) *world {
 // user is the chart's ServiceAccount.
 const user = "system:serviceaccount:svc-mux:svc-mux"
 
-// grant applies the chart's roles and policies, and returns the rights that the allocator needs. Another test is about the other ones.
-func (w *world) grant(t *testing.T) []product.Right {
+// grant applies the chart's roles and policies, and returns the rights that a feature needs. Another test is about the other ones.
+func (w *world) grant(t *testing.T, feature string) []product.Right {
 	t.Helper()
 	chart, err := filepath.Abs("../../../charts/svc-lb-mux")
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *world) grant(t *testing.T) []product.Right {
 		return w.Helm(t, append([]string{"template", "svc-mux", chart, "--namespace=svc-mux", "--show-only=templates/reconciler-roles.yaml",
 			"--show-only=templates/reconciler-policy.yaml"}, more...)...)
 	}
-	manifests := render("--set=gatewayApi.allocator=true")
+	manifests := render("--set=gatewayApi." + feature + "=true")
 	w.Apply(t, manifests)
 	w.Kubectl(t, "create", "serviceaccount", "svc-mux", "--namespace=svc-mux")
 	w.without = product.Rights(t, render())
@@ -96,12 +96,13 @@ func (w *world) grant(t *testing.T) []product.Right {
 }
 
 // reconcile runs a reconciler as the chart's ServiceAccount.
-func (w *world) reconcile(t *testing.T) (stop func()) {
+func (w *world) reconcile(t *testing.T, feature string) (stop func()) {
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = "svc-mux", "127.0.0.1:0", "127.0.0.1:0"
 	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
-	options.LogLevel, options.LeaseName, options.GatewayAPIAllocator = "info", "svc-mux", true
+	options.LogLevel, options.LeaseName = "info", "svc-mux"
+	options.GatewayAPIAllocator, options.GatewayAPIImplementation = feature == "allocator", feature == "implementation"
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)
 	config.BearerToken = w.token(t)

@@ -1,0 +1,307 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/status"
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Board has what the lines of muxes and of backends know about listeners.
+type Board struct {
+	mu     sync.Mutex
+	muxes  map[types.NamespacedName]*posted
+	muxOf  map[types.NamespacedName]types.NamespacedName // by listener
+	users  map[types.NamespacedName][]claimants.Use      // by Service
+	isFull bool                                          // true once every Gateway was posted
+	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
+	// WakeMux and WakeBackends are told what changed, and wakeGateway which Gateway has news for its status.
+	WakeMux      func(mux types.NamespacedName)
+	WakeBackends func(listeners []types.NamespacedName)
+	wakeGateway  func(gateway types.NamespacedName)
+}
+
+// posted is a Gateway's part of the board.
+type posted struct {
+	gateway   types.NamespacedName
+	listeners map[types.NamespacedName]listener
+}
+
+// listener is a listener as a claimant, with what it was told last, and its backends.
+type listener struct {
+	channel  plan.ObservedChannel
+	backends []read.Backend
+}
+
+// NewBoard returns an empty board.
+func NewBoard() *Board {
+	return &Board{muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}}
+}
+
+// connect joins the board to the feature that posts.
+func (b *Board) connect(live func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error),
+	wakeGateway func(gateway types.NamespacedName)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.live, b.wakeGateway = live, wakeGateway
+}
+
+// full is called once every Gateway was posted.
+func (b *Board) full() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.isFull = true
+}
+
+func (b *Board) wakeFor(gateway types.NamespacedName) {
+	b.mu.Lock()
+	wake := b.wakeGateway
+	b.mu.Unlock()
+	if wake != nil {
+		wake(gateway)
+	}
+}
+
+var errUnknown = errors.New("the listeners of Gateways aren't known yet")
+
+// post replaces what the board has of a Gateway, and tells the lines what changed. What listeners were told stays.
+func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.ObservedChannel, backendsOf func(listener types.NamespacedName) []read.Backend) {
+	b.mu.Lock()
+	before := b.muxes[mux]
+	if before == nil {
+		before = &posted{}
+	}
+	now, changed, fed := &posted{gateway, map[types.NamespacedName]listener{}}, before.gateway != gateway, []types.NamespacedName(nil)
+	for _, channel := range channels {
+		was, known := before.listeners[channel.Key]
+		if known && was.channel.UID == channel.UID {
+			channel.Conditions, channel.Address, channel.PortsNote = was.channel.Conditions, was.channel.Address, was.channel.PortsNote
+		}
+		is := listener{channel, backendsOf(channel.Key)}
+		now.listeners[channel.Key] = is
+		changed = changed || !known || !reflect.DeepEqual(was.channel.Channel, is.channel.Channel)
+		if !known || !slices.Equal(was.backends, is.backends) {
+			fed = append(fed, channel.Key)
+		}
+	}
+	for key := range before.listeners {
+		if _, stays := now.listeners[key]; !stays {
+			changed, fed = true, append(fed, key)
+		}
+	}
+	b.muxes[mux] = now
+	b.index()
+	b.mu.Unlock()
+	b.wake(mux, changed, fed)
+}
+
+// drop removes a Gateway from the board.
+func (b *Board) drop(mux types.NamespacedName) {
+	b.mu.Lock()
+	before := b.muxes[mux]
+	delete(b.muxes, mux)
+	b.index()
+	b.mu.Unlock()
+	if before != nil {
+		b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
+	}
+}
+
+func (b *Board) wake(mux types.NamespacedName, changed bool, fed []types.NamespacedName) {
+	if changed {
+		b.WakeMux(mux)
+	}
+	if len(fed) > 0 {
+		b.WakeBackends(fed)
+		b.WakeMux(mux) // BackendsReady may change
+	}
+}
+
+func (b *Board) index() {
+	clear(b.muxOf)
+	clear(b.users)
+	for mux, posted := range b.muxes {
+		for key, listener := range posted.listeners {
+			b.muxOf[key] = mux
+			for _, backend := range listener.backends {
+				b.users[backend.Service] = append(b.users[backend.Service], claimants.Use{Claimant: key, Mux: mux})
+			}
+		}
+	}
+}
+
+// On returns the listeners of a mux.
+func (b *Board) On(mux types.NamespacedName) []plan.ObservedChannel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	posted := b.muxes[mux]
+	if posted == nil {
+		return nil
+	}
+	var all []plan.ObservedChannel
+	for _, listener := range posted.listeners {
+		all = append(all, listener.channel)
+	}
+	return all
+}
+
+// KeysOn returns the names of a mux's listeners.
+func (b *Board) KeysOn(mux types.NamespacedName) []types.NamespacedName {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if posted := b.muxes[mux]; posted != nil {
+		return slices.Collect(maps.Keys(posted.listeners))
+	}
+	return nil
+}
+
+// Live returns a listener as the API server has it; nil if it wants no number on the mux.
+func (b *Board) Live(ctx context.Context, mux, key types.NamespacedName) (*plan.ObservedChannel, error) {
+	b.mu.Lock()
+	posted, live := b.muxes[mux], b.live
+	b.mu.Unlock()
+	if posted == nil || live == nil {
+		return nil, errUnknown
+	}
+	channel, err := live(ctx, posted.gateway, key)
+	if channel == nil || err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if told := posted.listeners[key].channel; told.UID == channel.UID {
+		channel.Conditions, channel.Address, channel.PortsNote = told.Conditions, told.Address, told.PortsNote
+	}
+	return channel, nil
+}
+
+// Users returns the listeners that send packets to a Service.
+func (b *Board) Users(service types.NamespacedName) []claimants.Use {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.users[service])
+}
+
+// Show notes what a listener is told, for the status of its Gateway.
+func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
+	b.mu.Lock()
+	posted := b.muxes[mux]
+	if posted == nil {
+		b.mu.Unlock()
+		return
+	}
+	if is, known := posted.listeners[patch.Channel]; known {
+		is.channel.Conditions = slices.DeleteFunc(slices.Clone(is.channel.Conditions), func(c metav1.Condition) bool { return slices.Contains(patch.Drop, c.Type) })
+		for _, condition := range patch.Conditions {
+			meta.SetStatusCondition(&is.channel.Conditions, condition)
+		}
+		if patch.SetAddress {
+			is.channel.Address = patch.Address
+		}
+		if patch.SetNote {
+			is.channel.PortsNote = patch.PortsNote
+		}
+		posted.listeners[patch.Channel] = is
+	}
+	gateway := posted.gateway
+	b.mu.Unlock()
+	b.wakeFor(gateway)
+}
+
+// numbers returns what became of the numbers of a mux's listeners.
+func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[types.NamespacedName]status.Number {
+	all := map[types.NamespacedName]status.Number{}
+	for _, channel := range b.On(mux) {
+		number := status.Number{Pending: "the reconciler has yet to decide"}
+		if said := meta.FindStatusCondition(channel.Conditions, keys.Accepted); said != nil && said.Status == metav1.ConditionFalse {
+			number.Refused = said.Message
+		}
+		if said := meta.FindStatusCondition(channel.Conditions, keys.Programmed); said != nil {
+			number.Programmed, number.Pending = said.Status == metav1.ConditionTrue, ""
+			if !number.Programmed {
+				number.Pending = said.Message
+			}
+		}
+		all[channel.Key] = number
+	}
+	return all
+}
+
+// MuxOf returns the mux of a listener; false if it has none.
+func (b *Board) MuxOf(key types.NamespacedName) (types.NamespacedName, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mux, is := b.muxOf[key]
+	if !is && !b.isFull {
+		return mux, false, errUnknown
+	}
+	return mux, is, nil
+}
+
+// Sources returns the slices of a listener's Services, with the listener's port alone.
+func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	b.mu.Lock()
+	posted := b.muxes[b.muxOf[key]]
+	if posted == nil {
+		b.mu.Unlock()
+		return nil, nil
+	}
+	is := posted.listeners[key]
+	b.mu.Unlock()
+	port := &is.channel.Ports[0]
+	var all []*discoveryv1.EndpointSlice
+	for i, backend := range is.backends {
+		slices, err := backends.Sources(ctx, cache, backend.Service)
+		if err != nil {
+			return nil, err
+		}
+		for _, slice := range slices {
+			if source := sourceOf(slice, backend.PortName, port); source != nil {
+				source.Name = sourceName(is.backends, i, key.Namespace, slice.Name)
+				all = append(all, source)
+			}
+		}
+	}
+	return all, nil
+}
+
+// sourceOf returns a copy of a slice with one of its ports alone, under the name that the listener has for it; nil if it hasn't that port. It
+// shares the endpoints.
+func sourceOf(slice *discoveryv1.EndpointSlice, name string, as *validation.ChannelPort) *discoveryv1.EndpointSlice {
+	for i := range slice.Ports {
+		p := &slice.Ports[i]
+		if p.Name != nil && *p.Name == name && p.Protocol != nil && *p.Protocol == as.Protocol || p.Name == nil && name == "" {
+			source := *slice
+			source.Ports = []discoveryv1.EndpointPort{{Name: &as.Name, Protocol: &as.Protocol, Port: p.Port, AppProtocol: p.AppProtocol}}
+			return &source
+		}
+	}
+	return nil
+}
+
+// sourceName tells sources of a listener apart: two namespaces may have slices of one name, and two backends the same Service.
+func sourceName(all []read.Backend, i int, own, slice string) string {
+	name, backend := slice, all[i]
+	if backend.Service.Namespace != own {
+		name = backend.Service.Namespace + "." + name
+	}
+	if slices.ContainsFunc(all[:i], func(b read.Backend) bool { return b.Service == backend.Service }) {
+		name += "." + backend.PortName
+	}
+	return name
+}

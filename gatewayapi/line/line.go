@@ -1,0 +1,140 @@
+package line
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
+	"nowake.ai/svc-lb-mux/gatewayapi/status"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// Options configure the feature.
+type Options struct {
+	Language validation.Language
+	// Namespaces are those whose Gateways are served; if empty, all.
+	Namespaces []string
+	Board      *Board
+	Events     record.EventRecorder
+	Now        func() time.Time
+	Log        logr.Logger
+}
+
+// Line serves Gateways. It is a run.Feature.
+type Line struct{ Options }
+
+// New returns the feature.
+func New(options Options) *Line { return &Line{options} }
+
+// Name says what the feature does.
+func (*Line) Name() string { return "serving Gateways" }
+
+// Suffices is true if there may be Gateways of ours with routes.
+func (*Line) Suffices(kinds run.Kinds) bool {
+	return kinds.Has("GatewayClass") && kinds.Has("Gateway") && (kinds.Has(read.TCPRoute) || kinds.Has(read.UDPRoute))
+}
+
+// serving is the feature while it runs.
+type serving struct {
+	*Options
+	keys  validation.Keys
+	kinds run.Kinds
+	cache client.Reader
+	live  client.Reader
+	write client.Client
+
+	mu        sync.Mutex
+	templates map[string]template // by GatewayClass
+	passed    map[types.NamespacedName]bool
+}
+
+// template is a GatewayClass's, as it was read last.
+type template struct {
+	read.Template
+	refused *read.Refusal
+}
+
+const (
+	// behindPause gives the cache time to show a write.
+	behindPause = 100 * time.Millisecond
+	// takenPause is how often a Service is looked at that has the name of a mux and isn't one.
+	takenPause = 10 * time.Second
+)
+
+// Reconcile is one pass over a Gateway.
+func (l *serving) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	again, err := l.pass(ctx, request.NamespacedName)
+	if err == nil {
+		l.mu.Lock()
+		l.passed[request.NamespacedName] = true
+		l.mu.Unlock()
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{RequeueAfter: behindPause}, nil
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	o, class, err := l.observe(ctx, l.cache, key)
+	if err != nil {
+		return 0, err
+	}
+	if o == nil {
+		if class != foreign {
+			l.Board.drop(read.MuxOf(key))
+		}
+		if class == foreign {
+			err = l.leave(ctx, key)
+		}
+		return 0, err
+	}
+	served := read.Judge(o)
+	given := status.Given{Served: served, Now: l.Now()}
+	again := time.Duration(0)
+	var mux *corev1.Service
+	template := l.templateOf(string(o.Gateway.Spec.GatewayClassName))
+	switch {
+	case template == nil:
+		return behindPause, nil // its GatewayClass is read first
+	case template.refused != nil:
+		given.Refused = template.refused
+	default:
+		if mux, given.Refused, err = l.ensureMux(ctx, o, &template.Template); err != nil {
+			return 0, err
+		}
+	}
+	if given.Refused != nil {
+		again = takenPause
+	}
+	if mux != nil { // a refused Gateway keeps what it has
+		given.Address = mux.Status.LoadBalancer.Ingress
+		l.Board.post(o.Mux, key, served.Claimants(), served.Backends)
+	}
+	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
+	return again, l.publish(ctx, &given)
+}
+
+// serves is true for Gateways that this process looks after.
+func (o *Options) serves(gateway types.NamespacedName) bool {
+	return len(o.Namespaces) == 0 || slices.Contains(o.Namespaces, gateway.Namespace)
+}
+
+// Setup adds the controllers to a manager.
+func (l *Line) Setup(ctx context.Context, m manager.Manager, kinds run.Kinds) error {
+	s := &serving{Options: &l.Options, keys: l.Language.Keys(), kinds: kinds, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),
+		templates: map[string]template{}, passed: map[types.NamespacedName]bool{}}
+	return s.setup(ctx, m)
+}

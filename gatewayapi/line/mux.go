@@ -1,0 +1,86 @@
+package line
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+)
+
+// MuxNameTaken is a Gateway whose mux's name another Service has.
+const MuxNameTaken = "MuxNameTaken"
+
+// ensureMux makes the Service that is a Gateway's mux, or corrects its labels and annotations. Ports are the reconciler's. It returns the
+// Service as the cache shows it; nil while the Gateway has none.
+func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *read.Template) (*corev1.Service, *read.Refusal, error) {
+	want, refused := read.MuxService(l.Language, o.Gateway, template, o.Admitted())
+	is := &corev1.Service{}
+	err := l.cache.Get(ctx, o.Mux, is)
+	switch {
+	case apierrors.IsNotFound(err) && refused == nil:
+		if err := l.write.Create(ctx, want); err != nil {
+			if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+				return nil, &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be made: %s", o.Mux, err)}, nil
+			}
+			return nil, nil, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
+		}
+		return want, nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, refused, nil
+	case err != nil:
+		return nil, nil, err
+	case !read.IsMuxOf(&l.keys, is, o.Gateway):
+		return nil, &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the Gateway "+
+			"otherwise", o.Mux)}, nil
+	case refused != nil:
+		return is, refused, nil
+	}
+	return is, nil, l.correct(ctx, is, want)
+}
+
+// correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
+// them.
+func (l *serving) correct(ctx context.Context, is, want *corev1.Service) error {
+	labels, annotations := differing(is.Labels, want.Labels), differing(is.Annotations, want.Annotations)
+	if len(labels)+len(annotations) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": is.UID, "labels": labels, "annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(l.write.Patch(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: is.Namespace, Name: is.Name}},
+		client.RawPatch(types.MergePatchType, body)))
+}
+
+func differing(is, want map[string]string) map[string]string {
+	all := map[string]string{}
+	for key, value := range want {
+		if now, has := is[key]; !has || now != value {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// leave deletes the mux of a Gateway that is another controller's by now.
+func (l *serving) leave(ctx context.Context, key types.NamespacedName) error {
+	mux := read.MuxOf(key)
+	l.Board.drop(mux)
+	is, gateway := &corev1.Service{}, &gatewayv1.Gateway{}
+	if err := l.cache.Get(ctx, mux, is); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := l.cache.Get(ctx, key, gateway); err != nil || !read.IsMuxOf(&l.keys, is, gateway) {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(l.write.Delete(ctx, is, client.Preconditions{UID: &is.UID}))
+}

@@ -1,0 +1,210 @@
+package line
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// whose says whose a Gateway is.
+type whose uint8
+
+const (
+	gone    whose = iota // there is no such Gateway, or it is on its way out
+	ours                 // its GatewayClass is ours
+	unclear              // there is no such GatewayClass
+	foreign              // its GatewayClass is another controller's
+)
+
+// observe gathers what a decision about a Gateway needs. It returns nil for a Gateway that isn't ours.
+func (l *serving) observe(ctx context.Context, from client.Reader, key types.NamespacedName) (*read.Observed, whose, error) {
+	if !l.serves(key) {
+		return nil, unclear, nil
+	}
+	gateway := &gatewayv1.Gateway{}
+	err := from.Get(ctx, key, gateway)
+	if apierrors.IsNotFound(err) || err == nil && gateway.DeletionTimestamp != nil {
+		return nil, gone, nil
+	}
+	if err != nil {
+		return nil, unclear, fmt.Errorf("gateway %s: %w", key, err)
+	}
+	class := &gatewayv1.GatewayClass{}
+	err = l.cache.Get(ctx, types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}, class)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, unclear, nil
+	case err != nil:
+		return nil, unclear, err
+	case class.Spec.ControllerName != read.ControllerName(&l.keys):
+		return nil, foreign, nil
+	}
+	o := &read.Observed{Gateway: gateway, Mux: read.MuxOf(key), Namespaces: map[string]labels.Set{}, Services: map[types.NamespacedName]*corev1.Service{}}
+	if err := l.observeNamespaces(ctx, o); err != nil {
+		return nil, unclear, err
+	}
+	if err := l.observeSets(ctx, from, o); err != nil {
+		return nil, unclear, err
+	}
+	if err := l.observeRoutes(ctx, o); err != nil {
+		return nil, unclear, err
+	}
+	return o, ours, l.observeBackends(ctx, o)
+}
+
+func (l *serving) observeNamespaces(ctx context.Context, o *read.Observed) error {
+	var list corev1.NamespaceList
+	if err := l.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		o.Namespaces[list.Items[i].Name] = list.Items[i].Labels
+	}
+	return nil
+}
+
+// observeSets reads the ListenerSets that name the Gateway: which ones comes from the cache, and what they say from the reader.
+func (l *serving) observeSets(ctx context.Context, from client.Reader, o *read.Observed) error {
+	if !l.kinds.Has("ListenerSet") {
+		return nil
+	}
+	var list gatewayv1.ListenerSetList
+	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: client.ObjectKeyFromObject(o.Gateway).String()}); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		set := &list.Items[i]
+		if from != l.cache {
+			err := from.Get(ctx, client.ObjectKeyFromObject(set), set)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if set.DeletionTimestamp == nil && read.GatewayOfSet(set) == client.ObjectKeyFromObject(o.Gateway) {
+			o.Sets = append(o.Sets, set)
+		}
+	}
+	return nil
+}
+
+// observeRoutes reads the routes that name the Gateway or one of its ListenerSets, and those in whose status we wrote about them.
+func (l *serving) observeRoutes(ctx context.Context, o *read.Observed) error {
+	parents := []string{parentKey("Gateway", client.ObjectKeyFromObject(o.Gateway))}
+	for _, set := range o.Sets {
+		parents = append(parents, parentKey("ListenerSet", client.ObjectKeyFromObject(set)))
+	}
+	seen := map[types.UID]bool{}
+	for _, parent := range parents {
+		err := l.eachRoute(ctx, func(route read.Route) {
+			if uid := route.Object.GetUID(); !seen[uid] && route.Object.GetDeletionTimestamp() == nil {
+				seen[uid] = true
+				o.Routes = append(o.Routes, route)
+			}
+		}, client.MatchingFields{indexParent: parent})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *serving) eachRoute(ctx context.Context, do func(read.Route), which ...client.ListOption) error {
+	for _, list := range l.routeLists() {
+		if err := l.cache.List(ctx, list, which...); err != nil {
+			return err
+		}
+		switch list := list.(type) {
+		case *gatewayv1.TCPRouteList:
+			for i := range list.Items {
+				route, _ := read.RouteOf(&list.Items[i])
+				do(route)
+			}
+		case *gatewayv1.UDPRouteList:
+			for i := range list.Items {
+				route, _ := read.RouteOf(&list.Items[i])
+				do(route)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *serving) routeLists() (lists []client.ObjectList) {
+	if l.kinds.Has(read.TCPRoute) {
+		lists = append(lists, &gatewayv1.TCPRouteList{})
+	}
+	if l.kinds.Has(read.UDPRoute) {
+		lists = append(lists, &gatewayv1.UDPRouteList{})
+	}
+	return lists
+}
+
+// observeBackends reads the Services that routes send packets to, and the ReferenceGrants of other namespaces.
+func (l *serving) observeBackends(ctx context.Context, o *read.Observed) error {
+	namespaces := map[string]bool{}
+	for i := range o.Routes {
+		for _, key := range o.Routes[i].Services() {
+			if key.Namespace != o.Routes[i].Object.GetNamespace() {
+				namespaces[key.Namespace] = true
+			}
+			if o.Services[key] != nil {
+				continue
+			}
+			svc := &corev1.Service{}
+			err := l.cache.Get(ctx, key, svc, client.UnsafeDisableDeepCopy)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			o.Services[key] = svc
+		}
+	}
+	if !l.kinds.Has("ReferenceGrant") {
+		return nil
+	}
+	for namespace := range namespaces {
+		var list gatewayv1.ReferenceGrantList
+		if err := l.cache.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			o.Grants = append(o.Grants, &list.Items[i])
+		}
+	}
+	return nil
+}
+
+// readLive returns a listener as the API server has it: its Gateway and all ListenerSets of that are read anew.
+func (l *serving) readLive(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error) {
+	o, whose, err := l.observe(ctx, l.live, gateway)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		if whose == unclear {
+			return nil, errUnknown
+		}
+		return nil, nil
+	}
+	claimants := read.Judge(o).Claimants()
+	for i := range claimants {
+		if claimants[i].Key == listener {
+			return &claimants[i], nil
+		}
+	}
+	return nil, nil
+}

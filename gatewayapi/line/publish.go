@@ -1,0 +1,69 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/status"
+)
+
+// publish writes the statuses that differ. One that can't be written doesn't keep the others from being written.
+func (l *serving) publish(ctx context.Context, given *status.Given) error {
+	var errs []error
+	gateway := given.Served.Gateway
+	errs = append(errs, l.patchStatus(ctx, gateway, func(now client.Object) bool {
+		after := given.Gateway()
+		changed := !equality.Semantic.DeepEqual(after, gateway.Status)
+		now.(*gatewayv1.Gateway).Status = after
+		return changed
+	}))
+	for _, set := range given.Sets {
+		errs = append(errs, l.patchStatus(ctx, set, func(now client.Object) bool {
+			after := given.ListenerSet(set)
+			changed := !equality.Semantic.DeepEqual(after, set.Status)
+			now.(*gatewayv1.ListenerSet).Status = after
+			return changed
+		}))
+	}
+	for i := range given.Routes {
+		route := &given.Routes[i]
+		errs = append(errs, l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) bool {
+			after := l.parents(given, route)
+			changed := !equality.Semantic.DeepEqual(after, route.Status.Parents)
+			copied, _ := read.RouteOf(now)
+			copied.Status.Parents = after
+			return changed
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// patchStatus writes an object's status if set changes it. Others write the same lists, so the object must be as it was read.
+func (l *serving) patchStatus(ctx context.Context, object client.Object, set func(now client.Object) bool) error {
+	now := object.DeepCopyObject().(client.Object)
+	if !set(now) {
+		return nil
+	}
+	return client.IgnoreNotFound(l.write.Status().Patch(ctx, now, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})))
+}
+
+// parents returns what a route's status says: what others wrote, and what we say about the parentRefs that it has.
+func (l *serving) parents(given *status.Given, route *read.Route) []gatewayv1.RouteParentStatus {
+	controller := read.ControllerName(&l.keys)
+	ours := given.Parents(controller, route)
+	all := slices.DeleteFunc(slices.Clone(route.Status.Parents), func(p gatewayv1.RouteParentStatus) bool {
+		return p.ControllerName == controller && (given.IsAbout(route, &p.ParentRef) || !slices.ContainsFunc(route.Spec.ParentRefs,
+			func(ref gatewayv1.ParentReference) bool { return equality.Semantic.DeepEqual(ref, p.ParentRef) }))
+	})
+	all = append(all, ours...)
+	if all == nil {
+		all = []gatewayv1.RouteParentStatus{}
+	}
+	return all
+}

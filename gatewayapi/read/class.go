@@ -1,0 +1,102 @@
+package read
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// ControllerName is the name under which we serve GatewayClasses.
+func ControllerName(keys *validation.Keys) gatewayv1.GatewayController {
+	prefix, _, _ := strings.Cut(keys.Ports, "/")
+	return gatewayv1.GatewayController(prefix + "/gateway")
+}
+
+// TemplateKey is the key of a ConfigMap that has the template of a GatewayClass's muxes.
+const TemplateKey = "service"
+
+// Template is what the muxes of a GatewayClass are made from.
+type Template struct {
+	Labels, Annotations map[string]string
+	Spec                corev1.ServiceSpec
+}
+
+// ParseTemplate parses the template of a GatewayClass: a part of a Service in YAML.
+func ParseTemplate(cm *corev1.ConfigMap) (Template, error) {
+	text, has := cm.Data[TemplateKey]
+	if !has {
+		return Template{}, fmt.Errorf("ConfigMap %s/%s has no key %q: put a part of a Service there, with metadata.annotations and spec.loadBalancerClass", cm.Namespace,
+			cm.Name, TemplateKey)
+	}
+	var svc corev1.Service
+	if err := yaml.UnmarshalStrict([]byte(text), &svc); err != nil {
+		return Template{}, fmt.Errorf("ConfigMap %s/%s, key %q, is no part of a Service: %w", cm.Namespace, cm.Name, TemplateKey, err)
+	}
+	for field, set := range map[string]bool{
+		"metadata.name": svc.Name != "", "metadata.namespace": svc.Namespace != "", "spec.ports": len(svc.Spec.Ports) > 0,
+		"spec.selector": len(svc.Spec.Selector) > 0, "spec.type": svc.Spec.Type != "" && svc.Spec.Type != corev1.ServiceTypeLoadBalancer,
+	} {
+		if set {
+			return Template{}, fmt.Errorf("ConfigMap %s/%s, key %q: %s can't be set: it follows from the Gateway", cm.Namespace, cm.Name, TemplateKey, field)
+		}
+	}
+	return Template{svc.Labels, svc.Annotations, svc.Spec}, nil
+}
+
+// maxServiceName is the longest name of a Service.
+const maxServiceName = 63
+
+// MuxOf names the Service that is a Gateway's mux.
+func MuxOf(gateway types.NamespacedName) types.NamespacedName {
+	name := strings.ReplaceAll("gateway-"+gateway.Name, ".", "-")
+	if name != "gateway-"+gateway.Name || len(name) > maxServiceName {
+		sum := sha256.Sum256([]byte(gateway.Name))
+		name = strings.TrimRight(name[:min(len(name), maxServiceName-9)], "-") + "-" + hex.EncodeToString(sum[:4])
+	}
+	return types.NamespacedName{Namespace: gateway.Namespace, Name: name}
+}
+
+// MuxService is the Service that is a Gateway's mux, as it is created. The reconciler writes its ports.
+func MuxService(l validation.Language, gateway *gatewayv1.Gateway, template *Template, admitted []string) (*corev1.Service, *Refusal) {
+	keys := l.Keys()
+	key := MuxOf(keyOf(gateway))
+	svc := &corev1.Service{Spec: *template.Spec.DeepCopy()}
+	svc.Namespace, svc.Name = key.Namespace, key.Name
+	svc.Labels, svc.Annotations = map[string]string{}, map[string]string{}
+	for name, value := range template.Labels {
+		svc.Labels[name] = value
+	}
+	for name, value := range template.Annotations {
+		svc.Annotations[name] = value
+	}
+	if infrastructure := gateway.Spec.Infrastructure; infrastructure != nil {
+		for name, value := range infrastructure.Labels {
+			svc.Labels[string(name)] = string(value)
+		}
+		for name, value := range infrastructure.Annotations {
+			svc.Annotations[string(name)] = string(value)
+		}
+		if infrastructure.ParametersRef != nil {
+			return nil, &Refusal{string(gatewayv1.GatewayReasonInvalidParameters), "spec.infrastructure.parametersRef isn't supported: use that of the GatewayClass"}
+		}
+	}
+	svc.Labels[keys.Managed], svc.Labels[labelGateway] = "true", labelValue(gateway.Name)
+	svc.Annotations[keys.Multiplexer] = "true"
+	svc.Annotations[keys.AllowedNamespaces] = strings.Join(admitted, ",")
+	svc.OwnerReferences = ownedBy(gateway)
+	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+	if svc.Spec.AllocateLoadBalancerNodePorts == nil {
+		svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+	}
+	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: validation.PlaceholderPort, Protocol: corev1.ProtocolTCP}}
+	return svc, request(l, gateway, svc)
+}

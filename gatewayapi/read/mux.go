@@ -1,0 +1,60 @@
+package read
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// labelGateway is the label of objects that belong to a Gateway, as the specification names it.
+const labelGateway = "gateway.networking.k8s.io/gateway-name"
+
+func labelValue(name string) string { return name[:min(len(name), maxServiceName)] }
+
+func ownedBy(gateway *gatewayv1.Gateway) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: gateway.Name, UID: gateway.UID, Controller: ptr.To(true)}}
+}
+
+// request asks for the address that a Gateway wants.
+func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Service) *Refusal {
+	keys := l.Keys()
+	for i, address := range gateway.Spec.Addresses {
+		if i > 0 || ptr.Deref(address.Type, gatewayv1.IPAddressType) != gatewayv1.IPAddressType {
+			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), "spec.addresses: ask for one address of type IPAddress, or for none"}
+		}
+		if address.Value == "" {
+			continue
+		}
+		if _, pool := l.GatewayPool(ptr.Deref(svc.Spec.LoadBalancerClass, "")); pool {
+			svc.Annotations[keys.Address] = address.Value
+		} else {
+			svc.Spec.LoadBalancerIP = address.Value
+		}
+	}
+	return nil
+}
+
+// Admitted returns the namespaces whose Services and ListenerSets may attach to a Gateway: its own, and those that it lets ListenerSets attach
+// from. Nil means every namespace.
+func (o *Observed) Admitted() []string {
+	if allowed := o.Gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil && ptr.Deref(allowed.Namespaces.From, "") == gatewayv1.NamespacesFromAll {
+		return []string{"*"}
+	}
+	names := admitted(o.Gateway, o.Namespaces)
+	if !slices.Contains(names, o.Gateway.Namespace) {
+		names = append(names, o.Gateway.Namespace)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// IsMuxOf is true for a Service that was made as a Gateway's mux.
+func IsMuxOf(keys *validation.Keys, svc *corev1.Service, gateway *gatewayv1.Gateway) bool {
+	owner := metav1.GetControllerOf(svc)
+	return svc.Labels[keys.Managed] == "true" && owner != nil && owner.UID == gateway.UID
+}

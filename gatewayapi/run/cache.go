@@ -1,0 +1,50 @@
+package run
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// cacheOptions keep of ledgers the names, and of Services what backends and muxes need.
+func cacheOptions(language validation.Language, namespaces []string) cache.Options {
+	var served map[string]cache.Config
+	for _, namespace := range namespaces {
+		if served == nil {
+			served = map[string]cache.Config{}
+		}
+		served[namespace] = cache.Config{}
+	}
+	return cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			ledger.Object(): {Label: codec.Selector(), Namespaces: served, Transform: func(object any) (any, error) {
+				if cm, is := object.(*metav1.PartialObjectMetadata); is {
+					ledger.Trim(cm, language.Keys())
+				}
+				return object, nil
+			}},
+			&corev1.Service{}: {Transform: func(object any) (any, error) {
+				if svc, is := object.(*corev1.Service); is {
+					trimService(svc, &language)
+				}
+				return object, nil
+			}},
+		},
+		DefaultTransform: cache.TransformStripManagedFields(),
+	}
+}
+
+// trimService keeps a Service's ports, and of a mux also its metadata and address.
+func trimService(svc *corev1.Service, language *validation.Language) {
+	svc.ManagedFields = nil
+	if svc.Labels[language.Keys().Managed] == "true" {
+		return
+	}
+	svc.Annotations, svc.Labels, svc.OwnerReferences, svc.Finalizers = nil, nil, nil, nil
+	svc.Spec, svc.Status = corev1.ServiceSpec{Ports: svc.Spec.Ports}, corev1.ServiceStatus{}
+}

@@ -1,0 +1,248 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+)
+
+// Given is what became of a Gateway that was served.
+type Given struct {
+	*read.Served
+	// Refused is why the Gateway as a whole isn't served; nil if it is.
+	Refused *read.Refusal
+	// Address is what the mux has.
+	Address []corev1.LoadBalancerIngress
+	// Numbers says what became of each listener's number.
+	Numbers map[types.NamespacedName]Number
+	Now     time.Time
+}
+
+// Number is what package plan says of a listener's number.
+type Number struct {
+	// Refused is why the listener doesn't have it; empty if it does.
+	Refused string
+	// Programmed is true once the mux has the port and an address. Pending is what is missing.
+	Programmed bool
+	Pending    string
+}
+
+const (
+	accepted   = "Accepted"
+	programmed = "Programmed"
+	conflicted = "Conflicted"
+	resolved   = "ResolvedRefs"
+)
+
+// conditions collects conditions. Those that didn't change keep their time.
+type conditions struct {
+	all        []metav1.Condition
+	generation int64
+	now        metav1.Time
+}
+
+func (g *Given) conditions(before []metav1.Condition, generation int64) *conditions {
+	return &conditions{slices.Clone(before), generation, metav1.NewTime(g.Now)}
+}
+
+func (c *conditions) set(kind string, is bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&c.all, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.generation,
+		LastTransitionTime: c.now})
+}
+
+// Gateway returns the Gateway's status.
+func (g *Given) Gateway() gatewayv1.GatewayStatus {
+	before := g.Served.Gateway.Status
+	now := gatewayv1.GatewayStatus{Addresses: addresses(g.Address), AttachedListenerSets: ptr.To(int32(0))}
+	valid, invalid := 0, []string(nil)
+	for i := range g.Listeners {
+		l := &g.Listeners[i]
+		if l.Set != nil {
+			continue
+		}
+		at := slices.IndexFunc(before.Listeners, func(s gatewayv1.ListenerStatus) bool { return s.Name == l.Name })
+		var said []metav1.Condition
+		if at >= 0 {
+			said = before.Listeners[at].Conditions
+		}
+		conditions, fine := g.listener(l, said, g.Served.Gateway.Generation)
+		if fine {
+			valid++
+		} else {
+			invalid = append(invalid, string(l.Name))
+		}
+		now.Listeners = append(now.Listeners, gatewayv1.ListenerStatus{Name: l.Name, SupportedKinds: supported(l), AttachedRoutes: int32(l.Attached),
+			Conditions: conditions})
+	}
+	for _, set := range g.Sets {
+		if g.isAttached(set) {
+			*now.AttachedListenerSets++
+		}
+	}
+	now.Conditions = g.whole(before.Conditions, valid, invalid)
+	return now
+}
+
+// whole are the conditions of the Gateway itself.
+func (g *Given) whole(before []metav1.Condition, valid int, invalid []string) []metav1.Condition {
+	c := g.conditions(before, g.Served.Gateway.Generation)
+	switch {
+	case g.Refused != nil:
+		c.set(accepted, false, g.Refused.Reason, g.Refused.Message)
+	case len(invalid) > 0:
+		c.set(accepted, valid > 0, string(gatewayv1.GatewayReasonListenersNotValid), "these listeners aren't served: "+strings.Join(invalid, ", "))
+	default:
+		c.set(accepted, true, accepted, "")
+	}
+	switch {
+	case meta.IsStatusConditionFalse(c.all, accepted):
+		c.set(programmed, false, string(gatewayv1.GatewayReasonInvalid), "the Gateway isn't accepted")
+	case len(g.Address) == 0:
+		c.set(programmed, false, string(gatewayv1.GatewayReasonAddressNotAssigned), fmt.Sprintf("Service %s, the Gateway's mux, has no address yet", g.Mux))
+	default:
+		c.set(programmed, true, programmed, "")
+	}
+	return c.all
+}
+
+// isAttached is true for a ListenerSet that the Gateway admits and of which a listener is served.
+func (g *Given) isAttached(set *gatewayv1.ListenerSet) bool {
+	return slices.ContainsFunc(g.Listeners, func(l read.Listener) bool { return l.Set == set && g.refusedOf(&l) == nil })
+}
+
+// refusedOf is why a listener isn't accepted; nil if it is.
+func (g *Given) refusedOf(l *read.Listener) *read.Refusal {
+	if refused := cmp.Or(g.Refused, l.Unsupported, l.Conflict); refused != nil {
+		return refused
+	}
+	if len(l.Kinds) == 0 {
+		return l.Unresolved
+	}
+	if why := g.Numbers[l.Key].Refused; why != "" {
+		return &read.Refusal{Reason: string(gatewayv1.ListenerReasonPortUnavailable), Message: why}
+	}
+	return nil
+}
+
+// listener are the conditions of a listener, and whether it is served.
+func (g *Given) listener(l *read.Listener, before []metav1.Condition, generation int64) ([]metav1.Condition, bool) {
+	c := g.conditions(before, generation)
+	refused, number := g.refusedOf(l), g.Numbers[l.Key]
+	switch {
+	case refused == nil:
+		c.set(accepted, true, accepted, "")
+	case len(l.Kinds) == 0 && l.Unresolved != nil: // ResolvedRefs says why
+		c.set(accepted, true, accepted, "")
+	default:
+		c.set(accepted, false, refused.Reason, refused.Message)
+	}
+	switch {
+	case refused != nil && refused == l.Conflict:
+		c.set(programmed, false, refused.Reason, refused.Message)
+	case refused != nil:
+		c.set(programmed, false, string(gatewayv1.ListenerReasonInvalid), refused.Message)
+	case !number.Programmed:
+		c.set(programmed, false, string(gatewayv1.ListenerReasonPending), number.Pending)
+	default:
+		c.set(programmed, true, programmed, "")
+	}
+	if l.Conflict != nil {
+		c.set(conflicted, true, l.Conflict.Reason, l.Conflict.Message)
+	} else {
+		c.set(conflicted, false, string(gatewayv1.ListenerReasonNoConflicts), "")
+	}
+	if l.Unresolved != nil {
+		c.set(resolved, false, l.Unresolved.Reason, l.Unresolved.Message)
+	} else {
+		c.set(resolved, true, resolved, "")
+	}
+	return c.all, refused == nil
+}
+
+func supported(l *read.Listener) []gatewayv1.RouteGroupKind {
+	if l.Kinds == nil {
+		return []gatewayv1.RouteGroupKind{}
+	}
+	return l.Kinds
+}
+
+func addresses(of []corev1.LoadBalancerIngress) (all []gatewayv1.GatewayStatusAddress) {
+	for i := range of {
+		if of[i].IP != "" {
+			all = append(all, gatewayv1.GatewayStatusAddress{Type: ptr.To(gatewayv1.IPAddressType), Value: of[i].IP})
+		} else if of[i].Hostname != "" {
+			all = append(all, gatewayv1.GatewayStatusAddress{Type: ptr.To(gatewayv1.HostnameAddressType), Value: of[i].Hostname})
+		}
+	}
+	return all
+}
+
+// ListenerSet returns the status of a ListenerSet that names the Gateway.
+func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetStatus {
+	c := g.conditions(set.Status.Conditions, set.Generation)
+	if slices.Contains(g.NotAdmitted, set) {
+		message := fmt.Sprintf("allowedListeners of Gateway %s/%s doesn't admit ListenerSets of namespace %s: ask its owner", g.Served.Gateway.Namespace,
+			g.Served.Gateway.Name, set.Namespace)
+		c.set(accepted, false, string(gatewayv1.ListenerSetReasonNotAllowed), message)
+		c.set(programmed, false, string(gatewayv1.ListenerSetReasonNotAllowed), message)
+		return gatewayv1.ListenerSetStatus{Conditions: c.all}
+	}
+	var now gatewayv1.ListenerSetStatus
+	valid, pending, invalid := 0, "", []string(nil)
+	for i := range g.Listeners {
+		l := &g.Listeners[i]
+		if l.Set != set {
+			continue
+		}
+		at := slices.IndexFunc(set.Status.Listeners, func(s gatewayv1.ListenerEntryStatus) bool { return s.Name == l.Name })
+		var said []metav1.Condition
+		if at >= 0 {
+			said = set.Status.Listeners[at].Conditions
+		}
+		conditions, fine := g.listener(l, said, set.Generation)
+		if fine {
+			valid++
+			pending = cmp.Or(pending, g.Numbers[l.Key].Pending)
+		} else {
+			invalid = append(invalid, string(l.Name))
+		}
+		now.Listeners = append(now.Listeners, gatewayv1.ListenerEntryStatus{Name: l.Name, SupportedKinds: supported(l), AttachedRoutes: int32(l.Attached),
+			Conditions: conditions})
+	}
+	notValid := "these listeners aren't served: " + strings.Join(invalid, ", ")
+	switch {
+	case g.Refused != nil:
+		c.set(accepted, false, string(gatewayv1.ListenerSetReasonParentNotAccepted), "the Gateway isn't accepted")
+	case len(invalid) > 0:
+		c.set(accepted, valid > 0, string(gatewayv1.ListenerSetReasonListenersNotValid), notValid)
+	default:
+		c.set(accepted, true, accepted, "")
+	}
+	switch {
+	case g.Refused != nil:
+		c.set(programmed, false, string(gatewayv1.ListenerSetReasonParentNotAccepted), "the Gateway isn't accepted")
+	case valid == 0:
+		c.set(programmed, false, string(gatewayv1.ListenerSetReasonListenersNotValid), notValid)
+	case pending != "":
+		c.set(programmed, false, string(gatewayv1.ListenerSetReasonPending), pending)
+	default:
+		c.set(programmed, true, programmed, "")
+	}
+	now.Conditions = c.all
+	return now
+}

@@ -1,0 +1,53 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+)
+
+// Parents returns what is said of a route about this Gateway, a parentRef each.
+func (g *Given) Parents(controller gatewayv1.GatewayController, route *read.Route) []gatewayv1.RouteParentStatus {
+	var all []gatewayv1.RouteParentStatus
+	for i := range g.Attachments {
+		a := &g.Attachments[i]
+		if a.Route.Object.GetUID() != route.Object.GetUID() {
+			continue
+		}
+		at := slices.IndexFunc(route.Status.Parents, func(p gatewayv1.RouteParentStatus) bool {
+			return p.ControllerName == controller && equality.Semantic.DeepEqual(p.ParentRef, *a.Ref)
+		})
+		var before []metav1.Condition
+		if at >= 0 {
+			before = route.Status.Parents[at].Conditions
+		}
+		c := g.conditions(before, route.Object.GetGeneration())
+		if a.Refused != nil {
+			c.set(accepted, false, a.Refused.Reason, a.Refused.Message)
+		} else {
+			c.set(accepted, true, accepted, g.carries(a))
+		}
+		if a.Unresolved != nil {
+			c.set(resolved, false, a.Unresolved.Reason, a.Unresolved.Message)
+		} else {
+			c.set(resolved, true, resolved, "")
+		}
+		all = append(all, gatewayv1.RouteParentStatus{ParentRef: *a.Ref, ControllerName: controller, Conditions: c.all})
+	}
+	return all
+}
+
+// carries says which listeners carry an older route, if any do.
+func (g *Given) carries(a *read.Attachment) string {
+	for _, at := range a.Listeners {
+		if l := &g.Listeners[at]; l.Carried != nil && l.Carried != a.Route {
+			return fmt.Sprintf("listener %s carries %s %s/%s, which is older", l.Name, l.Carried.Kind, l.Carried.Object.GetNamespace(), l.Carried.Object.GetName())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,15 @@
+// Package claimants tells Services from other claimants of numbers: listeners of Gateways. A claimant is named like a Service, with a slash in its
+// name, which no Service can have.
+package claimants
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// IsService is true for the name of a Service.
+func IsService(key types.NamespacedName) bool { return !strings.Contains(key.Name, "/") }
+
+// Use is a claimant on a mux that sends packets to a Service.
+type Use struct{ Claimant, Mux types.NamespacedName }

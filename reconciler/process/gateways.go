@@ -1,0 +1,88 @@
+package process
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/allocate"
+	gatewayline "nowake.ai/svc-lb-mux/gatewayapi/line"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
+	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// kindsEvery is how often a process looks whether the kinds of the Gateway API were installed.
+const kindsEvery = 10 * time.Second
+
+// gateways are the features of the Gateway API in a term. The board is nil without the implementation.
+type gateways struct {
+	process Process
+	board   *gatewayline.Board
+}
+
+func (p Process) newGateways(waker *backends.Waker) *gateways {
+	g := &gateways{process: p}
+	if p.Options.GatewayAPIImplementation && !p.dry() {
+		g.board = gatewayline.NewBoard()
+		g.board.WakeBackends = waker.Wake
+	}
+	return g
+}
+
+// wake makes the board wake the line of muxes.
+func (g *gateways) wake(line *mux.Line) {
+	if g.board != nil {
+		g.board.WakeMux = line.ClaimantsChanged
+	}
+}
+
+func (g *gateways) ofMuxes() mux.Claimants {
+	if g.board == nil {
+		return nil
+	}
+	return g.board
+}
+
+func (g *gateways) ofBackends() backends.Claimants {
+	if g.board == nil {
+		return nil
+	}
+	return g.board
+}
+
+// sources returns the slices of a channel or a listener.
+func (g *gateways) sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	if g.board == nil || claimants.IsService(channel) {
+		return backends.Sources(ctx, cache, channel)
+	}
+	return g.board.Sources(ctx, cache, channel)
+}
+
+// add adds the features that are on to a manager.
+func (g *gateways) add(ctx context.Context, m manager.Manager, language validation.Language, t *term, events record.EventRecorder) error {
+	p, log := g.process, logr.FromContextOrDiscard(ctx)
+	var features []run.Feature
+	if g.board != nil {
+		features = append(features, gatewayline.New(gatewayline.Options{
+			Language: language, Namespaces: p.Options.muxNamespaces(), Board: g.board, Events: events, Now: p.Now, Log: log,
+		}))
+	}
+	if p.Options.GatewayAPIAllocator && !p.dry() {
+		features = append(features, allocate.New(allocate.Options{
+			Language: language, Namespaces: p.Options.muxNamespaces(), Events: events, Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom, Now: p.Now, Log: log,
+		}))
+	}
+	if len(features) == 0 {
+		return nil
+	}
+	return m.Add(&run.Runner{Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Log: log, Every: kindsEvery, Features: features})
+}

@@ -1,0 +1,354 @@
+package gatewayapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
+)
+
+// served is a cluster with load balancers, whose Gateways the reconciler serves.
+type served struct {
+	*world
+	stop func()
+}
+
+// class is a GatewayClass of ours.
+const class = `
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux}, spec: {controllerName: svc-mux.nowake.ai/gateway}}
+`
+
+func startServed(t *testing.T) *served {
+	t.Helper()
+	w := &world{Cluster: cluster.Start(t, cluster.WithProvider(), cluster.Audit(), cluster.Helm()), log: &product.Log{}}
+	types := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(types), gatewayv1.Install(types)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AnswerForFakePods(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Kubectl(t, "create", "namespace", "svc-mux")
+	product.InstallGatewayAPI(t, w.Cluster)
+	granted := w.grant(t, "implementation")
+	s := &served{world: w}
+	s.stop = w.reconcile(t, "implementation")
+	t.Cleanup(func() {
+		s.stop()
+		if !t.Failed() {
+			product.CompareRights(t, w.Cluster, user, granted, w.without...)
+		}
+	})
+	var err error
+	if w.api, err = client.New(w.Config, client.Options{Scheme: types}); err != nil {
+		t.Fatal(err)
+	}
+	w.Apply(t, class)
+	for _, port := range []int{8080, 9090} {
+		s.answer(t, port)
+	}
+	return s
+}
+
+// answer answers each connection to any backend with the backend's address and port.
+func (s *served) answer(t *testing.T, port int) {
+	t.Helper()
+	listener, err := s.Inside().Listen("tcp", fmt.Sprintf("[::]:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, strings.TrimPrefix(conn.LocalAddr().String(), "::ffff:"))
+			_ = conn.Close()
+		}
+	}()
+}
+
+// backend is a Service with one backend: 10.244.200.N.
+func backend(namespace, name string, n int) string {
+	return fmt.Sprintf(`
+{apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s}, spec: {ports: [{name: main, port: 80}, {name: admin, port: 81}]}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: %[2]s-1, namespace: %[1]s, labels: {kubernetes.io/service-name: %[2]s}}
+addressType: IPv4
+ports: [{name: main, port: 8080}, {name: admin, port: 9090}]
+endpoints: [{addresses: [10.244.200.%[3]d]}]
+---
+`, namespace, name, n)
+}
+
+// ask connects to an address from outside of the cluster, and returns which backend answered.
+func (s *served) ask(ctx context.Context, address string, port int) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	conn, err := s.Outside().Dial(ctx, "tcp", net.JoinHostPort(address, fmt.Sprint(port)))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(3 * time.Second))
+	answer, err := io.ReadAll(conn)
+	return string(answer), err
+}
+
+// reaches waits until a port of an address leads to a backend.
+func (s *served) reaches(t *testing.T, address string, port int, backend string) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("%s:%d leads to %s", address, port, backend), func(ctx context.Context) error {
+		got, err := s.ask(ctx, address, port)
+		if err == nil && got != backend {
+			err = fmt.Errorf("%s answers", got)
+		}
+		return err
+	})
+}
+
+// address waits for a Gateway's address.
+func (s *served) address(t *testing.T, namespace, name string) (address string) {
+	t.Helper()
+	var g gatewayv1.Gateway
+	cluster.Eventually(t, "the Gateway is programmed", func(ctx context.Context) error {
+		if err := s.api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &g); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(g.Status.Conditions, "Programmed") || len(g.Status.Addresses) == 0 {
+			return fmt.Errorf("%+v", g.Status)
+		}
+		address = g.Status.Addresses[0].Value
+		return nil
+	})
+	return address
+}
+
+// says waits until conditions of an object are as expected: "Accepted=True/Accepted".
+func says(t *testing.T, what string, want []string, conditions func(context.Context) ([]metav1.Condition, error)) {
+	t.Helper()
+	cluster.Eventually(t, what+" says "+strings.Join(want, " "), func(ctx context.Context) error {
+		got, err := conditions(ctx)
+		if err != nil {
+			return err
+		}
+		for _, one := range want {
+			kind, rest, _ := strings.Cut(one, "=")
+			c := meta.FindStatusCondition(got, kind)
+			if c == nil || string(c.Status)+"/"+c.Reason != rest {
+				return fmt.Errorf("%+v", got)
+			}
+		}
+		return nil
+	})
+}
+
+func (s *served) listener(namespace, gateway, name string) func(context.Context) ([]metav1.Condition, error) {
+	return func(ctx context.Context) ([]metav1.Condition, error) {
+		var g gatewayv1.Gateway
+		if err := s.api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: gateway}, &g); err != nil {
+			return nil, err
+		}
+		for _, l := range g.Status.Listeners {
+			if string(l.Name) == name {
+				return l.Conditions, nil
+			}
+		}
+		return nil, fmt.Errorf("no listener %s: %+v", name, g.Status)
+	}
+}
+
+func (s *served) route(namespace, name string) func(context.Context) ([]metav1.Condition, error) {
+	return func(ctx context.Context) ([]metav1.Condition, error) {
+		var r gatewayv1.TCPRoute
+		if err := s.api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &r); err != nil {
+			return nil, err
+		}
+		for _, p := range r.Status.Parents {
+			if p.ControllerName == "svc-mux.nowake.ai/gateway" {
+				return p.Conditions, nil
+			}
+		}
+		return nil, fmt.Errorf("nothing is said: %+v", r.Status)
+	}
+}
+
+// TestServed has Gateways of ours with real packets.
+func TestServed(t *testing.T) {
+	s := startServed(t)
+	s.Apply(t, `
+{apiVersion: v1, kind: Namespace, metadata: {name: infra}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {edge: "yes"}}}
+---
+`+backend("infra", "web", 1)+backend("shop", "broker", 2)+backend("shop", "other", 3)+`
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: infra}
+spec:
+  gatewayClassName: mux
+  allowedListeners: {namespaces: {from: Selector, selector: {matchLabels: {edge: "yes"}}}}
+  listeners:
+  - {name: web, port: 80, protocol: TCP}
+  - {name: admin, port: 81, protocol: TCP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: http, port: 8000, protocol: HTTP}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: web, namespace: infra}
+spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{name: web, port: 80}]}]}
+`)
+	address := s.address(t, "infra", "edge")
+	s.reaches(t, address, 80, "10.244.200.1:8080")
+	says(t, "the listener", []string{"Accepted=True/Accepted", "Programmed=True/Programmed", "Conflicted=False/NoConflicts", "ResolvedRefs=True/ResolvedRefs"},
+		s.listener("infra", "edge", "web"))
+	says(t, "the listener of HTTP", []string{"Accepted=False/UnsupportedProtocol", "Programmed=False/Invalid"}, s.listener("infra", "edge", "http"))
+	says(t, "the route", []string{"Accepted=True/Accepted", "ResolvedRefs=True/ResolvedRefs"}, s.route("infra", "web"))
+
+	t.Run("a tenant's ListenerSet", func(t *testing.T) { testTenant(t, s, address) })
+	t.Run("a backend of another namespace", func(t *testing.T) { testGrant(t, s, address) })
+	t.Run("a restart", func(t *testing.T) { testRestart(t, s, address) })
+	t.Run("a Gateway that is deleted and created again", func(t *testing.T) { testRecreated(t, s) })
+	t.Run("a Gateway whose class changes hands", func(t *testing.T) { testOtherClass(t, s) })
+}
+
+func testTenant(t *testing.T, s *served, address string) {
+	s.Apply(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: broker, namespace: shop}
+spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: tcp, port: 9092, protocol: TCP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: broker, namespace: shop}
+spec: {parentRefs: [{kind: ListenerSet, name: broker}], rules: [{backendRefs: [{name: broker, port: 81}]}]}
+`)
+	s.reaches(t, address, 9092, "10.244.200.2:9090")
+	s.Apply(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: younger, namespace: shop}
+spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: tcp, port: 9092, protocol: TCP}, {name: free, port: 9093, protocol: TCP}]}
+`)
+	says(t, "a younger ListenerSet", []string{"Accepted=True/ListenersNotValid", "Programmed=True/Programmed"}, s.set("shop", "younger"))
+	s.Kubectl(t, "label", "namespace", "shop", "edge=no", "--overwrite")
+	says(t, "a ListenerSet that isn't admitted any more", []string{"Accepted=False/NotAllowed"}, s.set("shop", "broker"))
+	cluster.Eventually(t, "nothing answers at its port", func(ctx context.Context) error {
+		if got, err := s.ask(ctx, address, 9092); err == nil {
+			return errors.New(got + " answers")
+		}
+		return nil
+	})
+	s.Kubectl(t, "label", "namespace", "shop", "edge=yes", "--overwrite")
+	s.reaches(t, address, 9092, "10.244.200.2:9090")
+	s.reaches(t, address, 80, "10.244.200.1:8080")
+}
+
+func (s *served) set(namespace, name string) func(context.Context) ([]metav1.Condition, error) {
+	return func(ctx context.Context) ([]metav1.Condition, error) {
+		var set gatewayv1.ListenerSet
+		err := s.api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &set)
+		return set.Status.Conditions, err
+	}
+}
+
+func testGrant(t *testing.T, s *served, address string) {
+	s.Apply(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: admin, namespace: shop}
+spec: {parentRefs: [{name: edge, namespace: infra, sectionName: admin}], rules: [{backendRefs: [{name: web, namespace: infra, port: 81}]}]}
+`)
+	says(t, "the route", []string{"Accepted=True/Accepted", "ResolvedRefs=False/RefNotPermitted"}, s.route("shop", "admin"))
+	s.Apply(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: shop, namespace: infra}
+spec: {from: [{group: gateway.networking.k8s.io, kind: TCPRoute, namespace: shop}], to: [{group: "", kind: Service, name: web}]}
+`)
+	s.reaches(t, address, 81, "10.244.200.1:9090")
+	s.Kubectl(t, "delete", "referencegrant", "shop", "--namespace=infra")
+	says(t, "the route", []string{"ResolvedRefs=False/RefNotPermitted"}, s.route("shop", "admin"))
+	cluster.Eventually(t, "nothing answers without the grant", func(ctx context.Context) error {
+		if got, err := s.ask(ctx, address, 81); err == nil {
+			return errors.New(got + " answers")
+		}
+		return nil
+	})
+}
+
+// testRestart checks that a new process changes nothing.
+func testRestart(t *testing.T, s *served, address string) {
+	before := s.mux(t, "infra", "gateway-edge")
+	s.stop()
+	s.stop = s.reconcile(t, "implementation")
+	s.Apply(t, backend("shop", "broker", 7)) // a change that the new process has to carry
+	s.reaches(t, address, 9092, "10.244.200.7:9090")
+	after := s.mux(t, "infra", "gateway-edge")
+	if before.Generation != after.Generation || fmt.Sprint(before.Spec.Ports) != fmt.Sprint(after.Spec.Ports) {
+		t.Errorf("the mux changed from %+v to %+v", before.Spec.Ports, after.Spec.Ports)
+	}
+}
+
+func (s *served) mux(t *testing.T, namespace, name string) *corev1.Service {
+	t.Helper()
+	svc, err := s.Client.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+func testRecreated(t *testing.T, s *served) {
+	manifest := s.Kubectl(t, "get", "gateway", "edge", "--namespace=infra", "--output=jsonpath={.spec}")
+	s.Kubectl(t, "delete", "gateway", "edge", "--namespace=infra")
+	s.Apply(t, `{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "edge", "namespace": "infra"}, "spec": `+manifest+`}`)
+	cluster.Eventually(t, "the mux is the new Gateway's", func(ctx context.Context) error {
+		var g gatewayv1.Gateway
+		if err := s.api.Get(ctx, types.NamespacedName{Namespace: "infra", Name: "edge"}, &g); err != nil {
+			return err
+		}
+		svc, err := s.Client.CoreV1().Services("infra").Get(ctx, "gateway-edge", metav1.GetOptions{})
+		if err == nil && (metav1.GetControllerOf(svc) == nil || metav1.GetControllerOf(svc).UID != g.UID) {
+			err = errors.New("it is another's")
+		}
+		return err
+	})
+	address := s.address(t, "infra", "edge")
+	s.reaches(t, address, 80, "10.244.200.1:8080")
+	s.reaches(t, address, 9092, "10.244.200.7:9090")
+}
+
+func testOtherClass(t *testing.T, s *served) {
+	s.Apply(t, `
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: anybodys}, spec: {controllerName: example.com/gateway}}
+`)
+	s.Kubectl(t, "patch", "gateway", "edge", "--namespace=infra", "--type=merge", `--patch={"spec":{"gatewayClassName":"anybodys"}}`)
+	cluster.Eventually(t, "the mux goes", func(ctx context.Context) error {
+		if _, err := s.Client.CoreV1().Services("infra").Get(ctx, "gateway-edge", metav1.GetOptions{}); err == nil {
+			return errors.New("it is still there")
+		}
+		return nil
+	})
+}
