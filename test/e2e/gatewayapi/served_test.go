@@ -227,6 +227,8 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 
 	t.Run("a tenant's ListenerSet", func(t *testing.T) { testTenant(t, s, address) })
 	t.Run("a backend of another namespace", func(t *testing.T) { testGrant(t, s, address) })
+	t.Run("a UDPRoute", func(t *testing.T) { testUDP(t, s, address) })
+	t.Run("routes that can't be served", func(t *testing.T) { testBadRoutes(t, s, address) })
 	t.Run("a restart", func(t *testing.T) { testRestart(t, s, address) })
 	t.Run("a Gateway that is deleted and created again", func(t *testing.T) { testRecreated(t, s) })
 	t.Run("a Gateway whose class changes hands", func(t *testing.T) { testOtherClass(t, s) })
@@ -296,6 +298,76 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: TCPRoute, namespace: shop
 		}
 		return nil
 	})
+}
+
+func testUDP(t *testing.T, s *served, address string) {
+	s.Apply(t, `
+{apiVersion: v1, kind: Service, metadata: {name: dns, namespace: shop}, spec: {ports: [{port: 53, protocol: UDP}]}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: dns-1, namespace: shop, labels: {kubernetes.io/service-name: dns}}
+addressType: IPv4
+ports: [{port: 5353, protocol: UDP}]
+endpoints: [{addresses: [10.244.200.5]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: dns, namespace: shop}
+spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: udp, port: 9092, protocol: UDP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {name: dns, namespace: shop}
+spec: {parentRefs: [{kind: ListenerSet, name: dns}], rules: [{backendRefs: [{name: dns, port: 53}]}]}
+`)
+	cluster.Eventually(t, "the mux has the port and its backend", func(ctx context.Context) error {
+		ports := map[string]int32{}
+		for _, p := range s.mux(t, "infra", "gateway-edge").Spec.Ports {
+			if p.Protocol == corev1.ProtocolUDP {
+				ports[p.Name] = p.Port
+			}
+		}
+		list, err := s.Client.DiscoveryV1().EndpointSlices("infra").List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=gateway-edge"})
+		if err != nil {
+			return err
+		}
+		for _, slice := range list.Items {
+			for _, p := range slice.Ports {
+				if ports[*p.Name] == 9092 && *p.Port == 5353 && slice.Endpoints[0].Addresses[0] == "10.244.200.5" {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("ports %v, slices %+v", ports, list.Items)
+	})
+	s.reaches(t, address, 9092, "10.244.200.2:9090") // TCP has the same number
+}
+
+func testBadRoutes(t *testing.T, s *served, address string) {
+	routes := map[string]struct{ parent, backends, want string }{
+		"missing-listener": {"{name: edge, namespace: infra, sectionName: nothing}", "{name: other, port: 80}", "Accepted=False/NoMatchingParent"},
+		"not-allowed":      {"{name: edge, namespace: infra, sectionName: web}", "{name: other, port: 80}", "Accepted=False/NotAllowedByListeners"},
+		"other-protocol":   {"{name: edge, namespace: infra, sectionName: http}", "{name: other, port: 80}", "Accepted=False/NotAllowedByListeners"},
+		"weights":          {"{kind: ListenerSet, name: broker}", "{name: other, port: 80, weight: 3}, {name: broker, port: 80}", "Accepted=False/UnequalWeights"},
+		"missing-backend":  {"{kind: ListenerSet, name: broker}", "{name: nothing, port: 80}", "ResolvedRefs=False/BackendNotFound"},
+		"missing-port":     {"{kind: ListenerSet, name: broker}", "{name: other, port: 8888}", "ResolvedRefs=False/BackendNotFound"},
+		"kind":             {"{kind: ListenerSet, name: broker}", "{name: other, kind: Lake, group: example.com, port: 80}", "ResolvedRefs=False/InvalidKind"},
+		"younger":          {"{kind: ListenerSet, name: broker}", "{name: other, port: 80}", "Accepted=True/Accepted"},
+	}
+	for name, r := range routes {
+		s.Apply(t, fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: %s, namespace: shop}
+spec: {parentRefs: [%s], rules: [{backendRefs: [%s]}]}
+`, name, r.parent, r.backends))
+		says(t, name, []string{r.want}, s.route("shop", name))
+	}
+	s.reaches(t, address, 9092, "10.244.200.2:9090") // the oldest route's
+	for name := range routes {
+		s.Kubectl(t, "delete", "tcproute", name, "--namespace=shop")
+	}
 }
 
 // testRestart checks that a new process changes nothing.
