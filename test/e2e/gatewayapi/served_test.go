@@ -229,6 +229,7 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 	t.Run("a backend of another namespace", func(t *testing.T) { testGrant(t, s, address) })
 	t.Run("a UDPRoute", func(t *testing.T) { testUDP(t, s, address) })
 	t.Run("routes that can't be served", func(t *testing.T) { testBadRoutes(t, s, address) })
+	t.Run("svcmux", func(t *testing.T) { testCommandLine(t, s, address) })
 	t.Run("a restart", func(t *testing.T) { testRestart(t, s, address) })
 	t.Run("a Gateway that is deleted and created again", func(t *testing.T) { testRecreated(t, s) })
 	t.Run("a Gateway whose class changes hands", func(t *testing.T) { testOtherClass(t, s) })
@@ -367,6 +368,26 @@ spec: {parentRefs: [%s], rules: [{backendRefs: [%s]}]}
 	s.reaches(t, address, 9092, "10.244.200.2:9090") // the oldest route's
 	for name := range routes {
 		s.Kubectl(t, "delete", "tcproute", name, "--namespace=shop")
+	}
+}
+
+func testCommandLine(t *testing.T, s *served, address string) {
+	program, err := product.CommandLine(t.Context(), t.TempDir(), product.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"ports":                                 "shop/listenerset/broker/tcp",
+		"explain infra/gateway-edge:80":         "ok address " + address,
+		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted.",
+		"explain infra/gateway-edge:9092":       "shop/listenerset/broker/tcp, a listener of the Gateway API",
+		"explain udproute/dns -n shop":          "ok parent ListenerSet shop/dns",
+		"explain infra/gateway-edge:80 -o json": `"whole": true`,
+	} {
+		out, err := s.Run(t.Context(), cluster.Program{Args: append([]string{program}, strings.Fields(args)...)})
+		if got := strings.Join(strings.Fields(out.Stdout), " "); err != nil || !strings.Contains(got, want) {
+			t.Errorf("svcmux %s says %s, and not %s: %v %s", args, got, want, err, out.Stderr)
+		}
 	}
 }
 

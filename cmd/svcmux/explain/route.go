@@ -1,0 +1,133 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/console/view"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// routeNamed returns the kind and name in an argument such as tcproute/broker-0; false if it names no route.
+func routeNamed(argument string) (kind, name string, is bool) {
+	prefix, name, found := strings.Cut(argument, "/")
+	for _, kind := range [...]string{read.TCPRoute, read.UDPRoute} {
+		if found && name != "" && (strings.EqualFold(prefix, kind) || strings.EqualFold(prefix, kind+"s")) {
+			return kind, name, true
+		}
+	}
+	return "", "", false
+}
+
+// routeChain reads a route, and returns what its status tells of it.
+func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.Language, kind string, key types.NamespacedName) (view.Chain, error) {
+	object := read.NewRoute(kind)
+	path := fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", gatewayv1.GroupVersion.String(), key.Namespace, strings.ToLower(kind), key.Name)
+	found, err := cluster.JSON(ctx, path, object)
+	if err != nil {
+		return view.Chain{}, err
+	}
+	if !found {
+		object = nil
+	}
+	return chainOfRoute(language, kind, key, object), nil
+}
+
+// chainOfRoute returns the chain of a route; the object is nil if it doesn't exist.
+func chainOfRoute(language validation.Language, kind string, key types.NamespacedName, object read.Object) view.Chain {
+	c := view.Chain{Schema: view.Schema, Namespace: key.Namespace, Name: strings.ToLower(kind) + "/" + key.Name, Kind: "route", Links: []view.Link{}}
+	add := func(name, state, text, reason, mend string) {
+		c.Links = append(c.Links, view.Link{Name: name, State: state, Text: text, Reason: reason, Mend: mend})
+		c.Whole = c.Whole && state != "bad"
+	}
+	c.Whole = true
+	route, is := read.RouteOf(object)
+	if !is || object == nil {
+		add("route", "bad", fmt.Sprintf("there is no %s %s", kind, key), "", "check its name and its namespace, and whether the cluster has the CRDs of the Gateway API")
+		return c
+	}
+	add("route", "ok", "a "+kind, "", "")
+	keys := language.Keys()
+	if route.AsksForNumber(language) {
+		gateway := route.Object.GetAnnotations()[keys.Gateway]
+		switch said := conditionOf(route.Said(&keys), keys.Accepted); {
+		case said == nil:
+			add("number", "bad", "the allocator says nothing about it", "", "is gatewayApi.allocator on in the chart, and does the reconciler run?")
+		case said.Status != metav1.ConditionTrue:
+			add("number", "bad", said.Message, said.Reason, "")
+		default:
+			add("number", "ok", fmt.Sprintf("%s on Gateway %s", route.Object.GetAnnotations()[keys.Ports], gateway), "", "")
+		}
+	}
+	others := 0
+	for i := range route.Status.Parents {
+		p := &route.Status.Parents[i]
+		if p.ControllerName == read.Controller(&keys) {
+			continue
+		}
+		others++
+		parent := fmt.Sprintf("%s %s, by %s", ptr.Deref(p.ParentRef.Kind, "Gateway"), parentName(p, key.Namespace), p.ControllerName)
+		switch said := conditionOf(p, string(gatewayv1.RouteConditionAccepted)); {
+		case said == nil:
+			add("parent", "warn", parent+": it doesn't say whether it accepts the route", "", "")
+		case said.Status != metav1.ConditionTrue:
+			add("parent", "bad", parent+": "+said.Message, said.Reason, "")
+		case said.Message != "" && said.Message != said.Reason:
+			add("parent", "ok", parent+": accepted; "+said.Message, "", "")
+		default:
+			add("parent", "ok", parent+": accepted", "", "")
+		}
+		if said := conditionOf(p, string(gatewayv1.RouteConditionResolvedRefs)); said != nil && said.Status != metav1.ConditionTrue {
+			add("backends", "bad", said.Message, said.Reason, "")
+		}
+	}
+	if others == 0 {
+		add("parent", "bad", "no implementation of the Gateway API says anything about it", "",
+			"see whether the Gateway or ListenerSet of its parentRefs exists, and whether the implementation knows it")
+	}
+	return c
+}
+
+func parentName(p *gatewayv1.RouteParentStatus, namespace string) string {
+	name := string(ptr.Deref(p.ParentRef.Namespace, gatewayv1.Namespace(namespace))) + "/" + string(p.ParentRef.Name)
+	if p.ParentRef.SectionName != nil {
+		name += ", listener " + string(*p.ParentRef.SectionName)
+	}
+	return name
+}
+
+func conditionOf(p *gatewayv1.RouteParentStatus, kind string) *metav1.Condition {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Conditions {
+		if p.Conditions[i].Type == kind {
+			return &p.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// runRoute explains a route.
+func (o *options) runRoute(ctx context.Context, env cli.Env, kind, name string) error {
+	cluster, ask, err := o.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	done := env.Progress("reading from " + cluster.Server)
+	chain, err := routeChain(ctx, cluster, ask.Language, kind, types.NamespacedName{Namespace: ask.Namespace, Name: name})
+	done()
+	if err != nil {
+		return err
+	}
+	return o.print(env, []view.Chain{chain})
+}

@@ -1,0 +1,73 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+func TestArgumentsThatNameARoute(t *testing.T) {
+	for argument, want := range map[string]string{
+		"tcproute/broker-0": "TCPRoute broker-0", "TCPRoutes/a.b": "TCPRoute a.b", "udproute/dns": "UDPRoute dns", "shop/web": " ", "tcproute/": " ", "tcproute": " ",
+	} {
+		if kind, name, _ := routeNamed(argument); kind+" "+name != want {
+			t.Errorf("%s is %q %q, want %q", argument, kind, name, want)
+		}
+	}
+}
+
+func TestAChainOfARoute(t *testing.T) {
+	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := language.Keys()
+	said := func(controller gatewayv1.GatewayController, conditions ...metav1.Condition) gatewayv1.RouteParentStatus {
+		return gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "broker"}, ControllerName: controller,
+			Conditions: conditions}
+	}
+	condition := func(kind, status, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
+	}
+	asks := map[string]string{keys.Gateway: "infra/edge", keys.Ports: "20003"}
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		parents     []gatewayv1.RouteParentStatus
+		want        string
+	}{
+		"all is well": {asks, []gatewayv1.RouteParentStatus{said(read.Controller(&keys), condition(keys.Accepted, "True", "Accepted", "")),
+			said("example.com/gateway", condition("Accepted", "True", "Accepted", "Accepted"), condition("ResolvedRefs", "True", "ResolvedRefs", ""))},
+			"ok a TCPRoute; ok 20003 on Gateway infra/edge; ok ListenerSet shop/broker, by example.com/gateway: accepted"},
+		"no number": {asks, []gatewayv1.RouteParentStatus{said(read.Controller(&keys), condition(keys.Accepted, "False", "MuxFull", "it is full"))},
+			"ok a TCPRoute; bad MuxFull it is full; bad no implementation of the Gateway API says anything about it"},
+		"no allocator": {asks, nil, "ok a TCPRoute; bad the allocator says nothing about it; bad no implementation of the Gateway API says anything about it"},
+		"not accepted": {nil, []gatewayv1.RouteParentStatus{said("example.com/gateway", condition("Accepted", "False", "NoMatchingParent", "no listener"))},
+			"ok a TCPRoute; bad NoMatchingParent ListenerSet shop/broker, by example.com/gateway: no listener"},
+		"no backend": {nil, []gatewayv1.RouteParentStatus{said("example.com/gateway", condition("Accepted", "True", "Accepted", "it waits"),
+			condition("ResolvedRefs", "False", "BackendNotFound", "no Service"))},
+			"ok a TCPRoute; ok ListenerSet shop/broker, by example.com/gateway: accepted; it waits; bad BackendNotFound no Service"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			route := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}}
+			route.Status.Parents = c.parents
+			chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "broker-0"}, route)
+			var words []string
+			for _, link := range chain.Links {
+				words = append(words, strings.Join(strings.Fields(link.State+" "+link.Reason+" "+link.Text), " "))
+			}
+			if got := strings.Join(words, "; "); got != c.want || chain.Whole == strings.Contains(c.want, "bad") {
+				t.Errorf("whole %t:\n%s\nwant\n%s", chain.Whole, got, c.want)
+			}
+		})
+	}
+	if chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "x"}, nil); chain.Whole {
+		t.Errorf("a route that doesn't exist: %+v", chain)
+	}
+}
