@@ -21,7 +21,7 @@ const MuxNameTaken = "MuxNameTaken"
 // ensureMux makes the Service that is a Gateway's mux, or corrects its labels and annotations. Ports are the reconciler's. It returns the
 // Service as the cache shows it; nil while the Gateway has none.
 func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *read.Template) (*corev1.Service, *read.Refusal, error) {
-	want, refused := read.MuxService(l.Language, o.Gateway, template, o.Admitted())
+	want, refused := read.MuxService(l.Language, o.Gateway, template)
 	is := &corev1.Service{}
 	err := l.cache.Get(ctx, o.Mux, is)
 	switch {

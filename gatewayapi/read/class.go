@@ -66,7 +66,7 @@ func MuxOf(gateway types.NamespacedName) types.NamespacedName {
 }
 
 // MuxService is the Service that is a Gateway's mux, as it is created. The reconciler writes its ports.
-func MuxService(l validation.Language, gateway *gatewayv1.Gateway, template *Template, admitted []string) (*corev1.Service, *Refusal) {
+func MuxService(l validation.Language, gateway *gatewayv1.Gateway, template *Template) (*corev1.Service, *Refusal) {
 	keys := l.Keys()
 	key := MuxOf(keyOf(gateway))
 	svc := &corev1.Service{Spec: *template.Spec.DeepCopy()}
@@ -91,7 +91,7 @@ func MuxService(l validation.Language, gateway *gatewayv1.Gateway, template *Tem
 	}
 	svc.Labels[keys.Managed], svc.Labels[labelGateway] = "true", labelValue(gateway.Name)
 	svc.Annotations[keys.Multiplexer] = "true"
-	svc.Annotations[keys.AllowedNamespaces] = strings.Join(admitted, ",")
+	svc.Annotations[keys.AllowedNamespaces] = allowedNamespaces(gateway)
 	svc.OwnerReferences = ownedBy(gateway)
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 	if svc.Spec.AllocateLoadBalancerNodePorts == nil {

@@ -1,8 +1,6 @@
 package read
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -39,18 +37,13 @@ func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Serv
 	return nil
 }
 
-// Admitted returns the namespaces whose Services and ListenerSets may attach to a Gateway: its own, and those that it lets ListenerSets attach
-// from. Nil means every namespace.
-func (o *Observed) Admitted() []string {
-	if allowed := o.Gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil && ptr.Deref(allowed.Namespaces.From, "") == gatewayv1.NamespacesFromAll {
-		return []string{"*"}
+// allowedNamespaces says whose Services may attach to a Gateway's mux: those of every namespace if it admits ListenerSets of every namespace,
+// and otherwise those of its own.
+func allowedNamespaces(gateway *gatewayv1.Gateway) string {
+	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil && ptr.Deref(allowed.Namespaces.From, "") == gatewayv1.NamespacesFromAll {
+		return "*"
 	}
-	names := admitted(o.Gateway, o.Namespaces)
-	if !slices.Contains(names, o.Gateway.Namespace) {
-		names = append(names, o.Gateway.Namespace)
-	}
-	slices.Sort(names)
-	return names
+	return "Same"
 }
 
 // IsMuxOf is true for a Service that was made as a Gateway's mux.

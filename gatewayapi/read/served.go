@@ -188,7 +188,7 @@ func (s *Served) Claimants() []plan.ObservedChannel {
 			owner = l.Set
 		}
 		slot := l.Slot()
-		all = append(all, plan.ObservedChannel{Channel: validation.Channel{
+		all = append(all, plan.ObservedChannel{Admitted: true, Channel: validation.Channel{
 			Object: validation.Object{Key: l.Key, UID: owner.GetUID(), Created: owner.GetCreationTimestamp().Time,
 				Deleting: owner.GetDeletionTimestamp() != nil},
 			Mux: s.Mux,

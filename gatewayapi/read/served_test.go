@@ -111,9 +111,6 @@ func TestSetsThatAreNotAdmittedHaveNoListeners(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop/listenerset/s/x"}, told(s)); diff != "" || len(s.NotAdmitted) != 1 {
 		t.Errorf("not admitted: %v (-want +got):\n%s", s.NotAdmitted, diff)
 	}
-	if got := strings.Join(o.Admitted(), " "); got != "infra shop" {
-		t.Errorf("Services of %s may attach", got)
-	}
 }
 
 func tcpRoute(second int, namespace, name string, parent gatewayv1.ParentReference, backends ...gatewayv1.BackendRef) Route {
@@ -251,13 +248,17 @@ spec: {loadBalancerClass: gateway.svc-mux.nowake.ai/rack}
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, refused := MuxService(l, g, &template, []string{"infra", "shop"})
+	svc, refused := MuxService(l, g, &template)
 	if refused != nil || !IsMuxOf(&keys, svc, g) || svc.Name != "gateway-edge" || svc.Labels["team"] != "infra" || svc.Annotations["cloud"] != "b" ||
-		svc.Annotations["other"] != "c" || svc.Annotations[keys.Address] != "192.0.2.10" || svc.Annotations[keys.AllowedNamespaces] != "infra,shop" {
+		svc.Annotations["other"] != "c" || svc.Annotations[keys.Address] != "192.0.2.10" || svc.Annotations[keys.AllowedNamespaces] != "*" {
 		t.Errorf("%v: %+v", refused, svc)
 	}
-	if mux, found := l.ParseMux(svc); len(found.Problems) > 0 || !mux.Namespaces.Allows("shop") || mux.Namespaces.Allows("bank") {
+	if mux, found := l.ParseMux(svc); len(found.Problems) > 0 || !mux.Namespaces.Allows("shop") {
 		t.Errorf("as a mux it is wrong: %v", found.Problems)
+	}
+	g.Spec.AllowedListeners = nil
+	if svc, _ := MuxService(l, g, &template); svc.Annotations[keys.AllowedNamespaces] != "Same" {
+		t.Errorf("Services of %s may attach", svc.Annotations[keys.AllowedNamespaces])
 	}
 	for name, spoil := range map[string]func(){
 		"two addresses": func() { g.Spec.Addresses = append(g.Spec.Addresses, g.Spec.Addresses[0]) },
@@ -267,7 +268,7 @@ spec: {loadBalancerClass: gateway.svc-mux.nowake.ai/rack}
 		"its own parameters": func() { g.Spec.Infrastructure.ParametersRef = &gatewayv1.LocalParametersReference{} },
 	} {
 		if spoil(); true {
-			if _, refused := MuxService(l, g, &template, nil); refused == nil {
+			if _, refused := MuxService(l, g, &template); refused == nil {
 				t.Errorf("%s: it isn't refused", name)
 			}
 		}

@@ -73,7 +73,7 @@ func (p *pass) shutsOut(c *channel) *refusal {
 	switch {
 	case c.Deleting:
 		return &refusal{reason: NotAccepted, message: textDeleting()}
-	case !p.allowed.namespace(c.Key.Namespace):
+	case !c.Admitted && !p.allowed.namespace(c.Key.Namespace):
 		return &refusal{reason: NamespaceNotAllowed, message: textNamespace(p.w.Mux, c.Key.Namespace)}
 	}
 	return nil

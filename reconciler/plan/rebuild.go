@@ -256,7 +256,7 @@ func (r *rebuilding) notedAt(live onMux) []portOf {
 // takeNotes believes channels about ports that aren't on the mux. They get no more than by asking, and all or nothing.
 func (r *rebuilding) takeNotes() {
 	for _, c := range byAge(r.channels()) {
-		if len(c.Problems) > 0 || c.Deleting || !r.allowed.namespace(c.Key.Namespace) {
+		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
 			continue
 		}
 		var noted []Claim

@@ -113,7 +113,9 @@ type ObservedChannel struct {
 	// PortsNote is the ports annotation to the letter.
 	PortsNote string
 	Leftovers validation.Leftovers
-	Backends  Backing
+	// Admitted is true if the mux's owner admits the channel by other means than allowed-namespaces.
+	Admitted bool
+	Backends Backing
 	// RefusedSlices are the API server's words about a slice of the channel's backends; empty if it takes them all.
 	RefusedSlices string
 }
