@@ -58,6 +58,7 @@ type Keys struct {
 	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's; removed when seen
 	SourceRanges          string // slices of a mux on gateways: the networks that may connect; every network if it is empty
+	Weight                string // slices of a mux on gateways: the weight of their backend among those of a route, and whose they are
 	SessionAffinity       string // slices of a mux on gateways: ClientIP or None
 	TrafficPolicy         string // slices of a mux on gateways: Local or Cluster
 	CarriedBy             string // mux: the gateways that hold its seat
@@ -125,6 +126,7 @@ func names() []key {
 		{"source", func(k *Keys) *string { return &k.Source }, 0, false},
 		{"finalizer", func(k *Keys) *string { return &k.Finalizer }, 0, false},
 		{"source-ranges", func(k *Keys) *string { return &k.SourceRanges }, 0, false},
+		{"weight", func(k *Keys) *string { return &k.Weight }, 0, false},
 		{"session-affinity", func(k *Keys) *string { return &k.SessionAffinity }, 0, false},
 		{"traffic-policy", func(k *Keys) *string { return &k.TrafficPolicy }, 0, false},
 		{"pool", func(k *Keys) *string { return &k.Pool }, 0, false},

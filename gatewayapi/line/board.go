@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -24,6 +25,7 @@ import (
 
 // Board has what the lines of muxes and of backends know about listeners.
 type Board struct {
+	keys   validation.Keys
 	mu     sync.Mutex
 	muxes  map[types.NamespacedName]*posted
 	muxOf  map[types.NamespacedName]types.NamespacedName // by listener
@@ -49,8 +51,8 @@ type listener struct {
 }
 
 // NewBoard returns an empty board.
-func NewBoard() *Board {
-	return &Board{muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}}
+func NewBoard(keys validation.Keys) *Board {
+	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}}
 }
 
 // connect joins the board to the feature that posts.
@@ -273,6 +275,9 @@ func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.Name
 		for _, slice := range slices {
 			if source := sourceOf(slice, backend.PortName, port); source != nil {
 				source.Name = sourceName(is.backends, i, key.Namespace, slice.Name)
+				if len(is.backends) > 1 {
+					source.Annotations = map[string]string{b.keys.Weight: fmt.Sprintf("%d %s", backend.Weight, backend.Service)}
+				}
 				all = append(all, source)
 			}
 		}

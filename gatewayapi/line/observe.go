@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -49,6 +50,9 @@ func (l *serving) observe(ctx context.Context, from client.Reader, key types.Nam
 		return nil, foreign, nil
 	}
 	o := &read.Observed{Gateway: gateway, Mux: read.MuxOf(key), Namespaces: map[string]labels.Set{}, Services: map[types.NamespacedName]*corev1.Service{}}
+	if o.OnGateways, err = l.onGateways(ctx, o.Mux, class.Name); err != nil {
+		return nil, unclear, err
+	}
 	if err := l.observeNamespaces(ctx, o); err != nil {
 		return nil, unclear, err
 	}
@@ -59,6 +63,20 @@ func (l *serving) observe(ctx context.Context, from client.Reader, key types.Nam
 		return nil, unclear, err
 	}
 	return o, ours, l.observeBackends(ctx, o)
+}
+
+// onGateways is true if a Gateway's mux is on a pool of gateways, or will be.
+func (l *serving) onGateways(ctx context.Context, mux types.NamespacedName, class string) (bool, error) {
+	var svc corev1.Service
+	err := l.cache.Get(ctx, mux, &svc, client.UnsafeDisableDeepCopy)
+	spec := &svc.Spec
+	if apierrors.IsNotFound(err) {
+		if template := l.templateOf(class); template != nil {
+			spec, err = &template.Spec, nil
+		}
+	}
+	_, is := l.Language.GatewayPool(ptr.Deref(spec.LoadBalancerClass, ""))
+	return is, client.IgnoreNotFound(err)
 }
 
 func (l *serving) observeNamespaces(ctx context.Context, o *read.Observed) error {

@@ -28,7 +28,9 @@ func (s *Served) attach() {
 			}
 			a := Attachment{Route: route, Ref: ref}
 			a.Listeners, a.Refused = s.listenersFor(route, ref)
-			a.Refused = cmp.Or(a.Refused, route.unsupported())
+			if !s.OnGateways {
+				a.Refused = cmp.Or(a.Refused, route.unsupported())
+			}
 			_, a.Unresolved = s.BackendsOf(route)
 			if a.Refused != nil {
 				a.Listeners = nil
@@ -138,6 +140,8 @@ type Backend struct {
 	Service types.NamespacedName
 	// PortName is the name that the port has in the Service's EndpointSlices.
 	PortName string
+	// Weight is the backend's share among those of its route.
+	Weight int32
 }
 
 // BackendsOf returns the backends of a route that can be used, and why some can't.
@@ -147,11 +151,22 @@ func (s *Served) BackendsOf(route *Route) (backends []Backend, unresolved *Refus
 		switch {
 		case refused != nil:
 			unresolved = cmp.Or(unresolved, refused)
-		case ptr.Deref(route.refs[i].Weight, 1) > 0 && !slices.Contains(backends, backend):
-			backends = append(backends, backend)
+		case backend.Weight > 0:
+			backends = withBackend(backends, backend)
 		}
 	}
 	return backends, unresolved
+}
+
+// withBackend adds a backend. One that is there already has both weights.
+func withBackend(all []Backend, one Backend) []Backend {
+	for i := range all {
+		if all[i].Service == one.Service && all[i].PortName == one.PortName {
+			all[i].Weight += one.Weight
+			return all
+		}
+	}
+	return append(all, one)
 }
 
 func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Refusal) {
@@ -173,7 +188,7 @@ func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Ref
 	}
 	for i := range svc.Spec.Ports {
 		if p := &svc.Spec.Ports[i]; p.Port == *ref.Port && cmp.Or(p.Protocol, corev1.ProtocolTCP) == route.Protocol() {
-			return Backend{Service: key, PortName: p.Name}, nil
+			return Backend{Service: key, PortName: p.Name, Weight: ptr.Deref(ref.Weight, 1)}, nil
 		}
 	}
 	return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: the Service has no port %d/%s", key, *ref.Port, route.Protocol())}
@@ -192,7 +207,7 @@ func (s *Served) isGranted(route *Route, to types.NamespacedName) bool {
 	})
 }
 
-// unsupported is why a route can't be accepted. kube-proxy gives each pod the same share of the connections, so a backend's share follows from
+// unsupported is why a route can't be accepted on a mux that isn't on gateways. kube-proxy gives each pod the same share of the connections, so a backend's share follows from
 // the number of its pods.
 func (r *Route) unsupported() *Refusal {
 	weight := int32(0)
@@ -202,7 +217,7 @@ func (r *Route) unsupported() *Refusal {
 		case weight == 0:
 			weight = w
 		case w != weight:
-			return &Refusal{UnequalWeights, fmt.Sprintf("rules.backendRefs: weights %d and %d differ: only equal weights, and 0, are supported", weight, w)}
+			return &Refusal{UnequalWeights, fmt.Sprintf("rules.backendRefs: weights %d and %d differ: only a pool of gateways can weigh; elsewhere weights are equal, or 0", weight, w)}
 		}
 	}
 	return nil

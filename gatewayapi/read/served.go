@@ -23,6 +23,8 @@ type Observed struct {
 	Gateway *gatewayv1.Gateway
 	// Mux names the Gateway's mux.
 	Mux types.NamespacedName
+	// OnGateways is true if the mux is on a pool of gateways, which weigh backends.
+	OnGateways bool
 	// Sets are the ListenerSets that name the Gateway, and Routes the routes that name it or one of them.
 	Sets   []*gatewayv1.ListenerSet
 	Routes []Route

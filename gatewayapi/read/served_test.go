@@ -207,6 +207,22 @@ func TestRoutesAttachWhereListenersLetThem(t *testing.T) {
 	}
 }
 
+func TestGatewaysWeighBackends(t *testing.T) {
+	o := edge(tcp("own", 80))
+	o.OnGateways = true
+	o.Services[types.NamespacedName{Namespace: "infra", Name: "a"}] = o.Services[types.NamespacedName{Namespace: "bank", Name: "web"}]
+	o.Services[types.NamespacedName{Namespace: "infra", Name: "b"}] = o.Services[types.NamespacedName{Namespace: "bank", Name: "web"}]
+	o.Routes = []Route{tcpRoute(1, "infra", "r", parent("infra", "Gateway", "edge", "own"), ref("", "a", 80, 1), ref("", "b", 80, 3), ref("", "a", 80, 4))}
+	s := Judge(o)
+	if refused := s.Attachments[0].Refused; refused != nil {
+		t.Errorf("it is refused: %s", refused.Message)
+	}
+	want := []Backend{{types.NamespacedName{Namespace: "infra", Name: "a"}, "", 5}, {types.NamespacedName{Namespace: "infra", Name: "b"}, "", 3}}
+	if diff := cmp.Diff(want, s.Backends(s.Listeners[0].Key)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestTheOldestRouteOfAListenerIsCarried(t *testing.T) {
 	o := edge(tcp("own", 80))
 	at80 := parent("infra", "Gateway", "edge", "own")

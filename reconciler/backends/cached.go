@@ -53,7 +53,7 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 
 // pickAnnotations returns the annotations that are read. Source ranges are a list, which can be long.
 func pickAnnotations(all map[string]string, keys validation.Keys) map[string]string {
-	picked := pick(all, keys.Managed, keys.Mux, keys.SessionAffinity, keys.TrafficPolicy)
+	picked := pick(all, keys.Managed, keys.Mux, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
 	if ranges, set := all[keys.SourceRanges]; set && picked != nil && len(ranges) <= muxslices.MaxSourceRanges {
 		picked[keys.SourceRanges] = ranges
 	}

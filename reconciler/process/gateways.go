@@ -29,10 +29,10 @@ type gateways struct {
 	board   *gatewayline.Board
 }
 
-func (p Process) newGateways(waker *backends.Waker) *gateways {
+func (p Process) newGateways(keys validation.Keys, waker *backends.Waker) *gateways {
 	g := &gateways{process: p}
 	if p.Options.GatewayAPIImplementation && !p.dry() {
-		g.board = gatewayline.NewBoard()
+		g.board = gatewayline.NewBoard(keys)
 		g.board.WakeBackends = waker.Wake
 	}
 	return g

@@ -191,7 +191,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	t.registry.MustRegister(carried)
 
 	waker, refusals := &backends.Waker{}, &backends.Refusals{}
-	gateways := p.newGateways(waker)
+	gateways := p.newGateways(language.Keys(), waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),

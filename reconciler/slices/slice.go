@@ -24,7 +24,7 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 				v.Keys.ChannelName:           labelOf(v.Channel.Name),
 				v.Keys.Source:                shortened(source.Name),
 			},
-			Annotations: v.annotations(),
+			Annotations: v.annotations(source),
 			// No controller, because the mux doesn't manage the slice. No blockOwnerDeletion, because it needs rights on
 			// finalizers and delays the deletion of the mux.
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: v.Mux.Key.Name, UID: v.Mux.UID}},
@@ -39,7 +39,7 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 const MaxSourceRanges = 16 << 10
 
 // annotations returns the annotations of a carried slice.
-func (v *View) annotations() map[string]string {
+func (v *View) annotations(source *discoveryv1.EndpointSlice) map[string]string {
 	all := map[string]string{v.Keys.Managed: "true", v.Keys.Mux: v.Mux.Key.String()}
 	if v.Mux.OnGateways {
 		ranges := make([]string, len(v.Settings.SourceRanges))
@@ -49,6 +49,9 @@ func (v *View) annotations() map[string]string {
 		slices.Sort(ranges)
 		if text := strings.Join(slices.Compact(ranges), ","); len(text) <= MaxSourceRanges {
 			all[v.Keys.SourceRanges] = text
+		}
+		if weight := source.Annotations[v.Keys.Weight]; weight != "" {
+			all[v.Keys.Weight] = weight
 		}
 		all[v.Keys.SessionAffinity] = string(cmp.Or(v.Settings.Affinity, corev1.ServiceAffinityNone))
 		all[v.Keys.TrafficPolicy] = string(cmp.Or(v.Settings.TrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster))

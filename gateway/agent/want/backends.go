@@ -74,6 +74,7 @@ type candidates struct {
 type candidate struct {
 	Backend
 	isNear bool // on this gateway's node
+	weight weight
 }
 
 // slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
@@ -82,7 +83,7 @@ func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, lis
 	c := candidates{down: d.isDown(port.Protocol)}
 	bad := map[string]string{} // a backend for each fault
 	for _, slice := range list {
-		number := numberOf(slice, port.Name, port.Protocol)
+		number, weight := numberOf(slice, port.Name, port.Protocol), weightOf(d.Keys, slice)
 		for i := range slice.Endpoints {
 			to := c.of(&slice.Endpoints[i].Conditions)
 			if to == nil || len(slice.Endpoints[i].Addresses) == 0 {
@@ -95,7 +96,7 @@ func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, lis
 				why = "it isn't of its slice's address type"
 			}
 			if why == "" {
-				*to = append(*to, candidate{Backend{address, number}, d.isNear(&slice.Endpoints[i])})
+				*to = append(*to, candidate{Backend{address, number}, d.isNear(&slice.Endpoints[i]), weight})
 				if d.Settings.Probes && port.Protocol == corev1.ProtocolTCP {
 					d.backends[Backend{address, number}] = true
 				}
@@ -140,11 +141,7 @@ func (c *candidates) choose(local bool) []Backend {
 	if near := slices.DeleteFunc(slices.Clone(all), isFar); local && len(near) > 0 {
 		all = near
 	}
-	chosen := make([]Backend, 0, len(all))
-	for _, b := range all {
-		chosen = append(chosen, b.Backend)
-	}
-	return chosen
+	return weighted(all)
 }
 
 func compareBackends(a, b Backend) int {

@@ -6,6 +6,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -69,6 +70,17 @@ func TestLayer4(t *testing.T) {
 	product.InstallGatewayAPI(t, c)
 	product.Install(t, c, "certs.mode=selfManaged", "replicaCount=1", "webhook.replicas=1", "gatewayApi.implementation=true")
 	c.Apply(t, base)
+	for _, namespace := range []string{"infra", "app-backend", "web-backend"} { // the tests wait for a pod in each
+		c.Apply(t, fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: base, namespace: gateway-conformance-%s}
+spec:
+  selector: {matchLabels: {app: base}}
+  template:
+    metadata: {labels: {app: base}}
+    spec: {containers: [{name: pod, image: %s, args: [serve]}]}`, namespace, cluster.PodImage))
+	}
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

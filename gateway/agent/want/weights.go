@@ -1,0 +1,90 @@
+package want
+
+import (
+	"strconv"
+	"strings"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// weight is the share of a route's backend Service in the connections of a port.
+type weight struct {
+	of    string // the Service; empty without weights
+	share int
+}
+
+// weightOf reads the weight of a slice's endpoints. A bad one counts as none.
+func weightOf(keys validation.Keys, slice *discoveryv1.EndpointSlice) weight {
+	text, of, _ := strings.Cut(slice.Annotations[keys.Weight], " ")
+	share, err := strconv.Atoi(text)
+	if err != nil || share < 1 || share > maxWeight || of == "" {
+		return weight{}
+	}
+	return weight{of, share}
+}
+
+const (
+	// maxWeight is the largest weight of the Gateway API.
+	maxWeight = 1_000_000
+	// maxWeighted is how many slots a port with weights has at most. Beyond, shares are rounded.
+	maxWeighted = 1024
+)
+
+// weighted returns the slots of backends: a hash of the client chooses one. Without weights, each backend has one slot. With weights, the slots of
+// a Service's backends are to all slots as its weight is to all weights, and its backends share them evenly.
+func weighted(all []candidate) []Backend {
+	slots, counts := make([]Backend, 0, len(all)), map[weight]int{}
+	for _, c := range all {
+		counts[c.weight]++
+	}
+	each := slotsOfEach(counts)
+	for _, c := range all {
+		for range each[c.weight] {
+			slots = append(slots, c.Backend)
+		}
+	}
+	return slots
+}
+
+// slotsOfEach returns how many slots each backend of a Service has. Counts are the backends of each Service.
+func slotsOfEach(counts map[weight]int) map[weight]int {
+	each := map[weight]int{}
+	if _, unweighted := counts[weight{}]; unweighted || len(counts) == 1 {
+		for w := range counts {
+			each[w] = 1
+		}
+		return each
+	}
+	multiple, total := 1, 0
+	for _, n := range counts {
+		if multiple = lcm(multiple, n); multiple > maxWeight {
+			multiple = maxWeight // shares are rounded then
+		}
+	}
+	common := 0
+	for w, n := range counts {
+		each[w] = max(w.share*multiple/n, 1)
+		common = gcd(each[w], common)
+	}
+	for w, n := range counts {
+		each[w] /= common
+		total += each[w] * n
+	}
+	if total > maxWeighted {
+		for w := range each {
+			each[w] = max((each[w]*maxWeighted+total/2)/total, 1)
+		}
+	}
+	return each
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func lcm(a, b int) int { return a / gcd(a, b) * b }
