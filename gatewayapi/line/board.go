@@ -17,7 +17,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
-	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -36,6 +35,8 @@ type Board struct {
 	WakeMux      func(mux types.NamespacedName)
 	WakeBackends func(listeners []types.NamespacedName)
 	wakeGateway  func(gateway types.NamespacedName)
+	// SlicesOf returns the slices of a Service.
+	SlicesOf func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 }
 
 // posted is a Gateway's part of the board.
@@ -268,7 +269,7 @@ func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.Name
 	port := &is.channel.Ports[0]
 	var all []*discoveryv1.EndpointSlice
 	for i, backend := range is.backends {
-		slices, err := backends.Sources(ctx, cache, backend.Service)
+		slices, err := b.SlicesOf(ctx, cache, backend.Service)
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (l *serving) readTemplate(ctx context.Context, class *gatewayv1.GatewayClas
 	if err := l.live.Get(ctx, key, &cm); err != nil {
 		return refuse(fmt.Sprintf("spec.parametersRef: ConfigMap %s: %s", key, err))
 	}
-	template, err := read.ParseTemplate(&cm)
+	template, err := parseTemplate(&cm)
 	if err != nil {
 		return refuse("spec.parametersRef: " + err.Error())
 	}

@@ -3,14 +3,12 @@ package read
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -21,35 +19,10 @@ func ControllerName(keys *validation.Keys) gatewayv1.GatewayController {
 	return gatewayv1.GatewayController(prefix + "/gateway")
 }
 
-// TemplateKey is the key of a ConfigMap that has the template of a GatewayClass's muxes.
-const TemplateKey = "service"
-
 // Template is what the muxes of a GatewayClass are made from.
 type Template struct {
 	Labels, Annotations map[string]string
 	Spec                corev1.ServiceSpec
-}
-
-// ParseTemplate parses the template of a GatewayClass: a part of a Service in YAML.
-func ParseTemplate(cm *corev1.ConfigMap) (Template, error) {
-	text, has := cm.Data[TemplateKey]
-	if !has {
-		return Template{}, fmt.Errorf("ConfigMap %s/%s has no key %q: put a part of a Service there, with metadata.annotations and spec.loadBalancerClass", cm.Namespace,
-			cm.Name, TemplateKey)
-	}
-	var svc corev1.Service
-	if err := yaml.UnmarshalStrict([]byte(text), &svc); err != nil {
-		return Template{}, fmt.Errorf("ConfigMap %s/%s, key %q, is no part of a Service: %w", cm.Namespace, cm.Name, TemplateKey, err)
-	}
-	for field, set := range map[string]bool{
-		"metadata.name": svc.Name != "", "metadata.namespace": svc.Namespace != "", "spec.ports": len(svc.Spec.Ports) > 0,
-		"spec.selector": len(svc.Spec.Selector) > 0, "spec.type": svc.Spec.Type != "" && svc.Spec.Type != corev1.ServiceTypeLoadBalancer,
-	} {
-		if set {
-			return Template{}, fmt.Errorf("ConfigMap %s/%s, key %q: %s can't be set: it follows from the Gateway", cm.Namespace, cm.Name, TemplateKey, field)
-		}
-	}
-	return Template{svc.Labels, svc.Annotations, svc.Spec}, nil
 }
 
 // maxServiceName is the longest name of a Service.

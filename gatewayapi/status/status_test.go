@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // never changed
+var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // short is a list of conditions as "Accepted=True/Accepted".
 func short(conditions []metav1.Condition) string {
@@ -38,7 +39,7 @@ func given(change func(*Given)) *Given {
 		s := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 3, UID: types.UID(namespace)}}
 		s.Spec.ParentRef = gatewayv1.ParentGatewayReference{Name: "edge", Namespace: ptr.To(gatewayv1.Namespace("infra"))}
 		for _, port := range ports {
-			s.Spec.Listeners = append(s.Spec.Listeners, gatewayv1.ListenerEntry{Name: gatewayv1.SectionName("p" + string(rune('0'+port%10))), Port: port,
+			s.Spec.Listeners = append(s.Spec.Listeners, gatewayv1.ListenerEntry{Name: gatewayv1.SectionName(fmt.Sprint("p", port)), Port: port,
 				Protocol: gatewayv1.TCPProtocolType})
 		}
 		return s

@@ -33,7 +33,7 @@ func (p Process) newGateways(keys validation.Keys, waker *backends.Waker) *gatew
 	g := &gateways{process: p}
 	if p.Options.GatewayAPIImplementation && !p.dry() {
 		g.board = gatewayline.NewBoard(keys)
-		g.board.WakeBackends = waker.Wake
+		g.board.WakeBackends, g.board.SlicesOf = waker.Wake, backends.Sources
 	}
 	return g
 }

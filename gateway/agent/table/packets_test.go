@@ -250,3 +250,34 @@ func TestTwoGatewaysChooseTheSameBackend(t *testing.T) {
 		})
 	}
 }
+
+// A backend with several slots gets as many shares of the connections.
+func TestBackendsWithMoreSlotsGetMoreConnections(t *testing.T) {
+	w := newWorld(t)
+	w.backends.Serve(8080)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			s := a.service(80, 80, 8080)
+			one, other := s.Slots[0], s.Slots[1]
+			s.Slots = slices.Concat(slices.Repeat([]want.Backend{one}, 8), slices.Repeat([]want.Backend{other}, 2))
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
+			hit := map[string]int{}
+			for range 200 {
+				server, _, err := w.client.Ask(a.mux, 80)
+				if err != nil {
+					t.Fatal(err)
+				}
+				hit[server]++
+			}
+			first := netip.AddrPortFrom(one.Address, 8080).String()
+			if len(hit) != 2 || hit[first] < 120 || hit[first] > 190 {
+				t.Errorf("of 200 connections these came: %v", hit)
+			}
+			s.Slots = s.Slots[8:] // the other one stays open
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
+			if server, _, err := w.client.Ask(a.mux, 80); err != nil || server == first {
+				t.Errorf("%s answers: %v", server, err)
+			}
+		})
+	}
+}
