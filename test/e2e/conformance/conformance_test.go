@@ -33,10 +33,13 @@ import (
 // skipped are tests that don't run.
 func skipped() map[string]string {
 	const weights = "kube-proxy can't weigh backends: such a route isn't accepted, with the reason UnequalWeights"
+	const other = "it waits for a Gateway that has other listeners than TCP and UDP alone, which isn't accepted here; TestServed has such a route"
 	return map[string]string{
-		"TCPRouteWeightedRouting": weights,
-		"UDPRouteWeightedRouting": weights,
-		"UDPRoute":                "its backend is CoreDNS from a registry; UDPRouteParentRefPortAndSectionName shows the same with an image that is built here",
+		"TCPRouteWeightedRouting":       weights,
+		"UDPRouteWeightedRouting":       weights,
+		"TCPRouteInvalidNonTCPListener": other,
+		"UDPRouteNotAllowedByListeners": other,
+		"UDPRoute":                      "its backend is CoreDNS from a registry; UDPRouteParentRefPortAndSectionName shows the same with an image that is built here",
 	}
 }
 
