@@ -379,7 +379,7 @@ func testCommandLine(t *testing.T, s *served, address string) {
 	for args, want := range map[string]string{
 		"ports":                                 "shop/listenerset/broker/tcp",
 		"explain infra/gateway-edge:80":         "ok address " + address,
-		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted.",
+		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted",
 		"explain infra/gateway-edge:9092":       "shop/listenerset/broker/tcp, a listener of the Gateway API",
 		"explain udproute/dns -n shop":          "ok parent ListenerSet shop/dns",
 		"explain infra/gateway-edge:80 -o json": `"whole": true`,
