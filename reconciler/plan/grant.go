@@ -200,6 +200,12 @@ func (g *grant) commit() {
 		g.heldBy[g.channel.Key.Namespace] -= g.adding
 	}
 	g.release(g.moving...)
+	moving := map[string]bool{} // names on the mux that ports of this channel keep
+	for _, it := range g.got {
+		if it.want.has != nil {
+			moving[it.want.has.MuxName] = true
+		}
+	}
 	for _, it := range g.got {
 		g.carrying[it.numbers.Protocol]--
 		g.unmark(it, func(Slot) {})
@@ -220,7 +226,7 @@ func (g *grant) commit() {
 		}
 		if it.want.has != nil {
 			claim.Since, claim.MuxName = g.now, it.want.has.MuxName // a port that moves keeps its name on the mux
-		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || other != nil && other.held() {
+		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || moving[claim.MuxName] || other != nil && other.held() {
 			claim.MuxName = g.newName(claim.Owner)
 		}
 		g.add(claim)
