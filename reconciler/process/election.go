@@ -100,7 +100,9 @@ func (e *election) term(ctx context.Context) error {
 	}
 	dropLease()
 	<-ended
-	e.release(ctx, lock)
+	if elector.IsLeader() {
+		e.release(ctx, lock)
+	}
 	return err
 }
 
@@ -140,8 +142,7 @@ func (e *election) lock() (resourcelock.Interface, error) {
 // releaseTimeout limits the release of the lease. An unreleased lease expires.
 const releaseTimeout = 2 * time.Second
 
-// release releases the lease if this process holds it, so that another process leads at once. It asks the API server: the
-// standby may have ended while its request for the lease was on its way. A failure is only logged, since the lease expires.
+// release releases the lease, so that another process leads at once. A failure is only logged, since the lease expires.
 func (e *election) release(ctx context.Context, lock resourcelock.Interface) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
