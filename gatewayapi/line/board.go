@@ -28,6 +28,7 @@ type Board struct {
 	mu     sync.Mutex
 	muxes  map[types.NamespacedName]*posted
 	muxOf  map[types.NamespacedName]types.NamespacedName // by listener
+	left   map[types.NamespacedName]types.NamespacedName // the last mux of listeners that are gone
 	users  map[types.NamespacedName][]claimants.Use      // by Service
 	isFull bool                                          // true once every Gateway was posted
 	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
@@ -53,7 +54,8 @@ type listener struct {
 
 // NewBoard returns an empty board.
 func NewBoard(keys validation.Keys) *Board {
-	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}}
+	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{},
+		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}}
 }
 
 // connect joins the board to the feature that posts.
@@ -105,6 +107,7 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	for key := range before.listeners {
 		if _, stays := now.listeners[key]; !stays {
 			changed, fed = true, append(fed, key)
+			b.leave(key, mux)
 		}
 	}
 	b.muxes[mux] = now
@@ -118,11 +121,26 @@ func (b *Board) drop(mux types.NamespacedName) {
 	b.mu.Lock()
 	before := b.muxes[mux]
 	delete(b.muxes, mux)
+	if before != nil {
+		for key := range before.listeners {
+			b.leave(key, mux)
+		}
+	}
 	b.index()
 	b.mu.Unlock()
 	if before != nil {
 		b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
 	}
+}
+
+// maxLeft bounds the memory of listeners that are gone. The slices of those that are forgotten go after a restart.
+const maxLeft = 10_000
+
+func (b *Board) leave(listener, mux types.NamespacedName) {
+	if len(b.left) >= maxLeft {
+		clear(b.left)
+	}
+	b.left[listener] = mux
 }
 
 func (b *Board) wake(mux types.NamespacedName, changed bool, fed []types.NamespacedName) {
@@ -141,6 +159,7 @@ func (b *Board) index() {
 	for mux, posted := range b.muxes {
 		for key, listener := range posted.listeners {
 			b.muxOf[key] = mux
+			delete(b.left, key)
 			for _, backend := range listener.backends {
 				b.users[backend.Service] = append(b.users[backend.Service], claimants.Use{Claimant: key, Mux: mux})
 			}
@@ -245,15 +264,20 @@ func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[typ
 	return all
 }
 
-// MuxOf returns the mux of a listener; false if it has none.
+// MuxOf returns the mux of a listener; false with the mux that it had, if it is gone.
 func (b *Board) MuxOf(key types.NamespacedName) (types.NamespacedName, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	mux, is := b.muxOf[key]
-	if !is && !b.isFull {
-		return mux, false, errUnknown
+	if mux, is := b.muxOf[key]; is {
+		return mux, true, nil
 	}
-	return mux, is, nil
+	if mux, left := b.left[key]; left {
+		return mux, false, nil
+	}
+	if !b.isFull {
+		return types.NamespacedName{}, false, errUnknown
+	}
+	return types.NamespacedName{}, false, nil
 }
 
 // Sources returns the slices of a listener's Services, with the listener's port alone.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +32,10 @@ func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request)
 	if class.Spec.ControllerName != read.ControllerName(&l.keys) {
 		return reconcile.Result{}, nil
 	}
-	now, refused := l.readTemplate(ctx, class)
+	now, refused, err := l.readTemplate(ctx, class)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	l.setTemplate(class.Name, template{now, refused})
 	condition := metav1.Condition{Type: string(gatewayv1.GatewayClassConditionStatusAccepted), Status: metav1.ConditionTrue,
 		Reason: string(gatewayv1.GatewayClassReasonAccepted), ObservedGeneration: class.Generation, LastTransitionTime: metav1.NewTime(l.Now())}
@@ -50,27 +54,32 @@ func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request)
 	return result, l.write.Status().Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-func (l *serving) readTemplate(ctx context.Context, class *gatewayv1.GatewayClass) (read.Template, *read.Refusal) {
+// readTemplate returns the template of a GatewayClass, and why it can't be used. An error is worth another try.
+func (l *serving) readTemplate(ctx context.Context, class *gatewayv1.GatewayClass) (read.Template, *read.Refusal, error) {
 	ref := class.Spec.ParametersRef
 	if ref == nil {
-		return read.Template{}, nil
+		return read.Template{}, nil, nil
 	}
-	refuse := func(message string) (read.Template, *read.Refusal) {
-		return read.Template{}, &read.Refusal{Reason: string(gatewayv1.GatewayClassReasonInvalidParameters), Message: message}
+	refuse := func(message string) (read.Template, *read.Refusal, error) {
+		return read.Template{}, &read.Refusal{Reason: string(gatewayv1.GatewayClassReasonInvalidParameters), Message: message}, nil
 	}
 	if ref.Group != "" || ref.Kind != "ConfigMap" || ptr.Deref(ref.Namespace, "") == "" {
 		return refuse("spec.parametersRef: name a ConfigMap with its namespace")
 	}
 	var cm corev1.ConfigMap
 	key := types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}
-	if err := l.live.Get(ctx, key, &cm); err != nil {
+	err := l.live.Get(ctx, key, &cm)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return read.Template{}, nil, err
+	}
+	if err != nil {
 		return refuse(fmt.Sprintf("spec.parametersRef: ConfigMap %s: %s", key, err))
 	}
 	template, err := parseTemplate(&cm)
 	if err != nil {
 		return refuse("spec.parametersRef: " + err.Error())
 	}
-	return template, nil
+	return template, nil, nil
 }
 
 // setTemplate notes a template, and wakes the Gateways of the class if it changed.

@@ -6,6 +6,7 @@
 //	class.go    GatewayClasses, and the template that their muxes are made from
 //	board.go    what the lines of muxes and of backends know about listeners
 //	publish.go  statuses (gatewayapi/status)
+//	stray.go    entries in the status of routes about parents that are gone
 //	watch.go    which change wakes which Gateway
 //
 // The line of muxes gives listeners their numbers, and the line of backends fills their EndpointSlices, as they do for channels.

@@ -2,15 +2,14 @@ package line
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,7 +26,6 @@ type Options struct {
 	// Namespaces are those whose Gateways are served; if empty, all.
 	Namespaces []string
 	Board      *Board
-	Events     record.EventRecorder
 	Now        func() time.Time
 	Log        logr.Logger
 }
@@ -57,7 +55,8 @@ type serving struct {
 
 	mu        sync.Mutex
 	templates map[string]template // by GatewayClass
-	passed    map[types.NamespacedName]bool
+	// passed are the Gateways over which a pass ended: the board has what it needs of them.
+	passed map[types.NamespacedName]bool
 }
 
 // template is a GatewayClass's, as it was read last.
@@ -75,53 +74,59 @@ const (
 
 // Reconcile is one pass over a Gateway.
 func (l *serving) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	again, err := l.pass(ctx, request.NamespacedName)
-	if err == nil {
-		l.mu.Lock()
-		l.passed[request.NamespacedName] = true
-		l.mu.Unlock()
-	}
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	gateway := request.NamespacedName
+	again, err := l.pass(ctx, gateway)
+	switch {
+	case errors.Is(err, errUnknown):
+		return reconcile.Result{RequeueAfter: again}, nil // what listeners have stays as it is
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: behindPause}, nil
+	case err != nil:
+		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: again}, err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passed[gateway] = true
+	return reconcile.Result{RequeueAfter: again}, nil
 }
 
+// pass makes one pass. It returns errUnknown for a Gateway that has a mux of ours and whose GatewayClass says nothing.
 func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
-	o, class, err := l.observe(ctx, l.cache, key)
-	if err != nil {
+	o, whose, err := l.observe(ctx, l.cache, key)
+	switch {
+	case err != nil:
 		return 0, err
+	case whose == gone:
+		l.Board.drop(read.MuxOf(key))
+		return 0, nil
+	case whose == foreign:
+		return 0, l.leave(ctx, key)
+	case whose == unclear:
+		mux, err := l.muxOf(ctx, key)
+		if mux != nil {
+			err = errUnknown
+		}
+		return 0, err
+	case whose == elsewhere:
+		return 0, nil
 	}
-	if o == nil {
-		if class != foreign {
-			l.Board.drop(read.MuxOf(key))
-		}
-		if class == foreign {
-			err = l.leave(ctx, key)
-		}
-		return 0, err
+	template := l.templateOf(string(o.Gateway.Spec.GatewayClassName))
+	if template == nil {
+		return behindPause, errUnknown // its GatewayClass is read first
 	}
 	served := read.Judge(o)
 	given := status.Given{Served: served, Now: l.Now()}
-	again := time.Duration(0)
-	var mux *corev1.Service
-	template := l.templateOf(string(o.Gateway.Spec.GatewayClassName))
-	switch {
-	case template == nil:
-		return behindPause, nil // its GatewayClass is read first
-	case template.refused != nil:
-		given.Refused = template.refused
-	default:
-		if mux, given.Refused, err = l.ensureMux(ctx, o, &template.Template); err != nil {
-			return 0, err
-		}
-	}
-	if given.Refused != nil {
-		again = takenPause
+	mux, refused, err := l.ensureMux(ctx, o, template)
+	if err != nil {
+		return 0, err
 	}
 	if mux != nil { // a refused Gateway keeps what it has
 		given.Address = mux.Status.LoadBalancer.Ingress
 		l.Board.post(o.Mux, key, served.Claimants(), served.Backends)
+	}
+	again := time.Duration(0)
+	if given.Refused = refused; refused != nil {
+		again = takenPause
 	}
 	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
 	return again, l.publish(ctx, &given)

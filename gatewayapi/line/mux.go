@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,32 +19,45 @@ import (
 // MuxNameTaken is a Gateway whose mux's name another Service has.
 const MuxNameTaken = "MuxNameTaken"
 
+// muxOf returns the Service that was made as a Gateway's mux, as the cache shows it; nil if there is none.
+func (l *serving) muxOf(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	is, gateway := &corev1.Service{}, &gatewayv1.Gateway{}
+	if err := l.cache.Get(ctx, read.MuxOf(key), is); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if err := l.cache.Get(ctx, key, gateway); err != nil || !read.IsMuxOf(&l.keys, is, gateway) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return is, nil
+}
+
 // ensureMux makes the Service that is a Gateway's mux, or corrects its labels and annotations. Ports are the reconciler's. It returns the
-// Service as the cache shows it; nil while the Gateway has none.
-func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *read.Template) (*corev1.Service, *read.Refusal, error) {
-	want, refused := read.MuxService(l.Language, o.Gateway, template)
-	is := &corev1.Service{}
-	err := l.cache.Get(ctx, o.Mux, is)
+// Service, nil while the Gateway has none, and why it isn't as the Gateway asks for it.
+func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (*corev1.Service, *read.Refusal, error) {
+	want, refused := read.MuxService(l.Language, o.Gateway, &template.Template)
+	refused = cmp.Or(template.refused, refused)
+	mux, err := l.muxOf(ctx, client.ObjectKeyFromObject(o.Gateway))
 	switch {
-	case apierrors.IsNotFound(err) && refused == nil:
-		if err := l.write.Create(ctx, want); err != nil {
-			if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
-				return nil, &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be made: %s", o.Mux, err)}, nil
-			}
-			return nil, nil, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
-		}
-		return want, nil, nil
-	case apierrors.IsNotFound(err):
-		return nil, refused, nil
-	case err != nil:
-		return nil, nil, err
-	case !read.IsMuxOf(&l.keys, is, o.Gateway):
+	case err != nil || refused != nil:
+		return mux, refused, err
+	case mux != nil:
+		return mux, nil, l.correct(ctx, mux, want)
+	}
+	err = l.write.Create(ctx, want)
+	switch {
+	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // otherwise it may be our own, and the cache is behind
 		return nil, &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the Gateway "+
 			"otherwise", o.Mux)}, nil
-	case refused != nil:
-		return is, refused, nil
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err):
+		return nil, &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be made: %s", o.Mux, err)}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
 	}
-	return is, nil, l.correct(ctx, is, want)
+	return want, nil, nil
+}
+
+func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) bool {
+	return l.cache.Get(ctx, service, &corev1.Service{}, client.UnsafeDisableDeepCopy) == nil
 }
 
 // correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
@@ -73,14 +87,10 @@ func differing(is, want map[string]string) map[string]string {
 
 // leave deletes the mux of a Gateway that is another controller's by now.
 func (l *serving) leave(ctx context.Context, key types.NamespacedName) error {
-	mux := read.MuxOf(key)
-	l.Board.drop(mux)
-	is, gateway := &corev1.Service{}, &gatewayv1.Gateway{}
-	if err := l.cache.Get(ctx, mux, is); err != nil {
-		return client.IgnoreNotFound(err)
+	l.Board.drop(read.MuxOf(key))
+	mux, err := l.muxOf(ctx, key)
+	if mux == nil || err != nil {
+		return err
 	}
-	if err := l.cache.Get(ctx, key, gateway); err != nil || !read.IsMuxOf(&l.keys, is, gateway) {
-		return client.IgnoreNotFound(err)
-	}
-	return client.IgnoreNotFound(l.write.Delete(ctx, is, client.Preconditions{UID: &is.UID}))
+	return client.IgnoreNotFound(l.write.Delete(ctx, mux, client.Preconditions{UID: &mux.UID}))
 }

@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,16 +21,17 @@ import (
 type whose uint8
 
 const (
-	gone    whose = iota // there is no such Gateway, or it is on its way out
-	ours                 // its GatewayClass is ours
-	unclear              // there is no such GatewayClass
-	foreign              // its GatewayClass is another controller's
+	gone      whose = iota // there is no such Gateway, or it is on its way out
+	ours                   // its GatewayClass is ours
+	unclear                // there is no such GatewayClass
+	foreign                // its GatewayClass is another controller's
+	elsewhere              // it is in a namespace that this process doesn't serve
 )
 
-// observe gathers what a decision about a Gateway needs. It returns nil for a Gateway that isn't ours.
-func (l *serving) observe(ctx context.Context, from client.Reader, key types.NamespacedName) (*read.Observed, whose, error) {
+// whose returns a Gateway, and whose it is. The Gateway is nil if there is none.
+func (l *serving) whose(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose, error) {
 	if !l.serves(key) {
-		return nil, unclear, nil
+		return nil, elsewhere, nil
 	}
 	gateway := &gatewayv1.Gateway{}
 	err := from.Get(ctx, key, gateway)
@@ -40,23 +42,32 @@ func (l *serving) observe(ctx context.Context, from client.Reader, key types.Nam
 		return nil, unclear, fmt.Errorf("gateway %s: %w", key, err)
 	}
 	class := &gatewayv1.GatewayClass{}
-	err = l.cache.Get(ctx, types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}, class)
+	err = l.cache.Get(ctx, types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}, class, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, unclear, nil
+		return gateway, unclear, nil
 	case err != nil:
 		return nil, unclear, err
 	case class.Spec.ControllerName != read.ControllerName(&l.keys):
-		return nil, foreign, nil
+		return gateway, foreign, nil
+	}
+	return gateway, ours, nil
+}
+
+// observe gathers what a decision about a Gateway needs. It returns nil for a Gateway that isn't ours.
+func (l *serving) observe(ctx context.Context, from client.Reader, key types.NamespacedName) (*read.Observed, whose, error) {
+	gateway, whose, err := l.whose(ctx, from, key)
+	if err != nil || whose != ours {
+		return nil, whose, err
 	}
 	o := &read.Observed{Gateway: gateway, Mux: read.MuxOf(key), Namespaces: map[string]labels.Set{}, Services: map[types.NamespacedName]*corev1.Service{}}
-	if o.OnGateways, err = l.onGateways(ctx, o.Mux, class.Name); err != nil {
+	if o.OnGateways, err = l.onGateways(ctx, o.Mux, string(gateway.Spec.GatewayClassName)); err != nil {
 		return nil, unclear, err
 	}
 	if err := l.observeNamespaces(ctx, o); err != nil {
 		return nil, unclear, err
 	}
-	if err := l.observeSets(ctx, from, o); err != nil {
+	if err := l.observeSets(ctx, o); err != nil {
 		return nil, unclear, err
 	}
 	if err := l.observeRoutes(ctx, o); err != nil {
@@ -90,8 +101,8 @@ func (l *serving) observeNamespaces(ctx context.Context, o *read.Observed) error
 	return nil
 }
 
-// observeSets reads the ListenerSets that name the Gateway: which ones comes from the cache, and what they say from the reader.
-func (l *serving) observeSets(ctx context.Context, from client.Reader, o *read.Observed) error {
+// observeSets reads the ListenerSets that name the Gateway.
+func (l *serving) observeSets(ctx context.Context, o *read.Observed) error {
 	if !l.kinds.Has("ListenerSet") {
 		return nil
 	}
@@ -99,21 +110,29 @@ func (l *serving) observeSets(ctx context.Context, from client.Reader, o *read.O
 	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: client.ObjectKeyFromObject(o.Gateway).String()}); err != nil {
 		return err
 	}
-	for i := range list.Items {
-		set := &list.Items[i]
-		if from != l.cache {
-			err := from.Get(ctx, client.ObjectKeyFromObject(set), set)
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if set.DeletionTimestamp == nil && read.GatewayOfSet(set) == client.ObjectKeyFromObject(o.Gateway) {
+	l.addSets(o, list.Items)
+	return nil
+}
+
+func (l *serving) addSets(o *read.Observed, list []gatewayv1.ListenerSet) {
+	for i := range list {
+		if set := &list[i]; set.DeletionTimestamp == nil && read.GatewayOfSet(set) == client.ObjectKeyFromObject(o.Gateway) {
 			o.Sets = append(o.Sets, set)
 		}
 	}
+}
+
+// renewSets replaces the ListenerSets of a namespace by those that the API server has.
+func (l *serving) renewSets(ctx context.Context, o *read.Observed, namespace string) error {
+	if !l.kinds.Has("ListenerSet") {
+		return nil
+	}
+	var list gatewayv1.ListenerSetList
+	if err := l.live.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	o.Sets = slices.DeleteFunc(o.Sets, func(set *gatewayv1.ListenerSet) bool { return set.Namespace == namespace })
+	l.addSets(o, list.Items)
 	return nil
 }
 
@@ -206,17 +225,19 @@ func (l *serving) observeBackends(ctx context.Context, o *read.Observed) error {
 	return nil
 }
 
-// readLive returns a listener as the API server has it: its Gateway and all ListenerSets of that are read anew.
+// readLive returns a listener as the API server has it: its Gateway, and the ListenerSets of its namespace, are read anew.
 func (l *serving) readLive(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error) {
 	o, whose, err := l.observe(ctx, l.live, gateway)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if o == nil {
-		if whose == unclear {
-			return nil, errUnknown
-		}
+	case whose == gone || whose == foreign:
 		return nil, nil
+	case o == nil:
+		return nil, errUnknown
+	}
+	if err := l.renewSets(ctx, o, listener.Namespace); err != nil {
+		return nil, err
 	}
 	claimants := read.Judge(o).Claimants()
 	for i := range claimants {

@@ -77,6 +77,10 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
+	strays, err := controller.New("served-route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
+	if err != nil {
+		return err
+	}
 	if err := classes.Watch(source.Kind[client.Object](m.GetCache(), &gatewayv1.GatewayClass{}, &handler.EnqueueRequestForObject{})); err != nil {
 		return err
 	}
@@ -96,7 +100,10 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 		watched = append(watched, &gatewayv1.ReferenceGrant{})
 	}
 	for _, object := range watched {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, l.wakes())); err != nil {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, wakes(l.gatewaysOf))); err != nil {
+			return err
+		}
+		if err := strays.Watch(source.Kind(m.GetCache(), object, wakes(l.straysOf))); err != nil {
 			return err
 		}
 	}
@@ -175,11 +182,11 @@ func (l *serving) isFull(ctx context.Context) (bool, error) {
 	return !slices.ContainsFunc(list.Items, func(g gatewayv1.Gateway) bool { return !l.passed[client.ObjectKeyFromObject(&g)] }), nil
 }
 
-// wakes turns a change into passes over the Gateways that it concerns, before and after it.
-func (l *serving) wakes() handler.EventHandler {
+// wakes turns a change into passes over what it concerns, before and after it.
+func wakes(of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
 	wake := func(ctx context.Context, q queue, objects ...client.Object) {
 		for _, object := range objects {
-			for _, key := range l.gatewaysOf(ctx, object) {
+			for _, key := range of(ctx, object) {
 				q.AddAfter(reconcile.Request{NamespacedName: key}, quiet)
 			}
 		}

@@ -16,7 +16,8 @@ import (
 
 // Claimants are channels that are no Services: listeners of Gateways. Their backends are those of other Services.
 type Claimants interface {
-	// MuxOf returns the mux of a claimant; false if it has none. It fails while that isn't known.
+	// MuxOf returns the mux of a claimant; false if it has none any more: then the mux is the one that it had, if that is known. It fails while
+	// nothing is known of the claimant.
 	MuxOf(claimant types.NamespacedName) (mux types.NamespacedName, is bool, err error)
 	// KeysOn returns the claimants on a mux.
 	KeysOn(mux types.NamespacedName) []types.NamespacedName
@@ -29,7 +30,7 @@ type Claimants interface {
 // errUnserved keeps the slices of listeners while Gateways aren't served.
 var errUnserved = errors.New("listeners of Gateways aren't served by this process: their backends stay as they are")
 
-// muxOf returns the mux of a channel; false if it has none.
+// muxOf returns the mux of a channel; false if it has none, or none any more.
 func (l *line) muxOf(ctx context.Context, channel types.NamespacedName) (types.NamespacedName, bool, error) {
 	if !claimants.IsService(channel) {
 		if l.Claimants == nil {

@@ -25,19 +25,24 @@ type observation struct {
 func (l *line) observe(ctx context.Context, channel types.NamespacedName) (observation, error) {
 	o := observation{View: muxslices.View{Keys: l.keys, Channel: channel, Taken: map[string]bool{}}}
 	key, attached, err := l.muxOf(ctx, channel)
-	if err != nil || !attached || !l.LooksAfter(key) {
+	if err != nil || key.Name == "" || !l.LooksAfter(key) {
 		return o, err
 	}
 	o.Mux.Key = key
-	if err := l.observeChannel(ctx, &o.View); err != nil {
-		return o, err
+	if attached {
+		if err := l.observeChannel(ctx, &o.View); err != nil {
+			return o, err
+		}
 	}
 	mux, err := l.get(ctx, key)
 	if err != nil || mux == nil {
 		return o, err
 	}
 	o.Mux = l.mux(mux)
-	o.Claims, o.ClaimsKnown = l.Claims(channel, key)
+	o.ClaimsKnown = true
+	if attached {
+		o.Claims, o.ClaimsKnown = l.Claims(channel, key)
+	}
 	listed, err := Carried(ctx, l.cache, channel, mux)
 	if err != nil {
 		return o, err

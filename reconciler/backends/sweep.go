@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -28,6 +29,8 @@ const (
 	// sweepRetry is the pause after a write conflict. The API server may answer with one though nothing changed, and then
 	// no event wakes the sweeper.
 	sweepRetry = time.Second
+	// unknownPause is how often a slice is looked at whose listener isn't known yet.
+	unknownPause = 10 * time.Second
 	// sweptAtOnce is how many slices are deleted at once. A tenant can make thousands of stray slices, and their deletions
 	// must not crowd out the requests of passes.
 	sweptAtOnce = 1
@@ -52,7 +55,7 @@ func setupSweeper(mgr manager.Manager, l *line) error {
 
 func (s *sweeper) onSlice() handler.EventHandler {
 	look := func(ctx context.Context, object client.Object, q queue) {
-		if s.isStray(ctx, object.(*discoveryv1.EndpointSlice)) {
+		if slice := object.(*discoveryv1.EndpointSlice); s.isStray(ctx, slice) || s.isUnknown(slice) {
 			q.AddAfter(request(client.ObjectKeyFromObject(object)), sweepDelay)
 		}
 	}
@@ -105,6 +108,9 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		s.retries.Forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	if s.Print == nil && s.isUnknown(slice) {
+		return reconcile.Result{RequeueAfter: unknownPause}, nil
+	}
 	if s.Print != nil || !s.isStray(ctx, slice) {
 		return reconcile.Result{}, nil
 	}
@@ -120,6 +126,16 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	s.Metrics.wrote(muxslices.MuxOfSlice(s.keys, slice), muxslices.Delete, false)
 	log.FromContext(ctx).Info("Deleted a stray slice", "slice", req.NamespacedName)
 	return reconcile.Result{}, nil
+}
+
+// isUnknown is true for a slice of a listener while Gateways are still being read.
+func (s *sweeper) isUnknown(slice *discoveryv1.EndpointSlice) bool {
+	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
+	if !told || claimants.IsService(channel) || s.Claimants == nil {
+		return false
+	}
+	_, _, err := s.Claimants.MuxOf(channel)
+	return err != nil
 }
 
 // isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices that

@@ -231,6 +231,8 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 	t.Run("routes that can't be served", func(t *testing.T) { testBadRoutes(t, s, address) })
 	t.Run("svcmux", func(t *testing.T) { testCommandLine(t, s, address) })
 	t.Run("a restart", func(t *testing.T) { testRestart(t, s, address) })
+	t.Run("a GatewayClass that can't be read", func(t *testing.T) { testClassUnread(t, s, address) })
+	t.Run("a ListenerSet that goes", func(t *testing.T) { testSetGoes(t, s) })
 	t.Run("a Gateway that is deleted and created again", func(t *testing.T) { testRecreated(t, s) })
 	t.Run("a Gateway whose class changes hands", func(t *testing.T) { testOtherClass(t, s) })
 }
@@ -413,6 +415,82 @@ func (s *served) mux(t *testing.T, namespace, name string) *corev1.Service {
 	return svc
 }
 
+// testClassUnread checks that a Gateway keeps what it has, also over a restart, while its class is gone or has a bad template.
+func testClassUnread(t *testing.T, s *served, address string) {
+	const bad = `
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux}, spec: {controllerName: svc-mux.nowake.ai/gateway,
+  parametersRef: {group: "", kind: ConfigMap, namespace: infra, name: nothing}}}
+`
+	slices := func() string {
+		return s.Kubectl(t, "get", "endpointslices", "--namespace=infra", "--selector=kubernetes.io/service-name=gateway-edge", "--output=name")
+	}
+	before := slices()
+	for name, step := range map[string]func(){
+		"it is gone":              func() { s.Kubectl(t, "delete", "gatewayclass", "mux") },
+		"its template is missing": func() { s.Kubectl(t, "delete", "gatewayclass", "mux", "--ignore-not-found"); s.Apply(t, bad) },
+	} {
+		step()
+		time.Sleep(3 * time.Second) // the process notices
+		if after := slices(); after != before {
+			t.Errorf("%s: the mux has the slices\n%s\nat once, and had\n%s", name, after, before)
+		}
+		s.stop()
+		s.stop = s.reconcile(t, "implementation")
+		time.Sleep(10 * time.Second) // stray slices go after five
+		if after := slices(); after != before {
+			t.Errorf("%s: the mux has the slices\n%s\nand had\n%s", name, after, before)
+		}
+		for port, backend := range map[int]string{80: "10.244.200.1:8080", 9092: "10.244.200.7:9090"} {
+			if got, err := s.ask(t.Context(), address, port); got != backend {
+				t.Errorf("%s: port %d leads to %q: %v", name, port, got, err)
+			}
+		}
+	}
+	s.Kubectl(t, "delete", "gatewayclass", "mux")
+	s.Apply(t, class)
+	s.Apply(t, backend("shop", "broker", 8))
+	s.reaches(t, address, 9092, "10.244.200.8:9090")
+	s.Apply(t, backend("shop", "broker", 7))
+	s.reaches(t, address, 9092, "10.244.200.7:9090")
+}
+
+// testSetGoes checks that nothing stays of a ListenerSet that is gone: no slice on the mux, also if it went while no process ran, and no word in
+// its route's status.
+func testSetGoes(t *testing.T, s *served) {
+	gone := func(listener string) {
+		t.Helper()
+		cluster.Eventually(t, "the slices of "+listener+" go", func(ctx context.Context) error {
+			list, err := s.Client.DiscoveryV1().EndpointSlices("infra").List(ctx, metav1.ListOptions{LabelSelector: "svc-mux.nowake.ai/channel-name=" + listener})
+			if err == nil && len(list.Items) > 0 {
+				err = errors.New("they are there")
+			}
+			return err
+		})
+	}
+	s.stop()
+	s.Kubectl(t, "delete", "listenerset", "broker", "--namespace=shop")
+	s.stop = s.reconcile(t, "implementation")
+	gone("listenerset_broker_tcp")
+	s.Apply(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: broker, namespace: shop}
+spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: tcp, port: 9094, protocol: TCP}]}
+`)
+	s.Kubectl(t, "delete", "listenerset", "dns", "--namespace=shop")
+	gone("listenerset_dns_udp")
+	cluster.Eventually(t, "its route is told nothing", func(ctx context.Context) error {
+		var r gatewayv1.UDPRoute
+		if err := s.api.Get(ctx, types.NamespacedName{Namespace: "shop", Name: "dns"}, &r); err != nil {
+			return err
+		}
+		if len(r.Status.Parents) > 0 {
+			return fmt.Errorf("%+v", r.Status)
+		}
+		return nil
+	})
+}
+
 func testRecreated(t *testing.T, s *served) {
 	manifest := s.Kubectl(t, "get", "gateway", "edge", "--namespace=infra", "--output=jsonpath={.spec}")
 	s.Kubectl(t, "delete", "gateway", "edge", "--namespace=infra")
@@ -430,7 +508,7 @@ func testRecreated(t *testing.T, s *served) {
 	})
 	address := s.address(t, "infra", "edge")
 	s.reaches(t, address, 80, "10.244.200.1:8080")
-	s.reaches(t, address, 9092, "10.244.200.7:9090")
+	s.reaches(t, address, 9094, "10.244.200.7:9090")
 }
 
 func testOtherClass(t *testing.T, s *served) {
