@@ -97,30 +97,11 @@ func (l *line) findGateway(ctx context.Context, key types.NamespacedName) (*gate
 
 // eachRoute calls do with each route in the cache that asks for a number.
 func (l *line) eachRoute(ctx context.Context, do func(*read.Route), options ...client.ListOption) error {
-	var tcp gatewayv1.TCPRouteList
-	var udp gatewayv1.UDPRouteList
-	if l.kinds.Has(read.TCPRoute) {
-		if err := l.cache.List(ctx, &tcp, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-			return err
+	return l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) {
+		if route.AsksForNumber(l.Language) {
+			do(route)
 		}
-	}
-	if l.kinds.Has(read.UDPRoute) {
-		if err := l.cache.List(ctx, &udp, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-			return err
-		}
-	}
-	one := func(object client.Object) {
-		if route, is := read.RouteOf(object); is && route.AsksForNumber(l.Language) {
-			do(&route)
-		}
-	}
-	for i := range tcp.Items {
-		one(&tcp.Items[i])
-	}
-	for i := range udp.Items {
-		one(&udp.Items[i])
-	}
-	return nil
+	}, options...)
 }
 
 // observeRoutes reads the routes that ask for a number on the Gateway.

@@ -7,17 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -31,15 +29,13 @@ const (
 // quiet is how long a pass waits for more changes, and for the cache to show its own writes.
 const quiet = 50 * time.Millisecond
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // setup adds the controllers to a manager.
 func (l *line) setup(ctx context.Context, m manager.Manager) error {
-	gateways, err := controller.New("gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: retries()})
+	gateways, err := controller.New("gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: run.Retries()})
 	if err != nil {
 		return err
 	}
-	strays, err := controller.New("route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
+	strays, err := controller.New("route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: run.Retries()})
 	if err != nil {
 		return err
 	}
@@ -53,22 +49,22 @@ func (l *line) setup(ctx context.Context, m manager.Manager) error {
 	}); err != nil {
 		return err
 	}
-	for _, object := range l.routeKinds() {
+	for _, object := range l.kinds.Routes() {
 		if err := indexer.IndexField(ctx, object, indexGateway, l.gatewayOfRoute); err != nil {
 			return err
 		}
 		if err := indexer.IndexField(ctx, object, indexSet, l.setOfRoute); err != nil {
 			return err
 		}
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, l.wakes(l.gatewaysOf))); err != nil {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
 			return err
 		}
-		if err := strays.Watch(source.Kind(m.GetCache(), object, l.wakes(l.strayOf))); err != nil {
+		if err := strays.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.strayOf))); err != nil {
 			return err
 		}
 	}
 	for _, object := range [...]client.Object{&gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}} {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, l.wakes(l.gatewaysOf))); err != nil {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
 			return err
 		}
 	}
@@ -77,21 +73,6 @@ func (l *line) setup(ctx context.Context, m manager.Manager) error {
 
 // atOnce is how many Gateways are reconciled at a time.
 const atOnce = 4
-
-func retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
-}
-
-// routeKinds are the kinds of routes that the API server serves.
-func (l *line) routeKinds() (objects []client.Object) {
-	if l.kinds.Has(read.TCPRoute) {
-		objects = append(objects, &gatewayv1.TCPRoute{})
-	}
-	if l.kinds.Has(read.UDPRoute) {
-		objects = append(objects, &gatewayv1.UDPRoute{})
-	}
-	return objects
-}
 
 // gatewayOfRoute returns the Gateway on which a route asks for a number; "/" if its annotation names none.
 func (l *line) gatewayOfRoute(object client.Object) []string {
@@ -169,24 +150,4 @@ func (l *line) strayOf(_ context.Context, object client.Object) []types.Namespac
 		return nil
 	}
 	return []types.NamespacedName{route.Key()}
-}
-
-// wakes turns a change into passes over objects that it concerns, before and after it.
-func (l *line) wakes(of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
-	wake := func(ctx context.Context, q queue, objects ...client.Object) {
-		for _, object := range objects {
-			for _, key := range of(ctx, object) {
-				q.AddAfter(reconcile.Request{NamespacedName: key}, quiet)
-			}
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				wake(ctx, q, e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, q, e.Object) },
-	}
 }

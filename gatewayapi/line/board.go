@@ -22,7 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Board has what the lines of muxes and of backends know about listeners.
+// Board has the listeners of all Gateways, and their backends. The lines of muxes and of backends read it.
 type Board struct {
 	keys   validation.Keys
 	mu     sync.Mutex
@@ -32,7 +32,8 @@ type Board struct {
 	users  map[types.NamespacedName][]claimants.Use      // by Service
 	isFull bool                                          // true once every Gateway was posted
 	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
-	// WakeMux and WakeBackends are told what changed, and wakeGateway which Gateway has news for its status.
+	// WakeMux and WakeBackends are called after a change of a mux's listeners, and of listeners' backends. wakeGateway is called when a
+	// listener has news for its Gateway's status.
 	WakeMux      func(mux types.NamespacedName)
 	WakeBackends func(listeners []types.NamespacedName)
 	wakeGateway  func(gateway types.NamespacedName)
@@ -46,7 +47,7 @@ type posted struct {
 	listeners map[types.NamespacedName]listener
 }
 
-// listener is a listener as a claimant, with what it was told last, and its backends.
+// listener is a claimant, with its last conditions, and its backends.
 type listener struct {
 	channel  plan.ObservedChannel
 	backends []read.Backend
@@ -84,7 +85,7 @@ func (b *Board) wakeFor(gateway types.NamespacedName) {
 
 var errUnknown = errors.New("the listeners of Gateways aren't known yet")
 
-// post replaces what the board has of a Gateway, and tells the lines what changed. What listeners were told stays.
+// post replaces a Gateway's listeners, and wakes the lines if something changed. Listeners keep their conditions.
 func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.ObservedChannel, backendsOf func(listener types.NamespacedName) []read.Backend) {
 	b.mu.Lock()
 	before := b.muxes[mux]
@@ -219,7 +220,7 @@ func (b *Board) Users(service types.NamespacedName) []claimants.Use {
 	return slices.Clone(b.users[service])
 }
 
-// Show notes what a listener is told, for the status of its Gateway.
+// Show keeps the conditions of a listener, for the status of its Gateway.
 func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 	b.mu.Lock()
 	posted := b.muxes[mux]
@@ -245,7 +246,7 @@ func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 	b.wakeFor(gateway)
 }
 
-// numbers returns what became of the numbers of a mux's listeners.
+// numbers returns the decisions about the numbers of a mux's listeners, from their conditions.
 func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[types.NamespacedName]status.Number {
 	all := map[types.NamespacedName]status.Number{}
 	for _, channel := range b.On(mux) {

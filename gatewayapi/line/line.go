@@ -55,7 +55,7 @@ type serving struct {
 
 	mu        sync.Mutex
 	templates map[string]template // by GatewayClass
-	// passed are the Gateways over which a pass ended: the board has what it needs of them.
+	// passed are the Gateways with a complete pass. The board has their listeners.
 	passed map[types.NamespacedName]bool
 }
 

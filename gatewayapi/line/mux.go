@@ -19,7 +19,7 @@ import (
 // MuxNameTaken is a Gateway whose mux's name another Service has.
 const MuxNameTaken = "MuxNameTaken"
 
-// muxOf returns the Service that was made as a Gateway's mux, as the cache shows it; nil if there is none.
+// muxOf returns the Service that was made as a Gateway's mux, as the cache shows it. Without one it returns nil.
 func (l *serving) muxOf(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	is, gateway := &corev1.Service{}, &gatewayv1.Gateway{}
 	if err := l.cache.Get(ctx, read.MuxOf(key), is); err != nil {

@@ -28,7 +28,7 @@ const (
 	elsewhere              // it is in a namespace that this process doesn't serve
 )
 
-// whose returns a Gateway, and whose it is. The Gateway is nil if there is none.
+// whose returns a Gateway, and whose it is. Without a Gateway it returns nil.
 func (l *serving) whose(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose, error) {
 	if !l.serves(key) {
 		return nil, elsewhere, nil
@@ -144,10 +144,10 @@ func (l *serving) observeRoutes(ctx context.Context, o *read.Observed) error {
 	}
 	seen := map[types.UID]bool{}
 	for _, parent := range parents {
-		err := l.eachRoute(ctx, func(route read.Route) {
+		err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) {
 			if uid := route.Object.GetUID(); !seen[uid] && route.Object.GetDeletionTimestamp() == nil {
 				seen[uid] = true
-				o.Routes = append(o.Routes, route)
+				o.Routes = append(o.Routes, *route)
 			}
 		}, client.MatchingFields{indexParent: parent})
 		if err != nil {
@@ -155,37 +155,6 @@ func (l *serving) observeRoutes(ctx context.Context, o *read.Observed) error {
 		}
 	}
 	return nil
-}
-
-func (l *serving) eachRoute(ctx context.Context, do func(read.Route), which ...client.ListOption) error {
-	for _, list := range l.routeLists() {
-		if err := l.cache.List(ctx, list, which...); err != nil {
-			return err
-		}
-		switch list := list.(type) {
-		case *gatewayv1.TCPRouteList:
-			for i := range list.Items {
-				route, _ := read.RouteOf(&list.Items[i])
-				do(route)
-			}
-		case *gatewayv1.UDPRouteList:
-			for i := range list.Items {
-				route, _ := read.RouteOf(&list.Items[i])
-				do(route)
-			}
-		}
-	}
-	return nil
-}
-
-func (l *serving) routeLists() (lists []client.ObjectList) {
-	if l.kinds.Has(read.TCPRoute) {
-		lists = append(lists, &gatewayv1.TCPRouteList{})
-	}
-	if l.kinds.Has(read.UDPRoute) {
-		lists = append(lists, &gatewayv1.UDPRouteList{})
-	}
-	return lists
 }
 
 // observeBackends reads the Services that routes send packets to, and the ReferenceGrants of other namespaces.
@@ -225,7 +194,7 @@ func (l *serving) observeBackends(ctx context.Context, o *read.Observed) error {
 	return nil
 }
 
-// readLive returns a listener as the API server has it: its Gateway, and the ListenerSets of its namespace, are read anew.
+// readLive returns a listener as the API server has it. It reads its Gateway, and the ListenerSets of its namespace.
 func (l *serving) readLive(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error) {
 	o, whose, err := l.observe(ctx, l.live, gateway)
 	switch {

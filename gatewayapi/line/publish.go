@@ -53,7 +53,7 @@ func (l *serving) patchStatus(ctx context.Context, object client.Object, set fun
 	return client.IgnoreNotFound(l.write.Status().Patch(ctx, now, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})))
 }
 
-// parents returns what a route's status says: what others wrote, and what we say about the parentRefs that it has.
+// parents returns the entries of a route's status: those of others as they are, and ours for its present parentRefs.
 func (l *serving) parents(given *status.Given, route *read.Route) []gatewayv1.RouteParentStatus {
 	controller := read.ControllerName(&l.keys)
 	ours := given.Parents(controller, route)

@@ -84,7 +84,7 @@ func (l *serving) straysOf(ctx context.Context, object client.Object) (routes []
 		}
 	}
 	for _, parent := range parents {
-		if err := l.eachRoute(ctx, func(route read.Route) { routes = append(routes, route.Key()) }, client.MatchingFields{indexParent: parent}); err != nil {
+		if err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) { routes = append(routes, route.Key()) }, client.MatchingFields{indexParent: parent}); err != nil {
 			l.Log.Error(err, "what routes say of this parent stays for now", "parent", parent)
 		}
 	}

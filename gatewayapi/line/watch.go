@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -20,6 +19,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
 )
 
 // Indexes find ListenerSets by their Gateway, and routes by their parents and by the Services of their backends.
@@ -32,8 +32,6 @@ const (
 // quiet is how long a pass waits for more changes.
 const quiet = 20 * time.Millisecond
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // parentKey is a parent as the index has it, and parseParent reads it.
 func parentKey(kind string, key types.NamespacedName) string { return kind + "/" + key.String() }
 
@@ -43,7 +41,7 @@ func parseParent(text string) (kind string, key types.NamespacedName) {
 	return kind, key
 }
 
-// parentsOf returns what a route names as its parents, and what we wrote about it.
+// parentsOf returns the parents that a route names, and those in our entries of its status.
 func (l *serving) parentsOf(object client.Object) (parents []string) {
 	route, is := read.RouteOf(object)
 	if !is {
@@ -69,15 +67,15 @@ func (l *serving) parentsOf(object client.Object) (parents []string) {
 
 func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	woken := make(chan event.GenericEvent, 1024)
-	gateways, err := controller.New("served-gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: retries()})
+	gateways, err := controller.New("served-gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: run.Retries()})
 	if err != nil {
 		return err
 	}
-	classes, err := controller.New("gatewayclass", m, controller.Options{Reconciler: reconcile.Func(l.reconcileClass), RateLimiter: retries()})
+	classes, err := controller.New("gatewayclass", m, controller.Options{Reconciler: reconcile.Func(l.reconcileClass), RateLimiter: run.Retries()})
 	if err != nil {
 		return err
 	}
-	strays, err := controller.New("served-route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: retries()})
+	strays, err := controller.New("served-route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: run.Retries()})
 	if err != nil {
 		return err
 	}
@@ -92,7 +90,7 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	if err := l.index(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
-	watched := append(l.routes(), &gatewayv1.Gateway{}, &gatewayv1.GatewayClass{}, &corev1.Service{}, &corev1.Namespace{})
+	watched := append(l.kinds.Routes(), &gatewayv1.Gateway{}, &gatewayv1.GatewayClass{}, &corev1.Service{}, &corev1.Namespace{})
 	if l.kinds.Has("ListenerSet") {
 		watched = append(watched, &gatewayv1.ListenerSet{})
 	}
@@ -100,10 +98,10 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 		watched = append(watched, &gatewayv1.ReferenceGrant{})
 	}
 	for _, object := range watched {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, wakes(l.gatewaysOf))); err != nil {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
 			return err
 		}
-		if err := strays.Watch(source.Kind(m.GetCache(), object, wakes(l.straysOf))); err != nil {
+		if err := strays.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.straysOf))); err != nil {
 			return err
 		}
 	}
@@ -119,22 +117,8 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 // atOnce is how many Gateways are reconciled at a time.
 const atOnce = 4
 
-func retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
-}
-
-func (l *serving) routes() (objects []client.Object) {
-	if l.kinds.Has(read.TCPRoute) {
-		objects = append(objects, &gatewayv1.TCPRoute{})
-	}
-	if l.kinds.Has(read.UDPRoute) {
-		objects = append(objects, &gatewayv1.UDPRoute{})
-	}
-	return objects
-}
-
 func (l *serving) index(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, object := range l.routes() {
+	for _, object := range l.kinds.Routes() {
 		if err := indexer.IndexField(ctx, object, indexParent, l.parentsOf); err != nil {
 			return err
 		}
@@ -182,26 +166,6 @@ func (l *serving) isFull(ctx context.Context) (bool, error) {
 	return !slices.ContainsFunc(list.Items, func(g gatewayv1.Gateway) bool { return !l.passed[client.ObjectKeyFromObject(&g)] }), nil
 }
 
-// wakes turns a change into passes over what it concerns, before and after it.
-func wakes(of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
-	wake := func(ctx context.Context, q queue, objects ...client.Object) {
-		for _, object := range objects {
-			for _, key := range of(ctx, object) {
-				q.AddAfter(reconcile.Request{NamespacedName: key}, quiet)
-			}
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				wake(ctx, q, e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, q, e.Object) },
-	}
-}
-
 // gatewaysOf returns the Gateways that a change of an object concerns.
 func (l *serving) gatewaysOf(ctx context.Context, object client.Object) (gateways []types.NamespacedName) {
 	switch o := object.(type) {
@@ -232,8 +196,8 @@ func (l *serving) gatewaysOf(ctx context.Context, object client.Object) (gateway
 // gatewaysOfRoutes returns the Gateways of some routes, each once.
 func (l *serving) gatewaysOfRoutes(ctx context.Context, concerned func(*read.Route) bool, which ...client.ListOption) []types.NamespacedName {
 	var parents []string
-	err := l.eachRoute(ctx, func(route read.Route) {
-		if concerned == nil || concerned(&route) {
+	err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) {
+		if concerned == nil || concerned(route) {
 			parents = append(parents, l.parentsOf(route.Object.(client.Object))...)
 		}
 	}, which...)

@@ -57,7 +57,7 @@ func (s *Served) IsAbout(route *Route, ref *gatewayv1.ParentReference) bool {
 		kind == "ListenerSet" && slices.ContainsFunc(s.Sets, func(set *gatewayv1.ListenerSet) bool { return key == keyOf(set) })
 }
 
-// ParentOf returns what a parentRef names: the kind is empty if it isn't of the Gateway API.
+// ParentOf returns the kind and the name in a parentRef. The kind is empty if it isn't of the Gateway API.
 func ParentOf(route *Route, ref *gatewayv1.ParentReference) (kind string, key types.NamespacedName) {
 	if ref.Group != nil && *ref.Group != gatewayv1.GroupName {
 		return "", key
@@ -207,8 +207,8 @@ func (s *Served) isGranted(route *Route, to types.NamespacedName) bool {
 	})
 }
 
-// unsupported is why a route can't be accepted on a mux that isn't on gateways. kube-proxy gives each pod the same share of the connections, so a backend's share follows from
-// the number of its pods.
+// unsupported returns why a route can't be accepted on a mux that isn't on gateways; nil if it can. kube-proxy gives each pod the same share of
+// the connections, so a Service's share depends on the number of its pods.
 func (r *Route) unsupported() *Refusal {
 	weight := int32(0)
 	for i := range r.refs {

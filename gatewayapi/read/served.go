@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Observed is what a decision about a Gateway of ours is made from.
+// Observed is the input of a decision about a Gateway of ours.
 type Observed struct {
 	Gateway *gatewayv1.Gateway
 	// Mux names the Gateway's mux.
@@ -45,7 +45,7 @@ type Served struct {
 	Attachments []Attachment
 }
 
-// Refusal is why something isn't as it was asked for: a reason of the Gateway API, or of ours.
+// Refusal says why a request isn't fulfilled, with a reason of the Gateway API or of ours.
 type Refusal struct{ Reason, Message string }
 
 // Listener is a listener of the Gateway or of a ListenerSet. It is a claimant of one number.
@@ -203,7 +203,7 @@ func (s *Served) Claimants() []plan.ObservedChannel {
 
 func portName(slot plan.Slot) string { return strings.ToLower(string(slot.Protocol)) }
 
-// What stands before the name in the key of a listener.
+// The kinds in the keys of listeners.
 const (
 	listenerOfGateway = "gateway/"
 	listenerOfSet     = "listenerset/"

@@ -17,23 +17,23 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// Given is what became of a Gateway that was served.
+// Given is a Gateway as it was judged, with the results of the later steps.
 type Given struct {
 	*read.Served
 	// Refused is why the Gateway as a whole isn't served; nil if it is.
 	Refused *read.Refusal
-	// Address is what the mux has.
+	// Address is the mux's address.
 	Address []corev1.LoadBalancerIngress
-	// Numbers says what became of each listener's number.
+	// Numbers has an entry for each listener that asks for its number.
 	Numbers map[types.NamespacedName]Number
 	Now     time.Time
 }
 
-// Number is what package plan says of a listener's number.
+// Number is the decision of package plan about a listener's number.
 type Number struct {
 	// Refused is why the listener doesn't have it; empty if it does.
 	Refused string
-	// Programmed is true once the mux has the port and an address. Pending is what is missing.
+	// Programmed is true once the mux has the port and an address. Until then, Pending is the reason in words.
 	Programmed bool
 	Pending    string
 }
@@ -120,7 +120,7 @@ func (g *Given) whole(before []metav1.Condition, valid int, invalid []string) []
 	return c.all
 }
 
-// isAttached is true for a ListenerSet that the Gateway admits and of which a listener is served.
+// isAttached is true for an admitted ListenerSet with at least one served listener.
 func (g *Given) isAttached(set *gatewayv1.ListenerSet) bool {
 	return slices.ContainsFunc(g.Listeners, func(l read.Listener) bool { return l.Set == set && g.refusedOf(&l) == nil })
 }

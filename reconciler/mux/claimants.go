@@ -19,7 +19,7 @@ type Claimants interface {
 	Live(ctx context.Context, mux, claimant types.NamespacedName) (*plan.ObservedChannel, error)
 	// Users returns the claimants that send packets to a Service.
 	Users(service types.NamespacedName) []claimants.Use
-	// Show takes what a claimant on a mux is told.
+	// Show takes the new conditions of a claimant on a mux.
 	Show(mux types.NamespacedName, patch *plan.ChannelPatch)
 }
 
