@@ -28,9 +28,9 @@ type promises struct {
 	// pending holds written claims whose channels, as far as the writer knew, didn't ask for them. They become held
 	// when a pass begins that knows of the request.
 	pending map[types.NamespacedName]map[plan.Slot]plan.Claim
-	// told holds the held claims that their channels' annotations show. A claim that admission kept off the mux was
-	// never in use.
-	told map[place]bool
+	// told holds the held claims that their channels' annotations show, by the channel's port. A claim that admission
+	// kept off the mux was never in use.
+	told map[place]plan.PortID
 	// doubted holds the muxes whose ledger others wrote after our last write.
 	doubted map[types.NamespacedName]bool
 	// rebuilt holds the muxes whose ledger others have ever written, and orphaned the ports that were on those muxes at
@@ -71,7 +71,7 @@ type place struct {
 }
 
 func newPromises(s *Sim) *promises {
-	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]bool{},
+	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]plan.PortID{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
 		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}, home: map[types.NamespacedName]string{}}
@@ -89,7 +89,7 @@ func (p *promises) see(c *api.Change) string {
 		p.note(channel, c.By != "")
 	}
 	if c.After == nil && c.Kind == api.Services {
-		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return p.owners[called{at.mux, at.name}] == c.Key })
+		maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool { return p.owners[called{at.mux, at.name}] == c.Key })
 	}
 	if c.By == "" {
 		p.others(c)

@@ -65,9 +65,12 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	}
 	was, has, ofNamespace := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}, map[string]int{}
 	claims := slices.Clone(before.Claims)
-	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil && p.edited(cm) {
-		edited, _, _ := p.reading(cm)
-		claims = append(claims, edited.Claims...)
+	written, _ := c.Before.(*corev1.ConfigMap)
+	for _, cm := range [...]*corev1.ConfigMap{written, p.inForce(mux, process)} { // two, while the ledger moves
+		if cm != nil && p.edited(cm) {
+			edited, _, _ := p.reading(cm)
+			claims = append(claims, edited.Claims...)
+		}
 	}
 	for i := range claims {
 		was[claims[i].Owner.Channel] = true

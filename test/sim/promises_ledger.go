@@ -35,8 +35,8 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
-	if svc := p.sim.world.service(mux); svc != nil && !p.leads(svc, c.Key.Name) {
-		return "" // the owner changed the name meanwhile: the mux's version has changed, so nothing follows from this write
+	if svc := p.sim.world.service(mux); svc != nil && (!p.leads(svc, c.Key.Name) || p.movedMeanwhile(mux, c.Key, process)) {
+		return "" // the owner or another process changed the name meanwhile: the mux's version has changed, so nothing follows from this write
 	}
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
@@ -46,7 +46,7 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know the
 	// writes to the new place.
 	_, moves := p.named(mux, c.Key, process)
-	isLeftOver := former.Name != "" && (moves || former != c.Key && p.namesAnother(mux, former))
+	isLeftOver := former.Name != "" && (moves || p.namesAnother(mux, former))
 	broken := cmp.Or(p.onFrozen(c, mux, process), p.given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
@@ -71,6 +71,15 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 		delete(p.graces, mux)
 	}
 	return broken
+}
+
+// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux.
+func (p *promises) movedMeanwhile(mux, from types.NamespacedName, process *process) bool {
+	if process == nil {
+		return false
+	}
+	known, now := process.decidedFrom(mux), p.inForce(mux, nil)
+	return known != nil && now != nil && now.Name != from.Name && plan.ReadMux(p.sim.language, known, false).LedgerInForce == from.Name
 }
 
 // dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
@@ -246,12 +255,22 @@ func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
-// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's. If others took the name away,
-// it is the ConfigMap that the mux named when the process saw it last.
+// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
 func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.Ledger, bool) {
+	cm := p.inForce(mux, process)
+	if cm == nil || client.ObjectKeyFromObject(cm) == but {
+		return plan.Ledger{}, false
+	}
+	read, of, good := p.reading(cm)
+	return p.believed(cm, mux, read), good && of == mux
+}
+
+// inForce is the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others took the name away, it is the ConfigMap that the
+// mux named when the process saw it last.
+func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.ConfigMap {
 	svc := p.sim.world.service(mux)
 	if svc == nil {
-		return plan.Ledger{}, false
+		return nil
 	}
 	name := plan.ReadMux(p.sim.language, svc, false).LedgerInForce
 	if name == "" && process != nil {
@@ -259,13 +278,8 @@ func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.
 			name = plan.ReadMux(p.sim.language, seen, false).LedgerInForce
 		}
 	}
-	key := types.NamespacedName{Namespace: mux.Namespace, Name: name}
-	cm, is := p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
-	if !is || key == but {
-		return plan.Ledger{}, false
-	}
-	read, of, good := p.reading(cm)
-	return p.believed(cm, mux, read), good && of == mux
+	cm, _ := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: mux.Namespace, Name: name}).(*corev1.ConfigMap)
+	return cm
 }
 
 // namesAnother returns whether a mux names another ConfigMap than this as its ledger, also if that one is gone by now.
@@ -283,7 +297,7 @@ func (p *promises) namesAnother(mux, than types.NamespacedName) bool {
 func (p *promises) note(channel *corev1.Service, ours bool) {
 	key := client.ObjectKeyFromObject(channel)
 	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
-	maps.DeleteFunc(p.told, func(at place, _ bool) bool {
+	maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool {
 		return p.owners[called{at.mux, at.name}] == key && !slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
 	})
 	for mux, held := range p.held {
@@ -291,9 +305,13 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 		for slot, claim := range held {
 			at := place{mux, slot, claim.MuxName}
 			if claim.Owner.Channel == key {
-				p.told[at] = (p.told[at] || ours && live[slot] == claim.MuxName) && slices.ContainsFunc(says, func(m validation.PortMapping) bool {
-					return m.Name == claim.Owner.Name && m.Public == claim.Public
-				})
+				shows := slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Name == claim.Owner.Name && m.Public == claim.Public })
+				switch {
+				case !shows:
+					delete(p.told, at)
+				case ours && live[slot] == claim.MuxName:
+					p.told[at] = claim.Owner
+				}
 			}
 		}
 	}
@@ -315,7 +333,7 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner.Channel == old.Owner.Channel && claim.State == plan.Releasing {
 			continue // the mux refused the port, under this or a new name; if the port got onto the mux since, it must stay
 		}
-		if (p.sim.refused > 0 || isLeftOver) && !p.told[place{mux, slot, old.MuxName}] {
+		if (p.sim.refused > 0 || isLeftOver) && p.told[place{mux, slot, old.MuxName}] != old.Owner {
 			continue // this port was kept off the mux by a policy, or by the mux naming another ledger: it was never in use
 		}
 		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process) || !p.found(old.MuxName, slot, mux, process)) {

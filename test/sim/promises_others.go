@@ -15,6 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // others records what others did: ports that are theirs now, and reasons to release claims.
@@ -97,7 +98,7 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	}
 	if setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
-		maps.DeleteFunc(p.told, func(at place, _ bool) bool { return at.mux == key })
+		maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool { return at.mux == key })
 	}
 	if after != nil && setting(keys.AllocationConfigMap) && p.unseen(key, after) {
 		p.believe(key)
@@ -165,6 +166,21 @@ func (p *promises) loses(mux types.NamespacedName, version int64) {
 	}
 }
 
+// inherits returns whether only a lost ledger knew a port's owner, that owner is gone, and the channel's annotation has the port's number.
+func (p *promises) inherits(mux, channel types.NamespacedName, name string) bool {
+	svc := p.sim.world.service(channel)
+	if svc == nil || p.sim.world.service(p.owners[called{mux, name}]) != nil {
+		return false
+	}
+	says, _ := validation.ParsePorts(svc.Annotations[p.sim.language.Keys().Ports])
+	for slot, is := range slotsOf(p.sim.world.service(mux)) {
+		if is == name && p.orphaned[place{mux, slot, name}] {
+			return slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == slot.Number })
+		}
+	}
+	return false
+}
+
 // slice checks a write of a slice. It must be ours, and carry the backends of its own channel. Where only a lost ledger
 // knew a port's owner, the channels' annotations decide.
 func (p *promises) slice(c *api.Change) string {
@@ -180,7 +196,7 @@ func (p *promises) slice(c *api.Change) string {
 	channel, _ := muxslices.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
 		mux := muxslices.MuxOfSlice(p.sim.language.Keys(), after)
-		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) {
+		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) && !p.inherits(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
 		}
 	}

@@ -98,8 +98,13 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[called{mux, old}], owner)
 		}
 	}
+	// Another process still wrote into the former ledger while this one moved it: those claims aren't in force.
+	isMoved := p.home[mux] != "" && plan.ReadMux(p.sim.language, now, false).LedgerInForce != p.home[mux]
 	for _, slot := range slices.SortedFunc(maps.Keys(had), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		claim, held := p.held[mux][slot]
+		if isMoved && p.told[place{mux, slot, claim.MuxName}] != claim.Owner {
+			continue
+		}
 		// A ledger from before one that was lost may have another name for the channel's port.
 		renamed := p.rebuilt[mux] && p.owners[called{mux, has[slot]}] == claim.Owner.Channel
 		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {

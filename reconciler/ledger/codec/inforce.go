@@ -71,7 +71,7 @@ const (
 //	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
 //
 // In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its
-// generation is past the mux's stamp and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
+// generation is past the mux's stamp and past InForce's, and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
 func HolderOf(stamp int64, wanted, old *Read) Holder {
 	switch {
 	case wanted != nil && (old == nil || !old.Ours || !wanted.Ours):
@@ -91,10 +91,11 @@ func (r *Read) Good(ask *Ask) bool {
 	return r.readable() && r.Ledger.Generation >= ask.Stamp && (len(r.Ledger.Claims) > 0 || !ask.PortsLive)
 }
 
-// continues is true if every number that old gives to a port of a channel is that port's. A leftover of an earlier move may have it
-// under the name of another port.
+// continues is true if old was copied into r and hasn't been written since: r has a later generation, and every number that old gives
+// to a port of a channel. A leftover of an earlier move may have a number under the name of another port, or lack one that is being
+// released.
 func (r *Read) continues(old *Read) bool {
-	if !r.readable() || !old.readable() || r.Ledger.Generation < old.Ledger.Generation {
+	if !r.readable() || !old.readable() || r.Ledger.Generation <= old.Ledger.Generation {
 		return false
 	}
 	claims := make(map[plan.Slot]*plan.Claim, len(r.Ledger.Claims))

@@ -26,14 +26,14 @@ func TestContinues(t *testing.T) {
 		want      bool
 	}{
 		"the same claim":         {plan.Reading{Ledger: one(2)}, plan.Reading{Ledger: one(1)}, true},
-		"of one generation":      {plan.Reading{Ledger: one(2)}, plan.Reading{Ledger: one(2)}, true},
+		"of one generation":      {plan.Reading{Ledger: one(2)}, plan.Reading{Ledger: one(2)}, false},
 		"of an older generation": {plan.Reading{Ledger: one(1)}, plan.Reading{Ledger: one(2)}, false},
 		"a claim more":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two}}, plan.Reading{Ledger: plan.Ledger{Claims: two[:1]}}, true},
 		"a claim less":           {plan.Reading{Ledger: plan.Ledger{Generation: 2, Claims: two[:1]}}, plan.Reading{Ledger: plan.Ledger{Claims: two}}, false},
 		"it is let go":           {plan.Reading{Ledger: released}, plan.Reading{Ledger: one(1)}, true},
 		"it is another port's":   {plan.Reading{Ledger: port}, plan.Reading{Ledger: one(1)}, false},
 		"it is another's":        {plan.Reading{Ledger: other}, plan.Reading{Ledger: one(1)}, false},
-		"what went is gone":      {plan.Reading{Ledger: plan.Ledger{Generation: 2}}, plan.Reading{Ledger: gone}, true},
+		"what went is gone":      {plan.Reading{Ledger: plan.Ledger{Generation: 3}}, plan.Reading{Ledger: gone}, true},
 		"it can't be read":       {plan.Reading{Condition: plan.Unreadable, Ledger: one(2)}, plan.Reading{Ledger: one(1)}, false},
 		"the old one can't":      {plan.Reading{Ledger: one(2)}, plan.Reading{Condition: plan.Newer, Ledger: one(1)}, false},
 		"the old one is edited":  {plan.Reading{Ledger: one(2)}, plan.Reading{Condition: plan.Edited, Ledger: one(1)}, true},
