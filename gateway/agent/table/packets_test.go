@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -69,6 +70,28 @@ func TestNothingElseAnswersOnAMuxAddress(t *testing.T) {
 			}
 			if _, _, err := w.gateway.Ask(a.mux, 80); err != nil {
 				t.Errorf("the machine itself can't reach the service: %v", err)
+			}
+		})
+	}
+}
+
+// The first packet of a flow meets the chain that translates. Later ones meet only the guard: a flow may be older than the mux's address.
+func TestUDPOfTheMachineDoesNotAnswerOnAMuxAddress(t *testing.T) {
+	w := newWorld(t)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			w.gateway.ServeUDP(a.mux, 5353)
+			w.apply(t, &want.Tables{}) // the kernel tracks flows once there are tables
+			before := w.client.TalkUDP(a.mux, 5353)
+			if before() == "" {
+				t.Fatal("the machine doesn't answer on its address")
+			}
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{a.service(80, 80, 8080)}})
+			if server := before(); server != "" {
+				t.Errorf("a flow of before is answered by %q", server)
+			}
+			if server, _, err := w.client.AskUDPWithin(300*time.Millisecond, a.mux, 5353); err == nil {
+				t.Errorf("a new flow is answered by %q", server)
 			}
 		})
 	}
