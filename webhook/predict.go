@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,12 +40,12 @@ type predictor struct {
 	index *index
 	// strict denies conflicts that Services alone prove, not only DNS names. hide leaves out the names of other namespaces' channels.
 	strict, hide bool
-	// ready is false while the index is incomplete or stale.
-	ready   func() bool
-	log     *zap.Logger
-	metrics predictionMetrics
-	slots   chan struct{}
-	timeout time.Duration
+	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes; nil if there are none.
+	ready, routesReady func() bool
+	log                *zap.Logger
+	metrics            predictionMetrics
+	slots              chan struct{}
+	timeout            time.Duration
 }
 
 // newPredictor returns the predictor and the function that keeps it up to date. Both are nil if predictions are off.
@@ -54,14 +55,32 @@ func newPredictor(options Options, lang validation.Language, version string, log
 		return nil, nil
 	}
 	metrics := newPredictionMetrics(registry)
-	follower := &follower{log: log, metrics: metrics}
-	follower.connect(options, version)
-	index := newIndex(lang, time.Now, follower.complete)
+	index := newIndex(lang, time.Now)
 	predictor := &predictor{
-		lang: lang, index: index, strict: options.strict(), hide: options.hide(), ready: follower.ready, log: log,
+		lang: lang, index: index, strict: options.strict(), hide: options.hide(), log: log,
 		metrics: metrics, slots: make(chan struct{}, maxConcurrent), timeout: predictionTimeout,
 	}
-	return predictor, func(ctx context.Context) { follower.run(ctx, index) }
+	services := &follower{what: "Services", log: log, readyChanged: metrics.ready}
+	routes := &follower{what: "Gateways and routes", log: log, readyChanged: func(bool) {}}
+	predictor.ready = services.ready
+	clients, err := newClients(options.Kubeconfig, version)
+	if err != nil { // waiting doesn't cure it
+		log.Error("predictions are off: the API server can't be reached with this configuration; admission continues without them", zap.Error(err))
+		return predictor, func(context.Context) {}
+	}
+	services.feeds = []feed{index.services(clients.core)}
+	if options.routes() {
+		predictor.routesReady = routes.ready
+		gateways := newGateways(lang, index)
+		index.absent = gateways.absent
+		routes.feeds = gateways.feeds(clients)
+	}
+	return predictor, func(ctx context.Context) {
+		var running sync.WaitGroup
+		defer running.Wait()
+		running.Go(func() { services.run(ctx) })
+		running.Go(func() { routes.run(ctx) })
+	}
 }
 
 // predict returns the predictions for a request without problems. svc is the new object, nil for a deletion.

@@ -55,7 +55,7 @@ func BenchmarkReview10000Channels(b *testing.B) {
 		seer.index.holdFactor = 0
 		defer func() { seer.index.holdFactor = holdFactor }()
 		for i := 0; b.Loop(); i++ {
-			_ = seer.index.Update(named("team-x", "comes", int32(1+i%1000)))
+			_ = seer.index.store(func() {}).Update(named("team-x", "comes", int32(1+i%1000)))
 			seer.review(b, fresh)
 		}
 	})
@@ -64,7 +64,7 @@ func BenchmarkReview10000Channels(b *testing.B) {
 			var all sync.WaitGroup
 			for i := range 100 {
 				all.Go(func() {
-					_ = seer.index.Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
+					_ = seer.index.store(func() {}).Update(named("team-y", fmt.Sprint("comes-", i), int32(1+n%1000)))
 					seer.review(b, fresh)
 				})
 			}

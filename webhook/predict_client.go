@@ -4,25 +4,40 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// newClient returns a client for the core API only. client-go's clientset includes all APIs, and would double the size
+// clients are for the API groups whose objects predictions need. client-go's clientset includes all APIs, and would double the size
 // of the webhook.
-func newClient(kubeconfig, version string) (rest.Interface, error) {
+type clients struct{ core, gatewayAPI rest.Interface }
+
+func newClients(kubeconfig, version string) (clients, error) {
 	config, err := restConfig(kubeconfig, version)
 	if err != nil {
-		return nil, err
+		return clients{}, err
 	}
+	protobuf := rest.CopyConfig(config)
+	protobuf.ContentType = runtime.ContentTypeProtobuf
+	protobuf.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	core, err := newClient(protobuf, "/api", corev1.SchemeGroupVersion, corev1.AddToScheme)
+	if err != nil {
+		return clients{}, err
+	}
+	gatewayAPI, err := newClient(config, "/apis", gatewayv1.SchemeGroupVersion, gatewayv1.Install) // custom resources know JSON alone
+	return clients{core, gatewayAPI}, err
+}
+
+func newClient(config *rest.Config, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		return nil, err
 	}
-	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.GroupVersion, config.APIPath = &group, path
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientFor(config)
 }
@@ -38,14 +53,7 @@ func restConfig(kubeconfig, version string) (*rest.Config, error) {
 		return nil, fmt.Errorf("--kubeconfig %q: %w", kubeconfig, err)
 	}
 	config.UserAgent = "svc-lb-mux-webhook/" + version
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.QPS = -1 // API Priority and Fairness is the limiter
 	config.WarningHandler = rest.NoWarnings{}
 	return config, nil
-}
-
-// servicesBy returns a request for the Services of all namespaces.
-func servicesBy(client rest.Interface, options *metav1.ListOptions) *rest.Request {
-	return client.Get().Resource("services").VersionedParams(options, metav1.ParameterCodec)
 }

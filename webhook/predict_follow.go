@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,74 +15,100 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// follower keeps the index up to date with the API server. It runs until it is stopped: without rights, or while the
-// API server is down, it retries, and logs the failure once.
+// follower copies objects from the API server into stores. It runs until it is stopped: without rights, or while the API server is down, it
+// retries, and logs the failure once.
 type follower struct {
-	services rest.Interface
-	log      *zap.Logger
-	metrics  predictionMetrics
+	// what names the objects in the log.
+	what  string
+	feeds []feed
+	log   *zap.Logger
+	// readyChanged is called when the follower becomes ready, and when it ceases to be.
+	readyChanged func(bool)
 
-	mu      sync.Mutex
-	read    bool // all Services have arrived once
+	mu     sync.Mutex
+	states []feedState
+	warned bool // the failure was logged
+}
+
+// feed is one kind of objects.
+type feed struct {
+	client   rest.Interface
+	resource string
+	object   runtime.Object
+	list     func() runtime.Object
+	// store returns the store, which calls read once all objects have arrived.
+	store func(read func()) cache.ReflectorStore
+	// mayBeMissing is true for a kind that isn't installed in every cluster: then there is no object of it.
+	mayBeMissing bool
+}
+
+// feedState is the state of a feed.
+type feedState struct {
+	read    bool // all objects have arrived once
 	failing bool // the last request failed
-	warned  bool // the failure was logged
 }
 
-// connect makes the client. A failure can't be cured by waiting, so it is logged; admission continues without
-// predictions.
-func (f *follower) connect(options Options, version string) {
-	client, err := newClient(options.Kubeconfig, version)
-	if err == nil {
-		f.services = client
-		return
-	}
-	f.log.Error("predictions are off: the API server can't be reached with this configuration; admission continues without them", zap.Error(err))
-}
-
-// run copies Services into the index until the context ends.
-func (f *follower) run(ctx context.Context, index *index) {
-	if f.services == nil {
-		return
-	}
+// run copies objects until the context ends.
+func (f *follower) run(ctx context.Context) {
 	// The reflector would log each retry. logFailure reports the failures instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
-	cache.NewReflectorWithOptions(f.listWatch(), &corev1.Service{}, index, cache.ReflectorOptions{Name: "services"}).
-		RunWithContext(ctx)
+	f.states = make([]feedState, len(f.feeds))
+	var running sync.WaitGroup
+	defer running.Wait()
+	for i := range f.feeds {
+		feed := &f.feeds[i]
+		state := &f.states[i]
+		store := feed.store(func() { f.setState(func() { state.read = true }) })
+		reflector := cache.NewReflectorWithOptions(f.listWatch(feed, state), feed.object, store, cache.ReflectorOptions{Name: feed.resource})
+		running.Go(func() { reflector.RunWithContext(ctx) })
+	}
 }
 
-func (f *follower) listWatch() *cache.ListWatch {
+func (f *follower) listWatch(feed *feed, state *feedState) *cache.ListWatch {
+	request := func(options *metav1.ListOptions) *rest.Request {
+		return feed.client.Get().Resource(feed.resource).VersionedParams(options, metav1.ParameterCodec)
+	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &corev1.ServiceList{}
-			err := servicesBy(f.services, &options).Do(ctx).Into(list)
-			return list, f.noteResult(ctx, err)
+			list := feed.list()
+			err := request(&options).Do(ctx).Into(list)
+			return list, f.noteResult(ctx, feed, state, err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
-			stream, err := servicesBy(f.services, &options).Watch(ctx)
-			return stream, f.noteResult(ctx, err)
+			stream, err := request(&options).Watch(ctx)
+			return stream, f.noteResult(ctx, feed, state, err)
 		},
 	}
 }
 
-// ready says that the index is complete and up to date.
+// ready says that the stores are complete and up to date.
 func (f *follower) ready() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.read && !f.failing
+	return f.isReady()
 }
 
-// complete is called once all Services have arrived.
-func (f *follower) complete() { f.setState(func() { f.read = true }) }
+func (f *follower) isReady() bool {
+	for _, state := range f.states {
+		if !state.read || state.failing {
+			return false
+		}
+	}
+	return len(f.states) > 0
+}
 
 // noteResult records whether a request failed, and returns its error.
-func (f *follower) noteResult(ctx context.Context, err error) error {
-	if ctx.Err() != nil || isExpected(err) {
-		return err
-	}
-	f.setState(func() { f.failing = err != nil })
-	if err != nil {
-		f.logFailure(err)
+func (f *follower) noteResult(ctx context.Context, feed *feed, state *feedState, err error) error {
+	switch {
+	case ctx.Err() != nil || isExpected(err):
+	case feed.mayBeMissing && apierrors.IsNotFound(err):
+		f.setState(func() { state.read, state.failing = true, false })
+	default:
+		f.setState(func() { state.failing = err != nil })
+		if err != nil {
+			f.logFailure(err)
+		}
 	}
 	return err
 }
@@ -98,16 +123,16 @@ func isExpected(err error) bool {
 func (f *follower) setState(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was := f.read && !f.failing
+	was := f.isReady()
 	change()
-	is := f.read && !f.failing
+	is := f.isReady()
 	if is == was {
 		return
 	}
-	f.metrics.ready(is)
+	f.readyChanged(is)
 	if is {
 		f.warned = false
-		f.log.Info("predictions are made: all Services were read")
+		f.log.Info("predictions are made: all " + f.what + " were read")
 	}
 }
 
@@ -116,8 +141,8 @@ func (f *follower) logFailure(err error) {
 	defer f.mu.Unlock()
 	if !f.warned {
 		f.warned = true
-		f.log.Warn("no predictions are made: Services can't be read (logged once, until they can); admission continues "+
+		f.log.Warn("no predictions are made: "+f.what+" can't be read (logged once, until they can); admission continues "+
 			"without predictions", zap.Error(err))
 	}
-	f.log.Debug("Services can't be read", zap.Error(err))
+	f.log.Debug(f.what+" can't be read", zap.Error(err))
 }

@@ -5,7 +5,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"nowake.ai/svc-lb-mux/reconciler/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -27,8 +32,8 @@ const (
 type index struct {
 	lang validation.Language
 	now  func() time.Time
-	// read is called once all Services have arrived.
-	read       func()
+	// absent says why a mux that is no Service is missing; nil if there is none.
+	absent     func(mux types.NamespacedName) string
 	holdFactor int
 
 	mu      sync.Mutex
@@ -60,11 +65,27 @@ type cachedOutlook struct {
 	until   time.Time         // when it must be computed again if the mux has changed
 }
 
-func newIndex(lang validation.Language, now func() time.Time, read func()) *index {
+func newIndex(lang validation.Language, now func() time.Time) *index {
 	return &index{
-		lang: lang, now: now, read: read, holdFactor: holdFactor,
+		lang: lang, now: now, absent: func(types.NamespacedName) string { return "" }, holdFactor: holdFactor,
 		entries: map[types.NamespacedName]entry{}, muxes: map[types.NamespacedName]*indexedMux{},
 	}
+}
+
+// services is the feed of Services.
+func (x *index) services(client rest.Interface) feed {
+	return feed{client: client, resource: "services", object: &corev1.Service{}, list: func() runtime.Object { return &corev1.ServiceList{} },
+		store: func(read func()) cache.ReflectorStore { return x.store(read) }}
+}
+
+func (x *index) store(read func()) *store {
+	return &store{mu: &x.mu, read: read, trim: trim, set: func(key types.NamespacedName, object metav1.Object) {
+		var is entry
+		if svc, ok := object.(*corev1.Service); ok {
+			is = readEntry(x.lang, svc)
+		}
+		x.set(key, is)
+	}}
 }
 
 // outlook returns the outlook of a mux, or of a missing mux as if it existed. The first request after a change computes
@@ -73,8 +94,9 @@ func (x *index) outlook(mux types.NamespacedName) *forecast.Outlook {
 	x.mu.Lock()
 	m := x.muxes[mux]
 	if m == nil {
+		world := x.world(mux, &indexedMux{})
 		x.mu.Unlock()
-		return forecast.Survey(x.world(mux, &indexedMux{}))
+		return forecast.Survey(world)
 	}
 	start := x.now()
 	if cached := m.cached; cached != nil && (cached.version == m.version || !cached.finished() || start.Before(cached.until)) {
@@ -127,6 +149,9 @@ func (x *index) world(mux types.NamespacedName, m *indexedMux) plan.World {
 	w := plan.World{
 		Now: x.now(), Keys: x.lang.Keys(), Key: mux, Mux: m.mux,
 		Channels: make([]plan.ObservedChannel, 0, len(m.channels)),
+	}
+	if m.mux == nil {
+		w.Absent = x.absent(mux)
 	}
 	for _, channel := range m.channels {
 		w.Channels = append(w.Channels, *channel)

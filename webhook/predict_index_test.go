@@ -19,7 +19,7 @@ var muxName = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
 
 func newTestBook(t testing.TB) *index {
 	t.Helper()
-	b := newIndex(testLanguage(t), time.Now, func() {})
+	b := newIndex(testLanguage(t), time.Now)
 	b.holdFactor = 0
 	return b
 }
@@ -40,6 +40,7 @@ func refuses(b *index, port int32) bool {
 
 func TestBookFollowsServices(t *testing.T) {
 	b := newTestBook(t)
+	services := b.store(func() {})
 	api := named("team-b", "api", 8080)
 	mux := testMux(t, nil, api)
 	expect := func(what string, refused bool) {
@@ -49,30 +50,30 @@ func TestBookFollowsServices(t *testing.T) {
 		}
 	}
 	expect("there is no mux", true)
-	keep(t, b.Add(mux.DeepCopy()))
+	keep(t, services.Add(mux.DeepCopy()))
 	expect("the mux has a port without an owner, which will be removed", false)
-	keep(t, b.Add(api.DeepCopy()))
+	keep(t, services.Add(api.DeepCopy()))
 	expect("a channel owns the port", true)
 
 	elsewhere := api.DeepCopy()
 	*elsewhere.Spec.LoadBalancerClass = validation.DefaultPrefix + "/other"
-	keep(t, b.Update(elsewhere.DeepCopy()))
+	keep(t, services.Update(elsewhere.DeepCopy()))
 	expect("its owner went to another mux", false)
-	keep(t, b.Update(api.DeepCopy()))
+	keep(t, services.Update(api.DeepCopy()))
 	expect("and came back", true)
 	stranger := api.DeepCopy()
 	stranger.Spec.LoadBalancerClass = nil
-	keep(t, b.Update(stranger))
+	keep(t, services.Update(stranger))
 	expect("its owner is no channel any more", false)
-	keep(t, b.Update(api.DeepCopy()))
-	keep(t, b.Delete(api.DeepCopy()))
+	keep(t, services.Update(api.DeepCopy()))
+	keep(t, services.Delete(api.DeepCopy()))
 	expect("its owner is gone", false)
 
-	keep(t, b.Replace([]any{mux.DeepCopy(), api.DeepCopy()}, "7"))
+	keep(t, services.Replace([]any{mux.DeepCopy(), api.DeepCopy()}, "7"))
 	expect("all was read again", true)
-	keep(t, b.Replace([]any{mux.DeepCopy()}, "8"))
+	keep(t, services.Replace([]any{mux.DeepCopy()}, "8"))
 	expect("all was read again, and it went meanwhile", false)
-	keep(t, b.Replace(nil, "9"))
+	keep(t, services.Replace(nil, "9"))
 	if len(b.entries)+len(b.muxes) > 0 {
 		t.Errorf("without Services the book keeps %d entries and %d pages", len(b.entries), len(b.muxes))
 	}
@@ -83,7 +84,7 @@ func TestStrangersAreNotKept(t *testing.T) {
 	for i := range 100 {
 		svc := named("team-a", fmt.Sprint("web-", i), 80)
 		svc.Spec.LoadBalancerClass = nil
-		keep(t, b.Add(svc))
+		keep(t, b.store(func() {}).Add(svc))
 	}
 	if len(b.entries)+len(b.muxes) > 0 {
 		t.Errorf("the book keeps %d entries and %d pages", len(b.entries), len(b.muxes))
@@ -94,25 +95,25 @@ func TestOutlookIsCachedUntilAServiceOfTheMuxChanges(t *testing.T) {
 	api := named("team-b", "api", 8080)
 	mux := testMux(t, nil, api)
 	b := newTestBook(t)
-	keep(t, b.Replace([]any{mux.DeepCopy(), api.DeepCopy()}, ""))
+	keep(t, b.store(func() {}).Replace([]any{mux.DeepCopy(), api.DeepCopy()}, ""))
 	first := b.outlook(muxName)
 
 	told := api.DeepCopy()
 	told.ResourceVersion, told.Labels = "9", map[string]string{"a": "b"}
 	told.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 	told.Status.Conditions = []metav1.Condition{{Type: "x"}}
-	keep(t, b.Update(told))
+	keep(t, b.store(func() {}).Update(told))
 	addressed := mux.DeepCopy()
 	addressed.ResourceVersion, addressed.Status = "9", told.Status
-	keep(t, b.Update(addressed))
+	keep(t, b.store(func() {}).Update(addressed))
 	other := named("team-b", "other", 9090)
 	*other.Spec.LoadBalancerClass = validation.DefaultPrefix + "/other"
-	keep(t, b.Add(other))
-	keep(t, b.Replace([]any{mux.DeepCopy(), api.DeepCopy(), other.DeepCopy()}, ""))
+	keep(t, b.store(func() {}).Add(other))
+	keep(t, b.store(func() {}).Replace([]any{mux.DeepCopy(), api.DeepCopy(), other.DeepCopy()}, ""))
 	if b.outlook(muxName) != first {
 		t.Error("the outlook was computed again after an irrelevant change")
 	}
-	keep(t, b.Add(named("team-c", "new", 80)))
+	keep(t, b.store(func() {}).Add(named("team-c", "new", 80)))
 	if b.outlook(muxName) == first || !refuses(b, 80) {
 		t.Error("a new channel doesn't change the outlook")
 	}
@@ -128,13 +129,13 @@ func TestExpensiveOutlookIsKeptForTenTimesItsCost(t *testing.T) {
 		now = now.Add(time.Minute)
 		first := b.outlook(muxName)
 		changes++
-		keep(t, b.Add(named("team-b", "changes", changes)))
+		keep(t, b.store(func() {}).Add(named("team-b", "changes", changes)))
 		return b.outlook(muxName) != first
 	}
 	const few = int(freeCost/maxItemCost)/2 - 1 // channels with a port each
-	keep(t, b.Add(testMux(t, nil)))
+	keep(t, b.store(func() {}).Add(testMux(t, nil)))
 	for i := range few - 1 {
-		keep(t, b.Add(named("team-a", fmt.Sprint("web-", i), 80)))
+		keep(t, b.store(func() {}).Add(named("team-a", fmt.Sprint("web-", i), 80)))
 	}
 	if !renewed() {
 		t.Error("the outlook of few channels is kept, although only the machine's standstill took long")
@@ -143,7 +144,7 @@ func TestExpensiveOutlookIsKeptForTenTimesItsCost(t *testing.T) {
 	for i := range 10_000 {
 		wide.Spec.Ports = append(wide.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", i), Port: int32(1000 + i)})
 	}
-	keep(t, b.Add(wide))
+	keep(t, b.store(func() {}).Add(wide))
 	if renewed() {
 		t.Error("an expensive outlook of many ports is computed again at once")
 	}
@@ -155,9 +156,9 @@ func TestExpensiveOutlookIsKeptForTenTimesItsCost(t *testing.T) {
 
 func TestConcurrentReadersShareOneOutlook(t *testing.T) {
 	b := newTestBook(t)
-	keep(t, b.Add(testMux(t, nil)))
+	keep(t, b.store(func() {}).Add(testMux(t, nil)))
 	for i := range 2000 {
-		keep(t, b.Add(named("team-a", fmt.Sprint("web-", i), int32(1+i))))
+		keep(t, b.store(func() {}).Add(named("team-a", fmt.Sprint("web-", i), int32(1+i))))
 	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -178,7 +179,7 @@ func TestConcurrentReadersShareOneOutlook(t *testing.T) {
 
 func TestReaderWaitsForAnOutlookUnderWay(t *testing.T) {
 	b := newTestBook(t)
-	keep(t, b.Add(testMux(t, nil)))
+	keep(t, b.store(func() {}).Add(testMux(t, nil)))
 	under := &cachedOutlook{version: -1, done: make(chan struct{})}
 	b.muxes[muxName].cached = under
 	got := make(chan *forecast.Outlook)
@@ -197,16 +198,16 @@ func TestReaderWaitsForAnOutlookUnderWay(t *testing.T) {
 
 func TestBookIsSafeForConcurrentUse(t *testing.T) {
 	b := newTestBook(t)
-	keep(t, b.Add(testMux(t, nil)))
+	keep(t, b.store(func() {}).Add(testMux(t, nil)))
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
 			for j := range 100 {
 				svc := named("team-a", fmt.Sprint("web-", i, "-", j%7), int32(1+j))
 				if j%3 == 0 {
-					_ = b.Delete(svc)
+					_ = b.store(func() {}).Delete(svc)
 				} else {
-					_ = b.Update(svc)
+					_ = b.store(func() {}).Update(svc)
 				}
 			}
 		})

@@ -17,6 +17,8 @@ type PredictOptions struct {
 	Strict flags.Switch
 	// HideHolders leaves out the names of channels in other namespaces than the sender's.
 	HideHolders flags.Switch
+	// Routes reads the Gateway API's objects too, and predicts the same for routes that ask for a number.
+	Routes bool
 	// Kubeconfig is the file with the connection to the API server. If it is empty, the pod's service account is used.
 	Kubeconfig string
 }
@@ -33,6 +35,7 @@ func (o *PredictOptions) addFlags(set *flag.FlagSet) {
 	set.Var(&o.Strict, "predict-strict", "deny a change instead, if the Services alone prove that it will be refused: true or false (PREDICT_STRICT)")
 	set.Var(&o.HideHolders, "predict-hide-holders",
 		"name only channels of the sender's own namespace: true, the default, or false (PREDICT_HIDE_HOLDERS)")
+	set.BoolVar(&o.Routes, "gateway-api-allocator", false, "with --predict, read the Gateway API's objects too, and warn of what routes that ask for a number won't get")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"`file` with the connection to the API server, for --predict (KUBECONFIG); if empty, the pod's service account is used")
 }
@@ -49,4 +52,5 @@ func (o *PredictOptions) check() error {
 
 func (o *PredictOptions) predict() bool { return o.Predict.Yes() }
 func (o *PredictOptions) strict() bool  { return o.Strict.Yes() }
+func (o *PredictOptions) routes() bool  { return o.Routes }
 func (o *PredictOptions) hide() bool    { return o.HideHolders.Yes() }

@@ -2,67 +2,92 @@ package webhook
 
 import (
 	"fmt"
+	"sync"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
-// The methods below make the index a reflector's store.
-var _ cache.TransformingStore = (*index)(nil)
+// store is a reflector's store that hands each change to a function: nil for an object that is gone.
+type store struct {
+	mu   *sync.Mutex
+	set  func(types.NamespacedName, metav1.Object)
+	read func()
+	// trim drops the parts of an object that are never read; may be nil.
+	trim  cache.TransformFunc
+	known map[types.NamespacedName]bool
+}
 
-// Add stores a new Service.
-func (x *index) Add(obj any) error { return x.Update(obj) }
+var _ cache.TransformingStore = (*store)(nil)
 
-// Update stores the new state of a Service.
-func (x *index) Update(obj any) error {
-	svc, ok := obj.(*corev1.Service)
+// Add passes a new object on.
+func (s *store) Add(obj any) error { return s.Update(obj) }
+
+// Update passes the new state of an object on.
+func (s *store) Update(obj any) error { return s.change(obj, true) }
+
+// Delete passes on that an object is gone.
+func (s *store) Delete(obj any) error { return s.change(obj, false) }
+
+func (s *store) change(obj any, exists bool) error {
+	object, ok := obj.(metav1.Object)
 	if !ok {
-		return fmt.Errorf("expected a Service, got %T", obj)
+		return fmt.Errorf("expected an object, got %T", obj)
 	}
-	is := readEntry(x.lang, svc)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.set(keyOf(svc), is)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(object, exists)
 	return nil
 }
 
-// Delete removes a Service.
-func (x *index) Delete(obj any) error {
-	svc, ok := obj.(*corev1.Service)
-	if !ok {
-		return fmt.Errorf("expected a Service, got %T", obj)
+func (s *store) put(object metav1.Object, exists bool) {
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	if !exists {
+		delete(s.known, key)
+		s.set(key, nil)
+		return
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.set(keyOf(svc), entry{})
-	return nil
+	if s.known == nil {
+		s.known = map[types.NamespacedName]bool{}
+	}
+	s.known[key] = true
+	s.set(key, object)
 }
 
-// Replace stores all Services, and removes all others.
-func (x *index) Replace(list []any, _ string) error {
-	entries := make(map[types.NamespacedName]entry, len(list))
+// Replace passes all objects on, and that all others are gone.
+func (s *store) Replace(list []any, _ string) error {
+	s.mu.Lock()
+	there := map[types.NamespacedName]bool{}
 	for _, obj := range list {
-		if svc, ok := obj.(*corev1.Service); ok {
-			entries[keyOf(svc)] = readEntry(x.lang, svc)
+		if object, ok := obj.(metav1.Object); ok {
+			there[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] = true
+			s.put(object, true)
 		}
 	}
-	x.mu.Lock()
-	for key := range x.entries {
-		if _, still := entries[key]; !still {
-			x.set(key, entry{})
+	for key := range s.known {
+		if !there[key] {
+			delete(s.known, key)
+			s.set(key, nil)
 		}
 	}
-	for key, is := range entries {
-		x.set(key, is)
-	}
-	x.mu.Unlock()
-	x.read()
+	s.mu.Unlock()
+	s.read()
 	return nil
 }
 
-// Resync does nothing: the index has no handlers to notify.
-func (x *index) Resync() error { return nil }
+// Resync does nothing.
+func (s *store) Resync() error { return nil }
 
-// Transformer returns the function that the reflector applies to each listed Service.
-func (x *index) Transformer() cache.TransformFunc { return trim }
+// Transformer returns the function that the reflector applies to each listed object.
+func (s *store) Transformer() cache.TransformFunc {
+	if s.trim != nil {
+		return s.trim
+	}
+	return func(obj any) (any, error) {
+		if object, ok := obj.(metav1.Object); ok {
+			object.SetManagedFields(nil)
+		}
+		return obj, nil
+	}
+}

@@ -82,7 +82,7 @@ func newSeer(t testing.TB, services ...*corev1.Service) seer {
 	for i, svc := range services {
 		list[i] = svc.DeepCopy()
 	}
-	if err := book.Replace(list, ""); err != nil {
+	if err := book.store(func() {}).Replace(list, ""); err != nil {
 		t.Fatal(err)
 	}
 	return s

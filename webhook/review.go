@@ -65,7 +65,7 @@ func review(lang validation.Language, predictor *predictor, served served, req *
 		return answerDeletion(predictor, req)
 	}
 	if isRouteChange(req) {
-		return reviewRoute(lang, served, req)
+		return reviewRoute(lang, predictor, served, req)
 	}
 	if !isJudged(req) {
 		return allow(req, notRead)

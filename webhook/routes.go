@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -22,7 +23,7 @@ func isRouteChange(req *admissionv1.AdmissionRequest) bool {
 }
 
 // reviewRoute judges a route that asks for a number. As for Services, problems that the old route has, too, don't block a change.
-func reviewRoute(lang validation.Language, served served, req *admissionv1.AdmissionRequest) Answer {
+func reviewRoute(lang validation.Language, predictor *predictor, served served, req *admissionv1.AdmissionRequest) Answer {
 	answer := allow(req, aRoute)
 	route, err := decodeRoute(req.Kind.Kind, req.Object)
 	if err != nil {
@@ -36,23 +37,28 @@ func reviewRoute(lang validation.Language, served served, req *admissionv1.Admis
 	}
 	channel, asks := route.Channel(lang)
 	verdict := validation.Verdict{Denied: channel.Problems}
-	if len(verdict.Denied) > 0 && req.Operation == admissionv1.Update {
+	var before *plan.ObservedChannel
+	if req.Operation == admissionv1.Update {
 		old, err := decodeRoute(req.Kind.Kind, req.OldObject)
 		if err != nil {
 			return unreadable(req, "oldObject", err)
 		}
 		if old.AsksForNumber(lang) {
-			before, _ := old.Channel(lang)
-			verdict = validation.Ratchet(before.Problems, channel.Problems)
+			was, _ := old.Channel(lang)
+			before, verdict = &was, validation.Ratchet(was.Problems, channel.Problems)
 		}
 	}
-	if len(verdict.Denied) > 0 {
-		answer.Response.Allowed = false
-		answer.Response.Result = denial(req, answer.Name, verdict.Denied)
-		answer.Reasons = reasons(verdict.Denied)
-		return answer
+	var predicted predicted
+	if len(verdict.Denied) == 0 {
+		predicted = predictor.messages(predictor.predictRoute(before, channel))
+		predicted.warnings = append(served.routeWarnings(asks.Gateway), predicted.warnings...)
 	}
-	answer.Response.Warnings = warnings(verdict, served.routeWarnings(asks.Gateway)...)
+	if denied := append(verdict.Denied, predicted.denied...); len(denied) > 0 {
+		answer.Response.Allowed = false
+		answer.Response.Result = denial(req, answer.Name, denied)
+		answer.Reasons = reasons(denied)
+	}
+	answer.Response.Warnings = warnings(verdict, predicted.warnings...)
 	return answer
 }
 

@@ -12,14 +12,6 @@ import (
 // ListenerSetTaken is a route whose ListenerSet belongs to a user, or to another route.
 const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 
-func textNoGateway(gateway types.NamespacedName) string {
-	return fmt.Sprintf("there is no Gateway %s: create it, or name another one in the annotation gateway", gateway)
-}
-
-func textNoRange(gateway types.NamespacedName, key string) string {
-	return fmt.Sprintf("no numbers are given on the Gateway %s: its owner must set the annotation %s on it", gateway, key)
-}
-
 func textNotServed(gateway types.NamespacedName, namespaces []string) string {
 	return fmt.Sprintf("numbers are given on Gateways in %s alone, and %s isn't there: name another Gateway, or add namespace %s to rbac.muxNamespaces of the chart",
 		strings.Join(namespaces, ", "), gateway, gateway.Namespace)

@@ -86,11 +86,11 @@ func (l *line) findGateway(ctx context.Context, key types.NamespacedName) (*gate
 	err := l.cache.Get(ctx, key, &gateway)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, textNoGateway(key), nil
+		return nil, read.NoGateway(key), nil
 	case err != nil:
 		return nil, "", fmt.Errorf("gateway %s: %w", key, err)
 	case !read.Asks(l.Language, &gateway):
-		return nil, textNoRange(key, l.keys.PortRange), nil
+		return nil, read.NoRange(key, &l.keys), nil
 	}
 	return &gateway, "", nil
 }
@@ -181,15 +181,6 @@ func (o *pass) observeSets(ctx context.Context) error {
 
 // observeMux reads the Gateway as a mux: its numbers, its members, its ledger.
 func (o *pass) observeMux(ctx context.Context) error {
-	var ours, others []read.Listening
-	for _, set := range o.sets {
-		for _, on := range read.SlotsOf(set) {
-			ours = append(ours, read.Listening{Name: cmp.Or(set.Annotations[o.keys.PortName], on.Name), Slot: on.Slot})
-		}
-	}
-	for _, set := range o.others {
-		others = append(others, read.SlotsOf(set)...)
-	}
 	members := map[string]labels.Set{}
 	for i := range o.world.Channels {
 		name := o.world.Channels[i].Key.Namespace
@@ -202,7 +193,7 @@ func (o *pass) observeMux(ctx context.Context) error {
 		}
 		members[name] = namespace.Labels
 	}
-	o.world.Mux = read.Mux(o.Language, o.gateway, slices.Concat(ours, read.ListenersOf(o.gateway), others), members)
+	o.world.Mux = read.Mux(o.Language, o.gateway, read.Numbers(&o.keys, o.gateway, slices.Concat(o.sets, o.others)), members)
 	return o.observeLedger(ctx)
 }
 

@@ -65,7 +65,7 @@ func without(mux *plan.ObservedMux, unexplained []string) *plan.ObservedMux {
 // decided decides about the mux as if a ledger had these claims.
 func (o *Outlook) decided(mux *plan.ObservedMux, claims []plan.Claim, channels ...plan.ObservedChannel) plan.Judgement {
 	return plan.Judge(plan.World{
-		Now: o.world.Now, Keys: o.world.Keys, Key: o.world.Key, Mux: mux, Channels: channels,
+		Now: o.world.Now, Keys: o.world.Keys, Key: o.world.Key, Mux: mux, Absent: o.world.Absent, Channels: channels,
 		Ledger: plan.Reading{Ledger: plan.Ledger{Mux: o.world.Key, Generation: math.MaxInt64, Claims: claims}},
 	})
 }

@@ -32,6 +32,7 @@ func testPredictions(t *testing.T, w world) {
 	t.Run("the webhook reads only Services", func(t *testing.T) { readsServicesOnly(t, w) })
 	hook.stop(t)
 	t.Run("strict", func(t *testing.T) { strictly(t, w, as) })
+	t.Run("routes of the Gateway API", func(t *testing.T) { routesForeseen(t, w, as) })
 	w.Kubectl(t, "delete", "validatingwebhookconfiguration", clusterName)
 }
 
@@ -187,6 +188,50 @@ func readsServicesOnly(t *testing.T, w world) {
 		if !allowed[request] {
 			t.Errorf("the webhook sends %s", request)
 		}
+	}
+}
+
+// routesForeseen has a Gateway that nobody serves: the webhook goes by what the objects say.
+func routesForeseen(t *testing.T, w world, as string) {
+	w.Apply(t, w.render(t, "webhook-roles.yaml", "gatewayApi.allocator=true"))
+	w.Apply(t, fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: front, namespace: %s, annotations: {%s/port-range: 9000-9001}}
+spec:
+  gatewayClassName: of-nobody
+  allowedListeners: {namespaces: {from: Selector, selector: {matchLabels: {kubernetes.io/metadata.name: %s}}}}
+  listeners: [{name: mail, port: 9000, protocol: TCP}]`, namespace, prefix, team))
+	before := requestsOfWebhook(t, w)
+	hook := runWebhook(t, w, "routes", "--predict", "--gateway-api-allocator", "--kubeconfig="+as)
+	defer hook.stop(t)
+	route := func(in, number string) string {
+		text := aRoute("TCPRoute", "asks", "@gateway: "+namespace+`/front, @external-ports: "`+number+`"`, "ListenerSet")
+		return strings.Replace(text, "namespace: "+team, "namespace: "+in, 1)
+	}
+	dryRun := []string{"apply", dryRunFlag, "-f", "-"}
+	gateway := namespace + "/gateway/front"
+	expectWarnings(t, w, route(team, "9000"), []string{`it will get no port: port "tcp" asks for 9000/TCP, and the mux ` + gateway +
+		` uses it itself (port "listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
+	expectWarnings(t, w, route(team, "auto"), nil, dryRun...)
+	expectWarnings(t, w, route("team-v", "auto"), []string{"it will get no port: namespace team-v may not attach to the mux " + gateway +
+		": ask the mux's owner, or use another"}, dryRun...)
+	expectWarnings(t, w, strings.Replace(route(team, "auto"), "/front", "/none", 1), []string{"it will get no port: there is no Gateway " + namespace +
+		"/none: create it, or name another one in the annotation gateway"}, dryRun...)
+	want := map[string]bool{}
+	for _, kind := range []string{"services", "namespaces", "gateways", "listenersets", "tcproutes", "udproutes"} {
+		for _, verb := range []string{"list", "watch"} {
+			want[verb+" "+kind] = true
+		}
+	}
+	for request, n := range requestsOfWebhook(t, w) {
+		if n > before[request] && !want[request] {
+			t.Errorf("the webhook sends %s", request)
+		}
+		delete(want, request)
+	}
+	if len(want) > 0 {
+		t.Errorf("the webhook has rights that it doesn't use: %v", want)
 	}
 }
 
