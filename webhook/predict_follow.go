@@ -38,8 +38,9 @@ type feed struct {
 	list     func() runtime.Object
 	// store returns the store, which calls read once all objects have arrived.
 	store func(read func()) cache.ReflectorStore
-	// mayBeMissing is true for a kind that isn't installed in every cluster: then there is no object of it.
-	mayBeMissing bool
+	// isCustom is true for a kind that isn't installed in every cluster: that it is missing isn't logged. If it isNeeded, the follower isn't
+	// ready then.
+	isCustom, isNeeded bool
 }
 
 // feedState is the state of a feed.
@@ -102,8 +103,8 @@ func (f *follower) isReady() bool {
 func (f *follower) noteResult(ctx context.Context, feed *feed, state *feedState, err error) error {
 	switch {
 	case ctx.Err() != nil || isExpected(err):
-	case feed.mayBeMissing && apierrors.IsNotFound(err):
-		f.setState(func() { state.read, state.failing = true, false })
+	case feed.isCustom && apierrors.IsNotFound(err):
+		f.setState(func() { state.read, state.failing = !feed.isNeeded, false })
 	default:
 		f.setState(func() { state.failing = err != nil })
 		if err != nil {

@@ -33,22 +33,22 @@ func newGateways(lang validation.Language, index *index) *gateways {
 		sets: map[types.NamespacedName]*gatewayv1.ListenerSet{}, namespaces: map[string]labels.Set{}}
 }
 
-// feeds are the kinds that predictions about routes need.
+// feeds are the kinds that predictions about routes need. A cluster may lack one of the kinds of routes.
 func (g *gateways) feeds(c clients) []feed {
-	of := func(resource string, object, list runtime.Object, set func(types.NamespacedName, metav1.Object)) feed {
+	of := func(resource string, object, list runtime.Object, isNeeded bool, set func(types.NamespacedName, metav1.Object)) feed {
 		return feed{
-			client: c.gatewayAPI, resource: resource, object: object, list: list.DeepCopyObject, mayBeMissing: true,
+			client: c.gatewayAPI, resource: resource, object: object, list: list.DeepCopyObject, isCustom: true, isNeeded: isNeeded,
 			store: func(read func()) cache.ReflectorStore { return &store{mu: &g.index.mu, set: set, read: read} },
 		}
 	}
-	namespaces := of("namespaces", &corev1.Namespace{}, &corev1.NamespaceList{}, g.setNamespace)
-	namespaces.client, namespaces.mayBeMissing = c.core, false
+	namespaces := of("namespaces", &corev1.Namespace{}, &corev1.NamespaceList{}, true, g.setNamespace)
+	namespaces.client, namespaces.isCustom = c.core, false
 	return []feed{
 		namespaces,
-		of("gateways", &gatewayv1.Gateway{}, &gatewayv1.GatewayList{}, g.setGateway),
-		of("listenersets", &gatewayv1.ListenerSet{}, &gatewayv1.ListenerSetList{}, g.setListenerSet),
-		of("tcproutes", &gatewayv1.TCPRoute{}, &gatewayv1.TCPRouteList{}, g.setRoute(read.TCPRoute)),
-		of("udproutes", &gatewayv1.UDPRoute{}, &gatewayv1.UDPRouteList{}, g.setRoute(read.UDPRoute)),
+		of("gateways", &gatewayv1.Gateway{}, &gatewayv1.GatewayList{}, true, g.setGateway),
+		of("listenersets", &gatewayv1.ListenerSet{}, &gatewayv1.ListenerSetList{}, true, g.setListenerSet),
+		of("tcproutes", &gatewayv1.TCPRoute{}, &gatewayv1.TCPRouteList{}, false, g.setRoute(read.TCPRoute)),
+		of("udproutes", &gatewayv1.UDPRoute{}, &gatewayv1.UDPRouteList{}, false, g.setRoute(read.UDPRoute)),
 	}
 }
 

@@ -59,7 +59,7 @@ func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listenin
 	}
 	svc.Annotations[keys.Multiplexer] = "true"
 	if _, set := svc.Annotations[keys.AllocationConfigMap]; !set {
-		svc.Annotations[keys.AllocationConfigMap] = "gateway-" + gateway.Name + "-port-allocations"
+		svc.Annotations[keys.AllocationConfigMap] = "gateway-" + gateway.Name + "-route-allocations" // not that of the mux that serves the Gateway
 	}
 	taken := map[plan.Slot]bool{}
 	for _, on := range listening {

@@ -97,7 +97,7 @@ func TestAGatewayAsAMux(t *testing.T) {
 	if mux.Generation != 0 || mux.Namespaces.Allows("infra") || len(mux.Problems) > 0 {
 		t.Errorf("annotations of Services have a meaning on a Gateway: %+v", mux)
 	}
-	if mux.Ledger != "gateway-edge-port-allocations" {
+	if mux.Ledger != "gateway-edge-route-allocations" {
 		t.Errorf("its ledger is %s", mux.Ledger)
 	}
 	if !Asks(language(t), g) || Asks(language(t), &gatewayv1.Gateway{}) {

@@ -28,7 +28,9 @@ type show struct {
 	options options
 	root    string // the checkout: commands run there
 	scratch string // for built files, removed at the end
-	cluster *cluster.Cluster
+	// gatewayAPI is the folder of the Gateway API's module, once it is needed.
+	gatewayAPI string
+	cluster    *cluster.Cluster
 }
 
 // run shows all parts, waits until ctx ends, and always clears up, also after a failure.
@@ -92,7 +94,7 @@ func (s *show) begin(ctx context.Context) error {
 }
 
 func (s *show) parts(ctx context.Context) error {
-	parts := []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit, s.look}
+	parts := []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit, s.look, s.route}
 	if s.options.gateways {
 		parts = []func(context.Context) error{s.makeGateways, s.install, s.reserveGateways, s.apply, s.topology, s.visit, s.outage}
 	}
@@ -116,7 +118,7 @@ func (s *show) typed(ctx context.Context, command string) error {
 func (s *show) shell(ctx context.Context, command string) (string, error) {
 	out, err := s.cluster.Run(ctx, cluster.Program{
 		Args: []string{"/bin/sh", "-c", "cd \"$CHECKOUT\" && PATH=\"$SCRATCH:$PATH\" && {\n" + command + "\n} 2>&1"},
-		Env:  []string{"CHECKOUT=" + s.root, "SCRATCH=" + s.scratch}})
+		Env:  []string{"CHECKOUT=" + s.root, "SCRATCH=" + s.scratch, "GATEWAY_API=" + s.gatewayAPI}})
 	if err != nil {
 		return out.Stdout, fmt.Errorf("this failed: %s\n%s", command, strings.TrimRight(out.Stdout, "\n"))
 	}

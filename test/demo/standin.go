@@ -28,7 +28,7 @@ func (s *show) standIn(ctx context.Context) error {
 	}
 	// This process answers for the apps' pods at the console's port.
 	_, err := s.cluster.Add("reconciler", "/usr/bin/env", "DEBUG_WEB_ENABLED=false", filepath.Join(s.scratch, "reconciler"),
-		"--namespace="+namespace)
+		"--namespace="+namespace, "--gateway-api-implementation", "--gateway-api-allocator")
 	return errors.Join(err, s.playPods(ctx))
 }
 
@@ -49,7 +49,7 @@ func (s *show) startWebhook(ctx context.Context) error {
 		}
 	}
 	_, err = s.cluster.Add("webhook", filepath.Join(s.scratch, "webhook"), "--default-mux-namespace="+namespace,
-		"--cert-dir="+s.scratch, "--probe-address=:8082", "--predict")
+		"--cert-dir="+s.scratch, "--probe-address=:8082", "--predict", "--gateway-api-allocator")
 	if err != nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func lost(t *testing.T, w *world, space string) {
 		w.route(t, space, space, name, "auto")
 		w.has(t, space, name, []int32{20000, 20002, 20003}[i])
 	}
-	const ledger = "gateway-edge-port-allocations"
+	const ledger = "gateway-edge-route-allocations"
 	w.Kubectl(t, "delete", "configmap", ledger, "--namespace="+space)
 	cluster.Eventually(t, "the ledger is there again", func(ctx context.Context) error {
 		return w.api.Get(ctx, named(space, ledger), &corev1.ConfigMap{})
