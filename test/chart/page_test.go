@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:generate go test . -count=1 -run ^Test(ValuesPage|SchemaDescriptions)$ -update
+//go:generate go test . -count=1 -run ^Test(ValuesPage|ChartReadme|SchemaDescriptions)$ -update
 
 var update = flag.Bool("update", false, "write generated files again")
 
@@ -22,6 +22,12 @@ func TestValuesPage(t *testing.T) {
 	v := loadValues(t)
 	isGenerated(t, "../../docs/values.md", madeFrom+"\n# The chart's values\n\n"+
 		"A value that isn't here is refused, with its path.\n"+v.tables("##"))
+}
+
+// TestChartReadme writes the README in the chart's package: a text of its own, and the same tables.
+func TestChartReadme(t *testing.T) {
+	v := loadValues(t)
+	isGenerated(t, filepath.Join(folder, "README.md"), madeFrom+"\n"+string(read(t, "testdata/readme.md"))+v.tables("###"))
 }
 
 const madeFrom = "<!-- Made by go generate ./test/chart from charts/svc-lb-mux/values.yaml. -->\n"
