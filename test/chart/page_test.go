@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:generate go test . -count=1 -run ^Test(ValuesPage|ChartReadme|SchemaDescriptions)$ -update
+//go:generate go test . -count=1 -run ^Test(ValuesPage|ChartReadme|SchemaDescriptions|Icon)$ -update
 
 var update = flag.Bool("update", false, "write generated files again")
 
