@@ -73,11 +73,14 @@ HELM ?= go run ./test/release/helm
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
 CLI_PLATFORMS ?= $(IMAGE_PLATFORMS) darwin/amd64 darwin/arm64 windows/amd64
 
-# The address of the folders of all versions, for the manifest of the kubectl plugin.
+# The address of the folders of all versions, for the manifest of the kubectl plugin and the metadata of the chart.
+# localhost stands for "none": the chart then has no such address.
 DOWNLOADS ?= https://localhost/svc-lb-mux
+# The address of the repository, for the metadata of the chart; none if empty.
+SOURCES ?=
 
 # The settings of both scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
-release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS DOWNLOADS \
+release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS DOWNLOADS SOURCES \
 	REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
 
 .PHONY: release

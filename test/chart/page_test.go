@@ -13,63 +13,39 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:generate go test . -count=1 -run ^TestValuesPage$ -update
+//go:generate go test . -count=1 -run ^Test(ValuesPage|ChartReadme|SchemaDescriptions|Icon)$ -update
 
-var update = flag.Bool("update", false, "write docs/values.md again")
+var update = flag.Bool("update", false, "write generated files again")
 
-const pagePath = "../../docs/values.md"
-
-// TestValuesPage writes the page from the chart's values, their comments and their schema. It fails for a value without
-// a comment or a place in the schema, and for a key of the schema that values.yaml doesn't show.
+// TestValuesPage writes docs/values.md from the chart's values and their comments.
 func TestValuesPage(t *testing.T) {
-	p := loadPage(t)
-	p.mapping(p.root, p.schema, "")
+	v := loadValues(t)
+	isGenerated(t, "../../docs/values.md", madeFrom+"\n# The chart's values\n\n"+
+		"A value that isn't here is refused, with its path.\n"+v.tables("##"))
+}
+
+// TestChartReadme writes the README in the chart's package: a text of its own, and the same tables.
+func TestChartReadme(t *testing.T) {
+	v := loadValues(t)
+	isGenerated(t, filepath.Join(folder, "README.md"), madeFrom+"\n"+string(read(t, "testdata/readme.md"))+v.tables("###"))
+}
+
+const madeFrom = "<!-- Made by go generate ./test/chart from charts/svc-lb-mux/values.yaml. -->\n"
+
+// isGenerated fails if the file at path doesn't contain text. With -update it writes the file first.
+func isGenerated(t *testing.T, path, text string) {
+	t.Helper()
 	if t.Failed() {
 		return
 	}
-	text := "<!-- Made by go generate ./test/chart from charts/svc-lb-mux/values.yaml. -->\n\n# The chart's values\n\n" +
-		"A value that isn't here is refused, with its path.\n" + p.out.String()
 	if *update {
-		if err := os.WriteFile(pagePath, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if onDisk, _ := os.ReadFile(pagePath); string(onDisk) != text {
-		t.Error("docs/values.md differs from values.yaml: run go generate ./test/chart")
+	if onDisk, _ := os.ReadFile(path); string(onDisk) != text {
+		t.Errorf("%s is out of date: run go generate ./test/chart", path)
 	}
-}
-
-// schemaNode is the part of JSON Schema that says where values may be.
-type schemaNode struct {
-	Properties map[string]schemaNode `json:"properties"`
-	Additional any                   `json:"additionalProperties"`
-	Type       any                   `json:"type"`
-	Ref        string                `json:"$ref"`
-}
-
-type page struct {
-	t       *testing.T
-	lines   []string // lines of values.yaml
-	root    *yaml.Node
-	schema  schemaNode
-	section string
-	out     strings.Builder
-}
-
-func loadPage(t *testing.T) *page {
-	t.Helper()
-	p := &page{t: t}
-	data := read(t, filepath.Join(folder, "values.yaml"))
-	p.lines = strings.Split(string(data), "\n")
-	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil {
-		t.Fatal(err)
-	}
-	p.root = document.Content[0]
-	if err := json.Unmarshal(read(t, filepath.Join(folder, "values.schema.json")), &p.schema); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func read(t *testing.T, path string) []byte {
@@ -81,55 +57,85 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// mapping walks a map of values along with its place in the schema.
-func (p *page) mapping(values *yaml.Node, schema schemaNode, path string) {
-	if schema.Additional != false {
-		p.t.Errorf("the schema allows any key in %q: set additionalProperties: false", path)
-	}
-	shown := map[string]bool{"global": path == ""} // Helm's own key, for subcharts
-	for i := 0; i+1 < len(values.Content); i += 2 {
-		key, value := values.Content[i], values.Content[i+1]
-		shown[key.Value] = true
-		full := strings.TrimPrefix(path+"."+key.Value, ".")
-		below, known := schema.Properties[key.Value]
-		if !known {
-			p.t.Errorf("the schema lacks %s", full)
-			continue
-		}
-		if value.Kind == yaml.MappingNode && len(value.Content) > 0 && below.Properties != nil {
-			p.mapping(value, below, full)
-			continue
-		}
-		p.row(full, key, value)
-	}
-	for name := range schema.Properties {
-		if !shown[name] {
-			p.t.Errorf("the schema allows %s, and values.yaml doesn't show it", strings.TrimPrefix(path+"."+name, "."))
-		}
-	}
+// values is values.yaml and its schema.
+type values struct {
+	lines  []string // lines of values.yaml
+	root   *yaml.Node
+	schema *schemaNode
 }
 
-func (p *page) row(path string, key, value *yaml.Node) {
-	comment := p.comment(key.Line)
-	if comment == "" {
-		p.t.Errorf("values.yaml:%d: %s has no comment", key.Line, path)
+func loadValues(t *testing.T) *values {
+	t.Helper()
+	v, err := readValues(read(t, filepath.Join(folder, "values.yaml")), read(t, schemaPath))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if section, intro := p.sectionOf(key.Line); section != p.section {
-		p.section = section
-		fmt.Fprintf(&p.out, "\n## %s\n\n", section)
-		if intro != "" {
-			p.out.WriteString(intro + "\n\n")
+	return v
+}
+
+func readValues(text, schema []byte) (*values, error) {
+	v := &values{lines: strings.Split(string(text), "\n")}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	v.root = document.Content[0]
+	return v, json.Unmarshal(schema, &v.schema)
+}
+
+// row is a value that a user sets as a whole. Sections, which are maps with keys of the chart, have a row for each of
+// their values.
+type row struct {
+	path    string
+	line    int // in values.yaml
+	value   *yaml.Node
+	comment string
+}
+
+// rows returns the values of a map, in their order.
+func (v *values) rows(section *yaml.Node, schema *schemaNode, path string) []row {
+	var all []row
+	for i := 0; i+1 < len(section.Content); i += 2 {
+		key, value := section.Content[i], section.Content[i+1]
+		full := join(path, key.Value)
+		if below := schema.property(key.Value); isSection(value, below) {
+			all = append(all, v.rows(value, below, full)...)
+			continue
 		}
-		p.out.WriteString("| value | default | |\n| --- | --- | --- |\n")
+		all = append(all, row{full, key.Line, value, v.comment(key.Line)})
 	}
-	fmt.Fprintf(&p.out, "| `%s` | `%s` | %s |\n", path, p.plain(value), strings.ReplaceAll(comment, "|", `\|`))
+	return all
+}
+
+func isSection(value *yaml.Node, schema *schemaNode) bool {
+	return value.Kind == yaml.MappingNode && len(value.Content) > 0 && schema != nil && schema.Properties != nil
+}
+
+func join(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+
+// tables formats all values as a table for each section of values.yaml, under a heading of that depth.
+func (v *values) tables(heading string) string {
+	var out strings.Builder
+	last := ""
+	for _, r := range v.rows(v.root, v.schema, "") {
+		if section, intro := v.sectionOf(r.line); section != last {
+			last = section
+			fmt.Fprintf(&out, "\n%s %s\n\n", heading, section)
+			if intro != "" {
+				out.WriteString(intro + "\n\n")
+			}
+			out.WriteString("| value | default | |\n| --- | --- | --- |\n")
+		}
+		fmt.Fprintf(&out, "| `%s` | `%s` | %s |\n", r.path, plain(r.value), strings.ReplaceAll(r.comment, "|", `\|`))
+	}
+	return out.String()
 }
 
 // comment returns the comment right above a line.
-func (p *page) comment(line int) string {
+func (v *values) comment(line int) string {
 	var said []string
 	for i := line - 2; i >= 0; i-- {
-		text, isComment := strings.CutPrefix(strings.TrimSpace(p.lines[i]), "# ")
+		text, isComment := strings.CutPrefix(strings.TrimSpace(v.lines[i]), "# ")
 		if !isComment {
 			break
 		}
@@ -139,36 +145,35 @@ func (p *page) comment(line int) string {
 }
 
 // sectionOf returns the last heading above a line, and the paragraph that may follow it.
-func (p *page) sectionOf(line int) (heading, intro string) {
+func (v *values) sectionOf(line int) (heading, intro string) {
 	for i := line - 1; i >= 0; i-- {
-		heading, found := strings.CutPrefix(p.lines[i], "## ")
+		heading, found := strings.CutPrefix(v.lines[i], "## ")
 		if !found {
 			continue
 		}
 		var said []string
-		for j := i + 2; strings.HasPrefix(p.lines[j], "# "); j++ {
-			said = append(said, strings.TrimPrefix(p.lines[j], "# "))
-			if p.lines[j+1] == "" {
+		for j := i + 2; strings.HasPrefix(v.lines[j], "# "); j++ {
+			said = append(said, strings.TrimPrefix(v.lines[j], "# "))
+			if v.lines[j+1] == "" {
 				intro = strings.Join(said, " ")
 			}
 		}
 		return heading, intro
 	}
-	p.t.Errorf("values.yaml:%d is below no heading", line)
 	return "", ""
 }
 
 // plain formats a default as JSON on one line, which is YAML too.
-func (p *page) plain(value *yaml.Node) string {
+func plain(value *yaml.Node) string {
 	var v any
-	if err := value.Decode(&v); err != nil {
-		p.t.Error(err)
-	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
+	if err := value.Decode(&v); err != nil {
+		return err.Error()
+	}
 	if err := encoder.Encode(v); err != nil {
-		p.t.Error(err)
+		return err.Error()
 	}
 	return strings.TrimSpace(out.String())
 }

@@ -1,8 +1,11 @@
 package chart
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func TestMistakesAreRefusedWithTheirPath(t *testing.T) {
@@ -39,6 +42,41 @@ func TestMistakesAreRefusedWithTheirPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { says(t, refused(t, tc.flag), tc.want...) })
 	}
+}
+
+// TestUnknownKeysAreRefusedInEachSection sets an unknown key in each map that is the chart's own, pools of gateways included.
+func TestUnknownKeysAreRefusedInEachSection(t *testing.T) {
+	v := loadValues(t)
+	sections := v.sections(v.root, v.schema, "")
+	flags := []string{"--set=certs.certManager.issuerRef.unknownKey=1", `--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"gateways":{"unknownKey":1},"unknownKey":1}]`}
+	for _, section := range sections {
+		flags = append(flags, "--set="+join(section, "unknownKey")+"=1")
+	}
+	message := refused(t, flags...)
+	for _, section := range append(sections, "certs.certManager.issuerRef", "gateways.pools.0", "gateways.pools.0.gateways") {
+		pointer := ""
+		if section != "" {
+			pointer = "/" + strings.ReplaceAll(section, ".", "/")
+		}
+		if want := fmt.Sprintf("at '%s': additional properties 'unknownKey' not allowed", pointer); !strings.Contains(message, want) {
+			t.Errorf("the message lacks %q", want)
+		}
+	}
+	if t.Failed() || len(sections) < 20 {
+		t.Errorf("%d sections, and Helm says:\n%s", len(sections), message)
+	}
+}
+
+// sections returns the paths of a map and of the sections in it.
+func (v *values) sections(section *yaml.Node, schema *schemaNode, path string) []string {
+	all := []string{path}
+	for i := 0; i+1 < len(section.Content); i += 2 {
+		key, value := section.Content[i].Value, section.Content[i+1]
+		if below := schema.property(key); isSection(value, below) {
+			all = append(all, v.sections(value, below, join(path, key))...)
+		}
+	}
+	return all
 }
 
 func says(t *testing.T, text string, want ...string) {

@@ -17,7 +17,7 @@ const root = "../.."
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"*.md", "docs/*.md", ".github/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "charts/*/*.md", ".github/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 // checkBills compares a program's bill of materials with the modules that the Go command lists for it.
@@ -71,7 +72,8 @@ func checkChart(t *testing.T, tree, made string) {
 			t.Errorf("the package's description lacks %q:\n%s", line, about)
 		}
 	}
-	helm("lint", chart)
+	helm("lint", "--strict", chart)
+	checkMetadata(t, about)
 	const pools = `gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"routerIDs":[51]}]`
 	objects := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set-json", pools)
 	for _, part := range []string{"webhook", "reconciler", "gateway"} {
@@ -89,6 +91,32 @@ func checkChart(t *testing.T, tree, made string) {
 	for name := range files {
 		if !strings.HasPrefix(name, "svc-lb-mux/") {
 			t.Errorf("the package has a file outside of its folder: %s", name)
+		}
+	}
+}
+
+// checkMetadata checks what a release adds to Chart.yaml, and that the rest of it is there.
+func checkMetadata(t *testing.T, about string) {
+	t.Helper()
+	var chart struct {
+		Home, Icon  string
+		Sources     []string
+		Maintainers []struct{ Name string }
+		Annotations map[string]string
+	}
+	if err := yaml.Unmarshal([]byte(about), &chart); err != nil {
+		t.Fatal(err)
+	}
+	if chart.Home != downloads || !slices.Equal(chart.Sources, []string{sources}) || len(chart.Maintainers) != 1 ||
+		!strings.HasPrefix(chart.Icon, "data:image/svg+xml;base64,") {
+		t.Errorf("the package's description is %+v", chart)
+	}
+	for key, part := range map[string]string{
+		"category": "networking", "license": "Apache-2.0", "prerelease": "true", "containsSecurityUpdates": "false",
+		"links": downloads + "/" + version + "/release-notes.md", "changes": "kind: added",
+	} {
+		if got := chart.Annotations["artifacthub.io/"+key]; !strings.Contains(got, part) {
+			t.Errorf("the annotation %s is %.200q, want %q in it", key, got, part)
 		}
 	}
 }

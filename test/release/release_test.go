@@ -17,6 +17,7 @@ import (
 const (
 	version   = "v0.0.0-dev.1" // the version of the trial in docs/releasing.md
 	downloads = "https://downloads.example.com/svc-lb-mux"
+	sources   = "https://git.example.com/svc-lb-mux"
 	commit    = "0123456789abcdef0123456789abcdef01234567"
 	madeAt    = "1700000000"
 	madeAtIs  = "2023-11-14T22:13:20Z"
@@ -85,7 +86,7 @@ func makeRelease(t *testing.T, tree string) string {
 	t.Helper()
 	dist := t.TempDir()
 	out, err := command(t, tree, "make", "release", "DIST="+dist, "VERSION="+version, "COMMIT_TIME="+madeAt, "REVISION="+commit,
-		"CLI_PLATFORMS="+strings.Join(platforms(), " "), "DOWNLOADS="+downloads).CombinedOutput()
+		"CLI_PLATFORMS="+strings.Join(platforms(), " "), "DOWNLOADS="+downloads, "SOURCES="+sources).CombinedOutput()
 	if err != nil {
 		t.Fatalf("make release: %v\n%s", err, out)
 	}
