@@ -91,6 +91,15 @@ release: ## Make all files of a release from the tag at HEAD, in dist/VERSION/
 publish: ## Push the images and the chart of `make release` to REGISTRY
 	@$(release-settings) .ci/publish
 
+HUGO := env CGO_ENABLED=0 go tool -modfile=.tools/hugo.mod hugo
+# The folder of all versions, and where a browser finds the sources, such as https://forge.example.com/svc-lb-mux/blob/v0.2.0.
+SITE ?= $(DIST)/site
+SOURCE ?=
+
+.PHONY: site
+site: ## Build the website of docs/, in the folder of its version below SITE (dist/site)
+	@VERSION='$(VERSION)' SITE='$(SITE)' SOURCE='$(SOURCE)' HUGO='$(HUGO)' .ci/site
+
 .PHONY: deps
 deps: ## Install the Debian packages that tests and demo use; on other systems, name the missing ones
 	@test/deps.sh

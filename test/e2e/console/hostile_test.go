@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/test/browser"
 )
 
 // TestHostileWords writes scripts into every text field of the API, and checks every page that shows them.
@@ -38,23 +40,23 @@ func TestHostileWords(t *testing.T) {
 	}
 	w.await(t, web)
 
-	b := browser(t).open(t, "http://"+r.address)
+	b := open(t, "http://"+r.address)
 	b.live()
-	b.until("all muxes", `document.querySelectorAll('.card').length === 5`)
+	b.Until("all muxes", `document.querySelectorAll('.card').length === 5`)
 	for page, word := range map[string]string{
 		"#/": "<img src=x", "#/mux/infra/range": "<img src=x", "#/mux/infra/names": "<img src=x", "#/mux/infra/hosts": "<img src=x",
 		"#/mux/infra/ledger": "<img src=x", "#/mux/infra/edge": "<img src=x", "#/service/shop/ports": "<img src=x", "#/service/shop/dns": "<img src=x",
 		"#/service/shop/web": "<script>", "#/service/shop/off": "<img src=x", "#/timeline": "<img src=x",
 	} {
 		b.goTo(page)
-		b.says(word)
+		b.Says(word)
 		b.innocent(t, page)
 	}
 	// Words in the page's address, as in a link from an attacker.
 	for _, hash := range []string{"#/service/" + evil("hash"), "#/mux/" + evil("hash"), "#/" + evil("hash"), "#/service/%E0%A4%A/x", "#/mux/__proto__/constructor", "#/__proto__"} {
-		b.allowed = []string{"400"}
+		b.Allowed = []string{"400"}
 		b.goTo(hash)
-		b.until("a page", `document.querySelector('main h1')`)
+		b.Until("a page", `document.querySelector('main h1')`)
 		b.innocent(t, hash)
 	}
 	state := awaited[string](b, `fetch('api/state').then((r) => r.text())`)
@@ -66,10 +68,10 @@ func TestHostileWords(t *testing.T) {
 // innocent checks that no script ran, and that the page has no foreign elements.
 func (b *tab) innocent(t *testing.T, where string) {
 	t.Helper()
-	if did := evaluate[string](b, `String(window.pwned ?? '')`); did != "" {
+	if did := browser.Evaluate[string](b.Tab, `String(window.pwned ?? '')`); did != "" {
 		t.Fatalf("%s: a script ran: %s", where, did)
 	}
-	if extra := evaluate[int](b, `document.querySelectorAll('script:not([src="main.js"]), img:not([src="icon.svg"]), iframe, object, embed, [onerror], [onclick]').length`); extra != 0 {
+	if extra := browser.Evaluate[int](b.Tab, `document.querySelectorAll('script:not([src="main.js"]), img:not([src="icon.svg"]), iframe, object, embed, [onerror], [onclick]').length`); extra != 0 {
 		t.Errorf("%s: %d elements come from users' texts", where, extra)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"nowake.ai/svc-lb-mux/test/browser"
 )
 
 // TestShots writes pictures of every page into the folder CONSOLE_SHOTS. They help to change the pages' design, and are
@@ -19,9 +21,9 @@ func TestShots(t *testing.T) {
 	w := start(t)
 	r := w.reconcile(t)
 	w.shop(t)
-	b := browser(t).open(t, "http://"+r.address)
+	b := open(t, "http://"+r.address)
 	b.live()
-	b.until("its channels", `document.querySelectorAll('.card').length > 3`)
+	b.Until("its channels", `document.querySelectorAll('.card').length > 3`)
 	pages := map[string]string{
 		"overview": "#/", "mux": "#/mux/infra/edge", "big": "#/mux/infra/internal", "channel": "#/service/shop/web",
 		"refused": "#/service/payments/clash", "ask": "#/service", "timeline": "#/timeline", "missing": "#/mux/infra/nowhere",
@@ -32,11 +34,11 @@ func TestShots(t *testing.T) {
 				if size == "narrow" && like == "dark" {
 					continue
 				}
-				b.do(scheme(like), chromedp.EmulateViewport(width, 900))
+				b.Do(browser.Scheme(like), chromedp.EmulateViewport(width, 900))
 				b.goTo("#/none")
 				b.goTo(hash)
-				b.until("the page", `document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
-				b.do(chromedp.Sleep(150 * time.Millisecond))
+				b.Until("the page", `document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
+				b.Do(chromedp.Sleep(150 * time.Millisecond))
 				picture, err := chromedp.Run(b.Context, chromedp.CaptureScreenshot())
 				if err != nil {
 					t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/test/browser"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -39,29 +40,29 @@ func TestThousand(t *testing.T) {
 			return err
 		})
 	}
-	b := browser(t).open(t, "http://"+r.address+"/#/mux/infra/edge")
-	b.until("a thousand lanes", fmt.Sprintf(`document.querySelectorAll('.lane').length === %d`, many))
+	b := open(t, "http://"+r.address+"/#/mux/infra/edge")
+	b.Until("a thousand lanes", fmt.Sprintf(`document.querySelectorAll('.lane').length === %d`, many))
 	b.live()
-	ready := evaluate[float64](b, `(() => { const n = performance.getEntriesByName('svc-lb-mux: interactive')[0]; return n ? n.startTime : -1 })()`)
-	t.Logf("interactive after %.0f ms; long tasks until then: %v ms", ready, evaluate[[]float64](b, `window.tasks.map(Math.round)`))
-	t.Logf("memory: %.1f MB of JavaScript, %d elements; state is %.0f KB", evaluate[float64](b, `performance.memory.usedJSHeapSize / 1e6`),
-		evaluate[int](b, `document.querySelectorAll('*').length`), awaited[float64](b, `fetch('api/state').then((r) => r.text()).then((t) => t.length / 1024)`))
+	ready := browser.Evaluate[float64](b.Tab, `(() => { const n = performance.getEntriesByName('svc-lb-mux: interactive')[0]; return n ? n.startTime : -1 })()`)
+	t.Logf("interactive after %.0f ms; long tasks until then: %v ms", ready, browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
+	t.Logf("memory: %.1f MB of JavaScript, %d elements; state is %.0f KB", browser.Evaluate[float64](b.Tab, `performance.memory.usedJSHeapSize / 1e6`),
+		browser.Evaluate[int](b.Tab, `document.querySelectorAll('*').length`), awaited[float64](b, `fetch('api/state').then((r) => r.text()).then((t) => t.length / 1024)`))
 	frames := awaited[map[string]float64](b, scrolling)
 	t.Logf("scrolling: %.0f frames, median %.1f ms, 95%% %.1f ms, longest %.1f ms", frames["n"], frames["p50"], frames["p95"], frames["max"])
-	t.Logf("a search: %.1f ms", evaluate[float64](b, `(() => {
+	t.Logf("a search: %.1f ms", browser.Evaluate[float64](b.Tab, `(() => {
 		const field = document.querySelector('main input[type=search]'), begun = performance.now()
 		field.value = 'web-0999'; field.dispatchEvent(new Event('input', { bubbles: true })); document.body.offsetHeight
 		return performance.now() - begun })()`))
-	b.until("the one", `document.querySelectorAll('.lane').length === 1`)
+	b.Until("the one", `document.querySelectorAll('.lane').length === 1`)
 	b.typeInto("main input[type=search]", "")
-	evaluate[bool](b, `(window.tasks = [], true)`)
+	browser.Evaluate[bool](b.Tab, `(window.tasks = [], true)`)
 	for range 3 {
 		begun := time.Now()
 		key := w.channel(t, "shop", fmt.Sprintf("late-%d", begun.UnixNano()), "edge")
-		b.until("it", fmt.Sprintf(`[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes(%s))`, quoted(key.Name)))
+		b.Until("it", fmt.Sprintf(`[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes(%s))`, browser.Quoted(key.Name)))
 		t.Logf("a channel more showed after %s", time.Since(begun).Round(time.Millisecond))
 	}
-	t.Logf("long tasks for those: %v ms", evaluate[[]float64](b, `window.tasks.map(Math.round)`))
+	t.Logf("long tasks for those: %v ms", browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
 	begun := time.Now()
 	for i := range 100 {
 		key := serviceKey("shop", fmt.Sprintf("web-%04d", i))
@@ -69,9 +70,9 @@ func TestThousand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.until("that the last one is disabled", `document.querySelector('.refused')?.children.length === 100`)
+	b.Until("that the last one is disabled", `document.querySelector('.refused')?.children.length === 100`)
 	t.Logf("a hundred channels that are disabled showed after %s; long tasks: %v ms", time.Since(begun).Round(time.Millisecond),
-		evaluate[[]float64](b, `window.tasks.map(Math.round)`))
+		browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
 }
 
 func touch(ctx context.Context, w *world, namespace, name string) error {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/test/browser"
 )
 
 // TestTrouble checks how the console shows faults: in admission, an edit, and a mux's setting.
@@ -22,41 +23,41 @@ func TestTrouble(t *testing.T) {
 	w.backs(t, cart, 2, 2)
 	r := w.reconcile(t, func(p *process.Process) { p.Options.WebhookConfiguration = "svc-lb-mux" })
 	w.await(t, cart)
-	b := browser(t).open(t, "http://"+r.address)
+	b := open(t, "http://"+r.address)
 	b.live()
 
 	b.goTo("#/")
-	b.says("Admission is off guard.", "ConfigurationMissing", "svc-lb-mux")
+	b.Says("Admission is off guard.", "ConfigurationMissing", "svc-lb-mux")
 	w.configure(t, "svc-lb-mux")
-	b.says("NoCABundle")
-	if tone := evaluate[string](b, `document.querySelector('.guard .banner').className`); tone != "banner bad" {
+	b.Says("NoCABundle")
+	if tone := browser.Evaluate[string](b.Tab, `document.querySelector('.guard .banner').className`); tone != "banner bad" {
 		t.Errorf("the fault's tone is %q", tone)
 	}
 
 	b.goTo("#/mux/infra/edge")
 	lane := `[...document.querySelectorAll('.lane')].find((l) => l.textContent.includes('cart'))`
-	b.until("the lane", lane+`?.textContent.includes('programmed')`)
+	b.Until("the lane", lane+`?.textContent.includes('programmed')`)
 	w.annotate(t, cart, "external-ports", "http:443")
-	b.until("that the edit is refused", lane+`.textContent.includes('edit refused')`)
-	shown := evaluate[string](b, lane+".innerText")
-	b.says("MuxPortConflict", "edit refused 1")
-	if pin := evaluate[string](b, lane+`.querySelector('.pin').innerText`); pin != "20000\nTCP" && pin != "20000TCP" {
+	b.Until("that the edit is refused", lane+`.textContent.includes('edit refused')`)
+	shown := browser.Evaluate[string](b.Tab, lane+".innerText")
+	b.Says("MuxPortConflict", "edit refused 1")
+	if pin := browser.Evaluate[string](b.Tab, lane+`.querySelector('.pin').innerText`); pin != "20000\nTCP" && pin != "20000TCP" {
 		t.Errorf("the lane has the number %q: %s", pin, shown)
 	}
 	b.goTo("#/service/shop/cart")
-	b.says("edit refused", "443/TCP", "shop/web", "Way out")
+	b.Says("edit refused", "443/TCP", "shop/web", "Way out")
 
 	b.goTo("#/mux/infra/edge")
 	w.annotate(t, edge, "port-range", "20000-")
-	b.until("that the mux is frozen", `document.querySelector('main .title').textContent.includes('frozen')`)
-	b.says("InvalidPortRange", "20000-")
-	if lanes := evaluate[int](b, `document.querySelectorAll('.lane').length`); lanes != 2 {
+	b.Until("that the mux is frozen", `document.querySelector('main .title').textContent.includes('frozen')`)
+	b.Says("InvalidPortRange", "20000-")
+	if lanes := browser.Evaluate[int](b.Tab, `document.querySelectorAll('.lane').length`); lanes != 2 {
 		t.Errorf("a frozen mux shows %d channels with ports, want 2", lanes)
 	}
 	w.annotate(t, edge, "port-range", "20000-20099")
 	w.annotate(t, cart, "external-ports", "http:auto")
-	b.until("that all is well again", lane+`?.textContent.includes('programmed')`)
-	b.until("a mux that serves", `document.querySelector('main .title').textContent.includes('serving')`)
+	b.Until("that all is well again", lane+`?.textContent.includes('programmed')`)
+	b.Until("a mux that serves", `document.querySelector('main .title').textContent.includes('serving')`)
 }
 
 // configure creates a webhook configuration without a CA bundle.

@@ -1,0 +1,2 @@
+// Package site builds the website of docs/, checks every link of its pages, and opens them in a browser.
+package site
