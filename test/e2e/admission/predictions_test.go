@@ -211,8 +211,8 @@ spec:
 	}
 	dryRun := []string{"apply", dryRunFlag, "-f", "-"}
 	gateway := namespace + "/gateway/front"
-	expectWarnings(t, w, route(team, "9000"), []string{`it will get no port: port "tcp" asks for 9000/TCP, and the mux ` + gateway +
-		` uses it itself (port "listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
+	expectWarnings(t, w, route(team, "9000"), []string{`it will get no port: port "tcp" asks for 9000/TCP, which is the mux's own ` +
+		`("listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
 	expectWarnings(t, w, route(team, "auto"), nil, dryRun...)
 	expectWarnings(t, w, route("team-v", "auto"), []string{"it will get no port: namespace team-v may not attach to the mux " + gateway +
 		": ask the mux's owner, or use another"}, dryRun...)
