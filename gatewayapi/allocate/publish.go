@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -77,14 +77,14 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 			stale = append(stale, set)
 		}
 	}
-	if err := inParallel(stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
+	if err := run.InParallel(stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
 		return err
 	}
 	var claims []*plan.Claim
 	for _, claim := range wanted {
 		claims = append(claims, claim)
 	}
-	return inParallel(claims, func(claim *plan.Claim) error {
+	return run.InParallel(claims, func(claim *plan.Claim) error {
 		route := o.routes[claim.Owner.Channel]
 		want := read.ListenerSet(&o.keys, &route.Route, route.asks.ListenerSet, o.key, claim)
 		if err := o.put(ctx, want, route); err != nil {
@@ -207,28 +207,4 @@ func wordsOf(err error) string {
 // behind is the error of a pass whose cache is behind.
 func behind(what string) error {
 	return apierrors.NewConflict(gatewayv1.Resource("gateways"), what, errors.New("the cache is behind"))
-}
-
-// writesAtOnce is how many writes of a pass run at a time.
-const writesAtOnce = 16
-
-// inParallel calls do with each item, and returns the errors.
-func inParallel[T any](items []T, do func(T) error) error {
-	var all sync.WaitGroup
-	failed := make([]error, len(items))
-	places := make(chan struct{}, writesAtOnce)
-	for i := range items {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			failed[i] = do(items[i])
-		})
-	}
-	all.Wait()
-	for _, err := range failed { // a conflict is told by its type, which a joined error hides
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

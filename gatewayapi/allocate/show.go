@@ -16,13 +16,14 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // show writes what routes are told.
 func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) error {
-	return inParallel(patches, func(patch plan.ChannelPatch) error {
+	return run.InParallel(patches, func(patch plan.ChannelPatch) error {
 		route := o.routes[patch.Channel]
 		if route == nil {
 			return nil

@@ -1,8 +1,8 @@
 package line
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -10,38 +10,37 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
 // publish writes the statuses that differ. One that can't be written doesn't keep the others from being written.
 func (l *serving) publish(ctx context.Context, given *status.Given) error {
-	var errs []error
 	gateway := given.Served.Gateway
-	errs = append(errs, l.patchStatus(ctx, gateway, func(now client.Object) bool {
+	ofGateway := l.patchStatus(ctx, gateway, func(now client.Object) bool {
 		after := given.Gateway()
 		changed := !equality.Semantic.DeepEqual(after, gateway.Status)
 		now.(*gatewayv1.Gateway).Status = after
 		return changed
-	}))
-	for _, set := range given.Sets {
-		errs = append(errs, l.patchStatus(ctx, set, func(now client.Object) bool {
+	})
+	ofSets := run.InParallel(given.Sets, func(set *gatewayv1.ListenerSet) error {
+		return l.patchStatus(ctx, set, func(now client.Object) bool {
 			after := given.ListenerSet(set)
 			changed := !equality.Semantic.DeepEqual(after, set.Status)
 			now.(*gatewayv1.ListenerSet).Status = after
 			return changed
-		}))
-	}
-	for i := range given.Routes {
-		route := &given.Routes[i]
-		errs = append(errs, l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) bool {
-			after := l.parents(given, route)
+		})
+	})
+	ofRoutes := run.InParallel(given.Routes, func(route read.Route) error {
+		return l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) bool {
+			after := l.parents(given, &route)
 			changed := !equality.Semantic.DeepEqual(after, route.Status.Parents)
 			copied, _ := read.RouteOf(now)
 			copied.Status.Parents = after
 			return changed
-		}))
-	}
-	return errors.Join(errs...)
+		})
+	})
+	return cmp.Or(ofGateway, ofSets, ofRoutes)
 }
 
 // patchStatus writes an object's status if set changes it. Others write the same lists, so the object must be as it was read.
