@@ -24,8 +24,11 @@ type world struct {
 	installed string // state of the release and its mux right after the install; empty if not installed
 }
 
-// app is an image that answers HTTP on port 8080: the $APP of the pages.
+// app is an image that answers HTTP on port 8080: the $APP of the pages. standIns are names of images in manifests of
+// the pages. Each answers HTTP and UDP on port 8080 with its pod's name.
 const app = product.Registry + "/web:1"
+
+var standIns = []string{"registry.example.com/team/db:1", "registry.example.com/team/game:1"}
 
 func start(t *testing.T) *world {
 	t.Helper()
@@ -37,16 +40,20 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := filepath.Join(t.TempDir(), "web.tar")
-	if err := cluster.WriteArchive(web, cluster.Image{Name: app, Program: filepath.Join(built["pod"], "pod"), As: "/pod",
-		Entrypoint: []string{"/pod", "serve"}}); err != nil {
+	var apps []cluster.Image
+	for _, name := range append([]string{app}, standIns...) {
+		apps = append(apps, cluster.Image{Name: name, Program: filepath.Join(built["pod"], "pod"), As: "/pod",
+			Entrypoint: []string{"/pod", "serve"}})
+	}
+	archive := filepath.Join(t.TempDir(), "apps.tar")
+	if err := cluster.WriteArchive(archive, apps...); err != nil {
 		t.Fatal(err)
 	}
 	programs := t.TempDir()
 	if _, err := product.CommandLine(t.Context(), programs, version); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, web), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
+	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
 }
 
 // ready reinstalls the product as it was first, or removes it if the page wants a bare cluster.
@@ -102,7 +109,7 @@ func (w *world) away(t *testing.T) {
 }
 
 // kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them.
-const kinds = "namespaces,services,deployments.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
+const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
 
 func (w *world) objects(t *testing.T) []string {
 	t.Helper()
