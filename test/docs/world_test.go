@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -128,12 +129,16 @@ func (w *world) tidy(t *testing.T, before []string) {
 		w.tell(t)
 	}
 	made := map[string][]string{} // kubectl's arguments for namespace and kind, to names
+	var deployments strings.Builder
 	for _, line := range w.objects(t) {
 		words := strings.Fields(line)
 		if len(words) != 3 || slices.Contains(before, line) || slices.Contains(words[1:], product.Namespace) {
 			continue
 		}
 		if words[1] != "<none>" && !slices.Contains(before, strings.Join([]string{"Namespace", "<none>", words[1]}, " ")) {
+			if words[0] == "Deployment" {
+				fmt.Fprintf(&deployments, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: %s, name: %s}\n", words[1], words[2])
+			}
 			continue // deleted with its namespace
 		}
 		place := strings.ToLower(words[0])
@@ -142,6 +147,7 @@ func (w *world) tidy(t *testing.T, before []string) {
 		}
 		made[place] = append(made[place], words[2])
 	}
+	w.deleteFirst(t, deployments.String())
 	for _, place := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return strings.Compare(b, a) }) {
 		args := append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, strings.Fields(place)...)
 		w.Kubectl(t, append(args, made[place]...)...)
@@ -150,6 +156,18 @@ func (w *world) tidy(t *testing.T, before []string) {
 		w.installed = "" // unknown state: the next page gets a new install
 	} else if w.installed == "" {
 		w.installed = w.state(t) // the page installed it, and the next page reuses that
+	}
+}
+
+// deleteFirst deletes Deployments and waits until their pods are gone. If a namespace still has pods when it is deleted,
+// the namespace controller looks again only after half of their grace period.
+func (w *world) deleteFirst(t *testing.T, deployments string) {
+	t.Helper()
+	if deployments == "" {
+		return
+	}
+	if _, err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground", "--timeout=60s"); err != nil {
+		t.Fatal(err)
 	}
 }
 
