@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -24,8 +25,11 @@ type world struct {
 	installed string // state of the release and its mux right after the install; empty if not installed
 }
 
-// app is an image that answers HTTP on port 8080: the $APP of the pages.
+// app is an image that answers HTTP on port 8080: the $APP of the pages. standIns are names of images in manifests of
+// the pages. Each answers HTTP and UDP on port 8080 with its pod's name.
 const app = product.Registry + "/web:1"
+
+var standIns = []string{"registry.example.com/team/db:1", "registry.example.com/team/game:1"}
 
 func start(t *testing.T) *world {
 	t.Helper()
@@ -37,16 +41,20 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := filepath.Join(t.TempDir(), "web.tar")
-	if err := cluster.WriteArchive(web, cluster.Image{Name: app, Program: filepath.Join(built["pod"], "pod"), As: "/pod",
-		Entrypoint: []string{"/pod", "serve"}}); err != nil {
+	var apps []cluster.Image
+	for _, name := range append([]string{app}, standIns...) {
+		apps = append(apps, cluster.Image{Name: name, Program: filepath.Join(built["pod"], "pod"), As: "/pod",
+			Entrypoint: []string{"/pod", "serve"}})
+	}
+	archive := filepath.Join(t.TempDir(), "apps.tar")
+	if err := cluster.WriteArchive(archive, apps...); err != nil {
 		t.Fatal(err)
 	}
 	programs := t.TempDir()
 	if _, err := product.CommandLine(t.Context(), programs, version); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, web), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
+	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
 }
 
 // ready reinstalls the product as it was first, or removes it if the page wants a bare cluster.
@@ -102,7 +110,7 @@ func (w *world) away(t *testing.T) {
 }
 
 // kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them.
-const kinds = "namespaces,services,deployments.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
+const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
 
 func (w *world) objects(t *testing.T) []string {
 	t.Helper()
@@ -121,12 +129,16 @@ func (w *world) tidy(t *testing.T, before []string) {
 		w.tell(t)
 	}
 	made := map[string][]string{} // kubectl's arguments for namespace and kind, to names
+	var deployments strings.Builder
 	for _, line := range w.objects(t) {
 		words := strings.Fields(line)
 		if len(words) != 3 || slices.Contains(before, line) || slices.Contains(words[1:], product.Namespace) {
 			continue
 		}
 		if words[1] != "<none>" && !slices.Contains(before, strings.Join([]string{"Namespace", "<none>", words[1]}, " ")) {
+			if words[0] == "Deployment" {
+				fmt.Fprintf(&deployments, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: %s, name: %s}\n", words[1], words[2])
+			}
 			continue // deleted with its namespace
 		}
 		place := strings.ToLower(words[0])
@@ -135,6 +147,7 @@ func (w *world) tidy(t *testing.T, before []string) {
 		}
 		made[place] = append(made[place], words[2])
 	}
+	w.deleteFirst(t, deployments.String())
 	for _, place := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return strings.Compare(b, a) }) {
 		args := append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, strings.Fields(place)...)
 		w.Kubectl(t, append(args, made[place]...)...)
@@ -143,6 +156,18 @@ func (w *world) tidy(t *testing.T, before []string) {
 		w.installed = "" // unknown state: the next page gets a new install
 	} else if w.installed == "" {
 		w.installed = w.state(t) // the page installed it, and the next page reuses that
+	}
+}
+
+// deleteFirst deletes Deployments and waits until their pods are gone. If a namespace still has pods when it is deleted,
+// the namespace controller looks again only after half of their grace period.
+func (w *world) deleteFirst(t *testing.T, deployments string) {
+	t.Helper()
+	if deployments == "" {
+		return
+	}
+	if _, err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground", "--timeout=60s"); err != nil {
+		t.Fatal(err)
 	}
 }
 
