@@ -76,9 +76,13 @@ CLI_PLATFORMS ?= $(IMAGE_PLATFORMS) darwin/amd64 darwin/arm64 windows/amd64
 # The address of the folders of all versions, for the manifest of the kubectl plugin.
 DOWNLOADS ?= https://localhost/svc-lb-mux
 
-# The settings of both scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
+# The provenance names the repository, and the machine that built: give CI's runner an address of its own.
+SOURCE ?= git+https://nowake.ai/svc-lb-mux
+BUILDER_ID ?= https://nowake.ai/svc-lb-mux/builders/machine-of-a-maintainer
+
+# The settings of the scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
 release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS DOWNLOADS \
-	REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
+	SOURCE BUILDER_ID REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
 
 .PHONY: release
 release: ## Make all files of a release from the tag at HEAD, in dist/VERSION/
