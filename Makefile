@@ -17,7 +17,7 @@ LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 COMMANDS ?= webhook reconciler gateway svcmux
 
@@ -80,17 +80,23 @@ DOWNLOADS ?= https://localhost/svc-lb-mux
 SOURCE ?= git+https://nowake.ai/svc-lb-mux
 BUILDER_ID ?= https://nowake.ai/svc-lb-mux/builders/machine-of-a-maintainer
 
-# The settings of the scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
+# The settings of the scripts. HELM_PUSH_FLAGS, CRANE_FLAGS and COSIGN_FLAGS are for registries that need additional flags.
+# COSIGN and CRANE name installed programs; without them, both are built from their modules.
 release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS DOWNLOADS \
-	SOURCE BUILDER_ID REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
+	SOURCE BUILDER_ID REGISTRY HELM_PUSH_FLAGS CRANE CRANE_FLAGS COSIGN COSIGN_FLAGS COSIGN_KEY COSIGN_PUBLIC_KEY COSIGN_IDENTITY \
+	COSIGN_ISSUER,$(name)='$($(name))')
 
 .PHONY: release
 release: ## Make all files of a release from the tag at HEAD, in dist/VERSION/
 	+@$(release-settings) .ci/release
 
 .PHONY: publish
-publish: ## Push the images and the chart of `make release` to REGISTRY
+publish: ## Sign the files of `make release` with COSIGN_KEY; push images and chart to REGISTRY, and sign them
 	@$(release-settings) .ci/publish
+
+.PHONY: verify-release
+verify-release: ## Check the files in dist/VERSION/, and images and chart in REGISTRY: signatures, provenance, SBOMs
+	@$(release-settings) .ci/verify-release
 
 .PHONY: deps
 deps: ## Install the Debian packages that tests and demo use; on other systems, name the missing ones

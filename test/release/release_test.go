@@ -69,6 +69,7 @@ func TestRelease(t *testing.T) {
 	t.Run("the bills of materials list the programs' modules", func(t *testing.T) { checkBills(t, here, made) })
 	t.Run("the chart package has this version", func(t *testing.T) { checkChart(t, here, made) })
 	t.Run("the provenance names files, images, sources and builder", func(t *testing.T) { checkProvenance(t, made) })
+	t.Run("a signed release can be verified, and tampering is noticed", func(t *testing.T) { checkTrust(t, here, made) })
 }
 
 func needBuilder(t *testing.T) {
