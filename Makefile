@@ -127,6 +127,7 @@ test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included
 	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and the tests that need them'
 	go run ./test/cluster build -all
+	@go tool -n -modfile=.tools/cosign.mod cosign >/dev/null # built now: without a cache it takes minutes
 	go test -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
 	@go build -o $(BIN)/again ./test/again
 	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- ./test/...
