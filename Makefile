@@ -17,7 +17,7 @@ LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 COMMANDS ?= webhook reconciler gateway svcmux
 
@@ -79,26 +79,36 @@ DOWNLOADS ?= https://localhost/svc-lb-mux
 # The address of the repository, for the metadata of the chart; none if empty.
 SOURCES ?=
 
-# The settings of both scripts. HELM_PUSH_FLAGS and SKOPEO_FLAGS are for registries that need additional flags.
+# The provenance names the repository, and the machine that built: give CI's runner an address of its own.
+SOURCE ?= git+https://nowake.ai/svc-lb-mux
+BUILDER_ID ?= https://nowake.ai/svc-lb-mux/builders/machine-of-a-maintainer
+
+# The settings of the scripts. HELM_PUSH_FLAGS, CRANE_FLAGS and COSIGN_FLAGS are for registries that need additional flags.
+# COSIGN and CRANE name installed programs; without them, both are built from their modules.
 release-settings = $(foreach name,VERSION DIST COMMIT_TIME REVISION BUILDER IMAGE HELM IMAGE_PLATFORMS CLI_PLATFORMS DOWNLOADS SOURCES \
-	REGISTRY HELM_PUSH_FLAGS SKOPEO_FLAGS,$(name)='$($(name))')
+	SOURCE BUILDER_ID REGISTRY HELM_PUSH_FLAGS CRANE CRANE_FLAGS COSIGN COSIGN_FLAGS COSIGN_KEY COSIGN_PUBLIC_KEY COSIGN_IDENTITY \
+	COSIGN_ISSUER,$(name)='$($(name))')
 
 .PHONY: release
 release: ## Make all files of a release from the tag at HEAD, in dist/VERSION/
 	+@$(release-settings) .ci/release
 
 .PHONY: publish
-publish: ## Push the images and the chart of `make release` to REGISTRY
+publish: ## Sign the files of `make release` with COSIGN_KEY; push images and chart to REGISTRY, and sign them
 	@$(release-settings) .ci/publish
+
+.PHONY: verify-release
+verify-release: ## Check the files in dist/VERSION/, and images and chart in REGISTRY: signatures, provenance, SBOMs
+	@$(release-settings) .ci/verify-release
 
 HUGO := env CGO_ENABLED=0 go tool -modfile=.tools/hugo.mod hugo
 # The folder of all versions, and where a browser finds the sources, such as https://forge.example.com/svc-lb-mux/blob/v0.2.0.
 SITE ?= $(DIST)/site
-SOURCE ?=
+BROWSE ?=
 
 .PHONY: site
 site: ## Build the website of docs/, in the folder of its version below SITE (dist/site)
-	@VERSION='$(VERSION)' SITE='$(SITE)' SOURCE='$(SOURCE)' HUGO='$(HUGO)' .ci/site
+	@VERSION='$(VERSION)' SITE='$(SITE)' BROWSE='$(BROWSE)' HUGO='$(HUGO)' .ci/site
 
 .PHONY: deps
 deps: ## Install the Debian packages that tests and demo use; on other systems, name the missing ones
@@ -196,7 +206,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
 	LONG=1 go test -count=1 -timeout 0 ./gateway/agent -run 'TestAgentIsKilledAfterEachWrite$$' -v
-	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops
+	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops ./test/release
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	LONG=1 go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 

@@ -72,20 +72,47 @@ func TestPublishRefusals(t *testing.T) {
 		with   []string
 		want   string
 	}{
-		"no registry":     {want: "REGISTRY is empty"},
-		"nothing to push": {with: []string{"REGISTRY=registry.invalid"}, want: "make release VERSION=v1.2.3 makes it"},
+		"no registry":            {want: "REGISTRY is empty"},
+		"no word about signing":  {with: []string{"REGISTRY=registry.invalid"}, want: "COSIGN_KEY is empty"},
+		"a key that isn't there": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=lost.key"}, want: "there is no key lost.key"},
+		"nothing to push":        {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "make release VERSION=v1.2.3 makes it"},
 		"a file that changed after the release was made": {
 			before: "mkdir -p dist/v1.2.3 && cd dist/v1.2.3 && echo one >file && sha256sum file >SHA256SUMS && echo two >file",
-			with:   []string{"REGISTRY=registry.invalid"}, want: "isn't what was made"},
+			with:   []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "isn't what was made"},
+		"a tool that isn't there": {
+			before: "mkdir -p dist/v1.2.3 && cd dist/v1.2.3 && echo one >file && sha256sum file >SHA256SUMS",
+			with:   []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none", "COSIGN=no-cosign"}, want: "there is no no-cosign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := checkout(t)
-			run(t, tree, "mkdir tools && ln -s /bin/false tools/skopeo && echo tools >>.git/info/exclude;"+tc.before)
-			publish := command(t, tree, append([]string{"make", "publish", "VERSION=v1.2.3", "DIST=dist", "HELM=false"}, tc.with...)...)
-			publish.Env = append(publish.Env, "PATH="+filepath.Join(tree, "tools")+":"+os.Getenv("PATH"))
-			if out, err := publish.CombinedOutput(); err == nil || !strings.Contains(string(out), tc.want) {
-				t.Errorf("the output is %s\nwant %q", out, tc.want)
-			}
+			run(t, tree, tc.before)
+			args := append([]string{"make", "publish", "VERSION=v1.2.3", "DIST=dist", "HELM=false", "COSIGN=false", "CRANE=false"}, tc.with...)
+			out, err := command(t, tree, args...).CombinedOutput()
+			mustTell(t, string(out), err, tc.want)
+		})
+	}
+}
+
+// TestVerifyRefusals tries to verify releases of which too little is known.
+func TestVerifyRefusals(t *testing.T) {
+	const folder = "mkdir -p dist/v1.2.3 && touch dist/v1.2.3/SHA256SUMS"
+	for name, tc := range map[string]struct {
+		before string
+		with   []string
+		want   string
+	}{
+		"no folder":              {want: "download the files of v1.2.3 to that folder"},
+		"no list of files":       {before: "mkdir -p dist/v1.2.3", want: "there is no dist/v1.2.3/SHA256SUMS"},
+		"nobody's signature":     {before: folder, want: "nothing says whose signature counts"},
+		"an issuer alone":        {before: folder, with: []string{"COSIGN_ISSUER=https://example.com"}, want: "nothing says whose signature counts"},
+		"a key that isn't there": {before: folder, with: []string{"COSIGN_PUBLIC_KEY=lost.pub"}, want: "there is no public key lost.pub"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := checkout(t)
+			run(t, tree, tc.before)
+			args := append([]string{"make", "verify-release", "VERSION=v1.2.3", "DIST=dist", "COSIGN=false", "CRANE=false"}, tc.with...)
+			out, err := command(t, tree, args...).CombinedOutput()
+			mustTell(t, string(out), err, tc.want)
 		})
 	}
 }
@@ -97,7 +124,7 @@ func checkout(t *testing.T) string {
 	if err := os.Mkdir(filepath.Join(tree, ".ci"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Makefile", ".ci/release", ".ci/publish", "go.mod"} {
+	for _, name := range []string{"Makefile", ".ci/release", ".ci/publish", ".ci/verify-release", ".ci/tools", "go.mod"} {
 		if err := os.WriteFile(filepath.Join(tree, name), []byte(read(t, "..", "..", name)), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -69,6 +69,8 @@ func TestRelease(t *testing.T) {
 	t.Run("Krew's manifest names an archive for each platform", func(t *testing.T) { checkKrew(t, made) })
 	t.Run("the bills of materials list the programs' modules", func(t *testing.T) { checkBills(t, here, made) })
 	t.Run("the chart package has this version", func(t *testing.T) { checkChart(t, here, made) })
+	t.Run("the provenance names files, images, sources and builder", func(t *testing.T) { checkProvenance(t, made) })
+	t.Run("a signed release can be verified, and tampering is noticed", func(t *testing.T) { checkTrust(t, here, made) })
 }
 
 func needBuilder(t *testing.T) {
@@ -130,7 +132,7 @@ func sums(t *testing.T, folder string) string {
 	}
 	var list bytes.Buffer
 	for _, file := range files {
-		if file.Name() != "SHA256SUMS" {
+		if name := file.Name(); name != "SHA256SUMS" && !strings.HasSuffix(name, ".sigstore.json") {
 			sum := sha256.Sum256([]byte(read(t, folder, file.Name())))
 			list.WriteString(hex.EncodeToString(sum[:]) + "  " + file.Name() + "\n")
 		}

@@ -18,7 +18,7 @@ const root = "../.."
 // TestSite builds the website and checks it, in a folder with an older and a newer release.
 func TestSite(t *testing.T) {
 	folder := t.TempDir()
-	build(t, folder, "v1.9.0", "SOURCE=https://forge.example/blob/v1.9.0")
+	build(t, folder, "v1.9.0", "BROWSE=https://forge.example/blob/v1.9.0")
 	for _, version := range []string{"v1.10.0-rc.1", "v1.10.0", "v1.10.0-3-gabcdef0-dirty"} {
 		build(t, folder, version)
 	}
@@ -63,7 +63,7 @@ func TestSite(t *testing.T) {
 			t.Errorf("no %s", link)
 		}
 		if text := read(t, release, "dataplane.html"); !strings.Contains(text, `title="In the repository: test/dataplane"`) {
-			t.Error("without SOURCE, the page doesn't say where test/dataplane is")
+			t.Error("without BROWSE, the page doesn't say where test/dataplane is")
 		}
 	})
 	t.Run("in a browser", func(t *testing.T) {
