@@ -168,6 +168,13 @@ func (b *Board) index() {
 	}
 }
 
+// Knows is true once the Gateway of a mux was posted.
+func (b *Board) Knows(mux types.NamespacedName) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.muxes[mux] != nil
+}
+
 // On returns the listeners of a mux.
 func (b *Board) On(mux types.NamespacedName) []plan.ObservedChannel {
 	b.mu.Lock()
