@@ -117,21 +117,21 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	b.wake(mux, changed, fed)
 }
 
-// drop removes a Gateway from the board.
-func (b *Board) drop(mux types.NamespacedName) {
+// drop removes a Gateway from the board. Another Gateway may have a mux of that name: a name with dots, or a long one, is shortened.
+func (b *Board) drop(mux, gateway types.NamespacedName) {
 	b.mu.Lock()
 	before := b.muxes[mux]
+	if before == nil || before.gateway != gateway {
+		b.mu.Unlock()
+		return
+	}
 	delete(b.muxes, mux)
-	if before != nil {
-		for key := range before.listeners {
-			b.leave(key, mux)
-		}
+	for key := range before.listeners {
+		b.leave(key, mux)
 	}
 	b.index()
 	b.mu.Unlock()
-	if before != nil {
-		b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
-	}
+	b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
 }
 
 // maxLeft bounds the memory of listeners that are gone. The slices of those that are forgotten go after a restart.

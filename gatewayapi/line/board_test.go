@@ -103,7 +103,7 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 	if _, is, err := b.MuxOf(a); is || err != nil {
 		t.Errorf("a listener that is gone: %t, %v", is, err)
 	}
-	b.drop(mux)
+	b.drop(mux, gateway)
 	if b.On(mux) != nil {
 		t.Error("a Gateway that is gone has listeners")
 	}
@@ -128,5 +128,16 @@ func TestSourcesHaveTheListenersPortAlone(t *testing.T) {
 		if got := sourceName(all, i, "infra", "web-1"); got != want {
 			t.Errorf("source %d is %s, want %s", i, got, want)
 		}
+	}
+}
+
+func TestAGatewayThatGoesTakesNoOtherGatewaysListeners(t *testing.T) {
+	b, said, _ := board(t)
+	mux, a := names("gateway-a-b-1f0c5fd2"), names("gateway/a.b/a")
+	b.post(mux, names("a.b"), []plan.ObservedChannel{claimant("gateway/a.b/a", 80)}, backendsOf(nil))
+	*said = told{}
+	b.drop(mux, names("a-b-1f0c5fd2")) // its mux would have the same name
+	if _, is, _ := b.MuxOf(a); !is || said.muxes != 0 || said.backends != nil || !b.Knows(mux) {
+		t.Errorf("the listener is on the board: %t; woken: %+v", is, said)
 	}
 }

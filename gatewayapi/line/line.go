@@ -97,7 +97,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 	case err != nil:
 		return 0, err
 	case whose == gone:
-		l.Board.drop(read.MuxOf(key))
+		l.Board.drop(read.MuxOf(key), key)
 		return 0, nil
 	case whose == foreign:
 		return 0, l.leave(ctx, key)
