@@ -257,15 +257,18 @@ func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[types.NamespacedName]status.Number {
 	all := map[types.NamespacedName]status.Number{}
 	for _, channel := range b.On(mux) {
-		number := status.Number{Pending: "the reconciler has yet to decide"}
+		var number status.Number
 		if said := meta.FindStatusCondition(channel.Conditions, keys.Accepted); said != nil && said.Status == metav1.ConditionFalse {
 			number.Refused = said.Message
 		}
-		if said := meta.FindStatusCondition(channel.Conditions, keys.Programmed); said != nil {
-			number.Programmed, number.Pending = said.Status == metav1.ConditionTrue, ""
-			if !number.Programmed {
-				number.Pending = said.Message
-			}
+		said := meta.FindStatusCondition(channel.Conditions, keys.Programmed)
+		switch {
+		case said == nil:
+			number.Undecided = true
+		case said.Status == metav1.ConditionTrue:
+			number.Programmed = true
+		default:
+			number.Pending = said.Message
 		}
 		all[channel.Key] = number
 	}
