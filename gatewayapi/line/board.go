@@ -265,6 +265,8 @@ func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[typ
 		switch {
 		case said == nil:
 			number.Undecided = true
+		case isAnotherNumber(&channel):
+			number.Pending = "the reconciler has yet to decide about the new number"
 		case said.Status == metav1.ConditionTrue:
 			number.Programmed = true
 		default:
@@ -273,6 +275,14 @@ func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[typ
 		all[channel.Key] = number
 	}
 	return all
+}
+
+// isAnotherNumber is true for a listener whose number changed since the last decision, or that was created again with another one.
+func isAnotherNumber(channel *plan.ObservedChannel) bool {
+	ports, _ := validation.ParsePorts(channel.PortsNote)
+	return len(ports) > 0 && !slices.ContainsFunc(ports, func(p validation.PortMapping) bool {
+		return p.Name == channel.Ports[0].Name && p.Public == channel.Ports[0].Port
+	})
 }
 
 // MuxOf returns the mux of a listener; false with the mux that it had, if it is gone.

@@ -144,6 +144,22 @@ func TestAGatewayThatGoesTakesNoOtherGatewaysListeners(t *testing.T) {
 	}
 }
 
+func TestAListenerIsProgrammedWithItsOwnNumberAlone(t *testing.T) {
+	b, _, keys := board(t)
+	mux, a := names("gateway-edge"), names("gateway/edge/a")
+	post := func(number int32) bool {
+		b.post(mux, names("edge"), []plan.ObservedChannel{claimant("gateway/edge/a", number)}, backendsOf(nil))
+		return b.numbers(mux, &keys)[a].Programmed
+	}
+	post(80)
+	b.Show(mux, &plan.ChannelPatch{Channel: a, Conditions: []metav1.Condition{{Type: keys.Programmed, Status: metav1.ConditionTrue}}, SetNote: true, PortsNote: "tcp:80->80"})
+	for _, number := range []int32{80, 81, 80} {
+		if got := post(number); got != (number == 80) {
+			t.Errorf("it has 80 on the mux, asks for %d, and is programmed: %t", number, got)
+		}
+	}
+}
+
 func TestEntriesOfARouteKeepTheirPlaces(t *testing.T) {
 	b, _, keys := board(t)
 	l := &serving{Options: &Options{Board: b}, keys: keys}

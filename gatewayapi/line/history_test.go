@@ -67,6 +67,7 @@ type history struct {
 	// taken are the numbers that the mux gives to nobody: a channel has them.
 	taken map[int32]bool
 	keys  map[string]types.NamespacedName // the claimant's key of each listener
+	onMux map[types.NamespacedName]int32  // the number that each listener has on its mux
 	calm  bool                            // no write fails
 	log   []string
 }
@@ -80,7 +81,7 @@ func newHistory(t *testing.T, r *rapid.T) *history {
 		t.Fatal(err)
 	}
 	h := &history{r: r, language: language, api: &server{shelf: newShelf()}, cache: newShelf(), now: at(0), taken: map[int32]bool{},
-		keys: map[string]types.NamespacedName{}}
+		keys: map[string]types.NamespacedName{}, onMux: map[types.NamespacedName]int32{}}
 	h.api.fails = func() bool { return !h.calm && h.chance("fails", 10) }
 	h.api.judge = h.judge
 	keys := language.Keys()
@@ -300,14 +301,18 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 	for _, channel := range h.line.Board.On(mux) {
 		accepted := metav1.Condition{Type: keys.Accepted, Status: metav1.ConditionTrue, Reason: "Accepted"}
 		programmed := metav1.Condition{Type: keys.Programmed, Status: metav1.ConditionTrue, Reason: "Programmed"}
+		note := validation.FormatPorts([]validation.PortMapping{{Name: channel.Ports[0].Name, Port: channel.Ports[0].Port, Public: channel.Ports[0].Port}})
+		h.onMux[channel.Key] = channel.Ports[0].Port
 		if h.taken[channel.Ports[0].Port] {
+			note, h.onMux[channel.Key] = "", 0
 			accepted.Status, accepted.Message, programmed.Status = metav1.ConditionFalse, "a channel has it", metav1.ConditionFalse
 		} else if len(svc.Status.LoadBalancer.Ingress) == 0 {
 			programmed.Status, programmed.Message = metav1.ConditionFalse, "no address yet"
 		}
 		a, p := meta.FindStatusCondition(channel.Conditions, keys.Accepted), meta.FindStatusCondition(channel.Conditions, keys.Programmed)
-		if a == nil || p == nil || a.Status != accepted.Status || p.Status != programmed.Status || p.Message != programmed.Message {
-			h.line.Board.Show(mux, &plan.ChannelPatch{Channel: channel.Key, Conditions: []metav1.Condition{accepted, programmed}})
+		if a == nil || p == nil || a.Status != accepted.Status || p.Status != programmed.Status || p.Message != programmed.Message ||
+			channel.PortsNote != note {
+			h.line.Board.Show(mux, &plan.ChannelPatch{Channel: channel.Key, Conditions: []metav1.Condition{accepted, programmed}, SetNote: true, PortsNote: note})
 		}
 	}
 }
@@ -355,6 +360,20 @@ func (h *history) judge(before, after client.Object) {
 		owner := metav1.GetControllerOf(svc)
 		h.checkf(svc.Labels[h.line.keys.Managed] == "true" && owner != nil && owner.Kind == "Gateway", "not ours, not touched: Service %s is written", svc.Name)
 	}
+	switch o := after.(type) {
+	case *gatewayv1.Gateway:
+		for i, l := range o.Spec.Listeners {
+			if i < len(o.Status.Listeners) {
+				h.checkProgrammed(o, "gateway/"+o.Name+"/"+string(l.Name), l.Port, o.Status.Listeners[i].Conditions)
+			}
+		}
+	case *gatewayv1.ListenerSet:
+		for i, l := range o.Spec.Listeners {
+			if i < len(o.Status.Listeners) {
+				h.checkProgrammed(o, "listenerset/"+o.Name+"/"+string(l.Name), l.Port, o.Status.Listeners[i].Conditions)
+			}
+		}
+	}
 	if was, is := read.RouteOf(before); is {
 		now, _ := read.RouteOf(after)
 		others := func(all []gatewayv1.RouteParentStatus) []gatewayv1.RouteParentStatus {
@@ -362,6 +381,15 @@ func (h *history) judge(before, after client.Object) {
 		}
 		h.checkf(equality.Semantic.DeepEqual(others(was.Status.Parents), others(now.Status.Parents)), "not ours, not touched: %s %s loses what another controller wrote",
 			was.Kind, object.GetName())
+	}
+}
+
+// checkProgrammed: a listener says that it is programmed only if the mux has its number.
+func (h *history) checkProgrammed(object client.Object, name string, number int32, conditions []metav1.Condition) {
+	c := meta.FindStatusCondition(conditions, programmedType)
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
+	if c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == object.GetGeneration() {
+		h.checkf(h.onMux[key] == number, "addresses: %s is programmed with number %d, and the mux has %d", key, number, h.onMux[key])
 	}
 }
 
