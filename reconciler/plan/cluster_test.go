@@ -236,7 +236,8 @@ func (c *cluster) decide() (asked []types.NamespacedName, final *plan.Plan) {
 			return asked, p
 		}
 		cached := func(key types.NamespacedName) bool {
-			return c.services[key] != nil && !c.hidden[key] && !(c.unread && isListener(key))
+			isUnread := c.unread && isListener(key)
+			return c.services[key] != nil && !c.hidden[key] && !isUnread
 		}
 		if c.unreadable && slices.ContainsFunc(p.Confirm, cached) {
 			return nil, nil // the process tries again later
