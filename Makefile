@@ -211,9 +211,10 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	LONG=1 go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 
 .PHONY: sim-mutants
-sim-mutants: ## Break the code on purpose, once for each patch in test/sim/mutants and gateway/control/mutants, and check that histories fail
+sim-mutants: ## Break the code on purpose, once for each patch in a folder of mutants, and check that histories fail
 	@test/sim/mutants.sh
 	@test/sim/mutants.sh gateway/control/mutants
+	@test/sim/mutants.sh gatewayapi/line/mutants
 
 .PHONY: race
 race: export CGO_ENABLED = 1

@@ -117,21 +117,21 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	b.wake(mux, changed, fed)
 }
 
-// drop removes a Gateway from the board.
-func (b *Board) drop(mux types.NamespacedName) {
+// drop removes a Gateway from the board. Another Gateway may have a mux of that name: a name with dots, or a long one, is shortened.
+func (b *Board) drop(mux, gateway types.NamespacedName) {
 	b.mu.Lock()
 	before := b.muxes[mux]
+	if before == nil || before.gateway != gateway {
+		b.mu.Unlock()
+		return
+	}
 	delete(b.muxes, mux)
-	if before != nil {
-		for key := range before.listeners {
-			b.leave(key, mux)
-		}
+	for key := range before.listeners {
+		b.leave(key, mux)
 	}
 	b.index()
 	b.mu.Unlock()
-	if before != nil {
-		b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
-	}
+	b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
 }
 
 // maxLeft bounds the memory of listeners that are gone. The slices of those that are forgotten go after a restart.
@@ -166,6 +166,13 @@ func (b *Board) index() {
 			}
 		}
 	}
+}
+
+// Knows is true once the Gateway of a mux was posted.
+func (b *Board) Knows(mux types.NamespacedName) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.muxes[mux] != nil
 }
 
 // On returns the listeners of a mux.
@@ -250,19 +257,32 @@ func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[types.NamespacedName]status.Number {
 	all := map[types.NamespacedName]status.Number{}
 	for _, channel := range b.On(mux) {
-		number := status.Number{Pending: "the reconciler has yet to decide"}
+		var number status.Number
 		if said := meta.FindStatusCondition(channel.Conditions, keys.Accepted); said != nil && said.Status == metav1.ConditionFalse {
 			number.Refused = said.Message
 		}
-		if said := meta.FindStatusCondition(channel.Conditions, keys.Programmed); said != nil {
-			number.Programmed, number.Pending = said.Status == metav1.ConditionTrue, ""
-			if !number.Programmed {
-				number.Pending = said.Message
-			}
+		said := meta.FindStatusCondition(channel.Conditions, keys.Programmed)
+		switch {
+		case said == nil:
+			number.Undecided = true
+		case isAnotherNumber(&channel):
+			number.Pending = "the reconciler has yet to decide about the new number"
+		case said.Status == metav1.ConditionTrue:
+			number.Programmed = true
+		default:
+			number.Pending = said.Message
 		}
 		all[channel.Key] = number
 	}
 	return all
+}
+
+// isAnotherNumber is true for a listener whose number changed since the last decision, or that was created again with another one.
+func isAnotherNumber(channel *plan.ObservedChannel) bool {
+	ports, _ := validation.ParsePorts(channel.PortsNote)
+	return len(ports) > 0 && !slices.ContainsFunc(ports, func(p validation.PortMapping) bool {
+		return p.Name == channel.Ports[0].Name && p.Public == channel.Ports[0].Port
+	})
 }
 
 // MuxOf returns the mux of a listener; false with the mux that it had, if it is gone.

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/status"
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -103,7 +105,7 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 	if _, is, err := b.MuxOf(a); is || err != nil {
 		t.Errorf("a listener that is gone: %t, %v", is, err)
 	}
-	b.drop(mux)
+	b.drop(mux, gateway)
 	if b.On(mux) != nil {
 		t.Error("a Gateway that is gone has listeners")
 	}
@@ -128,5 +130,58 @@ func TestSourcesHaveTheListenersPortAlone(t *testing.T) {
 		if got := sourceName(all, i, "infra", "web-1"); got != want {
 			t.Errorf("source %d is %s, want %s", i, got, want)
 		}
+	}
+}
+
+func TestAGatewayThatGoesTakesNoOtherGatewaysListeners(t *testing.T) {
+	b, said, _ := board(t)
+	mux, a := names("gateway-a-b-1f0c5fd2"), names("gateway/a.b/a")
+	b.post(mux, names("a.b"), []plan.ObservedChannel{claimant("gateway/a.b/a", 80)}, backendsOf(nil))
+	*said = told{}
+	b.drop(mux, names("a-b-1f0c5fd2")) // its mux would have the same name
+	if _, is, _ := b.MuxOf(a); !is || said.muxes != 0 || said.backends != nil || !b.Knows(mux) {
+		t.Errorf("the listener is on the board: %t; woken: %+v", is, said)
+	}
+}
+
+func TestAListenerIsProgrammedWithItsOwnNumberAlone(t *testing.T) {
+	b, _, keys := board(t)
+	mux, a := names("gateway-edge"), names("gateway/edge/a")
+	post := func(number int32) bool {
+		b.post(mux, names("edge"), []plan.ObservedChannel{claimant("gateway/edge/a", number)}, backendsOf(nil))
+		return b.numbers(mux, &keys)[a].Programmed
+	}
+	post(80)
+	b.Show(mux, &plan.ChannelPatch{Channel: a, Conditions: []metav1.Condition{{Type: keys.Programmed, Status: metav1.ConditionTrue}}, SetNote: true, PortsNote: "tcp:80->80"})
+	for _, number := range []int32{80, 81, 80} {
+		if got := post(number); got != (number == 80) {
+			t.Errorf("it has 80 on the mux, asks for %d, and is programmed: %t", number, got)
+		}
+	}
+}
+
+func TestEntriesOfARouteKeepTheirPlaces(t *testing.T) {
+	b, _, keys := board(t)
+	l := &serving{Options: &Options{Board: b}, keys: keys}
+	parent := func(name string) gatewayv1.ParentReference {
+		return gatewayv1.ParentReference{Name: gatewayv1.ObjectName(name)}
+	}
+	entry := func(controller gatewayv1.GatewayController, name string) gatewayv1.RouteParentStatus {
+		return gatewayv1.RouteParentStatus{ControllerName: controller, ParentRef: parent(name)}
+	}
+	ours, others := read.ControllerName(&keys), gatewayv1.GatewayController("example.com/other")
+	object := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "r", UID: "r"}}
+	object.Spec.ParentRefs = []gatewayv1.ParentReference{parent("edge"), parent("two"), parent("theirs")}
+	object.Status.Parents = []gatewayv1.RouteParentStatus{entry(ours, "edge"), entry(ours, "former"), entry(ours, "two"), entry(others, "theirs"), entry(others, "former")}
+	route, _ := read.RouteOf(object)
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"}}
+	given := &status.Given{Served: read.Judge(&read.Observed{Gateway: gateway, Routes: []read.Route{route}})}
+	var got []string
+	for _, p := range l.parents(given, &route) {
+		got = append(got, string(p.ControllerName)+" "+string(p.ParentRef.Name))
+	}
+	want := []string{string(ours) + " edge", string(ours) + " two", string(others) + " theirs", string(others) + " former"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -3,11 +3,13 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,7 +99,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 	case err != nil:
 		return 0, err
 	case whose == gone:
-		l.Board.drop(read.MuxOf(key))
+		l.Board.drop(read.MuxOf(key), key)
 		return 0, nil
 	case whose == foreign:
 		return 0, l.leave(ctx, key)
@@ -129,6 +131,11 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		again = takenPause
 	}
 	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
+	if mux != nil && mux.Spec.Type != corev1.ServiceTypeLoadBalancer { // it is no mux, and nothing is decided
+		for key := range given.Numbers {
+			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or delete the Service", o.Mux)}
+		}
+	}
 	return again, l.publish(ctx, &given)
 }
 

@@ -87,7 +87,7 @@ func differing(is, want map[string]string) map[string]string {
 
 // leave deletes the mux of a Gateway that is another controller's by now.
 func (l *serving) leave(ctx context.Context, key types.NamespacedName) error {
-	l.Board.drop(read.MuxOf(key))
+	l.Board.drop(read.MuxOf(key), key)
 	mux, err := l.muxOf(ctx, key)
 	if mux == nil || err != nil {
 		return err

@@ -52,17 +52,26 @@ func (l *serving) patchStatus(ctx context.Context, object client.Object, set fun
 	return client.IgnoreNotFound(l.write.Status().Patch(ctx, now, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})))
 }
 
-// parents returns the entries of a route's status: those of others as they are, and ours for its present parentRefs.
+// parents returns the entries of a route's status: those of others as they are, and ours for its present parentRefs. An entry keeps its place:
+// otherwise two Gateways, or two controllers, would put theirs last in turns without end.
 func (l *serving) parents(given *status.Given, route *read.Route) []gatewayv1.RouteParentStatus {
 	controller := read.ControllerName(&l.keys)
 	ours := given.Parents(controller, route)
-	all := slices.DeleteFunc(slices.Clone(route.Status.Parents), func(p gatewayv1.RouteParentStatus) bool {
-		return p.ControllerName == controller && (given.IsAbout(route, &p.ParentRef) || !slices.ContainsFunc(route.Spec.ParentRefs,
-			func(ref gatewayv1.ParentReference) bool { return equality.Semantic.DeepEqual(ref, p.ParentRef) }))
-	})
-	all = append(all, ours...)
-	if all == nil {
-		all = []gatewayv1.RouteParentStatus{}
+	all := []gatewayv1.RouteParentStatus{}
+	for _, said := range route.Status.Parents {
+		same := func(p gatewayv1.RouteParentStatus) bool {
+			return equality.Semantic.DeepEqual(p.ParentRef, said.ParentRef)
+		}
+		asks := slices.ContainsFunc(route.Spec.ParentRefs, func(ref gatewayv1.ParentReference) bool { return equality.Semantic.DeepEqual(ref, said.ParentRef) })
+		switch at := slices.IndexFunc(ours, same); {
+		case said.ControllerName != controller:
+			all = append(all, said)
+		case at >= 0:
+			all = append(all, ours[at])
+			ours = slices.Delete(ours, at, at+1)
+		case asks && !given.IsAbout(route, &said.ParentRef): // of another Gateway of ours
+			all = append(all, said)
+		}
 	}
-	return all
+	return append(all, ours...)
 }

@@ -36,6 +36,8 @@ type Number struct {
 	// Programmed is true once the mux has the port and an address. Until then, Pending is the reason in words.
 	Programmed bool
 	Pending    string
+	// Undecided is true until this process has decided. The status keeps what it says of the number.
+	Undecided bool
 }
 
 const (
@@ -75,12 +77,7 @@ func (g *Given) Gateway() gatewayv1.GatewayStatus {
 		if l.Set != nil {
 			continue
 		}
-		at := slices.IndexFunc(before.Listeners, func(s gatewayv1.ListenerStatus) bool { return s.Name == l.Name })
-		var said []metav1.Condition
-		if at >= 0 {
-			said = before.Listeners[at].Conditions
-		}
-		conditions, fine := g.listener(l, said, g.Served.Gateway.Generation)
+		conditions, fine := g.listener(l)
 		if fine {
 			valid++
 		} else {
@@ -133,16 +130,58 @@ func (g *Given) refusedOf(l *read.Listener) *read.Refusal {
 	if len(l.Kinds) == 0 {
 		return l.Unresolved
 	}
-	if why := g.Numbers[l.Key].Refused; why != "" {
+	if why := g.number(l).Refused; why != "" {
 		return &read.Refusal{Reason: string(gatewayv1.ListenerReasonPortUnavailable), Message: why}
 	}
 	return nil
 }
 
+// number is the decision about a listener's number. A process that starts has decided nothing: then the status tells, unless the Gateway or the
+// ListenerSet was edited since.
+func (g *Given) number(l *read.Listener) Number {
+	number := g.Numbers[l.Key]
+	if !number.Undecided {
+		return number
+	}
+	said, generation := g.said(l)
+	if a := meta.FindStatusCondition(said, accepted); a != nil && a.ObservedGeneration == generation && a.Reason == string(gatewayv1.ListenerReasonPortUnavailable) {
+		number.Refused = a.Message
+	}
+	p := meta.FindStatusCondition(said, programmed)
+	switch current := p != nil && p.ObservedGeneration == generation; {
+	case current && p.Status == metav1.ConditionTrue:
+		number.Programmed = true
+	case current && p.Reason == string(gatewayv1.ListenerReasonPending):
+		number.Pending = p.Message
+	default:
+		number.Pending = "the reconciler has yet to decide"
+	}
+	return number
+}
+
+// said returns a listener's conditions, and the present generation of the object that has them.
+func (g *Given) said(l *read.Listener) (conditions []metav1.Condition, generation int64) {
+	if l.Set != nil {
+		for i := range l.Set.Status.Listeners {
+			if s := &l.Set.Status.Listeners[i]; s.Name == l.Name {
+				conditions = s.Conditions
+			}
+		}
+		return conditions, l.Set.Generation
+	}
+	before := g.Served.Gateway.Status.Listeners
+	for i := range before {
+		if before[i].Name == l.Name {
+			conditions = before[i].Conditions
+		}
+	}
+	return conditions, g.Served.Gateway.Generation
+}
+
 // listener are the conditions of a listener, and whether it is served.
-func (g *Given) listener(l *read.Listener, before []metav1.Condition, generation int64) ([]metav1.Condition, bool) {
-	c := g.conditions(before, generation)
-	refused, number := g.refusedOf(l), g.Numbers[l.Key]
+func (g *Given) listener(l *read.Listener) ([]metav1.Condition, bool) {
+	c := g.conditions(g.said(l))
+	refused, number := g.refusedOf(l), g.number(l)
 	switch {
 	case refused == nil:
 		c.set(accepted, true, accepted, "")
@@ -209,15 +248,10 @@ func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetSta
 		if l.Set != set {
 			continue
 		}
-		at := slices.IndexFunc(set.Status.Listeners, func(s gatewayv1.ListenerEntryStatus) bool { return s.Name == l.Name })
-		var said []metav1.Condition
-		if at >= 0 {
-			said = set.Status.Listeners[at].Conditions
-		}
-		conditions, fine := g.listener(l, said, set.Generation)
+		conditions, fine := g.listener(l)
 		if fine {
 			valid++
-			pending = cmp.Or(pending, g.Numbers[l.Key].Pending)
+			pending = cmp.Or(pending, g.number(l).Pending)
 		} else {
 			invalid = append(invalid, string(l.Name))
 		}

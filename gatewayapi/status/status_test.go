@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,5 +153,30 @@ func TestARouteIsToldAboutEachParent(t *testing.T) {
 	}
 	if c := meta.FindStatusCondition(g.Parents("us", &older)[0].Conditions, accepted); c.Message != "" {
 		t.Errorf("the older route is told %q", c.Message)
+	}
+}
+
+// TestStatusKeepsNumbersUntilTheyAreDecided: a process that starts has decided nothing, and writes the statuses that are there.
+func TestStatusKeepsNumbersUntilTheyAreDecided(t *testing.T) {
+	a, b := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"}, types.NamespacedName{Namespace: "infra", Name: "gateway/edge/b"}
+	before := given(func(g *Given) { g.Numbers[b] = Number{Refused: "a channel has it"} })
+	set := before.Sets[0]
+	before.Served.Gateway.Status, set.Status = before.Gateway(), before.ListenerSet(set)
+	gateway, ofSet := before.Served.Gateway.Status.DeepCopy(), set.Status.DeepCopy()
+	for key := range before.Numbers {
+		before.Numbers[key] = Number{Undecided: true}
+	}
+	if diff := cmp.Diff(*gateway, before.Gateway()); diff != "" {
+		t.Errorf("Gateway (-before +after the restart):\n%s", diff)
+	}
+	if diff := cmp.Diff(*ofSet, before.ListenerSet(set)); diff != "" {
+		t.Errorf("ListenerSet (-before +after the restart):\n%s", diff)
+	}
+	before.Served.Gateway.Generation++
+	after := before.Gateway()
+	for i, name := range []types.NamespacedName{a, b} {
+		if got, want := short(after.Listeners[i].Conditions), "Accepted=True/Accepted Programmed=False/Pending Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs"; got != want {
+			t.Errorf("%s after an edit: got %s, want %s", name, got, want)
+		}
 	}
 }

@@ -19,6 +19,9 @@ const declaredMark = "(declares the placeholder)"
 // elsewhereMark marks a cached mux that this process doesn't serve. No real annotation can have this key, either.
 const elsewhereMark = "(a mux elsewhere)"
 
+// gatewayMark marks a cached mux that is made for a Gateway. No real annotation can have this key, either.
+const gatewayMark = "(a Gateway's)"
+
 // Trim removes the fields of a Service that this process never reads, so that thousands of Services need little memory.
 // A Service that is neither mux nor channel keeps little more than its name: when it becomes one, the informer gets it
 // again as a whole. A cached Service must never be the base of an update, or the removed fields would be lost.
@@ -32,6 +35,7 @@ func Trim(svc *corev1.Service, language validation.Language, namespaces []string
 		delete(svc.Annotations, language.Keys().Multiplexer)
 	}
 	declares := declaresPlaceholder(svc) || plan.DeclaresPlaceholder(svc)
+	forGateway := isForGateway(svc) || isOwnedByGateway(svc)
 	svc.GenerateName, svc.ManagedFields, svc.Labels, svc.OwnerReferences = "", nil, nil, nil
 	svc.Spec.SessionAffinityConfig = nil
 	svc.Annotations = language.Heeded(svc.Annotations)
@@ -55,6 +59,9 @@ func Trim(svc *corev1.Service, language validation.Language, namespaces []string
 	if declares {
 		mark(svc, declaredMark)
 	}
+	if forGateway && kind.Mux() {
+		mark(svc, gatewayMark)
+	}
 	if unserved {
 		mark(svc, elsewhereMark)
 	}
@@ -66,6 +73,15 @@ func mark(svc *corev1.Service, with string) {
 	}
 	svc.Annotations[with] = "true"
 }
+
+// isOwnedByGateway is true for a Service that package gatewayapi made.
+func isOwnedByGateway(svc *corev1.Service) bool {
+	owner := metav1.GetControllerOf(svc)
+	return owner != nil && owner.Kind == "Gateway" && strings.HasPrefix(owner.APIVersion, "gateway.networking.k8s.io/")
+}
+
+// isForGateway is true for a cached mux that is made for a Gateway.
+func isForGateway(svc *corev1.Service) bool { return svc.Annotations[gatewayMark] != "" }
 
 func isElsewhere(svc *corev1.Service) bool { return svc.Annotations[elsewhereMark] != "" }
 

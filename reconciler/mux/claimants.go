@@ -13,6 +13,8 @@ import (
 
 // Claimants are claimants of numbers that are no Services: listeners of Gateways.
 type Claimants interface {
+	// Knows is true once the claimants of a Gateway's mux are known.
+	Knows(mux types.NamespacedName) bool
 	// On returns those of a mux.
 	On(mux types.NamespacedName) []plan.ObservedChannel
 	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while that isn't known.
@@ -25,6 +27,7 @@ type Claimants interface {
 
 // observeClaimants adds the claimants that are no Services.
 func (o *pass) observeClaimants(ctx context.Context) {
+	o.world.ListenersUnknown = o.service != nil && isForGateway(o.service) && (o.Claimants == nil || !o.Claimants.Knows(o.world.Key))
 	if o.Claimants == nil || o.world.Mux == nil {
 		return
 	}

@@ -27,7 +27,8 @@ type reader struct{ *pass }
 //	the original's    the same, and ports on the mux that it doesn't have; so, too, if the mux lost its generation: then
 //	                  nobody can tell whether the ledger is an old backup
 //	lost or emptied   rebuilt from the mux, our slices, and the channels' ports annotations; on a paused mux, and for a while
-//	                  after this process became the leader, frozen instead
+//	                  after this process became the leader, frozen instead. A Gateway's mux is frozen, too, until the
+//	                  listeners are known
 //	edited            the same, and what else it says, as far as the mux doesn't contradict
 //	anything else     frozen: the last good ledger, else what the mux shows
 func readClaims(p *pass) {
@@ -93,6 +94,9 @@ func (r *reader) brokenLedger() string {
 	if r.w.Now.Before(r.w.RebuildFrom) && r.isLost() { // the process that led before may have a write under way
 		r.lookAgain(r.w.RebuildFrom)
 		return textRebuildsLater(read.Name, r.w.RebuildFrom)
+	}
+	if r.w.ListenersUnknown && (read.Condition == Edited || r.isLost()) { // their ports would be nobody's
+		return textListenersUnknown(read)
 	}
 	return ""
 }

@@ -75,6 +75,7 @@ type cluster struct {
 	live        map[types.NamespacedName]plan.Liveness
 	answered    map[types.NamespacedName]plan.Liveness // what was found when it was last asked
 	unreadable  bool                                   // live reads fail
+	unread      bool                                   // a process has just started, and hasn't read the Gateways yet
 }
 
 func newCluster(t testing.TB) *cluster {
@@ -166,7 +167,7 @@ func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
 		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{}, Records: maps.Clone(c.records),
-		RebuildFrom: c.rebuildFrom, Unmet: c.unmet,
+		RebuildFrom: c.rebuildFrom, Unmet: c.unmet, ListenersUnknown: c.unread,
 	}
 	if c.isMux() {
 		svc := c.mux().DeepCopy()
@@ -176,7 +177,10 @@ func (c *cluster) world() plan.World {
 		if c.hidden[key] {
 			continue
 		}
-		channel := plan.ReadChannel(c.language, c.services[key].DeepCopy())
+		if isListener(key) && (c.unread || w.Mux == nil) {
+			continue // as the line of muxes does
+		}
+		channel := c.read(c.services[key].DeepCopy())
 		channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
 		w.Channels = append(w.Channels, channel)
 	}
@@ -231,7 +235,10 @@ func (c *cluster) decide() (asked []types.NamespacedName, final *plan.Plan) {
 		if len(p.Confirm) == 0 {
 			return asked, p
 		}
-		cached := func(key types.NamespacedName) bool { return c.services[key] != nil && !c.hidden[key] }
+		cached := func(key types.NamespacedName) bool {
+			isUnread := c.unread && isListener(key)
+			return c.services[key] != nil && !c.hidden[key] && !isUnread
+		}
 		if c.unreadable && slices.ContainsFunc(p.Confirm, cached) {
 			return nil, nil // the process tries again later
 		}
@@ -254,14 +261,14 @@ func (c *cluster) confirm(w *plan.World, keys []types.NamespacedName) {
 		svc := c.services[key]
 		said, known := c.live[key]
 		switch {
-		case c.unreadable:
+		case c.unreadable || c.unread && isListener(key):
 			w.Live[key] = plan.Present
 		case known:
 			w.Live[key] = said
 		case svc != nil && c.namesMux(svc) && c.hidden[key]:
 			w.Live[key] = plan.Present
 		case svc != nil && c.namesMux(svc):
-			channel := plan.ReadChannel(c.language, svc.DeepCopy())
+			channel := c.read(svc.DeepCopy())
 			channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
 			w.Channels = append(w.Channels, channel)
 		}
@@ -330,6 +337,7 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 	}
 	if n < len(steps) {
 		c.lastGood, c.frozen = nil, ""
+		c.forgetListeners()
 		return nil
 	}
 	c.remember(p)

@@ -21,7 +21,7 @@ import (
 // each history comes to rest.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		h := &history{cluster: newCluster(t), r: r}
+		h := &history{cluster: newCluster(t), r: r, listens: rapid.Bool().Draw(r, "listens")}
 		h.createMux()
 		for range rapid.IntRange(1, 25).Draw(r, "deeds") {
 			h.deed()
@@ -56,6 +56,8 @@ type history struct {
 	log []string
 	// mended is how the ledger is read once it can be read.
 	mended plan.Condition
+	// listens is true if listeners of Gateways ask for numbers, too.
+	listens bool
 }
 
 func (h *history) note(format string, args ...any) {
@@ -97,7 +99,7 @@ func (h *history) pass() error {
 	h.note("decided; %d steps carried out\n%s", n, terse(p))
 	w := h.watched()
 	if h.chance("meanwhile", 15) {
-		h.people()
+		h.askers()
 	}
 	err := h.applySome(p, w, n)
 	if err != nil && strings.Contains(err.Error(), "at version") { // the API server's conflict
@@ -112,7 +114,7 @@ func (h *history) pass() error {
 func (h *history) deed() {
 	switch rapid.IntRange(0, 9).Draw(h.r, "who") {
 	case 0, 1, 2, 3, 4:
-		h.people()
+		h.askers()
 	case 5:
 		h.owner()
 	case 6:
@@ -124,6 +126,15 @@ func (h *history) deed() {
 	case 9:
 		h.weather()
 	}
+}
+
+// askers are people with channels, or with listeners.
+func (h *history) askers() {
+	if h.listens && h.chance("listener", 50) {
+		h.listeners()
+		return
+	}
+	h.people()
 }
 
 // people make, edit and delete channels.
@@ -297,8 +308,11 @@ func (h *history) owner() {
 // syncAgain deletes the mux with its channels and creates the mux again. Its channels come later, as people create them.
 func (h *history) syncAgain() {
 	h.note("the mux and its channels are deleted, and the mux is created again")
+	stay := h.listens && h.chance("listeners stay", 50) // their Gateway does
 	for _, key := range h.channels() {
-		delete(h.services, key)
+		if !stay || !isListener(key) {
+			delete(h.services, key)
+		}
 	}
 	delete(h.services, muxKey)
 	if h.chance("pass between", 50) {
@@ -359,7 +373,11 @@ func (h *history) driftChannel() {
 	if len(keys) == 0 {
 		return
 	}
-	svc := h.services[pick(h, "channel", keys...)].DeepCopy()
+	key := pick(h, "channel", keys...)
+	if isListener(key) {
+		return // its conditions are in the process's memory
+	}
+	svc := h.services[key].DeepCopy()
 	h.note("somebody changes the status of %s", svc.Name)
 	svc.Status.LoadBalancer.Ingress = nil
 	svc.Status.Conditions = nil
@@ -437,12 +455,16 @@ func (h *history) weather() {
 	switch what {
 	case "restart":
 		h.lastGood, h.rebuildFrom, h.unmet = nil, h.now.Add(15*time.Second), true
+		h.restartListeners()
 	case "hide":
 		h.hidden[key] = true
 	case "unhide":
 		clear(h.hidden)
+		h.unread = false
 	case "stuck":
-		h.stuck[key] = true
+		if !isListener(key) { // no request tells it
+			h.stuck[key] = true
+		}
 	case "unstuck":
 		clear(h.stuck)
 	case "refused":
@@ -460,6 +482,7 @@ func (h *history) weather() {
 func (h *history) mend() {
 	h.note("all is mended")
 	clear(h.hidden)
+	h.unread = false
 	clear(h.stuck)
 	clear(h.refused)
 	h.mendLedger()

@@ -108,7 +108,7 @@ func readPorts(p *pass) {
 			r.plan.Unclaimed = append(r.plan.Unclaimed, Unclaimed{port.Name, holder.Owner.Channel})
 		default:
 			r.occupy(port)
-			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours {
+			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours && !r.w.ListenersUnknown {
 				r.warn(UnexplainedPort, textUnexplained(port))
 			}
 		}

@@ -92,6 +92,15 @@ func textRebuildsLater(name string, at time.Time) string {
 		"ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
 }
 
+func textListenersUnknown(read *Reading) string {
+	what := "is lost"
+	if read.Condition == Edited {
+		what = "was edited"
+	}
+	return fmt.Sprintf("the ledger (ConfigMap %s) %s, and this process doesn't know the listeners of the mux's Gateway yet. Once it does, it compares the ledger "+
+		"with the mux", read.Name, what)
+}
+
 func textRebuilt(read *Reading) string {
 	switch read.Condition {
 	case Missing:

@@ -51,7 +51,7 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 	for i := range w.Channels {
 		channel := &w.Channels[i]
 		key := channel.Key
-		if has[key] || c.limited[key.Namespace].After(c.now) || len(channel.Problems) > 0 || channel.Deleting || channel.Disabled || channel.SourceRanges != "" && w.Mux.Pool == "" || !w.Mux.Namespaces.Allows(key.Namespace) ||
+		if has[key] || c.limited[key.Namespace].After(c.now) || len(channel.Problems) > 0 || channel.Deleting || channel.Disabled || channel.SourceRanges != "" && w.Mux.Pool == "" || !channel.Admitted && !w.Mux.Namespaces.Allows(key.Namespace) ||
 			len(w.Mux.Hostnames.In(key.Namespace).Forbids(channel.Direct)) > 0 {
 			continue
 		}

@@ -46,7 +46,7 @@ func anyWorld(r *rapid.T, language validation.Language) (plan.World, plan.Memory
 	w.Ledger.Ledger.Generation = rapid.SampledFrom([]int64{0, 1, 2, 1<<63 - 1}).Draw(r, "generation")
 	w.Ledger.Condition = plan.Condition(rapid.IntRange(0, 6).Draw(r, "condition"))
 	w.Ledger.Moved = rapid.Bool().Draw(r, "moved")
-	w.Unmet = rapid.Bool().Draw(r, "unmet")
+	w.Unmet, w.ListenersUnknown = rapid.Bool().Draw(r, "unmet"), rapid.Bool().Draw(r, "listeners unknown")
 	w.Ledger.Unlabelled = rapid.Bool().Draw(r, "unlabelled")
 	if rapid.Bool().Draw(r, "last") {
 		m.LastGood = &plan.Ledger{Claims: []plan.Claim{anyClaim(r), anyClaim(r)}}
@@ -126,6 +126,7 @@ func anyChannel(r *rapid.T, language validation.Language) plan.ObservedChannel {
 	}}}
 	svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.Ports = corev1.ServiceTypeLoadBalancer, &class, anyPorts(r)
 	channel := plan.ReadChannel(language, svc)
+	channel.Admitted = rapid.Bool().Draw(r, "admitted")
 	if rapid.Bool().Draw(r, "careless") {
 		channel.Problems = nil // a caller must not do that
 	}

@@ -128,10 +128,11 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 }
 
 // doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that the
-// cache shows.
+// cache shows, and of listeners that the process knows it hasn't read yet.
 func (w *watch) doubt(c *cluster, was moment) {
 	maps.DeleteFunc(c.established, func(slot plan.Slot, claim plan.Claim) bool {
-		return w.seen[claim.Owner.Channel] == nil ||
+		unread := w.world.ListenersUnknown && isListener(claim.Owner.Channel)
+		return w.seen[claim.Owner.Channel] == nil && !unread ||
 			claim.MuxName != plan.DerivedName(claim.Owner) || !was.has(&claim)
 	})
 }
@@ -248,7 +249,7 @@ func (w *watch) mayGo(claim *plan.Claim, slot plan.Slot) bool {
 	if c == nil {
 		return w.answered[key] == plan.Gone
 	}
-	if c.Deleting || !w.mux.Namespaces.Allows(key.Namespace) {
+	if c.Deleting || !c.Admitted && !w.mux.Namespaces.Allows(key.Namespace) {
 		return true
 	}
 	if (c.Disabled || c.SourceRanges != "") && slices.ContainsFunc(w.mux.Ports, func(p corev1.ServicePort) bool {

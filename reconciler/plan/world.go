@@ -31,6 +31,9 @@ type World struct {
 	Live map[types.NamespacedName]Liveness
 	// Confirmed names the Services of this World that were read live, because a plan asked to confirm them.
 	Confirmed map[types.NamespacedName]bool
+	// ListenersUnknown is true while this process doesn't know the listeners of the Gateway that the mux is made for: none of them is among
+	// Channels.
+	ListenersUnknown bool
 	// Unmet is true while this process has not once read the mux live: what the cache shows may be older than another process's ports.
 	Unmet bool
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -25,7 +26,7 @@ import (
 // a document of kind Then come once all passes before have ended. The world's text has every pass.
 //
 // A Service is merged into the one of its name. By default it is a LoadBalancer, and a channel of the mux unless it is the
-// mux itself. The kinds Ledger and World set everything else.
+// mux itself. A Listener of a Gateway is replaced. The kinds Ledger and World set everything else.
 type story struct {
 	stages []stageOf
 }
@@ -72,12 +73,22 @@ type worldDoc struct {
 	RefusedSlices map[string]string `json:"refusedSlices"`
 	Records       map[string]string `json:"records"` // port names on the mux, and the channels that our slices carry there
 	Restart       bool              `json:"restart"` // the process loses its memory
+	// UnreadGateways is true until the process has read the Gateways after it started.
+	UnreadGateways *bool `json:"unreadGateways"`
 	// Leads is for how long another process may believe that it leads: a process has just become the leader.
 	Leads string `json:"leads"`
 	// CrashAfter is after how many writes the next pass ends.
 	CrashAfter int `json:"crashAfter"`
 	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
+}
+
+// listenerDoc is a document of kind Listener.
+type listenerDoc struct {
+	Kind     string          `json:"kind"`
+	Name     string          `json:"name"` // its key among claimants, as app/listenerset/broker/tcp
+	Port     int32           `json:"port"`
+	Protocol corev1.Protocol `json:"protocol"`
 }
 
 func readStory(t testing.TB, text []byte) *story {
@@ -120,6 +131,14 @@ func (c *cluster) enact(t testing.TB, doc map[string]any) {
 		c.enactWorld(t, as[worldDoc](t, doc))
 	case "Service":
 		c.enactService(t, doc)
+	case "Listener":
+		l := as[listenerDoc](t, doc)
+		key := keyOf(t, l.Name)
+		svc := c.services[key].DeepCopy()
+		if svc == nil {
+			svc = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		}
+		c.putListener(svc, l.Port, l.Protocol)
 	default:
 		t.Fatalf("a document of kind %v", doc["kind"])
 	}
@@ -218,8 +237,12 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 		}
 		c.rebuildFrom = c.now.Add(wait)
 	}
+	if w.UnreadGateways != nil {
+		c.unread = *w.UnreadGateways
+	}
 	if w.Restart {
 		c.lastGood, c.frozen, c.unmet = nil, "", true
+		c.forgetListeners()
 	}
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Breaks the code on purpose, once for each patch in a folder, in a copy of the tree, and sees whether random histories notice.
 #
-#   mutants.sh [FOLDER]   test/sim/mutants: the simulation; gateway/control/mutants: the histories of gateways
+#   mutants.sh [FOLDER]   test/sim/mutants: the simulation; gateway/control/mutants: the histories of gateways;
+#                         gatewayapi/line/mutants: those of Gateways with listeners and routes, and histories of decisions
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=${1:-test/sim/mutants}
@@ -12,13 +13,17 @@ play() {
   cd "$copy/tree"
   case $folder in
     gateway/*) go test -count=1 -timeout 0 ./gateway/control -run TestPromises -rapid.checks="$histories" -rapid.nofailfile 2>&1 ;;
+    gatewayapi/*)
+      go test -count=1 -timeout 0 ./gatewayapi/line -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1 &&
+        go test -count=1 -timeout 0 ./reconciler/plan -run 'TestHistories$' -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
+      ;;
     *) go test -count=1 -timeout 0 ./test/sim -run 'TestSim$|Seeds' -args -histories="$histories" -tries=0 2>&1 ;;
   esac
 }
 tree() {
   rm -rf "$copy/tree"
   mkdir "$copy/tree"
-  cp -r go.mod go.sum reconciler validation certs webhook gateway test "$copy/tree"
+  cp -r go.mod go.sum reconciler validation certs webhook gateway gatewayapi test "$copy/tree"
 }
 tree
 if ! out=$(play); then
@@ -36,7 +41,7 @@ for patch in "$folder"/${MUTANT:-*}.patch; do
     missed=1
     continue
   fi
-  told=$(grep -E -m1 '^ +(one owner|it stays|claims|freeze|all or nothing|bounds|addresses|admission|backends|not ours, not touched|harm|quiet|at rest|seat|mux|gateway)\b' <<<"$out" || true)
+  told=$(grep -E -m1 '^ +(one owner|it stays|claims|freeze|all or nothing|bounds|addresses|admission|backends|not ours, not touched|harm|quiet|at rest|seat|mux|gateway|listeners|routes|statuses|(reserve|publish|settle):|(hide|show) [^ ]+:|[^ ]+ is refused, though)( |\b)' <<<"$out" || true)
   if [[ -z $told ]]; then
     echo "$name: no promise was broken, but:"
     head -n 5 <<<"$out"
