@@ -28,7 +28,7 @@ func newClients(kubeconfig, version string) (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	gatewayAPI, err := newClient(config, "/apis", gatewayv1.GroupVersion, gatewayv1.Install) // custom resources know JSON alone
+	gatewayAPI, err := newClient(config, "/apis", schema.GroupVersion(gatewayv1.GroupVersion), gatewayv1.Install) // custom resources know JSON alone
 	return clients{core, gatewayAPI}, err
 }
 
