@@ -197,7 +197,7 @@ func routesForeseen(t *testing.T, w world, as string) {
 	w.Apply(t, fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
-metadata: {name: front, namespace: %s, annotations: {%s/port-range: 9000-9001}}
+metadata: {name: front, namespace: %s, annotations: {%s/port-range: 9000-9099}}
 spec:
   gatewayClassName: of-nobody
   allowedListeners: {namespaces: {from: Selector, selector: {matchLabels: {kubernetes.io/metadata.name: %s}}}}
