@@ -1,5 +1,6 @@
-// Package gatewayapi tests numbers for routes of the Gateway API, with a real API server and the Gateway API's own CRDs. No Gateway is implemented
-// here: ListenerSets are what the allocator owes to those who implement them.
+// Package gatewayapi tests both features of the Gateway API with a real API server and the Gateway API's own CRDs. TestNumbers is about numbers for
+// routes, on a Gateway that nobody serves. TestServed is about Gateways that we serve, with packets. In TestEnvoyGateway, another implementation judges
+// the ListenerSets of the allocator.
 package gatewayapi
 
 import (

@@ -143,6 +143,12 @@ spec: {controllerName: svc-mux.nowake.ai/gateway, parametersRef: {group: "", kin
 		g.set("a/one", tcp("tcp", 9001))
 		g.want("gateway: Accepted=True/Accepted Programmed=False/AddressNotAssigned sets=1", "set a/one: Accepted=True/Accepted Programmed=False/ParentNotProgrammed")
 	}},
+	{"the merged list counts: a ListenerSet is served also if none of the Gateway's own listeners is valid", func(g *stage) {
+		g.gateway(all, "{name: http, port: 9000, protocol: HTTP}")
+		g.set("a/one", tcp("tcp", 9001))
+		g.route("a/r", web, one)
+		g.want("gateway: Accepted=False/ListenersNotValid Programmed=False/Invalid sets=1", "set a/one: "+fine, "port 9001: a")
+	}},
 	{"the conditions of a ListenerSet follow its own listeners, and the Gateway's follow the Gateway's own", func(g *stage) {
 		g.gateway(all, tcp("own", 9000), "{name: http, port: 9001, protocol: HTTP}")
 		g.set("a/one", tcp("tcp", 9002))

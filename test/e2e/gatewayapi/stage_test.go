@@ -306,19 +306,23 @@ func (g *stage) sayPort(ctx context.Context, port string) ([]string, error) {
 	if _, err := fmt.Sscan(port, &number); err != nil {
 		return nil, err
 	}
-	answer, err := g.ask(ctx, g.address, number)
-	if err != nil {
-		return []string{"nothing"}, nil
+	if answer, err := g.ask(ctx, g.address, number); err == nil {
+		return []string{backendNamed(answer)}, nil
 	}
+	return []string{"nothing"}, nil
+}
+
+// backendNamed returns the name of the backend that has an address; the address if none has it.
+func backendNamed(address string) string {
 	for i, namespace := range namespaces {
-		if answer == fmt.Sprintf("10.244.200.%d:8080", i+1) {
-			return []string{namespace}, nil
-		}
-		if answer == fmt.Sprintf("10.244.200.%d:9090", i+1) {
-			return []string{namespace + "-admin"}, nil
+		switch address {
+		case fmt.Sprintf("10.244.200.%d:8080", i+1):
+			return namespace
+		case fmt.Sprintf("10.244.200.%d:9090", i+1):
+			return namespace + "-admin"
 		}
 	}
-	return []string{answer}, nil
+	return address
 }
 
 func (g *stage) sayMux(ctx context.Context) ([]string, error) {
