@@ -47,6 +47,9 @@ const (
 	resolved   = "ResolvedRefs"
 )
 
+// parentNotProgrammed is why a ListenerSet isn't Programmed. The specification has the reason, and its module no constant for it.
+const parentNotProgrammed = "ParentNotProgrammed"
+
 // conditions collects conditions. Those that didn't change keep their time.
 type conditions struct {
 	all        []metav1.Condition
@@ -269,9 +272,11 @@ func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetSta
 	}
 	switch {
 	case g.Refused != nil:
-		c.set(programmed, false, string(gatewayv1.ListenerSetReasonParentNotAccepted), "the Gateway isn't accepted")
+		c.set(programmed, false, parentNotProgrammed, "the Gateway isn't accepted")
 	case valid == 0:
 		c.set(programmed, false, string(gatewayv1.ListenerSetReasonListenersNotValid), notValid)
+	case len(g.Address) == 0:
+		c.set(programmed, false, parentNotProgrammed, "the Gateway has no address yet")
 	case pending != "":
 		c.set(programmed, false, string(gatewayv1.ListenerSetReasonPending), pending)
 	default:

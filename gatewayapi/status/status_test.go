@@ -74,7 +74,7 @@ func TestConditionsSayWhatBecameOfEachPart(t *testing.T) {
 		"all is well": {nil, "Accepted=True/Accepted Programmed=True/Programmed", served,
 			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 		"no address yet": {func(g *Given) { g.Address = nil }, "Accepted=True/Accepted Programmed=False/AddressNotAssigned", served,
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
+			"Accepted=True/ListenersNotValid Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 		"a number that is taken": {func(g *Given) { g.Numbers[a] = Number{Refused: "taken"} },
 			"Accepted=True/ListenersNotValid Programmed=True/Programmed",
 			"Accepted=False/PortUnavailable Programmed=False/Invalid Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs",
@@ -86,7 +86,7 @@ func TestConditionsSayWhatBecameOfEachPart(t *testing.T) {
 		"a Gateway that isn't served": {func(g *Given) { g.Refused = &read.Refusal{Reason: "InvalidParameters", Message: "no"} },
 			"Accepted=False/InvalidParameters Programmed=False/Invalid",
 			"Accepted=False/InvalidParameters Programmed=False/Invalid Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs",
-			"Accepted=False/ParentNotAccepted Programmed=False/ParentNotAccepted", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
+			"Accepted=False/ParentNotAccepted Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := given(c.change)

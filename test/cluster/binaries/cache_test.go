@@ -235,6 +235,8 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 		"../../gitops/argo/go.mod": "github.com/argoproj/argo-cd/gitops-engine v" + ArgoVersion,
 
 		"../../dataplane/foreign/cilium/go.mod": "github.com/cilium/cilium v" + CiliumVersion,
+
+		"../../e2e/gatewayapi/envoygateway/go.mod": "github.com/envoyproxy/gateway v" + EnvoyGatewayVersion,
 	}
 	for _, k := range kubernetesModfiles {
 		pins["kubernetes/"+k.modfile] = "k8s.io/kubernetes v" + k.version

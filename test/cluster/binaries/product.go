@@ -108,6 +108,14 @@ func Cilium() Product {
 	}
 }
 
+// EnvoyGateway is the control plane of Envoy Gateway, an implementation of the Gateway API. Only `make long` needs it.
+func EnvoyGateway() Product {
+	return Product{
+		Name: "envoygateway", Version: EnvoyGatewayVersion, folder: "../e2e/gatewayapi/envoygateway", pkg: "github.com/envoyproxy/gateway/cmd/envoy-gateway",
+		binary: "envoy-gateway", cost: "10 to 20 minutes on two cores",
+	}
+}
+
 // Pod is the small program of test pods.
 func Pod() Product {
 	return Product{Name: "pod", Version: "0", folder: "pod", pkg: ".", binary: "pod", cost: "seconds"}

@@ -28,6 +28,8 @@ const (
 	FluxVersion        = "0.78.0"                            // of github.com/fluxcd/pkg/ssa
 	ArgoVersion        = "0.0.0-20260914071520-c9c369efcc5b" // of Argo CD's gitops-engine, which has no other
 	CiliumVersion      = "1.15.19"
+
+	EnvoyGatewayVersion = "1.9.1"
 )
 
 // KubernetesVersion returns the version that K8S_VERSION selects.

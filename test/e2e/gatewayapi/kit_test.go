@@ -1,5 +1,6 @@
-// Package gatewayapi tests numbers for routes of the Gateway API, with a real API server and the Gateway API's own CRDs. No Gateway is implemented
-// here: ListenerSets are what the allocator owes to those who implement them.
+// Package gatewayapi tests both features of the Gateway API with a real API server and the Gateway API's own CRDs. TestNumbers is about numbers for
+// routes, on a Gateway that nobody serves. TestServed is about Gateways that we serve, with packets. In TestEnvoyGateway, another implementation judges
+// the ListenerSets of the allocator.
 package gatewayapi
 
 import (
@@ -47,10 +48,7 @@ type world struct {
 func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{Cluster: cluster.Start(t, cluster.Audit(), cluster.Helm()), log: &product.Log{}}
-	types := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(types), gatewayv1.Install(types)); err != nil {
-		t.Fatal(err)
-	}
+	w.connect(t)
 	w.Kubectl(t, "create", "namespace", "svc-mux")
 	granted := w.grant(t, "allocator")
 	stop := w.reconcile(t, "allocator")
@@ -67,11 +65,20 @@ func start(t *testing.T) *world {
 		return nil
 	})
 	product.InstallGatewayAPI(t, w.Cluster)
-	var err error
-	if w.api, err = client.New(w.Config, client.Options{Scheme: types}); err != nil {
+	return w
+}
+
+// connect makes the client. It finds kinds that are installed later.
+func (w *world) connect(t *testing.T) {
+	t.Helper()
+	types := runtime.NewScheme()
+	err := errors.Join(scheme.AddToScheme(types), gatewayv1.Install(types))
+	if err == nil {
+		w.api, err = client.New(w.Config, client.Options{Scheme: types})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	return w
 }
 
 // user is the chart's ServiceAccount.
@@ -80,29 +87,36 @@ const user = "system:serviceaccount:svc-mux:svc-mux"
 // grant applies the chart's roles and policies, and returns the rights that a feature needs. Another test is about the other ones.
 func (w *world) grant(t *testing.T, feature string) []product.Right {
 	t.Helper()
+	manifests := w.roles(t, feature)
+	w.Apply(t, manifests)
+	w.Kubectl(t, "create", "serviceaccount", "svc-mux", "--namespace=svc-mux")
+	w.without = product.Rights(t, w.roles(t))
+	return slices.DeleteFunc(product.Rights(t, manifests), func(r product.Right) bool { return slices.Contains(w.without, r) })
+}
+
+// roles are the chart's roles and policies with some features of the Gateway API.
+func (w *world) roles(t *testing.T, features ...string) string {
+	t.Helper()
 	chart, err := filepath.Abs("../../../charts/svc-lb-mux")
 	if err != nil {
 		t.Fatal(err)
 	}
-	render := func(more ...string) string {
-		return w.Helm(t, append([]string{"template", "svc-mux", chart, "--namespace=svc-mux", "--show-only=templates/reconciler-roles.yaml",
-			"--show-only=templates/reconciler-policy.yaml"}, more...)...)
+	args := []string{"template", "svc-mux", chart, "--namespace=svc-mux", "--show-only=templates/reconciler-roles.yaml",
+		"--show-only=templates/reconciler-policy.yaml"}
+	for _, feature := range features {
+		args = append(args, "--set=gatewayApi."+feature+"=true")
 	}
-	manifests := render("--set=gatewayApi." + feature + "=true")
-	w.Apply(t, manifests)
-	w.Kubectl(t, "create", "serviceaccount", "svc-mux", "--namespace=svc-mux")
-	w.without = product.Rights(t, render())
-	return slices.DeleteFunc(product.Rights(t, manifests), func(r product.Right) bool { return slices.Contains(w.without, r) })
+	return w.Helm(t, args...)
 }
 
-// reconcile runs a reconciler as the chart's ServiceAccount.
-func (w *world) reconcile(t *testing.T, feature string) (stop func()) {
+// reconcile runs a reconciler with some features of the Gateway API, as the chart's ServiceAccount.
+func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = "svc-mux", "127.0.0.1:0", "127.0.0.1:0"
 	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
 	options.LogLevel, options.LeaseName = "info", "svc-mux"
-	options.GatewayAPIAllocator, options.GatewayAPIImplementation = feature == "allocator", feature == "implementation"
+	options.GatewayAPIAllocator, options.GatewayAPIImplementation = slices.Contains(features, "allocator"), slices.Contains(features, "implementation")
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)
 	config.BearerToken = w.token(t)

@@ -13,10 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
@@ -26,7 +23,8 @@ import (
 // served is a cluster with load balancers, whose Gateways the reconciler serves.
 type served struct {
 	*world
-	stop func()
+	stop    func()
+	granted []product.Right
 }
 
 // class is a GatewayClass of ours.
@@ -37,28 +35,15 @@ const class = `
 func startServed(t *testing.T) *served {
 	t.Helper()
 	w := &world{Cluster: cluster.Start(t, cluster.WithProvider(), cluster.Audit(), cluster.Helm()), log: &product.Log{}}
-	types := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(types), gatewayv1.Install(types)); err != nil {
-		t.Fatal(err)
-	}
+	w.connect(t)
 	if err := w.AnswerForFakePods(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.Kubectl(t, "create", "namespace", "svc-mux")
 	product.InstallGatewayAPI(t, w.Cluster)
-	granted := w.grant(t, "implementation")
-	s := &served{world: w}
+	s := &served{world: w, granted: w.grant(t, "implementation")}
 	s.stop = w.reconcile(t, "implementation")
-	t.Cleanup(func() {
-		s.stop()
-		if !t.Failed() {
-			product.CompareRights(t, w.Cluster, user, granted, w.without...)
-		}
-	})
-	var err error
-	if w.api, err = client.New(w.Config, client.Options{Scheme: types}); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { s.stop() })
 	w.Apply(t, class)
 	for _, port := range []int{8080, 9090} {
 		s.answer(t, port)
@@ -235,6 +220,12 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 	t.Run("a ListenerSet that goes", func(t *testing.T) { testSetGoes(t, s) })
 	t.Run("a Gateway that is deleted and created again", func(t *testing.T) { testRecreated(t, s) })
 	t.Run("a Gateway whose class changes hands", func(t *testing.T) { testOtherClass(t, s) })
+	t.Run("ListenerSets by the sentences of the specification", func(t *testing.T) { testListenerSets(t, s) })
+	s.stop()
+	if !t.Failed() {
+		product.CompareRights(t, s.Cluster, user, s.granted, s.without...)
+	}
+	t.Run("numbers for routes, on a Gateway of ours", func(t *testing.T) { testBothFeatures(t, s) })
 }
 
 func testTenant(t *testing.T, s *served, address string) {
@@ -522,4 +513,29 @@ func testOtherClass(t *testing.T, s *served) {
 		}
 		return nil
 	})
+}
+
+// testBothFeatures has a process that gives numbers and serves the Gateway, too. Packets show that it serves the ListenerSets that it makes.
+func testBothFeatures(t *testing.T, s *served) {
+	s.Apply(t, s.roles(t, "implementation", "allocator"))
+	s.stop = s.reconcile(t, "implementation", "allocator")
+	g := s.stage(t, "numbers")
+	g.make(numbered("mux"))
+	g.make(routeOf(numberedRoute("a", "auto"), web, one))
+	g.want("set a/one: "+fine+" listeners=tcp", "set a/one/tcp: "+fine+" routes=1", "route a/r at one: Accepted=True/Accepted", "gateway: sets=1", "port 20001: a",
+		"port 20000: nothing", "mux: ports=20000/TCP,20001/TCP")
+	g.make(routeOf(numberedRoute("b", "5432"), admin, two))
+	g.want("set b/two: "+fine, "route b/r at two: Accepted=True/Accepted", "gateway: sets=2", "port 5432: b-admin", "port 20001: a")
+	g.remove(&gatewayv1.TCPRoute{}, "a/r")
+	g.want("gateway: sets=1", "port 20001: nothing", "port 5432: b-admin", "mux: ports=20000/TCP,5432/TCP")
+}
+
+// numbered is a Gateway that gives numbers. Its own listener has the first one of the range.
+func numbered(class string) string {
+	return strings.Replace(gatewayOf(class, all, tcp("own", 20000)), "name: edge", "name: edge, annotations: {svc-mux.nowake.ai/port-range: 20000-20009}", 1)
+}
+
+// numberedRoute is the metadata of a route of a namespace that asks for a number.
+func numberedRoute(namespace, number string) string {
+	return fmt.Sprintf("name: r, namespace: $%s, annotations: {svc-mux.nowake.ai/gateway: $infra/edge, svc-mux.nowake.ai/external-ports: '%s'}", namespace, number)
 }
