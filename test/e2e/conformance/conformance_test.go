@@ -27,6 +27,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/long"
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
@@ -79,6 +80,7 @@ func TestProvider(t *testing.T) {
 
 // TestGateways runs the suite over a pool of gateways, which weigh backends.
 func TestGateways(t *testing.T) {
+	long.Only(t, "TestProvider runs the same tests, and gateway/agent shows that weights are exact")
 	if os.Getenv(inside) != "" {
 		t.Skip("this process runs the suite")
 	}
