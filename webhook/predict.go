@@ -40,7 +40,7 @@ type predictor struct {
 	index *index
 	// strict denies conflicts that Services alone prove, not only DNS names. hide leaves out the names of other namespaces' channels.
 	strict, hide bool
-	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes; nil if there are none.
+	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes; nil without them.
 	ready, routesReady func() bool
 	log                *zap.Logger
 	metrics            predictionMetrics

@@ -32,7 +32,7 @@ const (
 type index struct {
 	lang validation.Language
 	now  func() time.Time
-	// absent says why a mux that is no Service is missing; nil if there is none.
+	// absent says why a mux that is no Service is missing; nil without one.
 	absent     func(mux types.NamespacedName) string
 	holdFactor int
 
