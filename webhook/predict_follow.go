@@ -53,7 +53,9 @@ type feedState struct {
 func (f *follower) run(ctx context.Context) {
 	// The reflector would log each retry. logFailure reports the failures instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
+	f.mu.Lock()
 	f.states = make([]feedState, len(f.feeds))
+	f.mu.Unlock()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for i := range f.feeds {

@@ -73,11 +73,14 @@ func (s *apiServer) status(w http.ResponseWriter, code int, reason metav1.Status
 	})
 }
 
-func (s *apiServer) kubeconfig(t *testing.T) string {
+func (s *apiServer) kubeconfig(t *testing.T) string { return kubeconfigOf(t, s.URL) }
+
+// kubeconfigOf writes a kubeconfig for a server.
+func kubeconfigOf(t *testing.T, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],` +
-		`"clusters":[{"name":"c","cluster":{"server":"` + s.URL + `"}}]}`
+		`"clusters":[{"name":"c","cluster":{"server":"` + url + `"}}]}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +89,13 @@ func (s *apiServer) kubeconfig(t *testing.T) string {
 
 // following starts a foresight that follows an API server.
 func following(t *testing.T, kubeconfig string) (*predictor, *safeBuffer) {
+	return followingWith(t, PredictOptions{Predict: "true", Kubeconfig: kubeconfig})
+}
+
+func followingWith(t *testing.T, predict PredictOptions) (*predictor, *safeBuffer) {
 	t.Helper()
 	logs := &safeBuffer{}
-	options := Options{PredictOptions: PredictOptions{Predict: "true", Kubeconfig: kubeconfig}}
+	options := Options{PredictOptions: predict}
 	foresight, follow := newPredictor(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -1,14 +1,11 @@
 package webhook
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,14 +25,13 @@ import (
 // gatewayServer is an API server that answers lists of all kinds that predictions read.
 type gatewayServer struct {
 	*httptest.Server
-	lists    map[string]any // by resource; a kind that isn't here isn't installed
-	forbids  atomic.Bool
-	listened chan struct{}
+	lists   map[string]any // by resource; a kind that isn't here isn't installed
+	forbids atomic.Bool
 }
 
 func newGatewayServer(t *testing.T, lists map[string]any) *gatewayServer {
 	t.Helper()
-	s := &gatewayServer{lists: lists, listened: make(chan struct{})}
+	s := &gatewayServer{lists: lists}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		status := func(code int, reason metav1.StatusReason) {
@@ -65,33 +61,11 @@ func newGatewayServer(t *testing.T, lists map[string]any) *gatewayServer {
 // follow starts a predictor that follows the server.
 func (s *gatewayServer) follow(t *testing.T, strict bool) (*predictor, *safeBuffer) {
 	t.Helper()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],` +
-		`"clusters":[{"name":"c","cluster":{"server":"` + s.URL + `"}}]}`
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	options := Options{PredictOptions: PredictOptions{Predict: "true", HideHolders: "true", Routes: true, Kubeconfig: kubeconfig}}
+	options := PredictOptions{Predict: "true", HideHolders: "true", Routes: true, Kubeconfig: kubeconfigOf(t, s.URL)}
 	if strict {
 		options.Strict = "true"
 	}
-	logs := &safeBuffer{}
-	predictor, follow := newPredictor(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		follow(ctx)
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		stop()
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second):
-			t.Error("the followers don't end")
-		}
-	})
-	return predictor, logs
+	return followingWith(t, options)
 }
 
 const ourPrefix = "svc-mux.nowake.ai/"

@@ -3,20 +3,16 @@ package line
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/gatewayapi/status"
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -227,64 +223,6 @@ func (b *Board) Users(service types.NamespacedName) []claimants.Use {
 	return slices.Clone(b.users[service])
 }
 
-// Show keeps the conditions of a listener, for the status of its Gateway.
-func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
-	b.mu.Lock()
-	posted := b.muxes[mux]
-	if posted == nil {
-		b.mu.Unlock()
-		return
-	}
-	if is, known := posted.listeners[patch.Channel]; known {
-		is.channel.Conditions = slices.DeleteFunc(slices.Clone(is.channel.Conditions), func(c metav1.Condition) bool { return slices.Contains(patch.Drop, c.Type) })
-		for _, condition := range patch.Conditions {
-			meta.SetStatusCondition(&is.channel.Conditions, condition)
-		}
-		if patch.SetAddress {
-			is.channel.Address = patch.Address
-		}
-		if patch.SetNote {
-			is.channel.PortsNote = patch.PortsNote
-		}
-		posted.listeners[patch.Channel] = is
-	}
-	gateway := posted.gateway
-	b.mu.Unlock()
-	b.wakeFor(gateway)
-}
-
-// numbers returns the decisions about the numbers of a mux's listeners, from their conditions.
-func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[types.NamespacedName]status.Number {
-	all := map[types.NamespacedName]status.Number{}
-	for _, channel := range b.On(mux) {
-		var number status.Number
-		if said := meta.FindStatusCondition(channel.Conditions, keys.Accepted); said != nil && said.Status == metav1.ConditionFalse {
-			number.Refused = said.Message
-		}
-		said := meta.FindStatusCondition(channel.Conditions, keys.Programmed)
-		switch {
-		case said == nil:
-			number.Undecided = true
-		case isAnotherNumber(&channel):
-			number.Pending = "the reconciler has yet to decide about the new number"
-		case said.Status == metav1.ConditionTrue:
-			number.Programmed = true
-		default:
-			number.Pending = said.Message
-		}
-		all[channel.Key] = number
-	}
-	return all
-}
-
-// isAnotherNumber is true for a listener whose number changed since the last decision, or that was created again with another one.
-func isAnotherNumber(channel *plan.ObservedChannel) bool {
-	ports, _ := validation.ParsePorts(channel.PortsNote)
-	return len(ports) > 0 && !slices.ContainsFunc(ports, func(p validation.PortMapping) bool {
-		return p.Name == channel.Ports[0].Name && p.Public == channel.Ports[0].Port
-	})
-}
-
 // MuxOf returns the mux of a listener; false with the mux that it had, if it is gone.
 func (b *Board) MuxOf(key types.NamespacedName) (types.NamespacedName, bool, error) {
 	b.mu.Lock()
@@ -299,60 +237,4 @@ func (b *Board) MuxOf(key types.NamespacedName) (types.NamespacedName, bool, err
 		return types.NamespacedName{}, false, errUnknown
 	}
 	return types.NamespacedName{}, false, nil
-}
-
-// Sources returns the slices of a listener's Services, with the listener's port alone.
-func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	b.mu.Lock()
-	posted := b.muxes[b.muxOf[key]]
-	if posted == nil {
-		b.mu.Unlock()
-		return nil, nil
-	}
-	is := posted.listeners[key]
-	b.mu.Unlock()
-	port := &is.channel.Ports[0]
-	var all []*discoveryv1.EndpointSlice
-	for i, backend := range is.backends {
-		slices, err := b.SlicesOf(ctx, cache, backend.Service)
-		if err != nil {
-			return nil, err
-		}
-		for _, slice := range slices {
-			if source := sourceOf(slice, backend.PortName, port); source != nil {
-				source.Name = sourceName(is.backends, i, key.Namespace, slice.Name)
-				if len(is.backends) > 1 {
-					source.Annotations = map[string]string{b.keys.Weight: fmt.Sprintf("%d %s", backend.Weight, backend.Service)}
-				}
-				all = append(all, source)
-			}
-		}
-	}
-	return all, nil
-}
-
-// sourceOf returns a copy of a slice with one of its ports alone, under the name that the listener has for it; nil if it hasn't that port. It
-// shares the endpoints.
-func sourceOf(slice *discoveryv1.EndpointSlice, name string, as *validation.ChannelPort) *discoveryv1.EndpointSlice {
-	for i := range slice.Ports {
-		p := &slice.Ports[i]
-		if p.Name != nil && *p.Name == name && p.Protocol != nil && *p.Protocol == as.Protocol || p.Name == nil && name == "" {
-			source := *slice
-			source.Ports = []discoveryv1.EndpointPort{{Name: &as.Name, Protocol: &as.Protocol, Port: p.Port, AppProtocol: p.AppProtocol}}
-			return &source
-		}
-	}
-	return nil
-}
-
-// sourceName tells sources of a listener apart: two namespaces may have slices of one name, and two backends the same Service.
-func sourceName(all []read.Backend, i int, own, slice string) string {
-	name, backend := slice, all[i]
-	if backend.Service.Namespace != own {
-		name = backend.Service.Namespace + "." + name
-	}
-	if slices.ContainsFunc(all[:i], func(b read.Backend) bool { return b.Service == backend.Service }) {
-		name += "." + backend.PortName
-	}
-	return name
 }

@@ -4,7 +4,7 @@
 //	observe.go  the Gateway, its ListenerSets, routes, backends and grants
 //	mux.go      the Service that is the Gateway's mux
 //	class.go    GatewayClasses, and the template that their muxes are made from
-//	board.go    listeners and their backends, for the lines of muxes and of backends
+//	board*.go   listeners, their numbers and their backends, for the lines of muxes and of backends
 //	publish.go  statuses (gatewayapi/status)
 //	stray.go    entries in the status of routes about parents that are gone
 //	watch.go    which change wakes which Gateway

@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/test/sim/api"
+)
+
+// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux.
+func (p *promises) movedMeanwhile(mux, from types.NamespacedName, process *process) bool {
+	if process == nil {
+		return false
+	}
+	known, now := process.decidedFrom(mux), p.inForce(mux, nil)
+	return known != nil && now != nil && now.Name != from.Name && plan.ReadMux(p.sim.language, known, false).LedgerInForce == from.Name
+}
+
+// continues returns whether a ledger that is about to become the one in force is newer than that one, and has all its claims.
+func continues(next, inForce *plan.Ledger) bool {
+	owners := map[plan.Slot]plan.PortID{}
+	for i := range next.Claims {
+		owners[next.Claims[i].Slot()] = next.Claims[i].Owner
+	}
+	return next.Generation > inForce.Generation && !slices.ContainsFunc(inForce.Claims, func(c plan.Claim) bool {
+		return c.State == plan.Held && owners[c.Slot()] != c.Owner
+	})
+}
+
+// believed returns the valid part of a ledger. Of an edited ledger, only the claims that the mux's ports confirm are
+// valid.
+func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read plan.Ledger) plan.Ledger {
+	if p.edited(cm) {
+		live := slotsOf(p.sim.world.service(mux))
+		read.Claims = slices.DeleteFunc(read.Claims, func(claim plan.Claim) bool { return live[claim.Slot()] != claim.MuxName })
+	}
+	return read
+}
+
+// edited returns whether a ledger was edited by hand.
+func (p *promises) edited(cm *corev1.ConfigMap) bool {
+	mux, _ := p.sim.world.owned(cm)
+	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
+}
+
+// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
+func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.Ledger, bool) {
+	cm := p.inForce(mux, process)
+	if cm == nil || client.ObjectKeyFromObject(cm) == but {
+		return plan.Ledger{}, false
+	}
+	read, of, good := p.reading(cm)
+	return p.believed(cm, mux, read), good && of == mux
+}
+
+// inForce is the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others took the name away, it is the ConfigMap that the
+// mux named when the process saw it last.
+func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.ConfigMap {
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return nil
+	}
+	name := plan.ReadMux(p.sim.language, svc, false).LedgerInForce
+	if name == "" && process != nil {
+		if seen := process.decidedFrom(mux); seen != nil {
+			name = plan.ReadMux(p.sim.language, seen, false).LedgerInForce
+		}
+	}
+	cm, _ := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: mux.Namespace, Name: name}).(*corev1.ConfigMap)
+	return cm
+}
+
+// namesAnother returns whether a mux names another ConfigMap than this as its ledger, also if that one is gone by now.
+func (p *promises) namesAnother(mux, than types.NamespacedName) bool {
+	svc := p.sim.world.service(mux)
+	if svc == nil {
+		return false
+	}
+	name := plan.ReadMux(p.sim.language, svc, false).LedgerInForce
+	return name != "" && name != than.Name
+}
