@@ -77,14 +77,14 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 			stale = append(stale, set)
 		}
 	}
-	if err := run.InParallel(stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
+	if err := run.InParallel(run.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
 		return err
 	}
 	var claims []*plan.Claim
 	for _, claim := range wanted {
 		claims = append(claims, claim)
 	}
-	return run.InParallel(claims, func(claim *plan.Claim) error {
+	return run.InParallel(run.WritesAtOnce, claims, func(claim *plan.Claim) error {
 		route := o.routes[claim.Owner.Channel]
 		want := read.ListenerSet(&o.keys, &route.Route, route.asks.ListenerSet, o.key, claim)
 		if err := o.put(ctx, want, route); err != nil {

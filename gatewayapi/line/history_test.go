@@ -180,7 +180,7 @@ func (h *history) restart() {
 	board.SlicesOf = func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 		return nil, nil
 	}
-	options := &Options{Language: h.language, Board: board, Now: func() time.Time { return h.now }, Log: logr.Discard()}
+	options := &Options{Language: h.language, Board: board, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
 	w := writer{server: h.api}
 	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
 		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{}}

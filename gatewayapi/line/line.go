@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,13 +31,18 @@ type Options struct {
 	Board      *Board
 	Now        func() time.Time
 	Log        logr.Logger
+	// WritesAtOnce is how many statuses are written at a time; run.WritesAtOnce if it is 0.
+	WritesAtOnce int
 }
 
 // Line serves Gateways. It is a run.Feature.
 type Line struct{ Options }
 
 // New returns the feature.
-func New(options Options) *Line { return &Line{options} }
+func New(options Options) *Line {
+	options.WritesAtOnce = cmp.Or(options.WritesAtOnce, run.WritesAtOnce)
+	return &Line{options}
+}
 
 // Name says what the feature does.
 func (*Line) Name() string { return "serving Gateways" }

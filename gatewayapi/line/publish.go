@@ -23,7 +23,7 @@ func (l *serving) publish(ctx context.Context, given *status.Given) error {
 		now.(*gatewayv1.Gateway).Status = after
 		return changed
 	})
-	ofSets := run.InParallel(given.Sets, func(set *gatewayv1.ListenerSet) error {
+	ofSets := run.InParallel(l.WritesAtOnce, given.Sets, func(set *gatewayv1.ListenerSet) error {
 		return l.patchStatus(ctx, set, func(now client.Object) bool {
 			after := given.ListenerSet(set)
 			changed := !equality.Semantic.DeepEqual(after, set.Status)
@@ -31,7 +31,7 @@ func (l *serving) publish(ctx context.Context, given *status.Given) error {
 			return changed
 		})
 	})
-	ofRoutes := run.InParallel(given.Routes, func(route read.Route) error {
+	ofRoutes := run.InParallel(l.WritesAtOnce, given.Routes, func(route read.Route) error {
 		return l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) bool {
 			after := l.parents(given, &route)
 			changed := !equality.Semantic.DeepEqual(after, route.Status.Parents)

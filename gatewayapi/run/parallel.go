@@ -2,15 +2,20 @@ package run
 
 import "sync"
 
-// writesAtOnce is how many writes of a pass run at a time.
-const writesAtOnce = 16
+// WritesAtOnce is how many writes of a pass run at a time.
+const WritesAtOnce = 16
 
-// InParallel calls do with each item, and returns the first item's error that there is.
-func InParallel[T any](items []T, do func(T) error) error {
+// InParallel calls do with each item, with some at a time, and returns the first item's error that there is. One at a time run in the
+// caller's goroutine.
+func InParallel[T any](atOnce int, items []T, do func(T) error) error {
 	var all sync.WaitGroup
 	failed := make([]error, len(items))
-	places := make(chan struct{}, writesAtOnce)
+	places := make(chan struct{}, atOnce)
 	for i := range items {
+		if atOnce == 1 {
+			failed[i] = do(items[i])
+			continue
+		}
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
