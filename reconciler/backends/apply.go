@@ -24,7 +24,7 @@ type applied struct {
 
 // apply carries out the steps in their order. A slice that can't be written doesn't stop the others.
 func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied, error) {
-	before := l.Refusals.of(decided.Channel)
+	before := l.Reports.refused(decided.Channel)
 	out := applied{refused: wordsOfSlices{}}
 	refuse := func(key types.NamespacedName, words string, e plan.Event) {
 		if out.refused[key] = words; words != before[key] {

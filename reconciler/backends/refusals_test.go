@@ -7,39 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-func TestRefusalsTellOfChangesOnly(t *testing.T) {
-	var r Refusals
-	channel, mux := types.NamespacedName{Name: "web"}, types.NamespacedName{Name: "mux"}
-	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
-	r.set(channel, mux, wordsOfSlices{a: "before anybody listens"})
-	changes := 0
-	r.Notify(func(c, m types.NamespacedName) {
-		if changes++; c != channel || m != mux {
-			t.Errorf("told of %s on %s", c, m)
-		}
-	})
-	for i, test := range []struct {
-		now     wordsOfSlices
-		of      string
-		changes int
-	}{
-		{wordsOfSlices{b: "b", a: "a"}, "a", 1},
-		{wordsOfSlices{a: "a"}, "a", 1},
-		{wordsOfSlices{b: "b"}, "b", 2},
-		{nil, "", 3},
-		{wordsOfSlices{}, "", 3},
-	} {
-		if r.set(channel, mux, test.now); r.Of(channel) != test.of || changes != test.changes {
-			t.Errorf("%d: %q after %d changes", i, r.Of(channel), changes)
-		}
-	}
-	if len(r.channels) != 0 {
-		t.Errorf("left: %v", r.channels)
-	}
-}
 
 func TestRefusalsOfTheAPIServer(t *testing.T) {
 	resource := schema.GroupResource{Resource: "endpointslices"}

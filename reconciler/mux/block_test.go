@@ -103,7 +103,7 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 	line := newLine(t, answering{})
 	keys := line.Language.Keys()
 	line.Ledgers, line.Board = ledger.NewStore(keys, emptyCache{}, forbiddenServer{}, nil), ledger.NewBoard(nil)
-	line.OnMux, line.Carried = noSlices, noneCarried
+	line.OnMux = noSlices
 	o := &pass{Line: line, memory: newMemory(budget.Limit{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
 	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
@@ -132,10 +132,6 @@ type busyServer struct{ answering }
 
 func (busyServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewServiceUnavailable("busy")
-}
-
-func noneCarried(context.Context, client.Reader, types.NamespacedName, *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
-	return nil, nil
 }
 
 func noSlices(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {

@@ -38,11 +38,8 @@ type Options struct {
 	Writer client.Client
 	// Sources returns the slices of a channel, OnMux our slices of a mux.
 	Sources, OnMux Slices
-	// Carried returns our slices of one channel on a mux.
-	Carried CarriedSlices
-	// RefusedSlices returns the API server's message about a channel's slice that it refuses; empty if it refuses none.
-	// It may be nil.
-	RefusedSlices func(channel types.NamespacedName) string
+	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can. It may be nil.
+	Backing func(channel types.NamespacedName, mux types.UID) (is plan.Backing, refused string)
 	// Claimants are those that are no Services; nil if there are none.
 	Claimants Claimants
 	// Ledgers stores claims. Board shows others the claims in force.
@@ -68,8 +65,6 @@ type Options struct {
 }
 
 type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
-
-type CarriedSlices func(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error)
 
 // Metrics counts decisions and writes.
 type Metrics interface {
@@ -155,7 +150,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if l.Print != nil && !p.Again.After(l.Now()) {
 		p.Again = time.Time{} // nothing was written: the next pass would decide the same, without end
 	}
-	return requeueAt(l.Now(), again, p.Again, memory.nextTry(), memory.nextUncarried(l.Now()), l.services.Due()), nil
+	return requeueAt(l.Now(), again, p.Again, memory.nextTry(), l.services.Due()), nil
 }
 
 // LooksAfter is true for muxes that this reconciler serves. Other muxes and their channels aren't written, except as in

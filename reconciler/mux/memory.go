@@ -31,8 +31,6 @@ type memory struct {
 	// names.
 	notes, names setback
 	spending     budget.Spending
-	// uncarried is since when ready backends of a channel are missing on the mux.
-	uncarried map[types.NamespacedName]time.Time
 	// contested is until when the mux isn't corrected, because another writer keeps changing it.
 	contested time.Time
 	// met is true once the mux was read live.
@@ -40,12 +38,8 @@ type memory struct {
 	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
 
-	mu sync.Mutex
-	// backing caches whether channels have backends. An edge removes the entry.
-	backing   map[types.NamespacedName]plan.Backing
-	edgeCount int
-	carrier   string // the mux that backing is about
-	frozen    string // why the last pass froze the mux
+	mu     sync.Mutex
+	frozen string // why the last pass froze the mux
 }
 
 // refusal is the API server's refusal of a channel's ports, with a hash of the channel's request.
@@ -82,13 +76,11 @@ type reading struct {
 
 func newMemory(limit budget.Limit) *memory {
 	return &memory{
-		spending:  budget.New(limit),
-		refused:   map[types.NamespacedName]refusal{},
-		stuck:     map[types.NamespacedName]setback{},
-		failing:   map[types.NamespacedName]setback{},
-		read:      map[types.NamespacedName]reading{},
-		backing:   map[types.NamespacedName]plan.Backing{},
-		uncarried: map[types.NamespacedName]time.Time{},
+		spending: budget.New(limit),
+		refused:  map[types.NamespacedName]refusal{},
+		stuck:    map[types.NamespacedName]setback{},
+		failing:  map[types.NamespacedName]setback{},
+		read:     map[types.NamespacedName]reading{},
 	}
 }
 
@@ -106,10 +98,6 @@ func (m *memory) keepOnly(there func(types.NamespacedName) bool) {
 	drop(m.stuck, there)
 	drop(m.failing, there)
 	drop(m.read, there)
-	drop(m.uncarried, there)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	drop(m.backing, there)
 }
 
 func drop[V any](of map[types.NamespacedName]V, there func(types.NamespacedName) bool) {
@@ -117,41 +105,6 @@ func drop[V any](of map[types.NamespacedName]V, there func(types.NamespacedName)
 		if !there(key) {
 			delete(of, key)
 		}
-	}
-}
-
-// cachedBacking returns whether a channel has backends, from the cache or from find.
-func (m *memory) cachedBacking(channel types.NamespacedName, find func() plan.Backing) plan.Backing {
-	m.mu.Lock()
-	known, found := m.backing[channel]
-	edges := m.edgeCount
-	m.mu.Unlock()
-	if found {
-		return known
-	}
-	now := find()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.edgeCount == edges { // else it may be outdated already, and the next pass finds it again
-		m.backing[channel] = now
-	}
-	return now
-}
-
-func (m *memory) edge(channel types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.backing, channel)
-	m.edgeCount++
-}
-
-// setCarrier drops all backing if the mux was deleted and created again, or if its address families changed: other slices count then.
-func (m *memory) setCarrier(mux *plan.ObservedMux) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if text := fmt.Sprint(mux.UID, mux.Families); text != m.carrier {
-		m.carrier = text
-		clear(m.backing)
 	}
 }
 

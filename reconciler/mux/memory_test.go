@@ -99,32 +99,6 @@ func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
 	}
 }
 
-func TestBackingIsFoundAgainAfterTheMuxChanged(t *testing.T) {
-	mux := func(uid types.UID, families ...corev1.IPFamily) *plan.ObservedMux {
-		m := &plan.ObservedMux{}
-		m.UID, m.Families = uid, families
-		return m
-	}
-	for name, test := range map[string]struct {
-		now  *plan.ObservedMux
-		want plan.Backing
-	}{
-		"nothing changed":                  {mux("a", corev1.IPv4Protocol), plan.Backed},
-		"it has another address family":    {mux("a", corev1.IPv6Protocol), plan.Unbacked},
-		"it was deleted and created again": {mux("b", corev1.IPv4Protocol), plan.Unbacked},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMemory(budget.Limit{})
-			m.setCarrier(mux("a", corev1.IPv4Protocol))
-			m.cachedBacking(web, func() plan.Backing { return plan.Backed })
-			m.setCarrier(test.now)
-			if got := m.cachedBacking(web, func() plan.Backing { return plan.Unbacked }); got != test.want {
-				t.Errorf("the backing is %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
 // TestRefusalEndsOnceTheMuxHasTheNumber: the former leader may still have written it.
 func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}

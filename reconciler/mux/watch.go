@@ -2,13 +2,11 @@ package mux
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -22,7 +20,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // indexMux finds the channels of a mux in the cache.
@@ -49,9 +46,6 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, w.onService())); err != nil {
-		return err
-	}
-	if err := line.Watch(source.Kind(m.GetCache(), &discoveryv1.EndpointSlice{}, w.onSlice())); err != nil {
 		return err
 	}
 	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), w.onLedger())); err != nil {
@@ -134,65 +128,8 @@ func (w watching) wake(q queue, mux types.NamespacedName) {
 	q.Add(reconcile.Request{NamespacedName: mux})
 }
 
-// onSlice wakes a mux when one of its channels may have got its first backend, or lost its last. Other changes of
-// slices don't concern the mux line.
-func (w watching) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
-	edge := func(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
-		if muxslices.Edge(old, now) {
-			w.onEdge(ctx, q, old)
-			w.onEdge(ctx, q, now)
-		}
-	}
-	return handler.TypedFuncs[*discoveryv1.EndpointSlice, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*discoveryv1.EndpointSlice], q queue) {
-			edge(ctx, q, nil, e.Object)
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*discoveryv1.EndpointSlice], q queue) {
-			edge(ctx, q, e.ObjectOld, e.ObjectNew)
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*discoveryv1.EndpointSlice], q queue) {
-			edge(ctx, q, e.Object, nil)
-		},
-	}
-}
-
-func (w watching) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
-	if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
-		return
-	}
-	if muxslices.IsOurSlice(w.Language.Keys(), slice) {
-		w.onCarried(ctx, q, slice)
-		return
-	}
-	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
-	w.wakeUsers(q, channel)
-	svc, err := w.service(ctx, channel)
-	if err != nil || svc == nil || !w.Language.Classify(svc).Channel() {
-		w.forgetBacking(channel) // its Service's own event wakes the mux
-		return
-	}
-	mux := w.muxOf(svc)
-	if w.LooksAfter(mux) {
-		w.memory(mux).edge(channel)
-	}
-	w.wake(q, mux)
-}
-
-// onCarried wakes the mux that owns our slice. A foreign slice with our labels wakes no mux.
-func (w watching) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
-	mux := muxslices.MuxOfSlice(w.Language.Keys(), slice)
-	svc, err := w.service(ctx, mux)
-	if err != nil || svc == nil || !w.LooksAfter(mux) || !slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID) {
-		return
-	}
-	if channel, told := muxslices.ChannelOfSlice(w.Language.Keys(), slice); told {
-		w.memory(mux).edge(channel)
-		w.wake(q, mux)
-	}
-}
-
-// BackendsChanged wakes a mux after the API server began or ceased to refuse slices of a channel.
-func (l *Line) BackendsChanged(_, mux types.NamespacedName) {
+// Wake wakes a mux after a change that no informer shows: another Backing of a channel, or other listeners.
+func (l *Line) Wake(mux types.NamespacedName) {
 	if q := l.woken.get(); q != nil && mux != noMux {
 		watching{l}.wake(q, mux)
 	}
@@ -218,16 +155,6 @@ func (w *waker) source() source.Source {
 		w.queue = q
 		return nil
 	})
-}
-
-// forgetBacking drops the cached backing of a Service that isn't a channel now: it may have been one, and may become
-// one again before the next pass.
-func (l *Line) forgetBacking(channel types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range l.memories {
-		m.edge(channel)
-	}
 }
 
 // onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap
