@@ -35,7 +35,7 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 	if !trial { // a trial may fail: backends follow the old claims until it succeeds
 		o.setBoard(p, p.Leaving)
 	}
-	stuck, again := o.hide(ctx, p)
+	stuck, again := o.writeChannels(ctx, itsAddress, p.Hide)
 	if stuck > 0 {
 		o.giveTurnBack(p)
 		return start, nil // plan again: channels that still show the address keep their ports
@@ -63,7 +63,8 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 		o.setBoard(p, nil)
 	}
 	o.unblock(p)
-	again = earlier(again, o.show(ctx, p.Show))
+	_, later := o.writeChannels(ctx, itsStatus, p.Show)
+	again = earlier(again, later)
 	for _, event := range o.memory.backendEvents.unsent(p.Told) {
 		o.tell(o.service, event)
 	}

@@ -69,7 +69,7 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 		if got := b.active(now); got != nil || !o.trial(&plan.Plan{}) || o.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
 			t.Errorf("after the pause the block is %v, want a trial", got)
 		}
-		if next := o.memory.nextTry(); !next.IsZero() {
+		if next := b.until; !next.IsZero() {
 			t.Errorf("the next try is at %s, though a trial is under way", next)
 		}
 		if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.reason != first {

@@ -68,10 +68,10 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 	if err := o.writeLedger(ctx, p.Reserve); err != nil {
 		return nil, err
 	}
-	if stuck, _ := o.hide(ctx, p); stuck > 0 {
+	if stuck, _ := o.writeChannels(ctx, itsAddress, p.Hide); stuck > 0 {
 		// The next pass leaves these channels their ports, and removes the ports of the others.
 		for i := range p.Hide {
-			if _, failed := memory.stuck[p.Hide[i].Channel]; failed {
+			if _, failed := memory.setbacks[write{itsAddress, p.Hide[i].Channel}]; failed {
 				o.known.Stuck[p.Hide[i].Channel] = true
 			}
 		}

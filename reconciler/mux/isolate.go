@@ -92,14 +92,14 @@ func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error,
 	if at < 0 {
 		return
 	}
-	now := o.Now()
-	back := setback{}.next(now)
-	if tried || isOutOfNodePorts(reason) {
-		back = o.memory.refused[key].next(now)
+	w := write{itsPorts, key}
+	if !tried && !isOutOfNodePorts(reason) {
+		delete(o.memory.setbacks, w)
 	}
+	o.memory.setbacks.failed(w, o.Now())
 	before, again := o.known.Refused[key]
 	o.memory.refused[key] = refusal{
-		setback: back, request: hashRequest(&o.world.Channels[at]),
+		request: hashRequest(&o.world.Channels[at]),
 		Refusal: plan.Refusal{Words: messageOf(reason), Slots: slots, Withheld: again && before.Words != ""},
 	}
 }

@@ -87,8 +87,6 @@ type Line struct {
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory
-	// echoes are the resource versions of our own writes, by Service. The informer's events for them cause no pass.
-	echoes map[types.NamespacedName]string
 	// passes are the results of the last pass over each mux, for Look.
 	passes map[types.NamespacedName]lastPass
 }
@@ -104,7 +102,6 @@ func New(options Options) *Line {
 		debounce: newDebouncer(options.Quiet, options.Longest),
 		turns:    fair.NewTurns(),
 		memories: map[types.NamespacedName]*memory{},
-		echoes:   map[types.NamespacedName]string{},
 		passes:   map[types.NamespacedName]lastPass{},
 	}
 }
@@ -150,7 +147,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if l.Print != nil && !p.Again.After(l.Now()) {
 		p.Again = time.Time{} // nothing was written: the next pass would decide the same, without end
 	}
-	return requeueAt(l.Now(), again, p.Again, memory.nextTry(), l.services.Due()), nil
+	return requeueAt(l.Now(), again, p.Again, memory.blocked.until, memory.setbacks.nextTry(), l.services.Due()), nil
 }
 
 // LooksAfter is true for muxes that this reconciler serves. Other muxes and their channels aren't written, except as in

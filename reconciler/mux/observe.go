@@ -35,7 +35,7 @@ type pass struct {
 // observe gathers all that a decision about a mux needs. The decision makes no requests.
 func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*pass, error) {
 	now := l.Now()
-	m.markDue(now)
+	m.setbacks.markDue(now)
 	o := &pass{
 		Line:     l,
 		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom(), Unmet: !m.met},
@@ -49,7 +49,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 		return nil, err
 	}
 	o.known = plan.Memory{
-		Refused: m.refusals(&o.world), Stuck: paused(m.stuck, now), Limited: m.spending.Limited(now),
+		Refused: m.refusals(&o.world), Stuck: m.setbacks.paused(itsAddress, now), Limited: m.spending.Limited(now),
 		Blocked: m.blocked.active(now), Frozen: m.frozenBy(),
 	}
 	if o.world.Mux == nil {

@@ -23,7 +23,7 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 	patch := *p.Publish
 	whole := true
 	for _, part := range o.optionalParts() {
-		if o.Now().Before(part.retry.until) {
+		if o.Now().Before(o.memory.setbacks[write{what: part.what}].until) {
 			patch, whole = part.without(patch), false
 		}
 	}
@@ -69,7 +69,7 @@ func (o *pass) patchMux(ctx context.Context, patch *plan.MuxPatch, how ...client
 	}
 	o.Metrics.Wrote("mux")
 	o.debounce.wrote(key, o.Now())
-	o.rememberWrite(o.service, svc)
+	o.rememberWrite(svc)
 	o.service = svc
 	return nil
 }

@@ -105,15 +105,12 @@ func (w watching) onService() handler.TypedEventHandler[*corev1.Service, reconci
 			wake(q, e.Object)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
-			echo := w.isEcho(e.ObjectNew)
 			w.services.Seen(e.ObjectNew)
-			if echo || e.ObjectOld.ResourceVersion == e.ObjectNew.ResourceVersion {
-				return
+			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
+				wake(q, e.ObjectOld, e.ObjectNew)
 			}
-			wake(q, e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Service], q queue) {
-			w.forgetEcho(e.Object)
 			w.services.Seen(e.Object)
 			wake(q, e.Object)
 		},
