@@ -24,6 +24,9 @@ type Reports struct {
 	channels map[types.NamespacedName]report
 }
 
+// wordsOfSlices are reasons, by slice: the API server's message, or that a foreign slice has the name.
+type wordsOfSlices = map[types.NamespacedName]string
+
 // report is about a channel on the mux with that UID.
 type report struct {
 	mux     types.UID

@@ -10,6 +10,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // apply writes a plan in the order that keeps the promises: ledger, removed addresses, mux, ledger, channels. It stops
@@ -126,7 +127,7 @@ func (o *pass) dropOld(ctx context.Context) {
 		return
 	}
 	if err := o.Ledgers.DropOld(ctx, o.entry); err != nil {
-		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: messageOf(err)})
+		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: refusal.Words(err)})
 	}
 }
 

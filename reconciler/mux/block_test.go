@@ -84,13 +84,6 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	}
 }
 
-// TestLongMessageIsCutAtACharacter: a webhook's message may have any length.
-func TestLongMessageIsCutAtACharacter(t *testing.T) {
-	if got := messageOf(errors.New(strings.Repeat("ä", maxQuoted))); len(got) > maxQuoted+3 || got != strings.ToValidUTF8(got, "?") {
-		t.Errorf("got %d bytes: %q", len(got), got)
-	}
-}
-
 // forbiddenServer is an API server that forbids us to read ConfigMaps.
 type forbiddenServer struct{ answering }
 

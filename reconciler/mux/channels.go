@@ -16,6 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // writeChannels writes channels in parallel. It returns how many the API server refused, and when to retry those and the others that wait.
@@ -88,7 +89,7 @@ func (o *pass) patchChannels(ctx context.Context, patches []plan.ChannelPatch) m
 func (o *pass) tellRefused(kind what, failed map[types.NamespacedName]error) {
 	var fresh []types.NamespacedName
 	for key, err := range failed {
-		if _, known := o.memory.setbacks[write{kind, key}]; !known && isRefusal(err) {
+		if _, known := o.memory.setbacks[write{kind, key}]; !known && refusal.Is(err) {
 			fresh = append(fresh, key)
 		}
 	}
@@ -106,7 +107,7 @@ func textStatusRefused(channel types.NamespacedName, others int, why error) stri
 	if others > 0 {
 		more = fmt.Sprintf(" and of %d more channels", others)
 	}
-	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, messageOf(why))
+	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, refusal.Words(why))
 }
 
 func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error {

@@ -28,19 +28,11 @@ func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 		return nil, fmt.Errorf("list Services: %w", err)
 	}
 	var muxes []types.NamespacedName
-	add := func(mux types.NamespacedName) {
-		if l.LooksAfter(mux) {
-			muxes = append(muxes, mux)
-		}
-	}
 	for i := range list.Items {
-		svc := &list.Items[i]
-		kind := l.Language.Classify(svc)
-		if kind.Channel() {
-			add(l.muxOf(svc))
-		}
-		if kind.Mux() {
-			add(client.ObjectKeyFromObject(svc))
+		for _, mux := range l.muxesOf(&list.Items[i]) {
+			if l.LooksAfter(mux) {
+				muxes = append(muxes, mux)
+			}
 		}
 	}
 	slices.SortFunc(muxes, plan.CompareKeys)

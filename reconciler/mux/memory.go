@@ -21,7 +21,7 @@ type memory struct {
 	standing, backendEvents sentEvents
 	setbacks                setbacks
 	// refused are channels whose ports the API server refused, as long as their setbacks last.
-	refused map[types.NamespacedName]refusal
+	refused map[types.NamespacedName]refused
 	// isolated counts refused channels in passes that follow each other.
 	isolated int
 	blocked  block
@@ -37,8 +37,8 @@ type memory struct {
 	frozen string // why the last pass froze the mux
 }
 
-// refusal is the API server's refusal of a channel's ports, with a hash of the channel's request.
-type refusal struct {
+// refused is the API server's refusal of a channel's ports, with a hash of the channel's request.
+type refused struct {
 	plan.Refusal
 	request uint64
 }
@@ -53,7 +53,7 @@ func newMemory(limit budget.Limit) *memory {
 	return &memory{
 		spending: budget.New(limit),
 		setbacks: setbacks{},
-		refused:  map[types.NamespacedName]refusal{},
+		refused:  map[types.NamespacedName]refused{},
 		read:     map[types.NamespacedName]reading{},
 	}
 }
@@ -69,7 +69,7 @@ func (m *memory) contestedUntil(until time.Time) time.Time {
 // keepOnly drops the memory of deleted channels.
 func (m *memory) keepOnly(there func(types.NamespacedName) bool) {
 	maps.DeleteFunc(m.setbacks, func(w write, _ setback) bool { return w.channel.Name != "" && !there(w.channel) })
-	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refusal) bool { return !there(key) })
+	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refused) bool { return !there(key) })
 	maps.DeleteFunc(m.read, func(key types.NamespacedName, _ reading) bool { return !there(key) })
 }
 
@@ -77,7 +77,7 @@ func (m *memory) keepOnly(there func(types.NamespacedName) bool) {
 func (m *memory) dropDue() {
 	m.isolated = 0
 	m.setbacks.dropDue()
-	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refusal) bool {
+	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refused) bool {
 		_, lasts := m.setbacks[write{itsPorts, key}]
 		return !lasts
 	})

@@ -23,7 +23,7 @@ func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 			m := newMemory(budget.Limit{})
 			first := setback{}.next(began)
 			m.setbacks[w] = first
-			m.refused[w.channel] = refusal{}
+			m.refused[w.channel] = refused{}
 			m.setbacks.markDue(began)
 			m.dropDue()
 			if got := m.setbacks.nextTry(); !got.Equal(first.until) {
@@ -105,7 +105,7 @@ func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	w := &plan.World{Now: time.Unix(0, 0), Mux: &plan.ObservedMux{}, Channels: []plan.ObservedChannel{channel}}
 	m := newMemory(budget.Limit{})
 	m.setbacks.failed(write{itsPorts, channel.Key}, w.Now)
-	m.refused[channel.Key] = refusal{
+	m.refused[channel.Key] = refused{
 		request: hashRequest(&channel),
 		Refusal: plan.Refusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
 	}

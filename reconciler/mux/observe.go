@@ -13,6 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
@@ -63,7 +64,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
 	entry, err := o.Ledgers.Read(ctx, codec.AskOf(mux))
-	if isRefusal(err) {
+	if refusal.Is(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -25,7 +26,7 @@ func (o *pass) publishInParts(ctx context.Context, p *plan.Plan, patch plan.MuxP
 			continue
 		}
 		tried = append(tried, bare.Annotations)
-		if err := o.publishWithout(ctx, p, &bare, parts, why); err == nil || !isRefusal(err) {
+		if err := o.publishWithout(ctx, p, &bare, parts, why); err == nil || !refusal.Is(err) {
 			return false, err
 		}
 	}
@@ -73,7 +74,7 @@ func (o *pass) leaveOut(p *plan.Plan, part optionalPart, why error) {
 	if _, known := o.memory.setbacks[write{what: part.what}]; !known {
 		o.tell(o.service, plan.Event{
 			Object: p.Mux, Warning: true, Reason: plan.MuxPatchRefused,
-			Message: part.message + ": " + messageOf(why),
+			Message: part.message + ": " + refusal.Words(why),
 		})
 	}
 	o.memory.setbacks.failed(write{what: part.what}, o.Now())

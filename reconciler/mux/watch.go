@@ -83,6 +83,24 @@ func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
 	return mux
 }
 
+// muxesOf returns the muxes that a Service concerns: the one that it names, and itself.
+func (l *Line) muxesOf(svc *corev1.Service) (muxes []types.NamespacedName) {
+	kind := l.Language.Classify(svc)
+	if kind.Channel() {
+		muxes = append(muxes, l.muxOf(svc))
+	}
+	if kind.Mux() {
+		muxes = append(muxes, client.ObjectKeyFromObject(svc))
+	}
+	return muxes
+}
+
+// muxOfLedger returns the mux that a ledger names.
+func (l *Line) muxOfLedger(cm *metav1.PartialObjectMetadata) types.NamespacedName {
+	namespace, name, _ := strings.Cut(cm.Annotations[l.Language.Keys().Mux], "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
 // watching turns events of informers into passes.
 type watching struct{ *Line }
 
@@ -90,12 +108,8 @@ type watching struct{ *Line }
 func (w watching) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	wake := func(q queue, services ...*corev1.Service) {
 		for _, svc := range services {
-			kind := w.Language.Classify(svc)
-			if kind.Channel() {
-				w.wake(q, w.muxOf(svc))
-			}
-			if kind.Mux() {
-				w.wake(q, client.ObjectKeyFromObject(svc))
+			for _, mux := range w.muxesOf(svc) {
+				w.wake(q, mux)
 			}
 		}
 	}
@@ -158,9 +172,8 @@ func (w *waker) source() source.Source {
 // that they need.
 func (w watching) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	wake := func(q queue, cm *metav1.PartialObjectMetadata) {
-		namespace, name, _ := strings.Cut(cm.Annotations[w.Language.Keys().Mux], "/")
-		if named := (types.NamespacedName{Namespace: namespace, Name: name}); namespace == cm.Namespace {
-			w.wake(q, named)
+		if mux := w.muxOfLedger(cm); mux.Namespace == cm.Namespace {
+			w.wake(q, mux)
 		}
 		for _, mux := range w.frozenIn(cm.Namespace) {
 			w.wake(q, mux)
