@@ -12,9 +12,12 @@ func byName(channels []channel) []*channel {
 	return sorted
 }
 
-// byAge sorts channels by age, the oldest first, then by name. Its input must be sorted by name.
-func byAge(sorted []*channel) []*channel {
-	aged := slices.Clone(sorted)
-	slices.SortStableFunc(aged, func(a, b *channel) int { return a.Created.Compare(b.Created) })
-	return aged
+// byAge returns channels sorted by age, the oldest first, then by name.
+func byAge(channels []*channel) []*channel {
+	return slices.SortedFunc(slices.Values(channels), func(a, b *channel) int {
+		if order := a.Created.Compare(b.Created); order != 0 {
+			return order
+		}
+		return CompareKeys(a.Key, b.Key)
+	})
 }
