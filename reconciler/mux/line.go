@@ -115,7 +115,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if wait := l.debounce.wait(mux, l.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if late, err := l.catchUp(ctx); late || err != nil {
+	if late, err := l.catchUp(ctx); late {
 		return reconcile.Result{RequeueAfter: leastPause}, err
 	}
 	memory := l.memory(mux)
