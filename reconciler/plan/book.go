@@ -63,8 +63,9 @@ func (b *book) add(claim *Claim) {
 		b.holders.set(slot, claim)
 		b.taken[slot.Protocol].add(slot.Number)
 	}
+	// While a port moves, its old and its new claim have the same name on the mux. It belongs to the one in force.
 	if other := b.names[claim.MuxName]; other == nil || !other.held() {
-		b.names[claim.MuxName] = claim // a port that moved keeps its name, so the claim that it left has that name too
+		b.names[claim.MuxName] = claim
 	}
 	b.count(claim, +1)
 }
@@ -166,8 +167,8 @@ func (b *book) hasForeign(numbers Span) bool {
 	return false
 }
 
-// leave keeps a number without a claim from being given before its port is off the mux.
-func (b *book) leave(slot Slot) {
+// block keeps the number of a port without a claim from newcomers until the port is off the mux.
+func (b *book) block(slot Slot) {
 	if b.holders.at(slot) == nil && isPort(slot) {
 		b.leaving[slot] = true
 		b.taken[slot.Protocol].add(slot.Number)
@@ -179,7 +180,7 @@ func (b *book) isNamed(name string) bool {
 	return named
 }
 
-// isPort is true for what a port can be.
+// isPort is true for a slot with a known protocol and a number from 1 to 65535.
 func isPort(s Slot) bool {
 	switch s.Protocol {
 	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:

@@ -12,9 +12,8 @@ type Freeze struct {
 	Message string
 }
 
-// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
-// nobody loses a port because of a mistake.
-func frozenBy(p *pass) *Freeze {
+// warnOfLimits tells of settings that don't count as they are written.
+func warnOfLimits(p *pass) {
 	mux := p.w.Mux
 	for _, warning := range mux.Warnings {
 		if warning.Reason == validation.GkePortLimitApplied || warning.Reason == validation.ProviderPortLimitApplied {
@@ -24,7 +23,12 @@ func frozenBy(p *pass) *Freeze {
 	for _, excess := range mux.Excesses {
 		p.warn(excess.Reason, excess.Message)
 	}
-	switch {
+}
+
+// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
+// nobody loses a port because of a mistake.
+func frozenBy(p *pass) *Freeze {
+	switch mux := p.w.Mux; {
 	case len(mux.Problems) > 0:
 		no := problemsOf(mux.Problems)
 		return &Freeze{no.reason, no.message}
@@ -44,7 +48,7 @@ func frozenBy(p *pass) *Freeze {
 	return nil
 }
 
-// freezing keeps everything as it is.
+// freezing keeps all ports.
 type freezing struct {
 	*pass
 	why *Freeze
@@ -59,7 +63,7 @@ func freeze(p *pass, why *Freeze) {
 	})
 	for _, c := range f.channels {
 		switch {
-		case f.before.guessed && f.showed(c): // it has ports, for all that is known
+		case f.before.guessed && f.showed(c): // the ledger isn't known, and the channel's status says that it has ports
 			c.attached, c.keepsSaid = true, true
 		case c.isHeld():
 			f.freezeHeld(c)
@@ -78,7 +82,6 @@ func freeze(p *pass, why *Freeze) {
 	}
 	slices.SortFunc(f.plan.InForce, compareClaims)
 	f.measure()
-	tell(p)
 }
 
 // freezeHeld lets a channel keep its ports, and reports that an edit waits.
@@ -132,8 +135,9 @@ func (p *pass) showed(c *channel) bool {
 	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
 }
 
-// isReached is true if the channel may show the mux's address: all that it holds is on the mux, or some of it is, if need be under another of
-// its numbers. A channel that asks for something else may be another one of the same name, unless it shows an address already.
+// isReached is true if a channel of a frozen mux may show the address: it wasn't edited, and all its claims are on the mux. Or it showed the
+// address before, and one of its claims is on the mux, perhaps under another of its numbers. An edited channel that didn't show it may be another one of
+// the same name.
 func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {

@@ -255,7 +255,7 @@ func (r *rebuilding) notedAt(live onMux) []portOf {
 
 // takeNotes believes channels about ports that aren't on the mux. They get no more than by asking, and all or nothing.
 func (r *rebuilding) takeNotes() {
-	for _, c := range byAge(r.channels()) {
+	for _, c := range byAge(r.channels) {
 		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
 			continue
 		}
@@ -283,8 +283,6 @@ func (r *rebuilding) takeNotes() {
 		}
 	}
 }
-
-func (r *rebuilding) channels() []*channel { return r.pass.channels }
 
 // hasRoom is true if the mux's limits leave room for that many ports more of the channel.
 func (r *rebuilding) hasRoom(c *channel, more int) bool {

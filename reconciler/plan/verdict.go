@@ -36,8 +36,6 @@ type refusal struct {
 	usedUp corev1.Protocol
 	// until is when the answer may change, if that is known.
 	until time.Time
-	// full is true if a cap is reached.
-	full bool
 }
 
 // isAboutPorts is true if another port, or fewer, could be accepted.
