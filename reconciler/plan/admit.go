@@ -32,7 +32,7 @@ func admit(p *pass) (refused []*channel) {
 // askAgain decides about refused requests once more. Now a number may be picked that a newcomer asked for and didn't get, and an incumbent may have
 // moved off another. All others are told who has what they ask for, now that everything is given.
 func askAgain(p *pass, edits []*edit, newcomers []*channel) {
-	p.wished = numbersByProtocol()
+	p.wished = numberSets()
 	for _, e := range edits {
 		(&keeping{p}).judgeIncumbent(e.channel, e)
 	}
@@ -64,7 +64,7 @@ func (a *admission) judge(c *channel) {
 		return
 	}
 	a.accept(c)
-	c.attached = true
+	c.showsAddress = true
 }
 
 // shutsOutNewcomer is decided before any number is looked at.

@@ -18,8 +18,8 @@ type book struct {
 	names    map[string]*Claim // port names on the mux, and whose they are; nil for a port that isn't ours
 	foreign  map[Slot]string   // names of ports that aren't ours
 	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
-	taken    map[corev1.Protocol]*numbers
-	wished   map[corev1.Protocol]*numbers // numbers that newcomers ask for: they are picked last
+	taken    map[corev1.Protocol]*numberSet
+	wished   map[corev1.Protocol]*numberSet // numbers that newcomers ask for: they are picked last
 	// held counts the numbers of claims in force and of foreign ports.
 	held     int
 	heldBy   map[string]int // by namespace, without foreign ports
@@ -34,8 +34,8 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 		names:    map[string]*Claim{},
 		foreign:  map[Slot]string{},
 		leaving:  map[Slot]bool{},
-		taken:    numbersByProtocol(),
-		wished:   numbersByProtocol(),
+		taken:    numberSets(),
+		wished:   numberSets(),
 		heldBy:   map[string]int{},
 		carrying: map[corev1.Protocol]int{},
 	}

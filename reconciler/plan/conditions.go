@@ -15,17 +15,8 @@ const MaxNotes = 5
 func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	kind := t.w.Keys.Accepted
 	live := find(c.Conditions, kind)
-	switch {
-	case c.keepsSaid && t.isWaiting(c, live):
-		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
-	case c.keepsSaid && c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
-		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
-	case c.keepsSaid && live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
-		return *live, true
-	case c.keepsSaid && !c.isHeld():
-		return metav1.Condition{}, false
-	case c.keepsSaid:
-		return condition(kind, true, Accepted, t.said.accepted), true
+	if c.keepsSaid {
+		return t.frozenCondition(c, live)
 	}
 	is := condition(kind, c.accepted, c.reason, c.message)
 	if !c.accepted { // a refusal is more important than notes
@@ -44,6 +35,22 @@ func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	return is, true
 }
 
+// frozenCondition returns the Accepted condition of a channel whose conditions stay as they are, as far as that is possible.
+func (t *telling) frozenCondition(c *channel, live *metav1.Condition) (metav1.Condition, bool) {
+	kind := t.w.Keys.Accepted
+	switch {
+	case t.isWaiting(c, live):
+		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
+	case c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
+		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
+	case live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
+		return *live, true
+	case !c.isHeld():
+		return metav1.Condition{}, false
+	}
+	return condition(kind, true, Accepted, t.said.accepted), true
+}
+
 // someOf joins the first messages and adds "and more". It gives no count: a count would change often, and each change
 // is a write and an Event.
 func someOf(messages []string) string {
@@ -57,7 +64,7 @@ func someOf(messages []string) string {
 // isWaiting is true for a channel of a frozen mux that was refused before, and whose claims aren't on the mux yet. The
 // old refusal no longer holds.
 func (t *telling) isWaiting(c *channel, live *metav1.Condition) bool {
-	if c.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
+	if c.showsAddress || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
 	}
 	programmed := find(c.Conditions, t.w.Keys.Programmed)
@@ -82,9 +89,9 @@ func (t *telling) programmedCondition(c *channel) metav1.Condition {
 		return condition(kind, false, MuxPatchRefused, textLeftOff(t.lacks(c), t.w.Key, t.m.Refused[c.Key].Words))
 	case t.isContested(c):
 		return condition(kind, false, Contested, textMissesPorts(t.w.Key, t.m.Contested))
-	case c.attached && len(t.w.Mux.Address) > 0:
+	case c.showsAddress && len(t.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, t.said.programmed)
-	case c.attached:
+	case c.showsAddress:
 		return condition(kind, false, AddressPending, t.said.addressPending)
 	case c.reason == Disabled:
 		return condition(kind, false, Disabled, c.message)
@@ -99,7 +106,7 @@ func (t *telling) programmedCondition(c *channel) metav1.Condition {
 // backingCondition returns the BackendsReady condition; false if the channel gets none.
 func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
 	kind := t.w.Keys.BackendsReady
-	if !c.attached {
+	if !c.showsAddress {
 		return metav1.Condition{}, false
 	}
 	if c.RefusedSlices != "" {

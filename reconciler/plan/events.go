@@ -94,7 +94,7 @@ type edges struct {
 
 func (e *edges) note(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
-	has := c.attached && c.Backends == Backed && c.RefusedSlices == ""
+	has := c.showsAddress && c.Backends == Backed && c.RefusedSlices == ""
 	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // somebody emptied its status: nothing came and nothing went
 	switch {
 	case wiped:

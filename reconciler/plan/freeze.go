@@ -64,7 +64,7 @@ func freeze(p *pass, why *Freeze) {
 	for _, c := range f.channels {
 		switch {
 		case f.before.guessed && f.showed(c): // the ledger isn't known, and the channel's status says that it has ports
-			c.attached, c.keepsSaid = true, true
+			c.showsAddress, c.keepsSaid = true, true
 		case c.isHeld():
 			f.freezeHeld(c)
 		case len(c.Problems) > 0:
@@ -76,7 +76,7 @@ func freeze(p *pass, why *Freeze) {
 		}
 	}
 	for _, claim := range f.claims {
-		if f.live.has(claim) || claim.held() && f.isPublished(claim) {
+		if f.live.has(claim) || claim.held() && f.belongsOnMux(claim) {
 			f.plan.InForce = append(f.plan.InForce, *claim)
 		}
 	}
@@ -87,18 +87,18 @@ func freeze(p *pass, why *Freeze) {
 // freezeHeld lets a channel keep its ports, and reports that an edit waits.
 func (f *freezing) freezeHeld(c *channel) {
 	edited := f.isEdited(c)
-	c.attached = f.isReached(c, edited) || f.isContested(c) && f.showed(c)
-	if c.Disabled && (!c.attached || len(c.Address) == 0 || len(f.w.Mux.Address) == 0) {
-		c.reason, c.message, c.attached = Disabled, textDisabled(f.w.Keys.Disabled, true), false
+	c.showsAddress = f.isReached(c, edited) || f.isContested(c) && f.showed(c)
+	if c.Disabled && (!c.showsAddress || len(c.Address) == 0 || len(f.w.Mux.Address) == 0) {
+		c.reason, c.message, c.showsAddress = Disabled, textDisabled(f.w.Keys.Disabled, true), false
 		return
 	}
-	if no := f.restrict(c); no != nil && !c.Disabled && (!c.attached || f.isOriginals(c)) {
+	if no := f.restrict(c); no != nil && !c.Disabled && (!c.showsAddress || f.isOriginals(c)) {
 		c.refuse(no)
 		return
 	}
-	c.keepsSaid = c.attached || !edited
+	c.keepsSaid = c.showsAddress || !edited
 	switch {
-	case edited && c.attached:
+	case edited && c.showsAddress:
 		c.reason, c.message = Waiting, textEditWaits(f.w.Key, f.why)
 	case edited:
 		c.reason, c.message = Waiting, textWaiting(f.w.Key, f.why)

@@ -79,7 +79,7 @@ func (p *pass) shutsOut(c *channel) *refusal {
 // yield releases claims that aren't on the mux and whose numbers the mux's owner uses now.
 func (k *keeping) yield(c *channel) {
 	for _, claim := range c.claims {
-		if k.hasForeign(claim.Span()) && !k.live.has(claim) && !k.isPublished(claim) {
+		if k.hasForeign(claim.Span()) && !k.live.has(claim) && !k.belongsOnMux(claim) {
 			k.release(claim)
 		}
 	}
@@ -93,7 +93,7 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	} else {
 		c.refuse(no)
 	}
-	c.attached = c.isHeld() && slices.ContainsFunc(c.claims, k.isPublished)
+	c.showsAddress = c.isHeld() && slices.ContainsFunc(c.claims, k.belongsOnMux)
 	if c.Disabled && (c.isHeld() || len(c.Problems) == 0) {
 		off := &refusal{reason: Disabled, message: textDisabled(k.w.Keys.Disabled, c.isHeld())}
 		if no != nil && c.isHeld() { // a disabled channel may ask for another number, and the next pass may have that
@@ -102,7 +102,7 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 		c.refuse(off)
 	}
 	if c.withdrawn {
-		c.attached, c.notes = false, nil
+		c.showsAddress, c.notes = false, nil
 	}
 }
 
@@ -119,7 +119,7 @@ func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
 	case !c.withdrawn && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
 		if no := k.postpone(c); no != nil {
-			c.withheld = true
+			c.addsNothing = true
 			return no
 		}
 		k.changed[c.Key.Namespace] = true

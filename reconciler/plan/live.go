@@ -95,10 +95,10 @@ func readPorts(p *pass) {
 		holder := r.holders.at(slot)
 		switch {
 		case isPlaceholder(port):
-			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.isPublished(holder)) {
+			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.belongsOnMux(holder)) {
 				r.occupy(port)
 			}
-		case holder != nil && r.isPublished(holder) && !holder.IsRange():
+		case holder != nil && r.belongsOnMux(holder) && !holder.IsRange():
 		case r.names[port.Name] != nil, // a claim's port on another number than the claim's
 			r.isUnclaimed(port, holder):
 			r.block(slot)

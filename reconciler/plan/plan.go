@@ -114,7 +114,7 @@ func confirm(p *pass) {
 		}
 	}
 	for _, claim := range p.claims { // of a disabled channel, or of a ledger that was rebuilt
-		if claim.State != InGrace && p.live.has(claim) && !p.isPublished(claim) {
+		if claim.State != InGrace && p.live.has(claim) && !p.belongsOnMux(claim) {
 			ask(claim.Owner.Channel)
 		}
 	}

@@ -25,7 +25,7 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 	there := live != nil && isPlaceholder(live)
 	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return slotOf(&port) == slotOf(placeholderPort()) })
 	switch {
-	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // it lay on the number of a port that goes now
+	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // a channel's port had its number, and goes now
 		ports = slices.Insert(ports, 0, *live)
 	case len(ports) == 0 && there:
 		ports = append(ports, *live)
@@ -54,7 +54,7 @@ func (w *writing) ranges(published []*Claim) []validation.MuxRange {
 func (w *writing) publishedClaims() []*Claim {
 	claims := make([]*Claim, 0, len(w.claims))
 	for _, claim := range w.claims {
-		if w.isPublished(claim) {
+		if w.belongsOnMux(claim) {
 			claims = append(claims, claim)
 		}
 	}
@@ -99,7 +99,7 @@ func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 // keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
 func (w *writing) keeps(live *corev1.ServicePort) bool {
 	claim := w.names[live.Name]
-	return claim != nil && w.isPublished(claim)
+	return claim != nil && w.belongsOnMux(claim)
 }
 
 // appProtocol returns the appProtocol of a claim's port on the mux. A change of it is a change of the port.
