@@ -140,7 +140,7 @@ func (b *book) count(claim *Claim, n int) {
 
 // reserve enters a port that isn't ours.
 func (b *book) reserve(port *corev1.ServicePort) {
-	slot := slotOf(port)
+	slot := SlotOf(port)
 	if _, known := b.foreign[slot]; known {
 		return
 	}

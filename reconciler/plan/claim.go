@@ -84,6 +84,11 @@ type Slot struct {
 	Protocol corev1.Protocol
 }
 
+// SlotOf returns the slot of a port. A port without a protocol has TCP.
+func SlotOf(port *corev1.ServicePort) Slot {
+	return Slot{port.Port, cmp.Or(port.Protocol, corev1.ProtocolTCP)}
+}
+
 // Slot returns the claimed slot, or the first one of a range.
 func (c *Claim) Slot() Slot { return Slot{c.Public, c.Owner.Protocol} }
 

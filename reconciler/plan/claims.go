@@ -141,10 +141,10 @@ func (r *reader) nameClaims() {
 // isAnothers is true if the port of that name on the mux belongs to another claim: the original's names of seven digits can be equal.
 func (r *reader) isAnothers(claim *Claim, name string) bool {
 	port := r.live.named(name)
-	if port == nil || slotOf(port) == claim.Slot() {
+	if port == nil || SlotOf(port) == claim.Slot() {
 		return false
 	}
-	other := r.holders.at(slotOf(port))
+	other := r.holders.at(SlotOf(port))
 	return other != nil && legacyName(other.Owner) == name
 }
 

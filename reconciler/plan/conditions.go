@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -14,7 +15,7 @@ const MaxNotes = 5
 // acceptedCondition returns the Accepted condition; false if the channel gets none.
 func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	kind := t.w.Keys.Accepted
-	live := find(c.Conditions, kind)
+	live := meta.FindStatusCondition(c.Conditions, kind)
 	if c.keepsSaid {
 		return t.frozenCondition(c, live)
 	}
@@ -67,7 +68,7 @@ func (t *telling) isWaiting(c *channel, live *metav1.Condition) bool {
 	if c.showsAddress || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
 	}
-	programmed := find(c.Conditions, t.w.Keys.Programmed)
+	programmed := meta.FindStatusCondition(c.Conditions, t.w.Keys.Programmed)
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
@@ -83,7 +84,7 @@ func advised(live, now *metav1.Condition, advice string) string {
 
 func (t *telling) programmedCondition(c *channel) metav1.Condition {
 	kind := t.w.Keys.Programmed
-	live := find(c.Conditions, kind)
+	live := meta.FindStatusCondition(c.Conditions, kind)
 	switch {
 	case c.isHeld() && t.lacks(c) != nil:
 		return condition(kind, false, MuxPatchRefused, textLeftOff(t.lacks(c), t.w.Key, t.m.Refused[c.Key].Words))
@@ -120,7 +121,7 @@ func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
 	case OtherFamily:
 		return condition(kind, false, FamilyMismatch, textFamilyMismatch(t.w.Mux)), true
 	case NotCarried: // usually for a moment, until the condition is True: a False one stays until then
-		live := find(c.Conditions, kind)
+		live := meta.FindStatusCondition(c.Conditions, kind)
 		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
 			return condition(kind, false, BackendsPending, textBackendsPending(t.w.Key)), true
 		}
@@ -145,7 +146,7 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 
 // setCondition adds a condition to the patch if it differs from the channel's.
 func (t *telling) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
-	live := find(c.Conditions, want.Type)
+	live := meta.FindStatusCondition(c.Conditions, want.Type)
 	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
 		return false
 	}
@@ -156,13 +157,4 @@ func (t *telling) setCondition(c *channel, want *metav1.Condition, patch *Channe
 	}
 	patch.Conditions = append(patch.Conditions, set)
 	return true
-}
-
-func find(conditions []metav1.Condition, kind string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
 }

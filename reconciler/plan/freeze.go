@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -131,7 +133,7 @@ func (f *freezing) isEdited(c *channel) bool {
 
 // showed is true if the channel was told that it has ports: it shows an address, or its status says that it waits for one.
 func (p *pass) showed(c *channel) bool {
-	said := find(c.Conditions, p.w.Keys.Programmed)
+	said := meta.FindStatusCondition(c.Conditions, p.w.Keys.Programmed)
 	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
 }
 

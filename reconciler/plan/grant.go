@@ -94,7 +94,7 @@ func (g *grant) checkProtocols() *refusal {
 			continue
 		}
 		no := &refusal{reason: ProtocolNotAllowed, message: textOneProtocol(g.w.Mux, inUse, asked)}
-		if name := g.foreign[slotOf(placeholderPort())]; name == placeholderName && g.carrying[inUse] == 1 {
+		if name := g.foreign[SlotOf(placeholderPort())]; name == placeholderName && g.carrying[inUse] == 1 {
 			no.message = textPlaceholderProtocol(g.w.Mux, asked, g.w.Keys.Placeholder)
 		}
 		return no

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -138,7 +140,7 @@ func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.live.has
 
 // isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up, and for one whose return waits.
 func (k *keeping) isReturning(c *channel) bool {
-	said := find(c.Conditions, k.w.Keys.Accepted)
+	said := meta.FindStatusCondition(c.Conditions, k.w.Keys.Accepted)
 	if said == nil || len(c.Address) > 0 {
 		return false
 	}

@@ -28,7 +28,7 @@ type livePorts struct {
 func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) livePorts {
 	live := livePorts{ports: ports, bySlot: &slots[*corev1.ServicePort]{}}
 	for i := range ports {
-		live.bySlot.set(slotOf(&ports[i]), &ports[i])
+		live.bySlot.set(SlotOf(&ports[i]), &ports[i])
 	}
 	if len(ranges) > 0 {
 		live.ranges = make(map[string]Span, len(ranges))
@@ -53,7 +53,7 @@ func (l *livePorts) named(name string) *corev1.ServicePort {
 // spanNamed returns the numbers that a port or a range has under a name.
 func (l *livePorts) spanNamed(name string) (Span, bool) {
 	if port := l.named(name); port != nil {
-		return slotOf(port).Span(), true
+		return SlotOf(port).Span(), true
 	}
 	numbers, there := l.ranges[name]
 	return numbers, there
@@ -74,7 +74,7 @@ func MayHaveOurs(mux *validation.Mux) bool {
 }
 
 func isPlaceholder(port *corev1.ServicePort) bool {
-	return port.Name == placeholderName && slotOf(port) == Slot{placeholderNumber, corev1.ProtocolTCP}
+	return port.Name == placeholderName && SlotOf(port) == Slot{placeholderNumber, corev1.ProtocolTCP}
 }
 
 func placeholderPort() *corev1.ServicePort {
@@ -91,7 +91,7 @@ func readPorts(p *pass) {
 	r := &reader{pass: p}
 	for i := range r.live.ports {
 		port := &r.live.ports[i]
-		slot := slotOf(port)
+		slot := SlotOf(port)
 		holder := r.holders.at(slot)
 		switch {
 		case isPlaceholder(port):

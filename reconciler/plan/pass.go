@@ -131,13 +131,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
 // protocols are all that a port can have.
 func protocols() [3]corev1.Protocol {
 	return [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}

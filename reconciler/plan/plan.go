@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -139,12 +138,4 @@ func problemsOf(found []validation.Problem) *refusal {
 		messages = append(messages, found[i].Message)
 	}
 	return &refusal{reason: found[0].Reason, message: someOf(messages)}
-}
-
-func slotOf(port *corev1.ServicePort) Slot {
-	protocol := port.Protocol
-	if protocol == "" {
-		protocol = corev1.ProtocolTCP
-	}
-	return Slot{port.Port, protocol}
 }

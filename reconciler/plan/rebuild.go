@@ -163,7 +163,7 @@ func (r *rebuilding) onMux() []onMux {
 	}
 	for i := range r.w.Mux.Ports {
 		if port := &r.w.Mux.Ports[i]; !isPlaceholder(port) {
-			all = append(all, onMux{port.Name, slotOf(port).Span()})
+			all = append(all, onMux{port.Name, SlotOf(port).Span()})
 		}
 	}
 	return all

@@ -1,6 +1,10 @@
 package plan
 
-import "nowake.ai/svc-lb-mux/validation"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
 
 // Only gateways can enforce source ranges of one channel. On any other mux, a channel with source ranges would be open to clients that
 // its owner shut out:
@@ -20,7 +24,7 @@ func (p *pass) restrict(c *channel) *refusal {
 // isOriginals is true for a channel that the original published. It shows an address and no acceptance of ours: a channel of ours loses its address
 // in the patch that refuses it.
 func (p *pass) isOriginals(c *channel) bool {
-	said := find(c.Conditions, p.w.Keys.Accepted)
+	said := meta.FindStatusCondition(c.Conditions, p.w.Keys.Accepted)
 	return len(c.Address) > 0 && (said == nil || said.Reason == string(validation.SourceRangesNotSupported))
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -21,7 +22,7 @@ func tell(p *pass) {
 	for _, c := range p.channels {
 		t.channel(c)
 		p.plan.Verdicts = append(p.plan.Verdicts, t.verdictOf(c))
-		t.edges.note(c, find(c.Conditions, p.w.Keys.BackendsReady))
+		t.edges.note(c, meta.FindStatusCondition(c.Conditions, p.w.Keys.BackendsReady))
 	}
 	t.tellEdges(t.edges)
 }
@@ -83,7 +84,7 @@ func (t *telling) show(c *channel) ChannelPatch {
 			patch.Why = append(patch.Why, textCondition(*condition))
 		}
 	}
-	if want.dropsBacking && find(c.Conditions, t.w.Keys.BackendsReady) != nil {
+	if want.dropsBacking && meta.FindStatusCondition(c.Conditions, t.w.Keys.BackendsReady) != nil {
 		patch.Drop = append(patch.Drop, t.w.Keys.BackendsReady)
 		patch.Why = append(patch.Why, t.w.Keys.BackendsReady+" goes")
 	}
