@@ -100,3 +100,29 @@ func TestANewChannelWithoutEndpointsHasNoBackends(t *testing.T) {
 		})
 	}
 }
+
+// TestTheConsoleSeesOwnWrites: a cache that is behind shows channels that are gone, and old states of others.
+func TestTheConsoleSeesOwnWrites(t *testing.T) {
+	old, gone := service("1"), service("1")
+	gone.Name = "gone"
+	line := newLine(t, answering{})
+	line.Cache = listed{*old, *gone}
+	line.services.Put(service("2"))
+	line.services.Delete(gone)
+	channels, err := (&cached{line: line, ctx: t.Context()}).Channels()
+	if err != nil || len(channels) != 1 || channels[0].ResourceVersion != "2" {
+		t.Errorf("channels %v, %v", channels, err)
+	}
+}
+
+// listed is a cache with Services.
+type listed []corev1.Service
+
+func (listed) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("not asked for")
+}
+
+func (l listed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*corev1.ServiceList).Items = l
+	return nil
+}
