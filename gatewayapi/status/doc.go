@@ -3,4 +3,5 @@
 //
 //	gateway.go  the Gateway and its ListenerSets
 //	route.go    routes
+//	news.go     what changed between two statuses, for Events
 package status
