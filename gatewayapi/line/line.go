@@ -144,6 +144,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or delete the Service", o.Mux)}
 		}
 	}
+	l.Board.setShown(o.Mux, key, given.Shown(read.ControllerName(&l.keys)))
 	return again, l.publish(ctx, &given)
 }
 
