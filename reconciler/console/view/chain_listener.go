@@ -26,14 +26,13 @@ func WhyListener(seen *sight.Sight, key types.NamespacedName) Chain {
 			c.Ports = append(c.Ports, port)
 		}
 	}
-	name := key.String() + ", a listener of the Gateway API"
 	if at < 0 { // only its claim is known
-		c.unread("listener", name, seen.Unread.Listeners)
+		c.unread("listener", key.String()+", a listener of the Gateway API", seen.Unread.Listeners)
 		c.ok("mux", seen.World.Key.String())
 		c.claimed(seen, key)
 	} else {
 		c.Channel = &all[at]
-		c.listener(name, c.Channel)
+		c.listener(c.Channel)
 		verdict := plan.Verdict{Accepted: c.Channel.Accepted, Reason: validation.Reason(c.Channel.Reason), Message: c.Channel.Message}
 		if !c.mux(seen, &verdict) || !c.claim(&verdict, c.Channel) || !c.port(seen, c.Channel, true) {
 			return c.complete()
@@ -46,20 +45,19 @@ func WhyListener(seen *sight.Sight, key types.NamespacedName) Chain {
 	return c.complete()
 }
 
-// listener says which listener it is.
-func (c *Chain) listener(name string, channel *Channel) {
+// listener says whose listener it is.
+func (c *Chain) listener(channel *Channel) {
 	l := channel.Listener
 	switch {
 	case l == nil:
-		c.unread("listener", name, "ask the process that leads")
+		c.unread("listener", channel.Namespace+"/"+channel.Name+", a listener of the Gateway API", "ask the process that leads")
+		return
 	case l.ListenerSet != "":
-		c.ok("listener", fmt.Sprintf("%s: %s of ListenerSet %s, on Gateway %s", name, l.Name, l.ListenerSet, l.Gateway))
+		c.ok("listener", fmt.Sprintf("%s, a listener of ListenerSet %s on Gateway %s", l.Name, l.ListenerSet, l.Gateway))
 	default:
-		c.ok("listener", fmt.Sprintf("%s: %s of Gateway %s", name, l.Name, l.Gateway))
+		c.ok("listener", fmt.Sprintf("%s, a listener of Gateway %s", l.Name, l.Gateway))
 	}
-	if l != nil {
-		c.Conditions = l.Conditions
-	}
+	c.Conditions = l.Conditions
 }
 
 // claimed explains the numbers of a listener of which only the claim is known.

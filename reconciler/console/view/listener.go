@@ -57,7 +57,11 @@ func claimantsOf(s *sight.Sight) []Channel {
 			all = append(all, notAsking(l))
 		}
 	}
-	return append(all, unknown(s, known)...)
+	all = append(all, unknown(s, known)...)
+	slices.SortStableFunc(all, func(a, b Channel) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
 }
 
 // heedListener refuses a listener in words of the Gateway API, such as those of a Gateway that isn't accepted. It keeps its number, if it has one.
@@ -102,7 +106,7 @@ func listenerOf(l *claimants.Listener) *Listener {
 	return shown
 }
 
-// unknown returns the listeners with claims that this process doesn't know, sorted.
+// unknown returns the listeners with claims that this process doesn't know.
 func unknown(s *sight.Sight, known map[types.NamespacedName]bool) []Channel {
 	if !s.World.ListenersUnknown {
 		return nil

@@ -370,10 +370,13 @@ func testCommandLine(t *testing.T, s *served, address string) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"ports":                                 "shop/listenerset/broker/tcp",
+		"ports":                                 "9092/TCP shop/listenerset/broker/tcp tcp explicit",
+		"ports infra/gateway-edge -o wide":      "80/TCP infra/gateway/edge/web tcp explicit",
+		"status infra/gateway-edge":             "refuses 2 of its channels and listeners",
+		"explain shop/listenerset/broker/tcp":   "ok route TCPRoute shop/broker",
 		"explain infra/gateway-edge:80":         "ok address " + address,
 		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted",
-		"explain infra/gateway-edge:9092":       "shop/listenerset/broker/tcp, a listener of the Gateway API",
+		"explain infra/gateway-edge:9092":       "infra/gateway-edge:9092/TCP, which is shop/listenerset/broker/tcp,",
 		"explain udproute/dns -n shop":          "ok parent ListenerSet shop/dns",
 		"explain infra/gateway-edge:80 -o json": `"whole": true`,
 	} {
