@@ -40,12 +40,14 @@ export function routes(l) {
   return [...l.routes].sort((a, b) => b.carried - a.carried).slice(0, 3).map(route).concat(l.routes.length > 3 ? h('span', { class: 'muted' }, `and ${l.routes.length - 3} more`) : [])
 }
 
+// route is a route with what is wrong with it. An accepted route whose listener carries an older one waits.
 function route(r) {
-  const fault = r.conditions.find((c) => c.status === 'False') ?? (r.carried ? undefined : r.conditions.find((c) => c.type === 'Accepted'))
-  const waits = fault?.status === 'True'
-  return h('span', { class: 'route', data: { tone: !fault ? 'ok' : waits ? 'off' : 'warn' } },
+  const faults = r.conditions.filter((c) => c.status === 'False')
+  const waits = !r.carried && r.conditions.find((c) => c.type === 'Accepted' && c.status === 'True')
+  return h('span', { class: 'route', data: { tone: faults.length ? 'warn' : waits ? 'off' : 'ok' } },
     h('span', {}, h('small', {}, r.kind, ' '), r.name, waits && h('small', {}, ' waits')),
-    fault && h('span', { class: 'fault' }, !waits && h('b', {}, fault.reason, ' '), fault.message))
+    waits && h('span', { class: 'fault' }, waits.message),
+    faults.map((c) => h('span', { class: 'fault' }, h('b', {}, c.reason), ' ', c.message)))
 }
 
 export function note(is) {
