@@ -160,6 +160,31 @@ func TestAListenerIsProgrammedWithItsOwnNumberAlone(t *testing.T) {
 	}
 }
 
+func TestTheConsoleIsToldOnceOfEachChange(t *testing.T) {
+	b, _, _ := board(t)
+	mux, told := names("gateway-edge"), 0
+	b.Tell = func(types.NamespacedName) { told++ }
+	shown := func(reason string) []claimants.Listener {
+		return []claimants.Listener{{Key: names("gateway/edge/a"), Conditions: []metav1.Condition{{Type: "Accepted", Reason: reason}}}}
+	}
+	b.setShown(mux, names("edge"), shown("Accepted")) // its Gateway isn't posted
+	if told != 0 || b.Shown(mux) != nil {
+		t.Errorf("told %d times of a Gateway that has no mux: %+v", told, b.Shown(mux))
+	}
+	b.post(mux, names("edge"), nil, backendsOf(nil))
+	for _, reason := range []string{"Accepted", "Accepted", "PortUnavailable"} {
+		b.setShown(mux, names("edge"), shown(reason))
+	}
+	b.post(mux, names("edge"), []plan.ObservedChannel{claimant("gateway/edge/a", 80)}, backendsOf(nil))
+	b.setShown(mux, names("another"), nil)
+	if got := b.Shown(mux); told != 2 || len(got) != 1 || got[0].Conditions[0].Reason != "PortUnavailable" {
+		t.Errorf("told %d times, shown %+v", told, got)
+	}
+	if b.drop(mux, names("edge")); b.Shown(mux) != nil {
+		t.Error("a Gateway that is gone has listeners")
+	}
+}
+
 func TestEntriesOfARouteKeepTheirPlaces(t *testing.T) {
 	b, _, keys := board(t)
 	l := &serving{Options: &Options{Board: b, WritesAtOnce: 1}, keys: keys}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +115,41 @@ func (s *story) take(t *testing.T, doc []byte) {
 		s.listen(&l)
 	default:
 		t.Fatalf("a document of kind %q", kind.Kind)
+	}
+}
+
+// TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and nobody tells of them.
+func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
+	text, err := os.ReadFile("testdata/listeners-beside-channels.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, text)
+	s.rest(t)
+	seen := s.seen
+	seen.Listeners, seen.World.ListenersUnknown = nil, true
+	seen.World.Channels = slices.DeleteFunc(slices.Clone(seen.World.Channels), func(c plan.ObservedChannel) bool { return !claimants.IsService(c.Key) })
+	seen.Plan = plan.Mux(seen.World, plan.Memory{})
+	mux := view.Of(&seen)
+	var got []string
+	for _, c := range mux.Channels {
+		got = append(got, fmt.Sprintf("%s/%s %s %d", c.Namespace, c.Name, c.State, c.Ports[0].Public))
+	}
+	want := []string{"infra/gateway/edge/web unknown 80", "shop/holder unbacked 443", "shop/listenerset/broker/tcp unknown 9092", "shop/web unbacked 20000"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(mux.Notes) != 1 || mux.Notes[0].Reason != "ListenersUnknown" || mux.Gateway == nil || !mux.Gateway.Unknown || mux.Gateway.Listeners != 2 || mux.State != "ok" {
+		t.Errorf("%s, notes %+v, Gateway %+v", mux.State, mux.Notes, mux.Gateway)
+	}
+	chain := view.WhyListener(&seen, types.NamespacedName{Namespace: "infra", Name: "gateway/edge/web"})
+	if chain.Links[0].State != "unread" || chain.Links[len(chain.Links)-1].Text != "1 of 2 ready" {
+		t.Errorf("%+v", chain.Links)
+	}
+	seen.World.Ledger = plan.Reading{Condition: plan.Missing, Name: "mux-port-allocations"}
+	seen.Plan = plan.Mux(seen.World, plan.Memory{})
+	if mux := view.Of(&seen); mux.State != "frozen" || !strings.Contains(mux.Message, "doesn't know the listeners") {
+		t.Errorf("without a ledger it is %s: %s", mux.State, mux.Message)
 	}
 }
 
