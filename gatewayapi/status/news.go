@@ -2,19 +2,12 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
-
-// NotCarried is the reason of an Event about an accepted route whose listener carries an older route.
-const NotCarried = "NotCarried"
 
 // News is the content of an Event about an object whose status changed.
 type News struct {
@@ -22,7 +15,7 @@ type News struct {
 	Reason, Message string
 }
 
-// verdict is what is said of a listener, before and after a change of the status.
+// verdict has the conditions of a listener before and after a change of the status.
 type verdict struct {
 	name          string
 	before, after []metav1.Condition
@@ -124,7 +117,7 @@ func grouped(listeners []verdict) []News {
 // maxNamed bounds how many listeners an Event names.
 const maxNamed = 8
 
-// news returns what is new about a listener; nil if nothing is. A listener that waits for its number or its address has no news.
+// news returns the change of a listener; nil without one. Waiting for a number or an address is no change.
 func (v *verdict) news() *News {
 	for _, kind := range [...]string{accepted, resolved} {
 		if no := falseOf(v.after, kind); no != nil && !isTold(falseOf(v.before, kind), no) {
@@ -151,62 +144,4 @@ func falseOf(conditions []metav1.Condition, kind string) *metav1.Condition {
 // isTold is true for a refusal that the status had before.
 func isTold(before, now *metav1.Condition) bool {
 	return before != nil && before.Reason == now.Reason && before.Message == now.Message
-}
-
-// RouteNews returns what changed between two lists of what our controller says of a route's parents.
-func RouteNews(controller gatewayv1.GatewayController, route *read.Route, after []gatewayv1.RouteParentStatus) []News {
-	var all []News
-	for i := range after {
-		now := &after[i]
-		if now.ControllerName != controller {
-			continue
-		}
-		var before []metav1.Condition
-		if at := slices.IndexFunc(route.Status.Parents, func(p gatewayv1.RouteParentStatus) bool {
-			return p.ControllerName == controller && equality.Semantic.DeepEqual(p.ParentRef, now.ParentRef)
-		}); at >= 0 {
-			before = route.Status.Parents[at].Conditions
-		}
-		for _, news := range parentNews(before, now.Conditions) {
-			kind, key := read.ParentOf(route, &now.ParentRef)
-			news.Message = fmt.Sprintf("%s %s: %s", kind, key, news.Message)
-			all = append(all, news)
-		}
-	}
-	return all
-}
-
-// parentNews returns what is new about a route and one of its parents.
-func parentNews(before, after []metav1.Condition) []News {
-	if no := falseOf(after, accepted); no != nil {
-		if isTold(falseOf(before, accepted), no) {
-			return nil
-		}
-		return []News{{true, no.Reason, no.Message}}
-	}
-	var all []News
-	was, is := olderOf(before), olderOf(after)
-	switch {
-	case is != "" && is != was:
-		all = append(all, News{true, NotCarried, is})
-	case falseOf(before, accepted) != nil:
-		all = append(all, News{false, accepted, "no longer refused"})
-	case is == "" && was != "":
-		all = append(all, News{false, accepted, "carried now"})
-	}
-	switch no, had := falseOf(after, resolved), falseOf(before, resolved); {
-	case no != nil && !isTold(had, no):
-		all = append(all, News{true, no.Reason, no.Message})
-	case no == nil && had != nil:
-		all = append(all, News{false, resolved, "all backends are found"})
-	}
-	return all
-}
-
-// olderOf returns the message of an accepted route whose listener carries an older one; empty if the route is carried.
-func olderOf(conditions []metav1.Condition) string {
-	if c := meta.FindStatusCondition(conditions, accepted); c != nil && c.Status == metav1.ConditionTrue {
-		return c.Message
-	}
-	return ""
 }

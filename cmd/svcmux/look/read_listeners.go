@@ -98,7 +98,8 @@ func (api *GatewayAPI) Add(object gatewayread.Object) {
 	}
 }
 
-// PutListeners takes the listeners of a mux's Gateway, judged as the reconciler does. What it wrote into their status counts for their numbers.
+// PutListeners takes the listeners of a mux's Gateway, judged as the reconciler does. Their status says whether they have their
+// numbers.
 func (w *World) PutListeners(mux *corev1.Service, gateway *gatewayv1.Gateway, api *GatewayAPI) {
 	keys, key := w.Language.Keys(), types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name}
 	_, onGateways := w.Language.GatewayPool(ptr.Deref(mux.Spec.LoadBalancerClass, ""))

@@ -123,7 +123,7 @@ func (c *Chain) route() {
 	c.bad("route", "no route names the listener", "", "create a TCPRoute or a UDPRoute with this listener in parentRefs")
 }
 
-// fault returns the condition that says what is wrong with a route; nil if nothing is.
+// fault returns the first condition of a route that is False; nil without one.
 func (r *Route) fault() *Condition {
 	for i := range r.Conditions {
 		if r.Conditions[i].Status == "False" {
