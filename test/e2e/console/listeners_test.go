@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,6 +88,9 @@ func TestListeners(t *testing.T) {
 		b.Do(browser.Scheme(like))
 		for _, poor := range b.Poor() {
 			t.Errorf("%s: %s", like, poor)
+		}
+		if folder := os.Getenv("CONSOLE_SHOTS"); folder != "" {
+			shoot(t, b, filepath.Join(folder, "listeners-"+like+".png"))
 		}
 	}
 	b.Do(chromedp.EmulateViewport(390, 800))
