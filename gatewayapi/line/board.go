@@ -23,10 +23,10 @@ type Board struct {
 	keys   validation.Keys
 	mu     sync.Mutex
 	muxes  map[types.NamespacedName]*posted
-	muxOf  map[types.NamespacedName]types.NamespacedName // by listener
-	left   map[types.NamespacedName]types.NamespacedName // the last mux of listeners that are gone
-	users  map[types.NamespacedName][]claimants.Use      // by Service
-	isFull bool                                          // true once every Gateway was posted
+	muxOf  map[types.NamespacedName]types.NamespacedName   // by listener
+	left   map[types.NamespacedName]types.NamespacedName   // the last mux of listeners that are gone
+	users  map[types.NamespacedName][]types.NamespacedName // listeners, by Service
+	isFull bool                                            // true once every Gateway was posted
 	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
 	// WakeMux and WakeBackends are called after a change of a mux's listeners, and of listeners' backends. wakeGateway is called when a
 	// listener has news for its Gateway's status.
@@ -55,7 +55,7 @@ type listener struct {
 // NewBoard returns an empty board.
 func NewBoard(keys validation.Keys) *Board {
 	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{},
-		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}, Tell: func(types.NamespacedName) {}}
+		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]types.NamespacedName{}, Tell: func(types.NamespacedName) {}}
 }
 
 // connect joins the board to the feature that posts.
@@ -161,7 +161,7 @@ func (b *Board) index() {
 			b.muxOf[key] = mux
 			delete(b.left, key)
 			for _, backend := range listener.backends {
-				b.users[backend.Service] = append(b.users[backend.Service], claimants.Use{Claimant: key, Mux: mux})
+				b.users[backend.Service] = append(b.users[backend.Service], key)
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func (b *Board) Live(ctx context.Context, mux, key types.NamespacedName) (*plan.
 }
 
 // Users returns the listeners that send packets to a Service.
-func (b *Board) Users(service types.NamespacedName) []claimants.Use {
+func (b *Board) Users(service types.NamespacedName) []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.users[service])

@@ -49,7 +49,7 @@ func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 			if o.world.ListenersUnknown != test.unknown {
 				t.Errorf("listeners are unknown: %t, want %t", o.world.ListenersUnknown, test.unknown)
 			}
-			look := &cached{line, t.Context(), o.world.Key}
+			look := &cached{line: line, ctx: t.Context(), mux: o.world.Key}
 			if shown, err := look.Claimants(svc); err != nil || shown.Unknown != test.unknown {
 				t.Errorf("a look doesn't see what the pass sees: %+v, %v", shown, err)
 			}

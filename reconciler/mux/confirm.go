@@ -97,9 +97,8 @@ func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, liv
 	if !is || channel.Mux != o.world.Key {
 		return
 	}
-	channel.Backends = o.memory.settleBacking(key, o.backing(ctx, &channel, o.world.Mux, o.service), o.world.Now)
-	channel.RefusedSlices = o.refusedSlices(key)
-	o.world.Channels, o.channels[key] = append(o.world.Channels, channel), live
+	o.addChannel(ctx, channel)
+	o.channels[key] = live
 	o.known.Refused = o.memory.refusals(&o.world)
 }
 

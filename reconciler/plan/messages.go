@@ -21,11 +21,11 @@ func textMuxNotFound(mux types.NamespacedName, key string) string {
 }
 
 func textMuxDeleting(mux types.NamespacedName) string {
-	return fmt.Sprintf("the mux %s is being deleted: create it again, or make this channel anew under another", mux)
+	return fmt.Sprintf("the mux %s is being deleted: create it again, or create this channel again under another", mux)
 }
 
 func textUnserved(mux types.NamespacedName, by Server) string {
-	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: make the Service anew under a mux that is, or have that "+
+	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: create the Service again under a mux that is, or have that "+
 		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux, mux.Namespace)
 }
@@ -84,7 +84,7 @@ func textUnfrozen(before string) string {
 
 func textUnexplained(port *corev1.ServicePort) string {
 	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and its number "+
-		"given to nobody; take it off the mux if it isn't needed", port.Name, slotOf(port))
+		"given to nobody; take it off the mux if it isn't needed", port.Name, SlotOf(port))
 }
 
 func textRebuildsLater(name string, at time.Time) string {

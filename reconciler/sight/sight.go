@@ -151,7 +151,7 @@ func (g *gathering) channels() error {
 		if channel.Mux != g.World.Key {
 			continue
 		}
-		if err := g.add(channel); err != nil {
+		if err := g.add(channel, svc.Spec.Ports); err != nil {
 			return err
 		}
 	}
@@ -169,15 +169,15 @@ func (g *gathering) claimants() error {
 	}
 	g.Listeners, g.World.ListenersUnknown = all.Listeners, all.Unknown
 	for _, channel := range all.Asking {
-		if err := g.add(channel); err != nil {
+		if err := g.add(channel, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add adds a claimant with its backends.
-func (g *gathering) add(channel plan.ObservedChannel) error {
+// add adds a claimant with its backends. A listener has no Service ports: see slices.BackingOf.
+func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort) error {
 	sources, err := g.from.Sources(channel.Key)
 	var unread string
 	if err := take(err, &unread); err != nil {
@@ -188,7 +188,7 @@ func (g *gathering) add(channel plan.ObservedChannel) error {
 	}
 	g.Sources[channel.Key] = sources
 	if g.World.Mux != nil {
-		channel.Backends = g.backing(&channel, unread != "")
+		channel.Backends = g.backing(&channel, ports, unread != "")
 		channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
 	}
 	g.World.Channels = append(g.World.Channels, channel)
@@ -196,7 +196,7 @@ func (g *gathering) add(channel plan.ObservedChannel) error {
 }
 
 // backing returns whether a channel has backends on the mux. Without a right to read one kind of slices, the channel's condition tells.
-func (g *gathering) backing(c *plan.ObservedChannel, sourcesUnread bool) plan.Backing {
+func (g *gathering) backing(c *plan.ObservedChannel, ports []corev1.ServicePort, sourcesUnread bool) plan.Backing {
 	mux := g.World.Mux
 	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
 		return !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
@@ -205,9 +205,9 @@ func (g *gathering) backing(c *plan.ObservedChannel, sourcesUnread bool) plan.Ba
 		return backingSaid(g.World.Keys, c)
 	}
 	if g.Unread.Carried == "" && !sourcesUnread {
-		return muxslices.CarriedBacking(carried, g.Sources[c.Key], c.Ports, mux.Families)
+		return muxslices.CarriedBacking(carried, g.Sources[c.Key], ports, mux.Families)
 	}
-	if g.Unread.Carried == "" && muxslices.CarriedBacking(carried, nil, c.Ports, mux.Families) == plan.Backed {
+	if g.Unread.Carried == "" && muxslices.CarriedBacking(carried, nil, ports, mux.Families) == plan.Backed {
 		return plan.Backed
 	}
 	return backingSaid(g.World.Keys, c)

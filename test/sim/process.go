@@ -100,11 +100,11 @@ func (p *process) setup() error {
 	s := p.sim
 	m := &runner{process: p}
 	writer := &api.Client{Server: s.server, Do: p.ask}
-	waker, refusals := &backends.Waker{}, &backends.Refusals{}
+	waker, reports := &backends.Waker{}, &backends.Reports{}
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.Sources, OnMux: backends.OnMux,
-		Carried: backends.Carried, RefusedSlices: refusals.Of,
+		Backing: reports.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
@@ -112,11 +112,11 @@ func (p *process) setup() error {
 	if err := line.Setup(p.ctx, m); err != nil {
 		return err
 	}
-	refusals.Notify(line.BackendsChanged)
+	reports.Notify(line.Wake)
 	return backends.Setup(p.ctx, m, backends.Options{
 		Language: s.language, Claims: board.Known, Waker: waker, Writer: writer, Live: writer,
 		Tell:     func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
-		Refusals: refusals, Concurrency: 2, Now: p.now,
+		Reports: reports, Concurrency: 2, Now: p.now,
 	})
 }
 
