@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -32,6 +33,8 @@ type Board struct {
 	WakeMux      func(mux types.NamespacedName)
 	WakeBackends func(listeners []types.NamespacedName)
 	wakeGateway  func(gateway types.NamespacedName)
+	// Tell is called after a change of what Shown returns for a mux.
+	Tell func(mux types.NamespacedName)
 	// SlicesOf returns the slices of a Service.
 	SlicesOf func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 }
@@ -40,6 +43,7 @@ type Board struct {
 type posted struct {
 	gateway   types.NamespacedName
 	listeners map[types.NamespacedName]listener
+	shown     []claimants.Listener // with those that ask for no number; replaced, never changed
 }
 
 // listener is a claimant, with its last conditions, and its backends.
@@ -51,7 +55,7 @@ type listener struct {
 // NewBoard returns an empty board.
 func NewBoard(keys validation.Keys) *Board {
 	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{},
-		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]types.NamespacedName{}}
+		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]types.NamespacedName{}, Tell: func(types.NamespacedName) {}}
 }
 
 // connect joins the board to the feature that posts.
@@ -87,7 +91,7 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	if before == nil {
 		before = &posted{}
 	}
-	now, changed, fed := &posted{gateway, map[types.NamespacedName]listener{}}, before.gateway != gateway, []types.NamespacedName(nil)
+	now, changed, fed := &posted{gateway, map[types.NamespacedName]listener{}, before.shown}, before.gateway != gateway, []types.NamespacedName(nil)
 	for _, channel := range channels {
 		was, known := before.listeners[channel.Key]
 		if known && was.channel.UID == channel.UID {

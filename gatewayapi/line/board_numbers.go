@@ -3,11 +3,13 @@ package line
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -36,6 +38,30 @@ func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 	gateway := posted.gateway
 	b.mu.Unlock()
 	b.wakeFor(gateway)
+}
+
+// setShown keeps a Gateway's listeners for the console.
+func (b *Board) setShown(mux, gateway types.NamespacedName, listeners []claimants.Listener) {
+	b.mu.Lock()
+	posted := b.muxes[mux]
+	changed := posted != nil && posted.gateway == gateway && !equality.Semantic.DeepEqual(posted.shown, listeners)
+	if changed {
+		posted.shown = listeners
+	}
+	b.mu.Unlock()
+	if changed {
+		b.Tell(mux)
+	}
+}
+
+// Shown returns the listeners of a mux's Gateway with their conditions and routes. Callers must not change them.
+func (b *Board) Shown(mux types.NamespacedName) []claimants.Listener {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if posted := b.muxes[mux]; posted != nil {
+		return posted.shown
+	}
+	return nil
 }
 
 // numbers returns the decisions about the numbers of a mux's listeners, from their conditions.

@@ -16,6 +16,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -156,6 +157,31 @@ func TestAListenerIsProgrammedWithItsOwnNumberAlone(t *testing.T) {
 		if got := post(number); got != (number == 80) {
 			t.Errorf("it has 80 on the mux, asks for %d, and is programmed: %t", number, got)
 		}
+	}
+}
+
+func TestTheConsoleIsToldOnceOfEachChange(t *testing.T) {
+	b, _, _ := board(t)
+	mux, told := names("gateway-edge"), 0
+	b.Tell = func(types.NamespacedName) { told++ }
+	shown := func(reason string) []claimants.Listener {
+		return []claimants.Listener{{Key: names("gateway/edge/a"), Conditions: []metav1.Condition{{Type: "Accepted", Reason: reason}}}}
+	}
+	b.setShown(mux, names("edge"), shown("Accepted")) // its Gateway isn't posted
+	if told != 0 || b.Shown(mux) != nil {
+		t.Errorf("told %d times of a Gateway that has no mux: %+v", told, b.Shown(mux))
+	}
+	b.post(mux, names("edge"), nil, backendsOf(nil))
+	for _, reason := range []string{"Accepted", "Accepted", "PortUnavailable"} {
+		b.setShown(mux, names("edge"), shown(reason))
+	}
+	b.post(mux, names("edge"), []plan.ObservedChannel{claimant("gateway/edge/a", 80)}, backendsOf(nil))
+	b.setShown(mux, names("another"), nil)
+	if got := b.Shown(mux); told != 2 || len(got) != 1 || got[0].Conditions[0].Reason != "PortUnavailable" {
+		t.Errorf("told %d times, shown %+v", told, got)
+	}
+	if b.drop(mux, names("edge")); b.Shown(mux) != nil {
+		t.Error("a Gateway that is gone has listeners")
 	}
 }
 

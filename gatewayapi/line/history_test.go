@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,9 +48,10 @@ func TestPromisesOfGateways(t *testing.T) {
 		}
 		h.rest()
 		h.restart()
-		before := h.api.wrote
+		before, told := h.api.wrote, h.told
 		h.rest()
 		h.checkf(h.api.wrote == before, "quiet: a process that starts makes %d writes, though nothing changed", h.api.wrote-before)
+		h.checkf(h.told == told, "quiet: a process that starts sends %d Events, though nothing changed", h.told-told)
 	})
 }
 
@@ -69,6 +72,8 @@ type history struct {
 	keys  map[string]types.NamespacedName // the claimant's key of each listener
 	onMux map[types.NamespacedName]int32  // the number that each listener has on its mux
 	calm  bool                            // no write fails
+	wrote string                          // the object that the process wrote last
+	told  int                             // Events of the process
 	log   []string
 }
 
@@ -180,7 +185,7 @@ func (h *history) restart() {
 	board.SlicesOf = func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 		return nil, nil
 	}
-	options := &Options{Language: h.language, Board: board, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
+	options := &Options{Language: h.language, Board: board, Events: events{h: h}, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
 	w := writer{server: h.api}
 	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
 		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{}}
@@ -349,13 +354,28 @@ func (h *history) rest() {
 	h.checkf(false, "quiet: it doesn't come to rest")
 }
 
+// events takes the process's Events. An Event follows a write of its object's status.
+type events struct {
+	record.EventRecorder
+	h *history
+}
+
+func (e events) Event(about runtime.Object, kind, reason, message string) {
+	object := about.(*corev1.ObjectReference)
+	name := object.Kind + " " + object.Namespace + "/" + object.Name
+	e.h.note("  tells %s: %s %s %s", name, kind, reason, message)
+	e.h.checkf(name == e.h.wrote, "quiet: an Event about %s, and %s was written last", name, e.h.wrote)
+	e.h.told++
+}
+
 // judge checks a write of the process.
 func (h *history) judge(before, after client.Object) {
 	object := after
 	if after == nil {
 		object = before
 	}
-	h.note("  writes %s %s", kindOf(object), client.ObjectKeyFromObject(object))
+	h.wrote = kindOf(object) + " " + client.ObjectKeyFromObject(object).String()
+	h.note("  writes %s", h.wrote)
 	if svc, is := before.(*corev1.Service); is {
 		owner := metav1.GetControllerOf(svc)
 		h.checkf(svc.Labels[h.line.keys.Managed] == "true" && owner != nil && owner.Kind == "Gateway", "not ours, not touched: Service %s is written", svc.Name)

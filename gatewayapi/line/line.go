@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,6 +30,7 @@ type Options struct {
 	// Namespaces are those whose Gateways are served; if empty, all.
 	Namespaces []string
 	Board      *Board
+	Events     record.EventRecorder
 	Now        func() time.Time
 	Log        logr.Logger
 	// WritesAtOnce is how many statuses are written at a time; run.WritesAtOnce if it is 0.
@@ -142,6 +144,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or delete the Service", o.Mux)}
 		}
 	}
+	l.Board.setShown(o.Mux, key, given.Shown(read.ControllerName(&l.keys)))
 	return again, l.publish(ctx, &given)
 }
 

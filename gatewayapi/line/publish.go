@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -14,42 +15,67 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
-// publish writes the statuses that differ. One that can't be written doesn't keep the others from being written.
+// publish writes the statuses that differ, and sends Events about what changed. One that can't be written doesn't keep the others from being
+// written.
 func (l *serving) publish(ctx context.Context, given *status.Given) error {
 	gateway := given.Served.Gateway
-	ofGateway := l.patchStatus(ctx, gateway, func(now client.Object) bool {
+	ofGateway := l.patchStatus(ctx, gateway, func(now client.Object) (bool, []status.News) {
 		after := given.Gateway()
-		changed := !equality.Semantic.DeepEqual(after, gateway.Status)
 		now.(*gatewayv1.Gateway).Status = after
-		return changed
+		return !equality.Semantic.DeepEqual(after, gateway.Status), status.GatewayNews(gateway, &after)
 	})
 	ofSets := run.InParallel(l.WritesAtOnce, given.Sets, func(set *gatewayv1.ListenerSet) error {
-		return l.patchStatus(ctx, set, func(now client.Object) bool {
+		return l.patchStatus(ctx, set, func(now client.Object) (bool, []status.News) {
 			after := given.ListenerSet(set)
-			changed := !equality.Semantic.DeepEqual(after, set.Status)
 			now.(*gatewayv1.ListenerSet).Status = after
-			return changed
+			return !equality.Semantic.DeepEqual(after, set.Status), status.ListenerSetNews(set, &after)
 		})
 	})
 	ofRoutes := run.InParallel(l.WritesAtOnce, given.Routes, func(route read.Route) error {
-		return l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) bool {
+		return l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) (bool, []status.News) {
 			after := l.parents(given, &route)
-			changed := !equality.Semantic.DeepEqual(after, route.Status.Parents)
 			copied, _ := read.RouteOf(now)
 			copied.Status.Parents = after
-			return changed
+			return !equality.Semantic.DeepEqual(after, route.Status.Parents), status.RouteNews(read.ControllerName(&l.keys), &route, after)
 		})
 	})
 	return cmp.Or(ofGateway, ofSets, ofRoutes)
 }
 
-// patchStatus writes an object's status if set changes it. Others write the same lists, so the object must be as it was read.
-func (l *serving) patchStatus(ctx context.Context, object client.Object, set func(now client.Object) bool) error {
+// patchStatus writes an object's status if set changes it, and then tells the news. Others write the same lists, so the object must be as it was read.
+func (l *serving) patchStatus(ctx context.Context, object client.Object, set func(now client.Object) (changed bool, news []status.News)) error {
 	now := object.DeepCopyObject().(client.Object)
-	if !set(now) {
+	changed, news := set(now)
+	if !changed {
 		return nil
 	}
-	return client.IgnoreNotFound(l.write.Status().Patch(ctx, now, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})))
+	if err := l.write.Status().Patch(ctx, now, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	l.tell(object, news)
+	return nil
+}
+
+// tell sends Events about a Gateway, a ListenerSet or a route.
+func (l *serving) tell(object client.Object, news []status.News) {
+	for _, n := range news {
+		kind := corev1.EventTypeNormal
+		if n.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		l.Events.Event(referenceTo(object), kind, n.Reason, n.Message)
+	}
+}
+
+// referenceTo names an object in an Event. Objects of the cache don't have their kind.
+func referenceTo(object client.Object) *corev1.ObjectReference {
+	kind := "Gateway"
+	if route, is := read.RouteOf(object); is {
+		kind = route.Kind
+	} else if _, is := object.(*gatewayv1.ListenerSet); is {
+		kind = "ListenerSet"
+	}
+	return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
 }
 
 // parents returns the entries of a route's status: those of others as they are, and ours for its present parentRefs. An entry keeps its place:

@@ -11,6 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
 // A stray is an entry of ours in a route's status about a parent that is gone, or that isn't ours any more. No pass over a Gateway sees it.
@@ -40,10 +41,10 @@ func (l *serving) reconcileStray(ctx context.Context, request reconcile.Request)
 	if failed != nil || len(kept) == len(route.Status.Parents) {
 		return reconcile.Result{}, failed
 	}
-	err := l.patchStatus(ctx, object.(client.Object), func(now client.Object) bool {
+	err := l.patchStatus(ctx, object.(client.Object), func(now client.Object) (bool, []status.News) {
 		copied, _ := read.RouteOf(now)
 		copied.Status.Parents = kept
-		return true
+		return true, nil
 	})
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: behindPause}, nil

@@ -76,8 +76,7 @@ func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]i
 	var selected, allowed []int
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
-		isOf := kind == "Gateway" && l.Set == nil || kind == "ListenerSet" && l.Set != nil && keyOf(l.Set) == key
-		if !isOf || ref.SectionName != nil && *ref.SectionName != l.Name || ref.Port != nil && *ref.Port != l.Port {
+		if !l.IsSelected(route, ref) {
 			continue
 		}
 		selected = append(selected, i)
@@ -96,6 +95,13 @@ func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]i
 				route.Object.GetNamespace())}
 	}
 	return allowed, nil
+}
+
+// IsSelected is true if a parentRef to the Gateway or to one of its ListenerSets selects the listener.
+func (l *Listener) IsSelected(route *Route, ref *gatewayv1.ParentReference) bool {
+	kind, key := ParentOf(route, ref)
+	isOf := kind == "Gateway" && l.Set == nil || kind == "ListenerSet" && l.Set != nil && keyOf(l.Set) == key
+	return isOf && (ref.SectionName == nil || *ref.SectionName == l.Name) && (ref.Port == nil || *ref.Port == l.Port)
 }
 
 // sectionOf names the listeners that a parentRef selects.

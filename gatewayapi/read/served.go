@@ -104,9 +104,13 @@ func compareAge(a, b metav1.Object) int {
 }
 
 func (s *Served) add(set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) {
+	s.Listeners = append(s.Listeners, newListener(s.Gateway, set, entry))
+}
+
+func newListener(gateway *gatewayv1.Gateway, set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) Listener {
 	l := Listener{Set: set, ListenerEntry: entry}
 	if set == nil {
-		l.Key = listenerKey(s.Gateway.Namespace, listenerOfGateway, s.Gateway.Name, entry.Name)
+		l.Key = listenerKey(gateway.Namespace, listenerOfGateway, gateway.Name, entry.Name)
 	} else {
 		l.Key = listenerKey(set.Namespace, listenerOfSet, set.Name, entry.Name)
 	}
@@ -118,7 +122,17 @@ func (s *Served) add(set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) 
 	default:
 		l.Unsupported = &Refusal{string(gatewayv1.ListenerReasonUnsupportedProtocol), fmt.Sprintf("protocol %s isn't supported: use TCP or UDP", entry.Protocol)}
 	}
-	s.Listeners = append(s.Listeners, l)
+	return l
+}
+
+// NotAdmittedListeners returns the listeners of the ListenerSets that the Gateway doesn't admit. They aren't among Listeners.
+func (s *Served) NotAdmittedListeners() (all []Listener) {
+	for _, set := range s.NotAdmitted {
+		for i := range set.Spec.Listeners {
+			all = append(all, newListener(s.Gateway, set, set.Spec.Listeners[i]))
+		}
+	}
+	return all
 }
 
 // allow sets the kinds of routes that may attach: of those that the listener allows, the one that its protocol can carry.

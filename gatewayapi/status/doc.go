@@ -3,4 +3,6 @@
 //
 //	gateway.go  the Gateway and its ListenerSets
 //	route.go    routes
+//	shown.go    listeners with their conditions, for the console and the command line
+//	news*.go    what changed between two statuses, for Events
 package status

@@ -125,7 +125,7 @@ func (s *server) config(w http.ResponseWriter, _ *http.Request) {
 	}{view.Schema, s.Version, !s.Actions, s.Actions, s.Gateways != nil, s.Token != "" || s.reviews != nil, true})
 }
 
-// why serves the chain of one Service, for ?service=namespace/name.
+// why serves the chain of one Service or listener, for ?service=namespace/name.
 func (s *server) why(w http.ResponseWriter, r *http.Request) {
 	namespace, name, ok := strings.Cut(r.URL.Query().Get("service"), "/")
 	if !ok || namespace == "" || name == "" || len(namespace)+len(name) > 512 {
@@ -135,7 +135,19 @@ func (s *server) why(w http.ResponseWriter, r *http.Request) {
 	if !s.ensureFresh(w, r) {
 		return
 	}
-	question, err := s.question(r, types.NamespacedName{Namespace: namespace, Name: name})
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	if mux, is := s.hub.muxOfListener(key); is {
+		sight, err := s.Line.Look(r.Context(), mux)
+		if err != nil {
+			s.internalError(w, err)
+			return
+		}
+		if sight.World.Mux != nil {
+			reply(w, view.WhyListener(sight, key))
+			return
+		}
+	}
+	question, err := s.question(r, key)
 	if err != nil {
 		s.internalError(w, err)
 		return

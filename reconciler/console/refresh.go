@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -101,6 +102,21 @@ func (h *hub) put(key types.NamespacedName, next *snapshot) {
 		h.broadcast("mux", changes.json(h.revision))
 	}
 	h.muxes[key] = next
+}
+
+// muxOfListener returns the mux with a listener of that name.
+func (h *hub) muxOfListener(key types.NamespacedName) (types.NamespacedName, bool) {
+	if claimants.IsService(key) {
+		return types.NamespacedName{}, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for mux, snapshot := range h.muxes {
+		if snapshot.channels[key.String()] != nil {
+			return mux, true
+		}
+	}
+	return types.NamespacedName{}, false
 }
 
 func (h *hub) sendProcess() {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -18,17 +21,30 @@ type Claimants interface {
 	On(mux types.NamespacedName) []plan.ObservedChannel
 	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while that isn't known.
 	Live(ctx context.Context, mux, claimant types.NamespacedName) (*plan.ObservedChannel, error)
+	// Shown returns the listeners of a mux's Gateway with their conditions and routes, also those that ask for no number.
+	Shown(mux types.NamespacedName) []claimants.Listener
 	// Show takes the new conditions of a claimant on a mux.
 	Show(mux types.NamespacedName, patch *plan.ChannelPatch)
 }
 
+// claimantsOn returns the claimants on a mux that are no Services. They are unknown until the mux's Gateway was read.
+func (l *Line) claimantsOn(mux *corev1.Service) (all []plan.ObservedChannel, unknown bool) {
+	if mux == nil {
+		return nil, false
+	}
+	key := client.ObjectKeyFromObject(mux)
+	unknown = isForGateway(mux) && (l.Claimants == nil || !l.Claimants.Knows(key))
+	if l.Claimants != nil {
+		all = l.Claimants.On(key)
+	}
+	return all, unknown
+}
+
 // observeClaimants adds the claimants that are no Services.
 func (o *pass) observeClaimants(ctx context.Context) {
-	o.world.ListenersUnknown = o.service != nil && isForGateway(o.service) && (o.Claimants == nil || !o.Claimants.Knows(o.world.Key))
-	if o.Claimants == nil || o.world.Mux == nil {
-		return
-	}
-	for _, channel := range o.Claimants.On(o.world.Key) {
+	var asking []plan.ObservedChannel
+	asking, o.world.ListenersUnknown = o.claimantsOn(o.service)
+	for _, channel := range asking {
 		o.addChannel(ctx, channel)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/budget"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -18,8 +19,9 @@ type readGateways struct {
 	read bool
 }
 
-func (r readGateways) Knows(types.NamespacedName) bool              { return r.read }
-func (readGateways) On(types.NamespacedName) []plan.ObservedChannel { return nil }
+func (r readGateways) Knows(types.NamespacedName) bool               { return r.read }
+func (readGateways) On(types.NamespacedName) []plan.ObservedChannel  { return nil }
+func (readGateways) Shown(types.NamespacedName) []claimants.Listener { return nil }
 
 func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 	gateway := metav1.OwnerReference{APIVersion: "gateway.networking.k8s.io/v1", Kind: "Gateway", Name: "edge", UID: "g", Controller: ptr.To(true)}
@@ -46,6 +48,10 @@ func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 			o.observeClaimants(t.Context())
 			if o.world.ListenersUnknown != test.unknown {
 				t.Errorf("listeners are unknown: %t, want %t", o.world.ListenersUnknown, test.unknown)
+			}
+			look := &cached{line: line, ctx: t.Context(), mux: o.world.Key}
+			if shown, err := look.Claimants(svc); err != nil || shown.Unknown != test.unknown {
+				t.Errorf("a look doesn't see what the pass sees: %+v, %v", shown, err)
 			}
 		})
 	}

@@ -72,6 +72,15 @@ func (c *cached) Channels() ([]*corev1.Service, error) {
 	return services, nil
 }
 
+func (c *cached) Claimants(mux *corev1.Service) (sight.Claimants, error) {
+	asking, unknown := c.line.claimantsOn(mux)
+	all := sight.Claimants{Asking: asking, Unknown: unknown}
+	if c.line.Claimants != nil {
+		all.Listeners = c.line.Claimants.Shown(c.mux)
+	}
+	return all, nil
+}
+
 func (c *cached) Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return c.line.Sources(c.ctx, c.line.Cache, channel)
 }

@@ -29,11 +29,11 @@ type gateways struct {
 	board   *gatewayline.Board
 }
 
-func (p Process) newGateways(keys validation.Keys, waker *backends.Waker) *gateways {
+func (p Process) newGateways(keys validation.Keys, waker *backends.Waker, news *listenerNews) *gateways {
 	g := &gateways{process: p}
 	if p.Options.GatewayAPIImplementation && !p.dry() {
 		g.board = gatewayline.NewBoard(keys)
-		g.board.WakeBackends, g.board.SlicesOf = waker.Wake, backends.Sources
+		g.board.WakeBackends, g.board.SlicesOf, g.board.Tell = waker.Wake, backends.Sources, news.tell
 	}
 	return g
 }
@@ -73,7 +73,7 @@ func (g *gateways) add(ctx context.Context, m manager.Manager, language validati
 	var features []run.Feature
 	if g.board != nil {
 		features = append(features, gatewayline.New(gatewayline.Options{
-			Language: language, Namespaces: p.Options.muxNamespaces(), Board: g.board, Now: p.Now, Log: log,
+			Language: language, Namespaces: p.Options.muxNamespaces(), Board: g.board, Events: events, Now: p.Now, Log: log,
 		}))
 	}
 	if p.Options.GatewayAPIAllocator && !p.dry() {

@@ -142,12 +142,13 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 	if p.elects() {
 		wait = p.Options.LeaseDuration
 	}
-	terms, err := newTerms(p.Now, wait, func() (*term, error) {
+	news := &listenerNews{}
+	terms, err := newTerms(p.Now, wait, news, func() (*term, error) {
 		run, kept, err := p.termManager(m, logger)
 		if err != nil {
 			return nil, err
 		}
-		t := &term{manager: run, cache: kept, registry: prometheus.NewRegistry()}
+		t := &term{manager: run, cache: kept, registry: prometheus.NewRegistry(), news: news}
 		if keeper != nil {
 			if err := run.Add(keeper); err != nil {
 				return nil, err
@@ -191,7 +192,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	t.registry.MustRegister(carried)
 
 	waker, reports := &backends.Waker{}, &backends.Reports{}
-	gateways := p.newGateways(language.Keys(), waker)
+	gateways := p.newGateways(language.Keys(), waker, t.news)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),

@@ -32,6 +32,7 @@ type term struct {
 	cache    *termCache
 	line     *mux.Line
 	registry *prometheus.Registry
+	news     *listenerNews
 	// rebuildFrom is set when the term begins: see mux.Options.
 	rebuildFrom atomic.Pointer[time.Time]
 }
@@ -49,16 +50,28 @@ type terms struct {
 	// now is the clock, and wait how long another process may believe that it still leads after this one has become the leader.
 	now     func() time.Time
 	wait    time.Duration
+	news    *listenerNews
 	current atomic.Pointer[term]
 	leads   atomic.Bool
 }
 
-func newTerms(now func() time.Time, wait time.Duration, build func() (*term, error)) (*terms, error) {
+// listenerNews tells the console which muxes' listeners changed. The console begins to listen after the first term is built.
+type listenerNews struct {
+	to atomic.Pointer[func(mux types.NamespacedName)]
+}
+
+func (n *listenerNews) tell(mux types.NamespacedName) {
+	if to := n.to.Load(); to != nil {
+		(*to)(mux)
+	}
+}
+
+func newTerms(now func() time.Time, wait time.Duration, news *listenerNews, build func() (*term, error)) (*terms, error) {
 	first, err := build()
 	if err != nil {
 		return nil, err
 	}
-	t := &terms{build: build, now: now, wait: wait}
+	t := &terms{build: build, now: now, wait: wait, news: news}
 	t.current.Store(first)
 	return t, nil
 }
@@ -93,6 +106,7 @@ func (t *terms) Look(ctx context.Context, mux types.NamespacedName) (*sight.Sigh
 }
 
 func (t *terms) News(ctx context.Context, informers cache.Cache, changed func(mux types.NamespacedName)) error {
+	t.news.to.Store(&changed)
 	return t.line().News(ctx, informers, changed)
 }
 

@@ -50,7 +50,7 @@ func TestATermMayRebuildLedgersAfterTheWait(t *testing.T) {
 		t.Errorf("before it begins, it waits until %s", first.mayRebuildFrom())
 	}
 	built := 0
-	terms, err := newTerms(func() time.Time { return now }, 5*time.Second, func() (*term, error) {
+	terms, err := newTerms(func() time.Time { return now }, 5*time.Second, &listenerNews{}, func() (*term, error) {
 		built++
 		if built == 1 {
 			return first, nil

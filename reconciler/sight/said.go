@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -17,6 +18,7 @@ const saidNothing = "the reconciler hasn't written a condition on this channel y
 // heed lets the conditions of channels count more than the plan: the plan was made without the reconciler's memory, by a release that may
 // be another one, and perhaps without all that the reconciler reads.
 func (g *gathering) heed() {
+	g.Plan.Show = slices.DeleteFunc(g.Plan.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // the reconciler keeps them in memory
 	if g.World.Mux == nil && g.Unread.Mux == "" {
 		return // conditions are older than the deletion of the mux
 	}

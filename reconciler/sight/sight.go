@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
@@ -22,6 +23,8 @@ type Sight struct {
 	Plan  *plan.Plan
 	// Carrier tells of a mux on gateways; nil for any other.
 	Carrier *Carrier
+	// Listeners are those of the Gateway that the mux is made for, also those that ask for no number.
+	Listeners []claimants.Listener
 	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
 	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
 	// Passed is when this process last ran a pass for the mux; zero if never. Failed is the error of that pass.
@@ -39,6 +42,8 @@ type Source interface {
 	Mux() (svc *corev1.Service, declaresPlaceholder bool, err error)
 	// Channels returns Services that may be channels of the mux. With an Unreadable, they are those that could be read.
 	Channels() ([]*corev1.Service, error)
+	// Claimants returns what else may ask for numbers of the mux.
+	Claimants(mux *corev1.Service) (Claimants, error)
 	// Sources returns the EndpointSlices of a channel.
 	Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 	// OnMux returns our EndpointSlices on the mux. With Skipped, those that it returns count for a lost ledger alone.
@@ -47,6 +52,16 @@ type Source interface {
 	Ledger(*plan.ObservedMux) (plan.Reading, error)
 	// RefusedSlices returns the API server's words about a slice of a channel that it refuses; "" if it refuses none.
 	RefusedSlices(channel types.NamespacedName) string
+}
+
+// Claimants are listeners of the Gateway that a mux is made for.
+type Claimants struct {
+	// Asking are those that ask for a number.
+	Asking []plan.ObservedChannel
+	// Listeners are all of them, with their conditions and routes.
+	Listeners []claimants.Listener
+	// Unknown is true while the process doesn't know them: see plan.World.
+	Unknown bool
 }
 
 // Question is the mux to look at, and what the onlooker knows.
@@ -67,7 +82,8 @@ type gathering struct {
 	*Sight
 	question *Question
 	from     Source
-	skipped  bool // slices weren't read, so conditions tell of backends
+	service  *corev1.Service // the mux; nil if there is none
+	skipped  bool            // slices weren't read, so conditions tell of backends
 }
 
 // Of gathers the world of a mux, and decides about it.
@@ -77,8 +93,8 @@ func Of(q Question, from Source) (*Sight, error) {
 		Known:   q.Known,
 		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-	}, &q, from, false}
-	for _, step := range [...]func() error{g.mux, g.slices, g.channels, g.ledger} {
+	}, &q, from, nil, false}
+	for _, step := range [...]func() error{g.mux, g.slices, g.channels, g.claimants, g.ledger} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -96,7 +112,7 @@ func (g *gathering) mux() error {
 		return err
 	}
 	if svc != nil && g.question.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		g.World.Mux = plan.ReadMux(g.question.Language, svc, declares)
+		g.service, g.World.Mux = svc, plan.ReadMux(g.question.Language, svc, declares)
 		g.Carrier = carrierOf(g.World.Keys, svc, g.World.Mux.Pool)
 	}
 	return nil
@@ -135,21 +151,47 @@ func (g *gathering) channels() error {
 		if channel.Mux != g.World.Key {
 			continue
 		}
-		sources, err := g.from.Sources(channel.Key)
-		var unread string
-		if err := take(err, &unread); err != nil {
+		if err := g.add(channel, svc.Spec.Ports); err != nil {
 			return err
 		}
-		if unread != "" {
-			g.Unread.Sources = unread
-		}
-		g.Sources[channel.Key] = sources
-		if g.World.Mux != nil {
-			channel.Backends = g.backing(&channel, svc.Spec.Ports, unread != "")
-			channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
-		}
-		g.World.Channels = append(g.World.Channels, channel)
 	}
+	return nil
+}
+
+// claimants reads what asks for numbers beside Services.
+func (g *gathering) claimants() error {
+	if g.service == nil {
+		return nil
+	}
+	all, err := g.from.Claimants(g.service)
+	if err := take(err, &g.Unread.Listeners); err != nil {
+		return err
+	}
+	g.Listeners, g.World.ListenersUnknown = all.Listeners, all.Unknown
+	for _, channel := range all.Asking {
+		if err := g.add(channel, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a claimant with its backends. A listener has no Service ports: see slices.BackingOf.
+func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort) error {
+	sources, err := g.from.Sources(channel.Key)
+	var unread string
+	if err := take(err, &unread); err != nil {
+		return err
+	}
+	if unread != "" {
+		g.Unread.Sources = unread
+	}
+	g.Sources[channel.Key] = sources
+	if g.World.Mux != nil {
+		channel.Backends = g.backing(&channel, ports, unread != "")
+		channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
+	}
+	g.World.Channels = append(g.World.Channels, channel)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package sight
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -28,6 +30,7 @@ type fixture struct {
 	sources  []*discoveryv1.EndpointSlice
 	onMux    []*discoveryv1.EndpointSlice
 	ledger   plan.Reading
+	others   Claimants
 	fails    map[string]error
 }
 
@@ -38,6 +41,9 @@ func (f *fixture) Mux() (*corev1.Service, bool, error) {
 	return f.mux, false, nil
 }
 func (f *fixture) Channels() ([]*corev1.Service, error) { return f.channels, f.fails["channels"] }
+func (f *fixture) Claimants(*corev1.Service) (Claimants, error) {
+	return f.others, f.fails["claimants"]
+}
 func (f *fixture) Sources(types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return f.sources, f.fails["sources"]
 }
@@ -201,8 +207,34 @@ func TestBackendsWithoutRights(t *testing.T) {
 	}
 }
 
+// TestListenersAreClaimants has a listener whose number a channel has, and then a ledger that is lost before the listeners are known.
+func TestListenersAreClaimants(t *testing.T) {
+	f := newFixture(t)
+	key := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/web"}
+	listener := plan.ObservedChannel{Admitted: true, Channel: validation.Channel{Object: validation.Object{Key: key, UID: "g"}, Mux: muxKey,
+		Ports: []validation.ChannelPort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: 80, Request: validation.Request{Kind: validation.Number, Number: 80}}}}}
+	f.others = Claimants{Asking: []plan.ObservedChannel{listener}, Listeners: []claimants.Listener{{Key: key}}}
+	s := f.look(t, false)
+	if len(s.Plan.Verdicts) != 2 || len(s.Listeners) != 1 || s.World.ListenersUnknown {
+		t.Fatalf("%+v, listeners %+v", s.Plan.Verdicts, s.Listeners)
+	}
+	for _, v := range s.Plan.Verdicts {
+		if v.Channel == key && (v.Accepted || v.Reason != plan.MuxPortConflict) {
+			t.Errorf("%+v", v)
+		}
+	}
+	f.others, f.ledger = Claimants{Unknown: true}, plan.Reading{Condition: plan.Missing, Name: "ledger"}
+	if s := f.look(t, false); s.Plan.Freeze == nil || !strings.Contains(s.Plan.Freeze.Message, "doesn't know the listeners") {
+		t.Errorf("freeze %+v", s.Plan.Freeze)
+	}
+	f.fails["claimants"] = Unreadable("no right to read Gateways")
+	if s := f.look(t, true); s.Unread.Listeners != "no right to read Gateways" {
+		t.Errorf("unread %+v", s.Unread)
+	}
+}
+
 func TestOtherErrorsEndTheLook(t *testing.T) {
-	for _, part := range []string{"mux", "channels", "sources", "onMux", "ledger"} {
+	for _, part := range []string{"mux", "channels", "claimants", "sources", "onMux", "ledger"} {
 		f := newFixture(t)
 		f.fails[part] = errors.New("broken")
 		if _, err := Of(Question{Language: language(t), Mux: muxKey, Onlooker: true}, f); err == nil {

@@ -13,9 +13,11 @@ import (
 type Unread struct {
 	Mux      string // the Service of the mux
 	Channels string // some of the Services that may be channels
-	Ledger   string // the ConfigMap with the claims
-	Sources  string // the EndpointSlices of some channels
-	Carried  string // our EndpointSlices on the mux
+	// Listeners are those of the Gateway that the mux is made for, or their routes.
+	Listeners string
+	Ledger    string // the ConfigMap with the claims
+	Sources   string // the EndpointSlices of some channels
+	Carried   string // our EndpointSlices on the mux
 }
 
 // Any is true if something couldn't be read.
@@ -25,7 +27,7 @@ func (u Unread) Any() bool { return u != Unread{} }
 func (u Unread) Why() []string {
 	var all []string
 	said := map[string]bool{"": true}
-	for _, why := range [...]string{u.Mux, u.Channels, u.Ledger, u.Sources, u.Carried} {
+	for _, why := range [...]string{u.Mux, u.Channels, u.Listeners, u.Ledger, u.Sources, u.Carried} {
 		if !said[why] {
 			said[why] = true
 			all = append(all, why)

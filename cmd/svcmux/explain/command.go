@@ -39,7 +39,8 @@ The Service is NAMESPACE/NAME, or a name in the namespace. Or give a number of a
 may not read something, its link is marked with a ?, and the conditions of the channel tell what they can.
 
 Of a route of the Gateway API, tcproute/NAME or udproute/NAME in the namespace, it tells the number that it got, and what
-the implementations of its Gateways say.
+the implementations of its Gateways say. A listener of a Gateway that is a mux has the name that ports prints, such as
+infra/gateway/edge/web or shop/listenerset/broker/tcp.
 
 The exit code is 1 if a link is broken.`,
 		Example: `  {{.}} explain shop/web

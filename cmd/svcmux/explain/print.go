@@ -61,7 +61,7 @@ func (t *text) headline(c *view.Chain) string {
 	what := cli.Shown(c.Namespace + "/" + c.Name)
 	if c.Number != 0 {
 		what = fmt.Sprintf("%s:%d/%s", cli.Shown(c.Mux), c.Number, c.Protocol)
-		if c.Kind == "channel" {
+		if c.Kind == "channel" || c.Kind == "listener" {
 			what += ", which is " + cli.Shown(c.Namespace+"/"+c.Name) + ","
 		}
 	}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,20 +12,26 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// target is what an argument names: a Service, or a number of a mux.
+// target is what an argument names: a Service, a listener of a Gateway, or a number of a mux.
 type target struct {
 	name   types.NamespacedName // without a namespace if the argument has none
-	number int32                // 0 for a Service
+	number int32                // 0 for a Service or a listener
+	// listener is true for a listener, as the claimants of a mux name it.
+	listener bool
 	// protocols are those that are asked for.
 	protocols []corev1.Protocol
 }
 
 func parse(argument string) (target, error) {
+	if namespace, name, _ := strings.Cut(argument, "/"); strings.HasPrefix(name, "gateway/") || strings.HasPrefix(name, "listenerset/") {
+		return target{name: types.NamespacedName{Namespace: namespace, Name: name}, listener: true}, nil
+	}
 	name, number, isNumber := strings.Cut(argument, ":")
 	key, err := look.Name(name)
 	if err != nil || !isNumber {
@@ -51,6 +58,9 @@ func parse(argument string) (target, error) {
 // complete adds to the question what the target needs. A tenant may read the namespace of the Service, if any.
 func (t *target) complete(ask *look.Ask) {
 	ask.Slices, ask.Gateways = true, true
+	if t.listener {
+		return
+	}
 	if t.number == 0 {
 		if t.name.Namespace == "" {
 			t.name.Namespace = ask.Namespace
@@ -70,6 +80,10 @@ func (t *target) needs(*look.World) bool { return t.number != 0 }
 // chains returns the chain of a Service, or of a number under each protocol that is in use.
 func (t *target) chains(world *look.World, given, usual string, now time.Time) ([]view.Chain, error) {
 	index := world.Index()
+	if t.listener {
+		chain, err := t.ofListener(index, now)
+		return []view.Chain{chain}, err
+	}
 	if t.number == 0 {
 		chain, err := service(index, t.name, now)
 		return []view.Chain{chain}, err
@@ -89,6 +103,23 @@ func (t *target) chains(world *look.World, given, usual string, now time.Time) (
 		chains = append(chains, view.WhyNumber(&question, plan.Slot{Number: t.number, Protocol: protocol}, find))
 	}
 	return chains, nil
+}
+
+// ofListener returns the chain of a listener.
+func (t *target) ofListener(index *look.Index, now time.Time) (view.Chain, error) {
+	for _, mux := range index.Existing() {
+		seen, err := index.Sight(mux, now)
+		if err != nil {
+			return view.Chain{}, err
+		}
+		if slices.ContainsFunc(seen.Listeners, func(l claimants.Listener) bool { return l.Key == t.name }) {
+			return view.WhyListener(seen, t.name), nil
+		}
+	}
+	if why := index.World.Unread.Listeners; why != "" {
+		return view.Chain{}, fmt.Errorf("you may not read %s: ask for this right", why)
+	}
+	return view.Chain{}, fmt.Errorf("no Gateway that is served here has the listener %s: svcmux ports lists those that have a number", t.name)
 }
 
 // inUse returns the protocols under which the number is in use, or the first one.

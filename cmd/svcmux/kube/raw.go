@@ -21,6 +21,29 @@ func (c *Cluster) JSONList(ctx context.Context, path, label string, into any) (b
 	return c.parsed(path, request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
 }
 
+// JSONPages calls add with each page of a list of all namespaces. It returns false if the kind doesn't exist.
+func JSONPages[T any](ctx context.Context, c *Cluster, path string, add func(items []T)) (bool, error) {
+	rest := ""
+	for {
+		var list struct {
+			Metadata struct{ Continue string }
+			Items    []T
+		}
+		request := c.core.Get().AbsPath(path).Param("limit", page)
+		if rest != "" {
+			request = request.Param("continue", rest)
+		}
+		found, err := c.parsed(path, request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), &list)
+		if !found || err != nil {
+			return found, err
+		}
+		add(list.Items)
+		if rest = list.Metadata.Continue; rest == "" {
+			return true, nil
+		}
+	}
+}
+
 // May asks the API server whether a user has a right.
 func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, error) {
 	const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

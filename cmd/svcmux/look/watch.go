@@ -111,6 +111,9 @@ func (r *reading) follow(ctx context.Context, every time.Duration, show func() e
 			if err := r.readLedgers(ctx); err != nil {
 				return false, err
 			}
+			if err := r.readListeners(ctx); err != nil {
+				return false, err
+			}
 			if err := show(); err != nil {
 				return false, err
 			}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/reconciler/sight"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -19,6 +20,8 @@ type World struct {
 	Slices map[types.NamespacedName]*discoveryv1.EndpointSlice
 	// ConfigMaps are the ledgers; nil for one that doesn't exist.
 	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
+	// Listeners are those of muxes that are made for Gateways of the Gateway API.
+	Listeners map[types.NamespacedName]sight.Claimants
 	// Gateways are those whose Leases were read.
 	Gateways []lease.Gateway
 	Unread   Unread
@@ -40,6 +43,8 @@ type Unread struct {
 	SlicesIn map[string]bool
 	// NoSlices is true if no command needs EndpointSlices, so that they weren't read.
 	NoSlices bool
+	// Listeners is about the listeners of Gateways of the Gateway API.
+	Listeners string
 	// Gateways is about the Leases of gateways.
 	Gateways string
 	// ConfigMaps are single ledgers.

@@ -37,6 +37,8 @@ func TestGoldenPorts(t *testing.T) {
 		"no-slices":       {World: "healthy", Forbidden: noSlices},
 		"a-tenant":        {World: "healthy", Forbidden: tenant},
 		"a-blind-tenant":  {World: "healthy", Forbidden: append(tenant, "services/svc-mux", "endpointslices/shop")},
+		"listeners":       {World: "listeners", Args: "-o wide", Columns: "160"},
+		"no-listeners":    {World: "listeners", Forbidden: []string{"listenersets"}},
 		"unknown":         {World: "healthy", Args: "nix", Code: 1},
 		"hostile":         {World: "healthy", Args: "a/b/c", Code: 2},
 		"none":            {World: "none", Code: 1},

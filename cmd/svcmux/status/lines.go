@@ -110,7 +110,10 @@ func (m *Item) notes() []string {
 			add("(%s): %s", note.Reason, note.Message)
 		}
 	}
-	if m.Refused > 0 {
+	switch {
+	case m.Refused > 0 && m.Gateway != nil:
+		add("refuses %d of its channels and listeners: explain NAMESPACE/NAME tells why", m.Refused)
+	case m.Refused > 0:
 		add("refuses %s: explain NAMESPACE/NAME tells why", cli.Count(m.Refused, "channel"))
 	}
 	if len(m.Pending) > 0 && m.State != "frozen" && m.State != "paused" {

@@ -26,6 +26,7 @@ func TestGoldenStatus(t *testing.T) {
 		"gateways":         {World: "gateways"},
 		"gateways-wide":    {World: "gateways", Args: "-o wide", Columns: "240"},
 		"half":             {World: "half"},
+		"listeners":        {World: "listeners"},
 		"several":          {World: "several"},
 		"several-selector": {World: "several", Args: "-l tier=edge -o name"},
 		"several-one":      {World: "several", Args: "edge/other"},

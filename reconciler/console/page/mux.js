@@ -2,11 +2,11 @@
 // for each channel, so that a thousand lanes can be searched, scrolled, and read by a screen reader.
 
 import { count, fill, h, keyed, serviceLink } from './dom.js'
-import { badge, note, numbersText, strip } from './parts.js'
+import { badge, claimantKind, claimantName, claimants, note, numbersText, routes, strip } from './parts.js'
 import { trafficPanel } from './traffic.js'
 import { channelStates, muxName, muxStates, state } from './words.js'
 
-const attached = new Set(['programmed', 'unbacked', 'pending', 'keeps', 'leaving'])
+const attached = new Set(['programmed', 'unbacked', 'pending', 'keeps', 'leaving', 'unknown'])
 const dots = 10 // up to this many backends are drawn one by one
 
 export function muxPage(app, root, key) {
@@ -15,10 +15,11 @@ export function muxPage(app, root, key) {
   const head = h('section', { class: 'muxhead' })
   const numbers = h('section', { class: 'panel numbers', 'aria-label': 'Numbers' })
   const about = h('div', { class: 'about' })
-  const search = h('input', { type: 'search', placeholder: 'Name, namespace, port or reason', 'aria-label': 'Search channels', oninput: () => draw() })
+  const search = h('input', { type: 'search', placeholder: 'Name, namespace, port or reason', 'aria-label': 'Search channels and listeners', oninput: () => draw() })
   const filters = h('div', { class: 'filters', role: 'group', 'aria-label': 'Channels by state' })
   const found = h('span', { class: 'muted found', role: 'status' })
   const refused = h('ul', { class: 'refused', 'aria-label': 'Channels that have no port' })
+  const holders = h('span', {}, 'Channel')
   const aside = h('section', { class: 'panel aside', 'aria-label': 'Not attached' }, h('h2', {}, 'Not attached'), refused)
   const source = h('div', { class: 'source' })
   const lanes = h('ul', { class: 'lanes', 'aria-label': 'Channels with ports' })
@@ -26,7 +27,7 @@ export function muxPage(app, root, key) {
   const only = new Set()
   root.append(head, about, numbers, traffic.panel, h('div', { class: 'tools' }, search, filters, found),
     h('div', { class: 'map' }, h('section', { class: 'panel flow', 'aria-label': 'Map' },
-      h('div', { class: 'heads', 'aria-hidden': 'true' }, h('span', {}, 'Address'), h('span', {}, 'Ports'), h('span', {}, 'Channel'), h('span', {}, 'Backends')),
+      h('div', { class: 'heads', 'aria-hidden': 'true' }, h('span', {}, 'Address'), h('span', {}, 'Ports'), holders, h('span', {}, 'Backends')),
       h('div', { class: 'net' }, source, lanes), nothing), aside))
 
   function draw() {
@@ -41,7 +42,10 @@ export function muxPage(app, root, key) {
     keyed(lanes, on, (c) => c.key, (c) => c.text, lane)
     keyed(refused, off, (c) => c.key, (c) => c.text, refusal)
     aside.hidden = off.length === 0
-    found.textContent = shown.length === all.length ? count(all.length, 'channel') : `${shown.length} of ${count(all.length, 'channel')}`
+    const listeners = all.filter(claimantKind).length
+    const total = claimants(all.length - listeners, listeners)
+    found.textContent = shown.length === all.length ? total : `${shown.length} of ${total}`
+    holders.textContent = listeners ? 'Channel or listener' : 'Channel'
     nothing.hidden = on.length > 0
     nothing.textContent = all.length === 0 ? 'No Service names this mux yet.' : off.length ? 'None of these has a port on the mux.' : 'No channel matches.'
     drawFilters(mux.head.counts)
@@ -69,7 +73,7 @@ export function muxPage(app, root, key) {
       if (!changes.some((c) => c.all || c.mux === key)) return
       const { head: is } = mux
       fill(head, JSON.stringify([is.state, is.addresses, is.reason, is.message, is.failed]), () => heading(is))
-      fill(about, JSON.stringify([is.settings, is.carriedBy, is.usage, is.ledger, is.notes, is.pending]), () => aboutMux(is))
+      fill(about, JSON.stringify([is.settings, is.carriedBy, is.usage, is.ledger, is.notes, is.pending, is.gateway]), () => aboutMux(is))
       numbers.hidden = is.state === 'missing'
       fill(numbers, JSON.stringify([is.slots, is.ranges]), () => [h('h2', {}, 'Numbers'), ...strip(is)])
       fill(source, JSON.stringify(is.addresses), () => h('div', { class: 'node' }, (is.addresses.length ? is.addresses : ['no address']).map((a) => h('span', {}, a))))
@@ -90,7 +94,7 @@ function aboutMux(mux) {
   const s = mux.settings, u = mux.usage
   const facts = [
     ['Ports', `${u.held + u.foreign} of ${u.limit.toLocaleString('en')}`], ['Numbers free', `${u.rangeFree} of ${u.rangeSize}`], ['In grace', u.inGrace || ''],
-    ['Provider', s.provider || s.class], ['Carried by', mux.carriedBy], ['port-range', s.portRange], ['explicit-range', s.explicitRange === '1-65535' ? '' : s.explicitRange],
+    ['Gateway', mux.gateway?.name], ['Provider', s.provider || s.class], ['Carried by', mux.carriedBy], ['port-range', s.portRange], ['explicit-range', s.explicitRange === '1-65535' ? '' : s.explicitRange],
     ['Namespaces', s.allowedNamespaces], ['Protocols', s.allowedProtocols], ['Per namespace', s.maxPortsPerNamespace], ['release-grace', s.releaseGrace],
     ['Ledger', mux.ledger.name && `${mux.ledger.name}, ${mux.ledger.state}, generation ${mux.ledger.generation}`],
   ].filter(([, value]) => value !== undefined && value !== '' && value !== 0)
@@ -103,7 +107,8 @@ function aboutMux(mux) {
   ]
 }
 
-const textOf = (c) => c.search ??= [c.key, c.reason, c.message, c.state, channelStates[c.state]?.word, ...c.ports.flatMap((p) => [p.name, p.public ? numbersText(p.public, p.last) : p.request, p.protocol]), ...(c.hostnames ?? [])].join(' ').toLowerCase()
+const routesText = (c) => (c.listener?.routes ?? []).map((r) => `${r.kind} ${r.name}`)
+const textOf = (c) => c.search ??= [c.key, c.listener?.gateway, ...routesText(c), claimantKind(c), c.reason, c.message, c.state, channelStates[c.state]?.word, ...c.ports.flatMap((p) => [p.name, p.public ? numbersText(p.public, p.last) : p.request, p.protocol]), ...(c.hostnames ?? [])].join(' ').toLowerCase()
 const byKey = (a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 const firstPort = (c) => c.first ??= Math.min(...c.ports.map((p) => p.public || 65536))
 const byPort = (a, b) => firstPort(a) - firstPort(b) || byKey(a, b)
@@ -113,10 +118,16 @@ function lane(c) {
   return h('li', { class: 'lane', data: { tone: is.tone } },
     h('div', { class: 'pins' }, c.ports.map((p) => h('span', { class: p.live ? 'pin' : 'pin missing', title: p.public ? `${p.name}: ${p.source}${p.live ? '' : ', not on the mux'}` : `${p.name}: has no number` },
       h('b', {}, p.public ? numbersText(p.public, p.last) : '–'), h('small', {}, p.protocol)))),
-    h('div', { class: 'chan' }, h('a', { href: serviceLink(c.key), data: { focus: c.key } }, h('small', {}, c.namespace, '/'), c.name),
+    h('div', { class: 'chan' }, claimant(c),
       h('span', { class: 'says' }, h('span', { class: 'sign', 'aria-hidden': 'true' }, is.sign), ' ', is.word),
-      !c.accepted && h('span', { class: 'why' }, h('b', {}, c.reason), ' ', c.message)),
+      !c.accepted && h('span', { class: 'why' }, h('b', {}, c.reason), ' ', c.message),
+      c.listener && h('span', { class: 'routes' }, routes(c.listener))),
     backends(c))
+}
+
+function claimant(c) {
+  const kind = claimantKind(c)
+  return h('span', { class: 'who' }, kind && h('span', { class: 'kind' }, kind), kind && ' ', h('a', { href: serviceLink(c.key), data: { focus: c.key } }, claimantName(c)))
 }
 
 function backends(c) {
@@ -130,6 +141,6 @@ function backends(c) {
 function refusal(c) {
   const is = state(channelStates, c.state)
   return h('li', { data: { tone: is.tone } },
-    h('div', {}, h('a', { href: serviceLink(c.key), data: { focus: c.key } }, h('small', {}, c.namespace, '/'), c.name), badge(channelStates, c.state)),
+    h('div', {}, claimant(c), c.listener && h('small', { class: 'muted' }, `${c.ports[0].port}/${c.ports[0].protocol}`), badge(channelStates, c.state)),
     h('p', {}, h('b', {}, c.reason), ' ', c.message))
 }

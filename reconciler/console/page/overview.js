@@ -41,7 +41,7 @@ function admissionLine(admission) {
 
 function card({ head: mux, key }, last) {
   const { held, inGrace, foreign, limit, rangeSize, rangeFree } = mux.usage
-  const channels = Object.values(mux.counts).reduce((a, b) => a + b, 0)
+  const channels = Object.values(mux.counts).reduce((a, b) => a + b, 0), listeners = mux.gateway?.listeners ?? 0
   const inUse = rangeSize - rangeFree
   return h('li', { class: 'card', data: { tone: state(muxStates, mux.state).tone } },
     h('div', { class: 'title' }, h('h2', {}, h('a', { href: muxLink(key), data: { focus: key } }, muxName(mux))), badge(muxStates, mux.state)),
@@ -55,8 +55,10 @@ function card({ head: mux, key }, last) {
         bar(`${inUse} numbers of ${rangeSize} in the range are used`, rangeSize, [['held', inUse]]),
       ],
     ],
-    h('div', { class: 'figure' }, h('span', {}, 'Channels'), h('span', {}, channels.toLocaleString('en'))),
-    channels > 0 && bar('Channels by state: ' + countsText(mux.counts), channels, tones(mux.counts)),
+    mux.gateway?.name && h('div', { class: 'figure' }, h('span', {}, 'Gateway'), h('span', {}, mux.gateway.name)),
+    h('div', { class: 'figure' }, h('span', {}, listeners ? 'Channels and listeners' : 'Channels'),
+      h('span', {}, (channels - listeners).toLocaleString('en'), listeners > 0 && ' and ' + listeners.toLocaleString('en'))),
+    channels > 0 && bar((listeners ? 'Channels and listeners' : 'Channels') + ' by state: ' + countsText(mux.counts), channels, tones(mux.counts)),
     channels > 0 && h('p', { class: 'counts' }, Object.keys(channelStates).filter((name) => mux.counts[name]).map((name) =>
       h('span', { data: { tone: channelStates[name].tone } }, h('span', { class: 'sign', 'aria-hidden': 'true' }, channelStates[name].sign), ` ${mux.counts[name]} ${channelStates[name].word}`))),
     h('p', { class: 'last muted' }, last ? ['Last change ', ago(last.at), ': ', count(last.writes, 'write'), last.done ? '' : ', not carried out yet'] :

@@ -14,6 +14,42 @@ export function bar(label, whole, parts) {
     h('span', { data: { tone }, style: { width: Math.max(100 * n / Math.max(whole, 1), 0.8) + '%' } })))
 }
 
+// claimantName names a channel by its Service, and a listener by its Gateway or ListenerSet. The names of listeners that aren't known stay whole.
+export function claimantName(c) {
+  const l = c.listener
+  if (!l) return [h('small', {}, c.namespace, '/'), c.name]
+  const [namespace, name] = (l.listenerSet || l.gateway).split('/')
+  return [h('small', {}, namespace, '/'), name, h('small', {}, ' › '), l.name]
+}
+
+// claimantKind says what a listener is; nothing for a channel.
+export function claimantKind(c) {
+  if (c.listener) return c.listener.listenerSet ? 'ListenerSet' : 'Gateway'
+  return c.name.includes('/') ? 'listener' : ''
+}
+
+// claimants counts channels and listeners.
+export function claimants(channels, listeners) {
+  if (listeners === 0) return count(channels, 'channel')
+  return channels === 0 ? count(listeners, 'listener') : `${count(channels, 'channel')}, ${count(listeners, 'listener')}`
+}
+
+// routes are those of a listener, the one that it carries first.
+export function routes(l) {
+  if (l.routes.length === 0) return [h('span', { class: 'muted' }, 'no route')]
+  return [...l.routes].sort((a, b) => b.carried - a.carried).slice(0, 3).map(route).concat(l.routes.length > 3 ? h('span', { class: 'muted' }, `and ${l.routes.length - 3} more`) : [])
+}
+
+// route is a route with what is wrong with it. An accepted route whose listener carries an older one waits.
+function route(r) {
+  const faults = r.conditions.filter((c) => c.status === 'False')
+  const waits = !r.carried && r.conditions.find((c) => c.type === 'Accepted' && c.status === 'True')
+  return h('span', { class: 'route', data: { tone: faults.length ? 'warn' : waits ? 'off' : 'ok' } },
+    h('span', {}, h('small', {}, r.kind, ' '), r.name, waits && h('small', {}, ' waits')),
+    waits && h('span', { class: 'fault' }, waits.message),
+    faults.map((c) => h('span', { class: 'fault' }, h('b', {}, c.reason), ' ', c.message)))
+}
+
 export function note(is) {
   return h('li', { data: { tone: is.warning ? 'warn' : 'off' } }, h('b', {}, is.reason), ' ', is.message)
 }

@@ -3,10 +3,10 @@
 
 import { count, fill, h, muxLink, serviceLink } from './dom.js'
 import { ask } from './store.js'
-import { badge, numbersText } from './parts.js'
+import { badge, numbersText, routes } from './parts.js'
 import { channelStates, linkStates, state } from './words.js'
 
-const titles = { service: 'Service', class: 'Class', admission: 'Admission', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
+const titles = { service: 'Service', listener: 'Listener', route: 'Route', class: 'Class', admission: 'Admission', mux: 'Mux', claim: 'Claim', port: 'Port', address: 'Address', slices: 'Slices', backends: 'Backends' }
 const again = 1000 // how often to ask again: the stream doesn't report every Service
 
 export function servicePage(app, root, key) {
@@ -18,7 +18,7 @@ export function servicePage(app, root, key) {
     else fill(answer, 'half', () => h('p', { class: 'banner warn' }, 'Write the namespace too, as namespace/name.'))
   } }, field, known, h('button', { type: 'submit' }, 'Look'))
   const answer = h('div', { class: 'answer' })
-  root.append(h('h1', {}, key ? 'Why, or why not' : 'Why not?'), h('p', { class: 'muted' }, 'Any Service: how it is reached through its mux, or what prevents that.'), form, answer)
+  root.append(h('h1', {}, key ? 'Why, or why not' : 'Why not?'), h('p', { class: 'muted' }, 'Any Service, or a listener of a Gateway: how it is reached through its mux, or what prevents that.'), form, answer)
   let closed = false, timer, asking = false, missed = false, mux
 
   async function look() {
@@ -57,8 +57,9 @@ function show(chain, app) {
     h('div', { class: 'title' }, h('h2', {}, key), chain.channel ? badge(channelStates, chain.channel.state)
       : h('span', { class: 'badge', data: { tone: chain.kind === 'mux' ? 'ok' : 'off' } }, kinds[chain.kind] ?? chain.kind)),
     chain.mux && h('p', {}, chain.kind === 'mux' ? h('a', { href: muxLink(chain.mux) }, 'See the mux') : ['On the mux ', h('a', { href: muxLink(chain.mux) }, chain.mux)]),
-    h('ol', { class: 'chain', 'aria-label': 'From the Service to its backends' }, chain.links.map(link)),
+    h('ol', { class: 'chain', 'aria-label': chain.kind === 'listener' ? 'From the listener to its backends' : 'From the Service to its backends' }, chain.links.map(link)),
     chain.tracks?.length > 0 && tracks(chain, app),
+    chain.channel?.listener && h('section', { class: 'panel' }, h('h2', {}, 'Routes'), h('div', { class: 'routes' }, routes(chain.channel.listener))),
     chain.conditions?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Conditions in the cluster'), h('ul', { class: 'said' }, chain.conditions.map((c) =>
       h('li', {}, h('b', {}, c.type), ` ${c.status}, ${c.reason}: `, c.message)))),
     chain.warnings?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Warnings of admission'), h('ul', { class: 'notes' }, chain.warnings.map((w) =>

@@ -38,10 +38,13 @@ function event(e, store) {
   const link = store.muxes.has(e.object) ? muxLink : serviceLink
   return [
     h('p', {}, h('span', { class: 'sign', 'aria-hidden': 'true' }, e.warning ? '! ' : ''), h('b', {}, e.reason), ' ',
-      h('a', { href: link(e.object), data: { focus: 'e' + e.id } }, e.object)),
+      isGatewayAPI(e.object) ? e.object : h('a', { href: link(e.object), data: { focus: 'e' + e.id } }, e.object)),
     h('p', {}, e.message),
   ]
 }
+
+// isGatewayAPI is true for a name such as infra/gateway/edge. Such an object has no page.
+const isGatewayAPI = (name) => name.split('/').length > 2
 
 function decision(e) {
   const done = e.done ? 'carried out' : e.times > 1 ? `decided ${e.times} times, not carried out` : 'being carried out'

@@ -9,6 +9,7 @@ export const channelStates = {
   disabled: { word: 'disabled', tone: 'off', sign: '–' },
   waiting: { word: 'waits for its mux', tone: 'warn', sign: '…' },
   refused: { word: 'refused', tone: 'bad', sign: '✕' },
+  unknown: { word: 'not known here', tone: 'off', sign: '?' },
 }
 
 export const muxStates = {

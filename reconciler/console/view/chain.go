@@ -19,7 +19,7 @@ type Chain struct {
 	Schema    string `json:"schema"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Kind is channel, mux, stranger, or absent; number if the chain is about a number that no known channel has.
+	// Kind is channel, mux, stranger, or absent; listener for one of the Gateway API; number if the chain is about a number that no known channel has.
 	Kind string `json:"kind"`
 	Mux  string `json:"mux,omitempty"` // namespace/name
 	// Number and Protocol are what was asked for, if that was a number of the mux.
@@ -140,8 +140,11 @@ func (c *Chain) unread(name, text, why string)        { c.add(name, linkUnread, 
 // complete adds the links that weren't reached, and sets Whole.
 func (c Chain) complete() Chain {
 	names := []string{"service", "class", "admission", "mux", "claim", "port", "address", "slices", "backends"}
-	if c.Kind == "number" {
+	switch c.Kind {
+	case "number":
 		names = names[3:]
+	case kindListener:
+		names = []string{"listener", "mux", "claim", "port", "address", "route", "slices", "backends"}
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(c.Links, func(l Link) bool { return l.Name == name }) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
@@ -34,16 +36,16 @@ func (c *Chain) channel(q *Question) {
 	}
 	verdict, observed := &q.Seen.Plan.Verdicts[i], &q.Seen.World.Channels[j]
 	shown := channelOf(q.Seen, verdict, observed, liveNames(q.Seen.World.Mux))
-	c.Channel, c.Shows, c.Conditions = &shown, addressesOf(observed.Address), conditionsOf(observed)
+	c.Channel, c.Shows, c.Conditions = &shown, addressesOf(observed.Address), conditionsOf(observed.Conditions)
 	if admitted && c.mux(q.Seen, verdict) && c.claim(verdict, &shown) && c.port(q.Seen, &shown, verdict.Programmed) {
 		c.address(q.Seen, observed)
 		c.slices(q.Seen, observed, &shown)
 	}
 }
 
-func conditionsOf(observed *plan.ObservedChannel) []Condition {
-	said := make([]Condition, 0, len(observed.Conditions))
-	for _, condition := range observed.Conditions {
+func conditionsOf(conditions []metav1.Condition) []Condition {
+	said := make([]Condition, 0, len(conditions))
+	for _, condition := range conditions {
 		said = append(said, Condition{condition.Type, string(condition.Status), condition.Reason, condition.Message})
 	}
 	slices.SortFunc(said, func(a, b Condition) int { return strings.Compare(a.Type, b.Type) })

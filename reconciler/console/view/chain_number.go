@@ -3,14 +3,12 @@ package view
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
-	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
 // WhyNumber returns the chain of a number of a mux. Key and Service of the question are those of the mux. Find returns a Service that was
@@ -44,56 +42,14 @@ func WhyNumber(q *Question, slot plan.Slot, find func(types.NamespacedName) *cor
 		})
 		return chain
 	}
-	c.ok("mux", q.Key.String())
 	if key := channelKey(line.Channel); !claimants.IsService(key) && line.State != slotGrace {
-		c.listener(q.Seen, line, key)
-		return c.complete()
+		chain := WhyListener(q.Seen, key)
+		chain.Number, chain.Protocol = c.Number, c.Protocol
+		return chain
 	}
+	c.ok("mux", q.Key.String())
 	c.taken(line)
 	return c.complete()
-}
-
-// listener explains the number of a listener of a Gateway that is served here.
-func (c *Chain) listener(seen *sight.Sight, line *PortLine, key types.NamespacedName) {
-	c.ok("claim", fmt.Sprintf("%s belongs to %s, a listener of the Gateway API", line.Span(), key))
-	for _, port := range TopologyOf(seen).Ports {
-		if port.Span().Covers(line.Span()) {
-			c.Ports = append(c.Ports, port)
-		}
-	}
-	if len(c.Ports) == 0 {
-		c.bad("port", line.Span().String()+" not on the mux yet", "", "wait; if this lasts, look at the Events on the mux")
-		return
-	}
-	c.ok("port", line.Span().String()+" on the mux")
-	mux := addressesOf(seen.World.Mux.Address)
-	switch {
-	case len(mux) == 0:
-		reason, message := noAddress(seen)
-		c.bad("address", message, reason, waysToAddress(seen))
-		return
-	case seen.Carrier != nil:
-		c.carried(seen.Carrier, strings.Join(mux, ", "))
-	default:
-		c.ok("address", strings.Join(mux, ", "))
-	}
-	if why := seen.Unread.Carried; why != "" {
-		c.unread("slices", "those on the mux can't be read", why)
-		c.unread("backends", "those on the mux can't be read", why)
-		return
-	}
-	ready, total := 0, len(c.Ports[0].Backends)
-	for _, backend := range c.Ports[0].Backends {
-		if backend.Ready {
-			ready++
-		}
-	}
-	c.ok("slices", fmt.Sprintf("%d on the mux", len(seen.Carried[key])))
-	if ready == 0 {
-		c.bad("backends", fmt.Sprintf("%d of %d ready", ready, total), string(plan.NoBackends), "see the status of the routes that attach to the listener: svcmux explain tcproute/NAME")
-		return
-	}
-	c.ok("backends", fmt.Sprintf("%d of %d ready", ready, total))
 }
 
 func channelKey(text string) types.NamespacedName {

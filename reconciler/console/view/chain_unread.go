@@ -54,7 +54,7 @@ func (c *Chain) slicesSaid(seen *sight.Sight, observed *plan.ObservedChannel, sh
 }
 
 func conditionOf(observed *plan.ObservedChannel, kind string) *Condition {
-	for _, condition := range conditionsOf(observed) {
+	for _, condition := range conditionsOf(observed.Conditions) {
 		if condition.Type == kind {
 			return &condition
 		}

@@ -19,6 +19,7 @@ const (
 	channelWaiting    = "waiting"
 	channelLeaving    = "leaving"
 	channelRefused    = "refused"
+	channelUnknown    = "unknown" // a listener that this process doesn't know
 )
 
 // portsByName are the numbers of a mux's ports and ranges by name.

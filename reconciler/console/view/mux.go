@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
@@ -31,7 +30,7 @@ func Of(s *sight.Sight) Mux {
 	view := Mux{
 		Namespace: key.Namespace, Name: key.Name, Addresses: []string{}, Counts: map[string]int{},
 		Ranges: []Range{}, Slots: []Slot{}, Notes: notesOf(p.Standing), Pending: stepsOf(p), Passed: timeOf(s.Passed),
-		Usage: Usage(p.Usage), Channels: make([]Channel, 0, len(p.Verdicts)),
+		Usage: Usage(p.Usage),
 	}
 	if s.Unread.Any() {
 		view.Pending = []Step{} // the plan is made from a part of the world
@@ -47,15 +46,12 @@ func Of(s *sight.Sight) Mux {
 		}
 		view.Ranges, view.Slots, view.Ledger = rangesOf(mux.Auto), slotsOf(s), ledgerOf(s)
 	}
-	live := liveNames(s.World.Mux)
-	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
-	for i := range s.World.Channels {
-		observed[s.World.Channels[i].Key] = &s.World.Channels[i]
+	view.Channels = claimantsOf(s)
+	for i := range view.Channels {
+		view.Counts[view.Channels[i].State]++
 	}
-	for i := range p.Verdicts {
-		channel := channelOf(s, &p.Verdicts[i], observed[p.Verdicts[i].Channel], live)
-		view.Counts[channel.State]++
-		view.Channels = append(view.Channels, channel)
+	if view.Gateway = gatewayOf(s, view.Channels); s.World.ListenersUnknown {
+		view.Notes = append(view.Notes, Note{true, string(reasonUnknown), messageUnknown})
 	}
 	return view
 }

@@ -86,15 +86,10 @@ func claimsOf(s *sight.Sight) map[plan.Slot]*plan.Claim {
 }
 
 func shownChannels(s *sight.Sight) map[types.NamespacedName]*Channel {
-	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
-	for i := range s.World.Channels {
-		observed[s.World.Channels[i].Key] = &s.World.Channels[i]
-	}
-	live, shown := liveNames(s.World.Mux), make(map[types.NamespacedName]*Channel, len(s.Plan.Verdicts))
-	for i := range s.Plan.Verdicts {
-		verdict := &s.Plan.Verdicts[i]
-		channel := channelOf(s, verdict, observed[verdict.Channel], live)
-		shown[verdict.Channel] = &channel
+	all := claimantsOf(s)
+	shown := make(map[types.NamespacedName]*Channel, len(all))
+	for i := range all {
+		shown[types.NamespacedName{Namespace: all[i].Namespace, Name: all[i].Name}] = &all[i]
 	}
 	return shown
 }

@@ -64,8 +64,18 @@ type Mux struct {
 	Pending []Step     `json:"pending"`
 	Passed  *time.Time `json:"passed,omitempty"` // the last pass of this process
 	Failed  string     `json:"failed,omitempty"` // the error of that pass
+	Gateway *Gateway   `json:"gateway,omitempty"`
 
+	// Channels are the mux's channels. If the mux is made for a Gateway, its listeners are among them.
 	Channels []Channel `json:"channels,omitempty"`
+}
+
+// Gateway is the Gateway of the Gateway API that a mux is made for.
+type Gateway struct {
+	Name      string `json:"name,omitempty"` // namespace/name; empty while it is unknown
+	Listeners int    `json:"listeners"`      // those among the channels
+	// Unknown says that this process doesn't know the listeners. Those that have numbers are shown.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Settings are the settings of a mux, defaults included.
@@ -135,7 +145,7 @@ type Channel struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// State is programmed, unbacked (programmed, without a ready backend), pending, keeps (edit refused, the ports
-	// stay), disabled, waiting, leaving or refused.
+	// stay), disabled, waiting, leaving, refused, or unknown for a listener that this process doesn't know.
 	State     string    `json:"state"`
 	Accepted  bool      `json:"accepted"`
 	Reason    string    `json:"reason"`
@@ -144,6 +154,26 @@ type Channel struct {
 	Ports     []Port    `json:"ports"`
 	Hostnames []string  `json:"hostnames,omitempty"`
 	Backends  Backends  `json:"backends"`
+	// Listener is set for a listener. Its name is then such as gateway/edge/web or listenerset/broker/tcp.
+	Listener *Listener `json:"listener,omitempty"`
+}
+
+// Listener is a listener of a Gateway or a ListenerSet.
+type Listener struct {
+	Gateway     string      `json:"gateway"`               // namespace/name
+	ListenerSet string      `json:"listenerSet,omitempty"` // namespace/name; empty for a listener of the Gateway itself
+	Name        string      `json:"name"`
+	Conditions  []Condition `json:"conditions"` // in the status of its Gateway or ListenerSet
+	Routes      []Route     `json:"routes"`     // those that name it, the oldest first
+}
+
+// Route is a TCPRoute or a UDPRoute with a listener as its parent.
+type Route struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"` // namespace/name
+	// Carried says that the listener's packets go to this route's backends.
+	Carried    bool        `json:"carried"`
+	Conditions []Condition `json:"conditions"` // in its status, about this parent
 }
 
 // Port is a port of a channel.

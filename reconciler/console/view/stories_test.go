@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
@@ -29,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.json")
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices
-// and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The golden file has the served
+// listeners of Gateways, and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The golden file has the served
 // JSON once the reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
@@ -106,9 +109,61 @@ func (s *story) take(t *testing.T, doc []byte) {
 		cm := &corev1.ConfigMap{}
 		decode(t, doc, cm)
 		s.seen.World.Ledger = plan.Reading{Condition: plan.Unreadable, Name: cm.Name, Why: cm.Data["why"]}
+	case "Listener":
+		var l claimants.Listener
+		decode(t, doc, &l)
+		s.listen(&l)
 	default:
 		t.Fatalf("a document of kind %q", kind.Kind)
 	}
+}
+
+// TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and nobody tells of them.
+func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
+	text, err := os.ReadFile("testdata/listeners-beside-channels.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, text)
+	s.rest(t)
+	seen := s.seen
+	seen.Listeners, seen.World.ListenersUnknown = nil, true
+	seen.World.Channels = slices.DeleteFunc(slices.Clone(seen.World.Channels), func(c plan.ObservedChannel) bool { return !claimants.IsService(c.Key) })
+	seen.Plan = plan.Mux(seen.World, plan.Memory{})
+	mux := view.Of(&seen)
+	var got []string
+	for _, c := range mux.Channels {
+		got = append(got, fmt.Sprintf("%s/%s %s %d", c.Namespace, c.Name, c.State, c.Ports[0].Public))
+	}
+	want := []string{"infra/gateway/edge/web unknown 80", "shop/holder unbacked 443", "shop/listenerset/broker/tcp unknown 9092", "shop/web unbacked 20000"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(mux.Notes) != 1 || mux.Notes[0].Reason != "ListenersUnknown" || mux.Gateway == nil || !mux.Gateway.Unknown || mux.Gateway.Listeners != 2 || mux.State != "ok" {
+		t.Errorf("%s, notes %+v, Gateway %+v", mux.State, mux.Notes, mux.Gateway)
+	}
+	chain := view.WhyListener(&seen, types.NamespacedName{Namespace: "infra", Name: "gateway/edge/web"})
+	if chain.Links[0].State != "unread" || chain.Links[len(chain.Links)-1].Text != "1 of 2 ready" {
+		t.Errorf("%+v", chain.Links)
+	}
+	seen.World.Ledger = plan.Reading{Condition: plan.Missing, Name: "mux-port-allocations"}
+	seen.Plan = plan.Mux(seen.World, plan.Memory{})
+	if mux := view.Of(&seen); mux.State != "frozen" || !strings.Contains(mux.Message, "doesn't know the listeners") {
+		t.Errorf("without a ledger it is %s: %s", mux.State, mux.Message)
+	}
+}
+
+// listen adds a listener. It asks for its number unless its status refuses it for another reason than the number.
+func (s *story) listen(l *claimants.Listener) {
+	s.seen.Listeners = append(s.seen.Listeners, *l)
+	if len(l.Conditions) > 0 && l.Conditions[0].Status == metav1.ConditionFalse && l.Conditions[0].Reason != "PortUnavailable" {
+		return
+	}
+	s.seen.World.Channels = append(s.seen.World.Channels, plan.ObservedChannel{Admitted: true, Channel: validation.Channel{
+		Object: validation.Object{Key: l.Key, UID: types.UID(l.Gateway.Name), Created: now.Add(time.Duration(len(s.services)) * time.Minute)}, Mux: muxKey,
+		Ports: []validation.ChannelPort{{Name: strings.ToLower(string(l.Protocol)), Protocol: l.Protocol, Port: l.Number,
+			Request: validation.Request{Kind: validation.Number, Number: l.Number}}},
+	}})
 }
 
 func decode(t *testing.T, doc []byte, into any) {
@@ -237,6 +292,9 @@ func (s *story) shown(t *testing.T) []byte {
 		shown.Chains = append(shown.Chains, view.Why(&view.Question{
 			Language: s.language, Key: key, Service: svc, Seen: &s.seen, Muxes: muxes,
 		}))
+	}
+	for i := range s.seen.Listeners {
+		shown.Chains = append(shown.Chains, view.WhyListener(&s.seen, s.seen.Listeners[i].Key))
 	}
 	shown.Chains = append(shown.Chains, view.Why(&view.Question{Language: s.language, Key: types.NamespacedName{Namespace: "shop", Name: "nowhere"}}))
 	text, err := json.MarshalIndent(shown, "", "  ")

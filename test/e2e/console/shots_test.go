@@ -38,15 +38,21 @@ func TestShots(t *testing.T) {
 				b.goTo("#/none")
 				b.goTo(hash)
 				b.Until("the page", `document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
-				b.Do(chromedp.Sleep(150 * time.Millisecond))
-				picture, err := chromedp.Run(b.Context, chromedp.CaptureScreenshot())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(folder, name+"-"+like+"-"+size+".png"), picture, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				shoot(t, b, filepath.Join(folder, name+"-"+like+"-"+size+".png"))
 			}
 		}
+	}
+}
+
+// shoot writes a picture of the page into a file.
+func shoot(t *testing.T, b *tab, file string) {
+	t.Helper()
+	b.Do(chromedp.Sleep(150 * time.Millisecond))
+	picture, err := chromedp.Run(b.Context, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, picture, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -370,10 +372,13 @@ func testCommandLine(t *testing.T, s *served, address string) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"ports":                                 "shop/listenerset/broker/tcp",
+		"ports":                                 "9092/TCP shop/listenerset/broker/tcp tcp explicit",
+		"ports infra/gateway-edge -o wide":      "80/TCP infra/gateway/edge/web tcp explicit",
+		"status infra/gateway-edge":             "refuses 2 of its channels and listeners",
+		"explain shop/listenerset/broker/tcp":   "ok route TCPRoute shop/broker",
 		"explain infra/gateway-edge:80":         "ok address " + address,
 		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted",
-		"explain infra/gateway-edge:9092":       "shop/listenerset/broker/tcp, a listener of the Gateway API",
+		"explain infra/gateway-edge:9092":       "infra/gateway-edge:9092/TCP, which is shop/listenerset/broker/tcp,",
 		"explain udproute/dns -n shop":          "ok parent ListenerSet shop/dns",
 		"explain infra/gateway-edge:80 -o json": `"whole": true`,
 	} {
@@ -386,15 +391,45 @@ func testCommandLine(t *testing.T, s *served, address string) {
 
 // testRestart checks that a new process changes nothing.
 func testRestart(t *testing.T, s *served, address string) {
-	before := s.mux(t, "infra", "gateway-edge")
+	before, told := s.mux(t, "infra", "gateway-edge"), s.events(t)
+	for _, want := range []string{
+		"Gateway infra/edge: Warning UnsupportedProtocol listener http (8000/HTTP): protocol HTTP isn't supported: use TCP or UDP",
+		"ListenerSet shop/younger: Warning ListenerConflict listener tcp (9092/TCP): port 9092/TCP is of a listener that comes first: choose another number",
+		"ListenerSet shop/broker: Warning NotAllowed allowedListeners of Gateway infra/edge doesn't admit ListenerSets of namespace shop: ask its owner",
+		"TCPRoute shop/admin: Warning RefNotPermitted Gateway infra/edge: backend infra/web: no ReferenceGrant in namespace infra lets a TCPRoute of namespace shop refer to it",
+		"TCPRoute shop/younger: Warning NotCarried ListenerSet shop/broker: listener tcp carries TCPRoute shop/broker, which is older",
+	} {
+		if told[want] == 0 {
+			t.Errorf("no Event says %s, but: %v", want, slices.Sorted(maps.Keys(told)))
+		}
+	}
 	s.stop()
 	s.stop = s.reconcile(t, "implementation")
 	s.Apply(t, backend("shop", "broker", 7)) // a change that the new process has to carry
 	s.reaches(t, address, 9092, "10.244.200.7:9090")
+	if now := s.events(t); !maps.Equal(now, told) {
+		t.Errorf("the Events before the restart: %v, and after: %v", told, now)
+	}
 	after := s.mux(t, "infra", "gateway-edge")
 	if before.Generation != after.Generation || fmt.Sprint(before.Spec.Ports) != fmt.Sprint(after.Spec.Ports) {
 		t.Errorf("the mux changed from %+v to %+v", before.Spec.Ports, after.Spec.Ports)
 	}
+}
+
+// events counts the Events about objects of the Gateway API, by what they say.
+func (s *served) events(t *testing.T) map[string]int {
+	t.Helper()
+	list, err := s.Client.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]int{}
+	for i := range list.Items {
+		if e := &list.Items[i]; strings.HasPrefix(e.InvolvedObject.APIVersion, "gateway.networking.k8s.io/") {
+			told[fmt.Sprintf("%s %s/%s: %s %s %s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Type, e.Reason, e.Message)] += int(e.Count)
+		}
+	}
+	return told
 }
 
 func (s *served) mux(t *testing.T, namespace, name string) *corev1.Service {

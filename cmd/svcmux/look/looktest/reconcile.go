@@ -1,11 +1,16 @@
 package looktest
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
@@ -24,7 +29,23 @@ func (c *Cluster) World() *look.World {
 	for _, cm := range c.configMaps() {
 		w.ConfigMaps[types.NamespacedName{Namespace: cm.Namespace, Name: cm.Name}] = cm
 	}
+	c.putListeners(w)
 	return w
+}
+
+// putListeners adds the listeners of muxes that are made for Gateways.
+func (c *Cluster) putListeners(w *look.World) {
+	api := &look.GatewayAPI{Namespaces: map[string]labels.Set{}, Sets: list[gatewayv1.ListenerSet](c, "ListenerSet")}
+	for _, route := range list[gatewayv1.TCPRoute](c, "TCPRoute") {
+		api.Add(route)
+	}
+	for _, gateway := range list[gatewayv1.Gateway](c, "Gateway") {
+		for _, svc := range c.services() {
+			if owner := metav1.GetControllerOf(svc); owner != nil && owner.Name == gateway.Name && svc.Namespace == gateway.Namespace {
+				w.PutListeners(svc, gateway, api)
+			}
+		}
+	}
 }
 
 // reconcile carries plans out until none is left.
@@ -66,6 +87,7 @@ func (c *Cluster) pass(mux types.NamespacedName) bool {
 	if p.Publish != nil {
 		c.publish(mux, p.Publish)
 	}
+	p.Show = slices.DeleteFunc(p.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // statuses of Gateways are in the file
 	for _, patch := range append(p.Hide, p.Show...) {
 		c.show(&patch)
 	}

@@ -13,6 +13,7 @@ func rawKinds(resource string) string {
 	return map[string]string{
 		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "leases": "Lease", "certificates": "Certificate",
 		"prometheusrules": "PrometheusRule", "daemonsets": "DaemonSet", "nodes": "Node",
+		"gateways": "Gateway", "listenersets": "ListenerSet", "tcproutes": "TCPRoute", "udproutes": "UDPRoute", "namespaces": "Namespace",
 	}[resource]
 }
 
