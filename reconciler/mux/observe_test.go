@@ -20,10 +20,14 @@ import (
 type countingReader struct {
 	*drainServer
 	reads int
+	fails error
 }
 
 func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	c.reads++
+	if c.fails != nil {
+		return c.fails
+	}
 	return c.drainServer.Get(ctx, key, obj, options...)
 }
 

@@ -78,3 +78,48 @@ func TestRefusedUIDMeansThatTheServiceIsAnother(t *testing.T) {
 		t.Error("isRecreated doesn't look at the refused field")
 	}
 }
+
+func TestAMuxsPatchReplacesLists(t *testing.T) {
+	port := corev1.ServicePort{Name: "a", Port: 80}
+	for name, test := range map[string]struct {
+		patch plan.MuxPatch
+		want  string
+	}{
+		"nothing":        {plan.MuxPatch{ResourceVersion: "7"}, `{"metadata":{"resourceVersion":"7"}}`},
+		"ports":          {plan.MuxPatch{Ports: []corev1.ServicePort{port}}, `{"metadata":{"resourceVersion":""},"spec":{"ports":[{"name":"a","port":80,"targetPort":0}]}}`},
+		"one finalizer":  {plan.MuxPatch{DropFinalizer: "original"}, `{"metadata":{"finalizers":["other"],"resourceVersion":""}}`},
+		"no annotation":  {plan.MuxPatch{Annotations: map[string]string{}}, `{"metadata":{"resourceVersion":""}}`},
+		"an annotation":  {plan.MuxPatch{Annotations: map[string]string{"a": "1"}}, `{"metadata":{"annotations":{"a":"1"},"resourceVersion":""}}`},
+		"one taken away": {plan.MuxPatch{Annotations: map[string]string{"a": ""}}, `{"metadata":{"annotations":{"a":null},"resourceVersion":""}}`},
+	} {
+		body, err := muxBody(&test.patch, []string{"original", "other"})
+		if err != nil || string(body) != test.want {
+			t.Errorf("%s: %s, %v", name, body, err)
+		}
+	}
+}
+
+func TestAChannelsPatchSetsWhatChanges(t *testing.T) {
+	keys := languageOf(t).Keys()
+	address := []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+	for name, test := range map[string]struct {
+		patch plan.ChannelPatch
+		want  string
+	}{
+		"nothing":          {plan.ChannelPatch{}, `{"metadata":{"uid":"one"}}`},
+		"at a version":     {plan.ChannelPatch{ResourceVersion: "7"}, `{"metadata":{"resourceVersion":"7","uid":"one"}}`},
+		"an address":       {plan.ChannelPatch{SetAddress: true, Address: address}, `{"metadata":{"uid":"one"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`},
+		"no address":       {plan.ChannelPatch{SetAddress: true}, `{"metadata":{"uid":"one"},"status":{"loadBalancer":{"ingress":null}}}`},
+		"its old address":  {plan.ChannelPatch{Address: address}, `{"metadata":{"uid":"one"}}`},
+		"ports":            {plan.ChannelPatch{SetNote: true, PortsNote: "a"}, `{"metadata":{"annotations":{"` + keys.Ports + `":"a"},"uid":"one"}}`},
+		"no ports":         {plan.ChannelPatch{SetNote: true}, `{"metadata":{"annotations":{"` + keys.Ports + `":null},"uid":"one"}}`},
+		"a condition goes": {plan.ChannelPatch{Drop: []string{"A"}}, `{"metadata":{"uid":"one"},"status":{"conditions":[{"$patch":"delete","type":"A"}]}}`},
+		"leftovers": {plan.ChannelPatch{Leftovers: validation.Leftovers{Annotations: []string{"kopf"}, Finalizer: "f"}},
+			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["f"],"annotations":{"kopf":null},"uid":"one"}}`},
+	} {
+		body, err := channelBody(&test.patch, "one", keys)
+		if err != nil || string(body) != test.want {
+			t.Errorf("%s: %s, %v", name, body, err)
+		}
+	}
+}

@@ -32,9 +32,6 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 		ports = append(ports, *live)
 	case len(ports) == 0:
 		ports = append(ports, *placeholderPort())
-		if w.holders.at(SlotOf(placeholderPort())) != nil { // a disabled channel holds the number, and yields it if the placeholder is declared
-			w.lookAgain(w.now)
-		}
 	}
 	return ports
 }

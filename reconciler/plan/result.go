@@ -40,7 +40,7 @@ type Plan struct {
 	Changed []string
 	// Usage counts the ports of the mux.
 	Usage Usage
-	// Again is when to look once more though nothing changes; zero if there is no need.
+	// Again is when to look once more though nothing changes; zero if there is no need. A write is a change: its event causes a pass.
 	Again time.Time
 }
 
