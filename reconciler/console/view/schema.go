@@ -111,7 +111,7 @@ type Slot struct {
 	Number   int32  `json:"number"`
 	Last     int32  `json:"last,omitempty"` // the last number of a range
 	Protocol string `json:"protocol"`
-	// State is held, withheld (its channel is disabled), releasing, grace or foreign.
+	// State is held, withheld (held by a channel that is disabled, or that may have no port on the mux now), releasing, grace or foreign.
 	State   string     `json:"state"`
 	Channel string     `json:"channel,omitempty"` // namespace/name
 	Port    string     `json:"port,omitempty"`    // the channel's, or the foreign one's name
