@@ -73,6 +73,15 @@ func TestSite(t *testing.T) {
 	})
 }
 
+// TestSiteOfACheckout builds the website where no release was built before, as after `git clone`.
+func TestSiteOfACheckout(t *testing.T) {
+	folder := t.TempDir()
+	build(t, folder, "abcdef0")
+	if text := read(t, folder, "index.html"); !strings.Contains(text, "url=devel/index.html") {
+		t.Errorf("index.html leads elsewhere: %s", text)
+	}
+}
+
 // build builds the website as a user does.
 func build(t *testing.T, folder, version string, settings ...string) {
 	t.Helper()
