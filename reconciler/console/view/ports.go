@@ -7,6 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
@@ -23,7 +24,7 @@ type PortLine struct {
 	// Live says that the mux has the port.
 	Live     bool      `json:"live"`
 	Backends *Backends `json:"backends,omitempty"` // of this port; null if they can't be read
-	// Condition is the state of its channel, and Reason and Message what its verdict says.
+	// Condition is the state of its channel or listener, and Reason and Message what its verdict says.
 	Condition string `json:"condition,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
@@ -52,12 +53,22 @@ func PortsOf(s *sight.Sight) []PortLine {
 			}
 			if channel := channels[claim.Owner.Channel]; channel != nil {
 				line.Condition, line.Reason, line.Message = channel.State, channel.Reason, channel.Message
+			} else if !claimants.IsService(claim.Owner.Channel) {
+				line.Condition = listenerState(s.World.Mux, line.Live)
 			}
 		}
 		line.unread(s)
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// listenerState is the state of a listener of the Gateway API, whose port the mux has or not.
+func listenerState(mux *plan.ObservedMux, live bool) string {
+	if live && len(mux.Address) > 0 {
+		return channelProgrammed
+	}
+	return channelPending
 }
 
 // unread marks a port whose name is like a channel's as unread, if its channel may be one that can't be read.
