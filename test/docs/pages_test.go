@@ -140,7 +140,8 @@ set -a
 trap 'export -p >.variables' EXIT
 `
 	out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/bash", "-c", prelude + commands}, Env: []string{
-		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app}})
+		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app,
+		"GATEWAY_API=" + w.kinds}})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the error needn't repeat the commands: they are on the page

@@ -22,6 +22,7 @@ type world struct {
 	*cluster.Cluster
 
 	programs  string // folder of svcmux
+	kinds     string // folder of the Gateway API's CRDs: the $GATEWAY_API of the pages
 	installed string // state of the release and its mux right after the install; empty if not installed
 }
 
@@ -54,7 +55,11 @@ func start(t *testing.T) *world {
 	if _, err := product.CommandLine(t.Context(), programs, version); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
+	return &world{
+		Cluster:  cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()),
+		programs: programs,
+		kinds:    product.GatewayAPI(t),
+	}
 }
 
 // ready reinstalls the product as it was first, or removes it if the page wants a bare cluster.
@@ -110,7 +115,7 @@ func (w *world) away(t *testing.T) {
 }
 
 // kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them.
-const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
+const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts,customresourcedefinitions.apiextensions.k8s.io"
 
 func (w *world) objects(t *testing.T) []string {
 	t.Helper()
