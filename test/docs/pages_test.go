@@ -75,9 +75,15 @@ func says(block page.Block, word string) bool {
 
 // play runs a page to its end, or to the first block whose output differs: later blocks build on it.
 func (w *world) play(t *testing.T, path string, blocks []page.Block) {
+	begun := time.Now()
 	w.ready(t, bare(blocks))
+	t.Logf("the product is ready: %.1f s", time.Since(begun).Seconds())
 	before := w.objects(t)
-	defer func() { w.tidy(t, before) }()
+	defer func() {
+		begun := time.Now()
+		w.tidy(t, before)
+		t.Logf("the page is tidied up: %.1f s", time.Since(begun).Seconds())
+	}()
 	folder := w.folder(t)
 	for _, block := range blocks {
 		if name, ok := strings.CutPrefix(block.Mark, "file: "); ok {
