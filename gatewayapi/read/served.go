@@ -162,6 +162,17 @@ func (l *Listener) Slot() plan.Slot {
 	return plan.Slot{Number: l.Port, Protocol: transportOf(l.Protocol)}
 }
 
+// namedFor names the listener to the owner of another one. A tenant learns nothing of the ListenerSets of other namespaces.
+func (l *Listener) namedFor(other *Listener) string {
+	switch {
+	case l.Set == nil:
+		return fmt.Sprintf("listener %s of the Gateway", l.Name)
+	case other.Set != nil && other.Set.Namespace == l.Set.Namespace:
+		return fmt.Sprintf("listener %s of ListenerSet %s/%s", l.Name, l.Set.Namespace, l.Set.Name)
+	}
+	return "a listener of another namespace"
+}
+
 // findConflicts finds listeners with one number. Within the Gateway, and within a ListenerSet, none of them wins. Otherwise the first one in
 // the order of precedence does.
 func (s *Served) findConflicts() {
@@ -177,7 +188,7 @@ func (s *Served) findConflicts() {
 		if winner.Protocol != l.Protocol {
 			reason = gatewayv1.ListenerEntryReasonProtocolConflict
 		}
-		message := fmt.Sprintf("port %d/%s is of a listener that comes first: choose another number", l.Port, l.Slot().Protocol)
+		message := fmt.Sprintf("port %d/%s belongs to %s, which comes first: choose another number", l.Port, l.Slot().Protocol, winner.namedFor(l))
 		if winner.Set == l.Set {
 			message = fmt.Sprintf("listeners %s and %s have port %d/%s: none of them is served", winner.Name, l.Name, l.Port, l.Slot().Protocol)
 			winner.Conflict = cmp.Or(winner.Conflict, &Refusal{string(reason), message})

@@ -102,6 +102,27 @@ func TestListenersAreServedByPrecedence(t *testing.T) {
 	}
 }
 
+func TestConflictNamesTheListenerThatComesFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		own       []gatewayv1.Listener
+		namespace string // of the older ListenerSet
+		want      string
+	}{
+		"of the Gateway":          {[]gatewayv1.Listener{tcp("a", 80)}, "bank", "port 80/TCP belongs to listener a of the Gateway, which comes first: choose another number"},
+		"of the same namespace":   {nil, "shop", "port 80/TCP belongs to listener x of ListenerSet shop/b, which comes first: choose another number"},
+		"never of another tenant": {nil, "bank", "port 80/TCP belongs to a listener of another namespace, which comes first: choose another number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := edge(c.own...)
+			o.Sets = []*gatewayv1.ListenerSet{set(1, c.namespace, "b", tcp("x", 80)), set(2, "shop", "s", tcp("x", 80))}
+			listeners := Judge(o).Listeners
+			if got := listeners[len(listeners)-1].Conflict; got == nil || got.Message != c.want {
+				t.Errorf("the message is %+v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestSetsThatAreNotAdmittedHaveNoListeners(t *testing.T) {
 	o := edge()
 	o.Gateway.Spec.AllowedListeners.Namespaces = &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromSelector),

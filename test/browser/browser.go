@@ -145,15 +145,16 @@ func Evaluate[T any](b *Tab, script string) T {
 	return result
 }
 
-// Until waits until a script returns true.
+// Until waits until a script returns true. An error isn't final: a script that runs while the tab goes to another page fails.
 func (b *Tab) Until(what, script string) {
 	b.T.Helper()
 	for deadline := time.Now().Add(Patience); ; time.Sleep(50 * time.Millisecond) {
-		if Evaluate[bool](b, "Boolean("+script+")") {
+		is, err := chromedp.Run(b.Context, chromedp.Evaluate[bool]("Boolean("+script+")"))
+		if is && err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.T.Fatalf("%s: not true in time: %s; the page shows:\n%s", b.URL, what, b.Text("body"))
+			b.T.Fatalf("%s: not true in time: %s; %v; the page shows:\n%s", b.URL, what, err, b.Text("body"))
 		}
 	}
 }

@@ -38,6 +38,12 @@ func shell(args []string) error {
 	}
 	// The second nsenter finds the network's name in the mounts that the first one entered.
 	command = append(command, nsenter, "--net=/run/netns/"+*network)
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	// nsenter goes to / in the other mount namespace. Files are the same there, so the shell can stay in the user's folder.
+	command = append(command, "/bin/sh", "-c", `cd "$0" && exec "$@"`, here)
 	command = append(command, shellProgram()...)
 	environment := append(os.Environ(), "KUBECONFIG="+filepath.Join(h.Dir, "pki", "admin.kubeconfig"),
 		"PATH="+filepath.Join(h.Dir, "bin")+":"+os.Getenv("PATH")+":/usr/sbin:/sbin")

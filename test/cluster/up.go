@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
@@ -20,6 +22,7 @@ func up(ctx context.Context, args []string, out io.Writer) error {
 	iptables := flags.Bool("iptables", false, "kube-proxy programs iptables, not nftables")
 	certManager := flags.Bool("cert-manager", false, "cert-manager: from its own chart if there are nodes, else beside the control plane")
 	audit := flags.Bool("audit", false, "log every API request")
+	images := flags.String("images", "", "archives of images that every node gets, such as `dist/webhook.tar,dist/reconciler.tar` of make image")
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
@@ -30,7 +33,11 @@ func up(ctx context.Context, args []string, out io.Writer) error {
 	if *nodes > 0 && os.Getuid() != 0 {
 		return fmt.Errorf("up -nodes=%d: real nodes run containers, which needs root here: use sudo, or -nodes=0", *nodes)
 	}
-	options := []cluster.Option{cluster.WithProvider(), cluster.Nodes(*nodes)}
+	archives, err := archivesOf(*images, *nodes)
+	if err != nil {
+		return err
+	}
+	options := []cluster.Option{cluster.WithProvider(), cluster.Nodes(*nodes, archives...)}
 	for option, wanted := range map[*bool]cluster.Option{
 		iptables: cluster.IPTables(), certManager: cluster.CertManager(), audit: cluster.Audit(),
 	} {
@@ -59,6 +66,28 @@ func up(ctx context.Context, args []string, out io.Writer) error {
 		err = errors.New("the cluster ended by itself: its host is gone")
 	}
 	return errors.Join(err, c.Close())
+}
+
+// archivesOf returns the absolute paths of the archives: the cluster's programs run in another folder.
+func archivesOf(list string, nodes int) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	if nodes == 0 {
+		return nil, fmt.Errorf("up -images=%s: there is no node to import them: run as root with -nodes=1", list)
+	}
+	var archives []string
+	for path := range strings.SplitSeq(list, ",") {
+		path, err := filepath.Abs(path)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("up -images=%s: %w: make image writes such files", list, err)
+		}
+		archives = append(archives, path)
+	}
+	return archives, nil
 }
 
 func defaultNodes() int {

@@ -75,9 +75,15 @@ func says(block page.Block, word string) bool {
 
 // play runs a page to its end, or to the first block whose output differs: later blocks build on it.
 func (w *world) play(t *testing.T, path string, blocks []page.Block) {
+	begun := time.Now()
 	w.ready(t, bare(blocks))
+	t.Logf("the product is ready: %.1f s", time.Since(begun).Seconds())
 	before := w.objects(t)
-	defer func() { w.tidy(t, before) }()
+	defer func() {
+		begun := time.Now()
+		w.tidy(t, before)
+		t.Logf("the page is tidied up: %.1f s", time.Since(begun).Seconds())
+	}()
 	folder := w.folder(t)
 	for _, block := range blocks {
 		if name, ok := strings.CutPrefix(block.Mark, "file: "); ok {
@@ -140,7 +146,8 @@ set -a
 trap 'export -p >.variables' EXIT
 `
 	out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/bash", "-c", prelude + commands}, Env: []string{
-		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app}})
+		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app,
+		"GATEWAY_API=" + w.kinds}})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the error needn't repeat the commands: they are on the page

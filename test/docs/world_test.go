@@ -22,8 +22,12 @@ type world struct {
 	*cluster.Cluster
 
 	programs  string // folder of svcmux
-	installed string // state of the release and its mux right after the install; empty if not installed
+	kinds     string // folder of the Gateway API's CRDs: the $GATEWAY_API of the pages
+	installed state  // right after the install; zero if not installed
 }
+
+// state is that of the product. Mux has the mux's settings, without the ports of channels, which come and go.
+type state struct{ mux, release string }
 
 // app is an image that answers HTTP on port 8080: the $APP of the pages. standIns are names of images in manifests of
 // the pages. Each answers HTTP and UDP on port 8080 with its pod's name.
@@ -54,16 +58,24 @@ func start(t *testing.T) *world {
 	if _, err := product.CommandLine(t.Context(), programs, version); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Cluster: cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()), programs: programs}
+	return &world{
+		Cluster:  cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()),
+		programs: programs,
+		kinds:    product.GatewayAPI(t),
+	}
 }
 
-// ready reinstalls the product as it was first, or removes it if the page wants a bare cluster.
+// ready makes the product as it was first, or removes it if the page wants a bare cluster. If a page changed only the
+// release, an upgrade suffices, which takes half as long.
 func (w *world) ready(t *testing.T, bare bool) {
 	t.Helper()
-	if w.installed != "" && !bare && w.state(t) == w.installed {
+	now := w.state(t)
+	if w.installed != (state{}) && !bare && now == w.installed {
 		return
 	}
-	w.away(t)
+	if bare || now.mux == "" || now.mux != w.installed.mux {
+		w.away(t)
+	}
 	if bare {
 		return
 	}
@@ -77,14 +89,12 @@ func (w *world) ready(t *testing.T, bare bool) {
 	w.installed = w.state(t)
 }
 
-// state changes if a page changed the release or the mux's settings. It leaves out the ports of channels, which come
-// and go.
-func (w *world) state(t *testing.T) string {
+func (w *world) state(t *testing.T) state {
 	t.Helper()
 	const mux = `go-template={{range $key, $value := .metadata.annotations}}{{$key}}={{$value}}{{"\n"}}{{end}}`
 	out, err := w.TryKubectl(t.Context(), "", "get", "service", "mux", "--namespace="+product.Namespace, "--output="+mux)
 	if err != nil {
-		return ""
+		return state{}
 	}
 	var settings []string
 	for line := range strings.Lines(out.Stdout) {
@@ -96,20 +106,21 @@ func (w *world) state(t *testing.T) string {
 	}
 	release := w.Helm(t, "list", "--namespace="+product.Namespace, "--short", "--deployed")
 	revision := w.Kubectl(t, "get", "secrets", "--namespace="+product.Namespace, "--selector=owner=helm", "--output=name")
-	return strings.Join(settings, "") + release + revision
+	return state{mux: strings.Join(settings, ""), release: release + revision}
 }
 
 // away uninstalls the product, whatever state a page left it in.
 func (w *world) away(t *testing.T) {
 	t.Helper()
-	w.installed = ""
+	w.installed = state{}
 	if _, err := w.TryHelm(t.Context(), "uninstall", product.Release, "--namespace="+product.Namespace, "--wait", "--ignore-not-found"); err != nil {
 		t.Fatal(err)
 	}
 	w.Kubectl(t, "delete", "namespace", product.Namespace, "--ignore-not-found", "--timeout=60s")
 }
 
-// kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them.
+// kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them. The Gateway API's
+// CRDs stay: no other page notices them, and two pages need them.
 const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
 
 func (w *world) objects(t *testing.T) []string {
@@ -153,8 +164,8 @@ func (w *world) tidy(t *testing.T, before []string) {
 		w.Kubectl(t, append(args, made[place]...)...)
 	}
 	if !w.released(t) {
-		w.installed = "" // unknown state: the next page gets a new install
-	} else if w.installed == "" {
+		w.installed = state{} // unknown state: the next page gets a new install
+	} else if w.installed == (state{}) {
 		w.installed = w.state(t) // the page installed it, and the next page reuses that
 	}
 }

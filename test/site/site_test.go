@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,19 @@ func TestSite(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(release, name)); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+	t.Run("no two pages have the same name in the menu", func(t *testing.T) {
+		menu, _, _ := strings.Cut(read(t, release, "muxes.html"), "</nav>")
+		seen := map[string]bool{}
+		for _, name := range regexp.MustCompile(`<li><a href="[^"]*">([^<]*)</a>`).FindAllStringSubmatch(menu, -1) {
+			if seen[name[1]] {
+				t.Errorf("two pages are called %q: the name is the title up to the colon", name[1])
+			}
+			seen[name[1]] = true
+		}
+		if len(seen) < 30 {
+			t.Errorf("the menu has %d pages only", len(seen))
 		}
 	})
 	t.Run("links, anchors and pictures have targets, and nothing comes from another host", func(t *testing.T) {
@@ -71,6 +85,15 @@ func TestSite(t *testing.T) {
 		t.Cleanup(server.Close)
 		look(t, folder, server.URL)
 	})
+}
+
+// TestSiteOfACheckout builds the website where no release was built before, as after `git clone`.
+func TestSiteOfACheckout(t *testing.T) {
+	folder := t.TempDir()
+	build(t, folder, "abcdef0")
+	if text := read(t, folder, "index.html"); !strings.Contains(text, "url=devel/index.html") {
+		t.Errorf("index.html leads elsewhere: %s", text)
+	}
 }
 
 // build builds the website as a user does.

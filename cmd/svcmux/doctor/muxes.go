@@ -51,7 +51,7 @@ func (e *examination) mux(s *sight.Sight) {
 	case m.State == "unread":
 		e.add("mux", Unknown, name+" can't be read: "+strings.Join(s.Unread.Why(), "; "), "ask for this right")
 	case m.State == "frozen" || m.State == "missing" || m.State == "uncarried":
-		e.add("mux", Failure, name+" is "+m.State+": "+cli.Sentence(m.Message), "svcmux status tells more")
+		e.add("mux", Failure, name+" is "+m.State+": "+cli.Sentence(m.Message), wayOutOf(m.State))
 	case m.State != "ok":
 		e.add("mux", Warning, name+" is "+m.State+": "+cli.Sentence(m.Message), "svcmux status tells more")
 	case s.Carrier != nil && troubled(s.Carrier) != "":
@@ -63,6 +63,17 @@ func (e *examination) mux(s *sight.Sight) {
 	default:
 		e.add("mux", OK, limits, "")
 	}
+}
+
+// wayOutOf returns what to do about the state of a mux.
+func wayOutOf(state string) string {
+	switch state {
+	case "frozen":
+		return `docs/runbook.md, under "A frozen ledger"`
+	case "missing":
+		return "svcmux status names its channels"
+	}
+	return "svcmux status tells more"
 }
 
 // troubled returns what the gateways' controller says is wrong.

@@ -24,6 +24,8 @@ type Item struct {
 	// FullInSeconds is how long the mux has room at least; absent if nobody knows.
 	FullInSeconds *int64   `json:"fullInSeconds,omitempty"`
 	Unread        []string `json:"unread,omitempty"` // why parts couldn't be read
+	// refused are the channels that are refused, as NAMESPACE/NAME.
+	refused []string
 }
 
 func of(s *sight.Sight) Item {
@@ -35,6 +37,7 @@ func of(s *sight.Sight) Item {
 			item.Accepted++
 		case channel.IsRefused():
 			item.Refused++
+			item.refused = append(item.refused, cli.Shown(channel.Namespace+"/"+channel.Name))
 		}
 	}
 	item.Channels, item.Slots = nil, []view.Slot{}
@@ -99,7 +102,7 @@ func (m *Item) notes() []string {
 	case "ok":
 	case "unread":
 	case "missing":
-		return []string{name + " is missing: " + m.Message}
+		return []string{name + " is missing: " + m.Message + ". Its channels: " + named(m.refused)}
 	case "pending", "deleting":
 		add("is %s: %s", m.State, m.Message)
 	default:
@@ -110,11 +113,8 @@ func (m *Item) notes() []string {
 			add("(%s): %s", note.Reason, note.Message)
 		}
 	}
-	switch {
-	case m.Refused > 0 && m.Gateway != nil:
-		add("refuses %d of its channels and listeners: explain NAMESPACE/NAME tells why", m.Refused)
-	case m.Refused > 0:
-		add("refuses %s: explain NAMESPACE/NAME tells why", cli.Count(m.Refused, "channel"))
+	if m.Refused > 0 {
+		add("refuses %s: svcmux explain %s tells why", named(m.refused), m.refused[0])
 	}
 	if len(m.Pending) > 0 && m.State != "frozen" && m.State != "paused" {
 		add("waits for the reconciler to carry out %s: if this lasts, see whether it runs, and read its log", cli.Count(len(m.Pending), "write"))
@@ -123,6 +123,15 @@ func (m *Item) notes() []string {
 		notes = append(notes, look.WhatIsUnread(name, m.Unread))
 	}
 	return notes
+}
+
+// named names a few channels and counts the others.
+func named(channels []string) string {
+	const most = 3
+	if more := len(channels) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(channels[:most], ", "), more)
+	}
+	return strings.Join(channels, ", ")
 }
 
 func dash(text string) string {

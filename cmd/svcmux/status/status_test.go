@@ -43,3 +43,14 @@ func TestGoldenStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) { looktest.Golden(t, Command, name, tc, *update) })
 	}
 }
+
+func TestThreeChannelsAreNamedAndTheOthersCounted(t *testing.T) {
+	for want, channels := range map[string][]string{
+		"a/a, a/b, a/c":            {"a/a", "a/b", "a/c"},
+		"a/a, a/b, a/c and 2 more": {"a/a", "a/b", "a/c", "a/d", "a/e"},
+	} {
+		if got := named(channels); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	case mux == nil && s.Unread.Mux != "":
 		return muxUnread, "", s.Unread.Mux
 	case mux == nil:
-		return muxMissing, string(plan.MuxNotFound), "channels name this mux, but it doesn't exist: create it, or correct their class"
+		return muxMissing, string(plan.MuxNotFound), "channels name this mux, but it doesn't exist: create it, or create the channels again with another class"
 	case mux.Deleting:
 		return muxDeleting, string(plan.MuxNotFound), "the mux is being deleted: its channels lose their address"
 	case freeze != nil && freeze.Reason == plan.MuxPaused:
