@@ -113,7 +113,7 @@ func (a *appearance) content(c *channel) uint64 {
 
 func (t *telling) wants(c *channel) appearance {
 	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
-	if t.plan.Freeze != nil {
+	if t.plan.Freeze != nil && (!c.Admitted || c.PortsNote != "") { // a listener's is in memory, so a process that starts makes it anew
 		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
 	}
 	if c.attached {
