@@ -88,6 +88,9 @@ func (p *promises) status(c *api.Change, process *process) string {
 		if !isOf || l.Owner != c.After || !l.Programmed() || process == nil || p.doubted[l.Mux] {
 			continue
 		}
+		if before := (contract.Listener{Owner: c.Before, ListenerEntry: l.ListenerEntry}); before.Programmed() {
+			continue // a process that hasn't decided leaves what the status says
+		}
 		if !p.knowsPort(l, process) {
 			return fmt.Sprintf("addresses: listener %s is programmed with %d/%s, which isn't on mux %s", key, l.Port, l.Protocol, l.Mux)
 		}

@@ -92,6 +92,10 @@ func TestSim(t *testing.T) {
 						if at%16 == 2 || at%16 == 13 {
 							seed += Edited - Bounded
 						}
+					case 0, 1:
+						if at%16 >= 8 {
+							seed += Routed
+						}
 					}
 					o := play(t, seed, steps(*length), false)
 					c.add(&o)
@@ -188,11 +192,13 @@ func points() []string {
 		list = append(list, "told: "+reason)
 	}
 	for _, write := range [...]string{"create configmaps", "create endpointslices", "delete configmaps", "delete endpointslices",
-		"patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
+		"patch configmaps", "patch endpointslices", "patch services", "patch/status services", "create services", "delete services",
+		"patch/status gatewayclasses", "patch/status gateways", "patch/status listenersets", "patch/status tcproutes", "patch/status udproutes"} {
 		list = append(list, "crash before "+write, "crash after "+write)
 	}
 	for _, request := range [...]string{"create configmaps", "create endpointslices", "delete configmaps", "delete endpointslices", "get configmaps", "get endpoints",
-		"get services", "patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
+		"get services", "patch configmaps", "patch endpointslices", "patch services", "patch/status services", "create services", "delete services", "get gateways",
+		"list listenersets", "patch/status gatewayclasses", "patch/status gateways", "patch/status listenersets", "patch/status tcproutes", "patch/status udproutes"} {
 		for _, f := range faults() {
 			if !f.done || !strings.HasPrefix(request, "get") && !strings.HasPrefix(request, "list") {
 				list = append(list, f.name+" of "+request)
@@ -205,7 +211,7 @@ func points() []string {
 // TestSameSeedGivesTheSameHistory compares stories word by word: otherwise a failure couldn't be replayed.
 func TestSameSeedGivesTheSameHistory(t *testing.T) {
 	for n := range uint64(24) {
-		seed := 1000 + n + []uint64{0, Policed, Admitted, Bounded, Edited}[n%5]
+		seed := 1000 + n + []uint64{0, Policed, Admitted, Bounded, Edited, Routed}[n%6]
 		once, again := play(t, seed, steps(*length), true), play(t, seed, steps(*length), true)
 		for i := range once.Story {
 			if i >= len(again.Story) || once.Story[i] != again.Story[i] {
