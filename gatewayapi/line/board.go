@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -23,10 +22,10 @@ type Board struct {
 	keys   validation.Keys
 	mu     sync.Mutex
 	muxes  map[types.NamespacedName]*posted
-	muxOf  map[types.NamespacedName]types.NamespacedName // by listener
-	left   map[types.NamespacedName]types.NamespacedName // the last mux of listeners that are gone
-	users  map[types.NamespacedName][]claimants.Use      // by Service
-	isFull bool                                          // true once every Gateway was posted
+	muxOf  map[types.NamespacedName]types.NamespacedName   // by listener
+	left   map[types.NamespacedName]types.NamespacedName   // the last mux of listeners that are gone
+	users  map[types.NamespacedName][]types.NamespacedName // listeners, by Service
+	isFull bool                                            // true once every Gateway was posted
 	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
 	// WakeMux and WakeBackends are called after a change of a mux's listeners, and of listeners' backends. wakeGateway is called when a
 	// listener has news for its Gateway's status.
@@ -52,7 +51,7 @@ type listener struct {
 // NewBoard returns an empty board.
 func NewBoard(keys validation.Keys) *Board {
 	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{},
-		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]claimants.Use{}}
+		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]types.NamespacedName{}}
 }
 
 // connect joins the board to the feature that posts.
@@ -158,7 +157,7 @@ func (b *Board) index() {
 			b.muxOf[key] = mux
 			delete(b.left, key)
 			for _, backend := range listener.backends {
-				b.users[backend.Service] = append(b.users[backend.Service], claimants.Use{Claimant: key, Mux: mux})
+				b.users[backend.Service] = append(b.users[backend.Service], key)
 			}
 		}
 	}
@@ -217,7 +216,7 @@ func (b *Board) Live(ctx context.Context, mux, key types.NamespacedName) (*plan.
 }
 
 // Users returns the listeners that send packets to a Service.
-func (b *Board) Users(service types.NamespacedName) []claimants.Use {
+func (b *Board) Users(service types.NamespacedName) []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.users[service])

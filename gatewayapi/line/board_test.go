@@ -16,7 +16,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -92,7 +91,7 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 	if len(on) != 1 || !meta.IsStatusConditionTrue(on[0].Conditions, keys.Programmed) || on[0].PortsNote != "note" || !b.numbers(mux, &keys)[a].Programmed {
 		t.Errorf("what the listener was told is lost: %+v", on)
 	}
-	if users := b.Users(names("web")); !slices.Equal(users, []claimants.Use{{Claimant: a, Mux: mux}}) {
+	if users := b.Users(names("web")); !slices.Equal(users, []types.NamespacedName{a}) {
 		t.Errorf("the Service is used by %v", users)
 	}
 	if got, is, err := b.MuxOf(a); !is || got != mux || err != nil || !slices.Equal(b.KeysOn(mux), []types.NamespacedName{a}) {

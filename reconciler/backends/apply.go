@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
@@ -24,7 +26,7 @@ type applied struct {
 
 // apply carries out the steps in their order. A slice that can't be written doesn't stop the others.
 func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied, error) {
-	before := l.Refusals.of(decided.Channel)
+	before := l.Reports.refused(decided.Channel)
 	out := applied{refused: wordsOfSlices{}}
 	refuse := func(key types.NamespacedName, words string, e plan.Event) {
 		if out.refused[key] = words; words != before[key] {
@@ -46,8 +48,11 @@ func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied,
 		wait, err := l.carryOut(ctx, decided.Mux, step)
 		out.again = sooner(out.again, wait)
 		switch {
-		case err != nil && isRefusal(err):
-			words := wordsOf(err, before[key])
+		case err != nil && (refusal.Is(err) || apierrors.IsInternalError(err)): // an admission webhook that can't be reached gives an internal error
+			words := refusal.Words(err)
+			if refusal.SameWords(words, before[key]) {
+				words = before[key] // a quota tells how much of it is used, and each count would be a write of the condition
+			}
 			refuse(key, words, plan.Event{Reason: plan.BackendsRefused, Message: step.RefusedMessage(decided.Channel, words)})
 			fallthrough
 		case err != nil:

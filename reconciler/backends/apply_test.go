@@ -74,7 +74,7 @@ func start(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{scribbler: &scribbler{answers: map[string]error{}}, clock: time.Unix(1_000_000, 0)}
-	b.line = newLine(Options{Language: language, Refusals: &Refusals{}, Writer: b.scribbler, Metrics: NewMetrics(), Now: func() time.Time { return b.clock },
+	b.line = newLine(Options{Language: language, Reports: &Reports{}, Writer: b.scribbler, Metrics: NewMetrics(), Now: func() time.Time { return b.clock },
 		Tell: func(e plan.Event) { b.told = append(b.told, e) }}, nil)
 	return b
 }
@@ -228,7 +228,7 @@ func TestARefusedSliceStaysRefusedWhileItsCorrectionWaits(t *testing.T) {
 	b := start(t)
 	var last wordsOfSlices
 	for range 3 {
-		b.Refusals.set(types.NamespacedName{}, decided().Mux, wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"})
+		b.report(types.NamespacedName{}, wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"})
 		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"), step(muxslices.Delete, "b")))
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +251,7 @@ func TestATakenNameIsToldOnce(t *testing.T) {
 		if err != nil || did.again != nameTaken || did.refused[key] != d.Taken[key] {
 			t.Fatalf("again after %s, refused %v, %v", did.again, did.refused, err)
 		}
-		b.Refusals.set(channel, d.Mux, did.refused)
+		b.report(channel, did.refused)
 	}
 	if len(b.told) != 1 || b.told[0].Reason != plan.SliceNameTaken || b.told[0].Object != d.Mux || !b.told[0].Warning {
 		t.Errorf("told %+v", b.told)
@@ -274,11 +274,11 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 		if (err != nil) != (used != "") {
 			t.Fatalf("used %q: %v", used, err)
 		}
-		b.Refusals.set(channel, d.Mux, did.refused)
+		b.report(channel, did.refused)
 		return did.refused
 	}
 	first := pass("0")
-	if len(first) != 1 || !strings.Contains(b.Refusals.Of(channel), "exceeded quota: none, used: 0") {
+	if len(first) != 1 || !strings.Contains(b.refusalOf(channel), "exceeded quota: none, used: 0") {
 		t.Fatalf("refused: %v", first)
 	}
 	if len(b.told) != 1 || b.told[0].Reason != plan.BackendsRefused || !strings.Contains(b.told[0].Message, "svc-mux/a with the backends of app/web") {
@@ -287,7 +287,16 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 	if pass("3"); len(b.told) != 1 {
 		t.Errorf("another count of the quota is news: %+v", b.told)
 	}
-	if pass(""); b.Refusals.Of(channel) != "" {
-		t.Errorf("it is still refused: %s", b.Refusals.Of(channel))
+	if pass(""); b.refusalOf(channel) != "" {
+		t.Errorf("it is still refused: %s", b.refusalOf(channel))
 	}
+}
+
+func (b *bench) report(channel types.NamespacedName, refused wordsOfSlices) {
+	b.Reports.set(&observation{View: muxslices.View{Channel: channel, Mux: muxslices.Mux{UID: "1"}}}, refused, b.clock)
+}
+
+func (b *bench) refusalOf(channel types.NamespacedName) string {
+	_, words := b.Reports.Of(channel, "1")
+	return words
 }

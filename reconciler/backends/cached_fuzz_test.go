@@ -137,8 +137,8 @@ func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	if ours {
 		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice), jsonOf(muxslices.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
-		all := []validation.ChannelPort{{Name: "http", Protocol: "TCP"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
-		text += fmt.Sprintf("of %s: ready %t, %s, %s\n", service, muxslices.Edge(nil, slice), muxslices.BackingOf(list, all, nil),
+		all := []corev1.ServicePort{{Name: "http"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
+		text += fmt.Sprintf("of %s: %s, %s\n", service, muxslices.BackingOf(list, all, nil),
 			muxslices.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
 	}
 	decided := muxslices.Decide(viewOf(keys, slice))

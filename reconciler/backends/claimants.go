@@ -22,7 +22,7 @@ type Claimants interface {
 	// KeysOn returns the claimants on a mux.
 	KeysOn(mux types.NamespacedName) []types.NamespacedName
 	// Users returns the claimants that send packets to a Service.
-	Users(service types.NamespacedName) []claimants.Use
+	Users(service types.NamespacedName) []types.NamespacedName
 	// Sources returns the slices of a claimant's Services from a cache that has our indexes, with the claimant's port alone.
 	Sources(ctx context.Context, cache client.Reader, claimant types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 }
@@ -69,8 +69,8 @@ func (l *line) users(service types.NamespacedName) (all []reconcile.Request) {
 	if l.Claimants == nil {
 		return nil
 	}
-	for _, use := range l.Claimants.Users(service) {
-		all = append(all, request(use.Claimant))
+	for _, claimant := range l.Claimants.Users(service) {
+		all = append(all, request(claimant))
 	}
 	return all
 }

@@ -129,7 +129,7 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 		}
 	}
 	claims := []plan.Claim{{Owner: plan.PortID{Channel: channel, Name: name, Protocol: corev1.ProtocolTCP}, MuxName: "aaaa"}}
-	l := newLine(Options{Language: language, Refusals: &Refusals{}, Metrics: NewMetrics(), Now: time.Now,
+	l := newLine(Options{Language: language, Reports: &Reports{}, Metrics: NewMetrics(), Now: time.Now,
 		LooksAfter: func(types.NamespacedName) bool { return true },
 		Claims:     func(_, _ types.NamespacedName) ([]plan.Claim, bool) { return claims, true }}, c)
 	return l, c

@@ -53,17 +53,16 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	decided := muxslices.Decide(seen.View)
 	if l.Print != nil {
 		l.Print(&decided)
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: l.Reports.set(&seen, nil, l.Now())}, nil
 	}
 	applied, err := l.apply(ctx, &decided)
-	l.Refusals.set(decided.Channel, decided.Mux, applied.refused)
+	again := sooner(applied.again, l.Reports.set(&seen, applied.refused, l.Now()))
 	if seen.ClaimsKnown || !seen.Mux.IsMux {
 		l.Metrics.carry(decided.Channel, decided.Mux, load{decided.Carried, len(applied.refused)})
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	again := applied.again
 	if seen.Mux.IsMux && !seen.ClaimsKnown {
 		again = sooner(again, undecided)
 	}

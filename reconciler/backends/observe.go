@@ -19,6 +19,8 @@ type observation struct {
 	// isAhead is true if an own write is newer than the cache. The cache may never show it: another writer can have
 	// deleted the slice while the watch was broken.
 	isAhead bool
+	// isAttached is false for a channel that has left its mux.
+	isAttached bool
 }
 
 // observe reads the cache. The view of a Service that isn't a channel of ours is empty.
@@ -28,7 +30,7 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 	if err != nil || key.Name == "" || !l.LooksAfter(key) {
 		return o, err
 	}
-	o.Mux.Key = key
+	o.Mux.Key, o.isAttached = key, attached
 	if attached {
 		if err := l.observeChannel(ctx, &o.View); err != nil {
 			return o, err

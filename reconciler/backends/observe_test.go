@@ -86,7 +86,7 @@ func TestOptionsAreCompleted(t *testing.T) {
 		if err := o.complete(); (err == nil) != (name == "nothing") {
 			t.Errorf("without %s: %v", name, err)
 		}
-		if o.Concurrency != DefaultConcurrency || o.Now == nil || o.Metrics == nil || o.Refusals == nil || !o.LooksAfter(types.NamespacedName{}) {
+		if o.Concurrency != DefaultConcurrency || o.Now == nil || o.Metrics == nil || o.Reports == nil || !o.LooksAfter(types.NamespacedName{}) {
 			t.Errorf("without %s: %+v", name, o)
 		}
 	}

@@ -53,9 +53,9 @@ type Options struct {
 	Live client.Reader
 	// Tell emits an Event.
 	Tell func(plan.Event)
-	// Refusals takes the slices that can't be written. Both may be nil.
-	Refusals *Refusals
-	Metrics  *Metrics
+	// Reports takes what the mux line says of backends. Both may be nil.
+	Reports *Reports
+	Metrics *Metrics
 	// LooksAfter is false for muxes of another reconciler: their slices aren't touched. If nil, all muxes are ours.
 	LooksAfter func(mux types.NamespacedName) bool
 	// Concurrency is how many channels of one namespace are reconciled at once; DefaultConcurrency if 0.
@@ -69,7 +69,7 @@ type Options struct {
 func (o *Options) complete() error {
 	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
 	o.Metrics = cmp.Or(o.Metrics, NewMetrics())
-	o.Refusals = cmp.Or(o.Refusals, &Refusals{})
+	o.Reports = cmp.Or(o.Reports, &Reports{})
 	if o.Now == nil {
 		o.Now = time.Now
 	}

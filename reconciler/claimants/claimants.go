@@ -10,6 +10,3 @@ import (
 
 // IsService is true for the name of a Service.
 func IsService(key types.NamespacedName) bool { return !strings.Contains(key.Name, "/") }
-
-// Use is a claimant on a mux that sends packets to a Service.
-type Use struct{ Claimant, Mux types.NamespacedName }

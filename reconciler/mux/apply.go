@@ -10,6 +10,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // apply writes a plan in the order that keeps the promises: ledger, removed addresses, mux, ledger, channels. It stops
@@ -35,7 +36,7 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 	if !trial { // a trial may fail: backends follow the old claims until it succeeds
 		o.setBoard(p, p.Leaving)
 	}
-	stuck, again := o.hide(ctx, p)
+	stuck, again := o.writeChannels(ctx, itsAddress, p.Hide)
 	if stuck > 0 {
 		o.giveTurnBack(p)
 		return start, nil // plan again: channels that still show the address keep their ports
@@ -63,7 +64,8 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 		o.setBoard(p, nil)
 	}
 	o.unblock(p)
-	again = earlier(again, o.show(ctx, p.Show))
+	_, later := o.writeChannels(ctx, itsStatus, p.Show)
+	again = earlier(again, later)
 	for _, event := range o.memory.backendEvents.unsent(p.Told) {
 		o.tell(o.service, event)
 	}
@@ -125,7 +127,7 @@ func (o *pass) dropOld(ctx context.Context) {
 		return
 	}
 	if err := o.Ledgers.DropOld(ctx, o.entry); err != nil {
-		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: messageOf(err)})
+		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: refusal.Words(err)})
 	}
 }
 

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // A mux is blocked while the API server refuses its ledger or all its ports. A blocked mux is frozen, and its channels
@@ -68,11 +65,12 @@ func (o *pass) block(ctx context.Context, ofLedger bool, why error) (time.Time, 
 	if b.since.IsZero() {
 		b.since = now
 	}
-	lasts := reasonOf(why) == metav1.StatusReasonInternalError && now.Sub(b.since) >= blockAfter
-	if !isRefusal(why) && !lasts && !errors.Is(why, codec.ErrUnwritable) {
+	lasts := apierrors.IsInternalError(why) && now.Sub(b.since) >= blockAfter
+	if !refusal.Is(why) && !lasts && !errors.Is(why, codec.ErrUnwritable) {
 		return time.Time{}, why
 	}
-	if reason := (&plan.Blocked{Ledger: ofLedger, Words: messageOf(why)}); !sameBlock(b.reason, reason) {
+	reason := &plan.Blocked{Ledger: ofLedger, Words: refusal.Words(why)}
+	if b.reason == nil || b.reason.Ledger != ofLedger || !refusal.SameWords(b.reason.Words, reason.Words) {
 		b.reason = reason
 	}
 	b.setback = b.next(now)
@@ -96,17 +94,6 @@ func (o *pass) unblock(p *plan.Plan) {
 	}
 }
 
-// sameBlock is true if users learn nothing new. Words with digits don't count: a used quota or a request's number
-// changes with each try.
-func sameBlock(a, b *plan.Blocked) bool {
-	return a != nil && a.Ledger == b.Ledger && slices.Equal(withoutNumbers(a.Words), withoutNumbers(b.Words))
-}
-
-// withoutNumbers returns the words of a text that have no digits.
-func withoutNumbers(text string) []string {
-	return slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.ContainsFunc(word, unicode.IsDigit) })
-}
-
 // logFrozen records whether the mux is frozen, and logs a change.
 func (o *pass) logFrozen(ctx context.Context, p *plan.Plan) {
 	now := ""
@@ -124,21 +111,5 @@ func (o *pass) logFrozen(ctx context.Context, p *plan.Plan) {
 }
 
 func textUnreadable(mux *plan.ObservedMux, why error) string {
-	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", mux.Ledger, messageOf(why))
+	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", mux.Ledger, refusal.Words(why))
 }
-
-// messageOf returns the API server's message without our own error text, cut to maxQuoted.
-func messageOf(err error) string {
-	text := err.Error()
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		text = status.Status().Message
-	}
-	if len(text) > maxQuoted {
-		text = strings.ToValidUTF8(text[:maxQuoted], "") + "..."
-	}
-	return text
-}
-
-// maxQuoted has room for a refusal by the chart's own policies: their last words name the chart value that helps.
-const maxQuoted = 600

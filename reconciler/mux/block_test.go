@@ -69,7 +69,7 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 		if got := b.active(now); got != nil || !o.trial(&plan.Plan{}) || o.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
 			t.Errorf("after the pause the block is %v, want a trial", got)
 		}
-		if next := o.memory.nextTry(); !next.IsZero() {
+		if next := b.until; !next.IsZero() {
 			t.Errorf("the next try is at %s, though a trial is under way", next)
 		}
 		if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.reason != first {
@@ -81,13 +81,6 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	}
 	if _, err := o.block(t.Context(), true, forbidden("by a policy")); err != nil || b.reason == first {
 		t.Errorf("another refusal: got %v, blocked with %v", err, b.reason)
-	}
-}
-
-// TestLongMessageIsCutAtACharacter: a webhook's message may have any length.
-func TestLongMessageIsCutAtACharacter(t *testing.T) {
-	if got := messageOf(errors.New(strings.Repeat("ä", maxQuoted))); len(got) > maxQuoted+3 || got != strings.ToValidUTF8(got, "?") {
-		t.Errorf("got %d bytes: %q", len(got), got)
 	}
 }
 
@@ -103,7 +96,7 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 	line := newLine(t, answering{})
 	keys := line.Language.Keys()
 	line.Ledgers, line.Board = ledger.NewStore(keys, emptyCache{}, forbiddenServer{}, nil), ledger.NewBoard(nil)
-	line.OnMux, line.Carried = noSlices, noneCarried
+	line.OnMux = noSlices
 	o := &pass{Line: line, memory: newMemory(budget.Limit{})}
 	o.world.Mux = &plan.ObservedMux{Mux: validation.Mux{}}
 	o.world.Mux.Key, o.world.Mux.Ledger = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, "claims"
@@ -132,10 +125,6 @@ type busyServer struct{ answering }
 
 func (busyServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewServiceUnavailable("busy")
-}
-
-func noneCarried(context.Context, client.Reader, types.NamespacedName, *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
-	return nil, nil
 }
 
 func noSlices(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {

@@ -85,6 +85,12 @@ func isForGateway(svc *corev1.Service) bool { return svc.Annotations[gatewayMark
 
 func isElsewhere(svc *corev1.Service) bool { return svc.Annotations[elsewhereMark] != "" }
 
+// rememberWrite stores the API server's response to a write, because the cache is behind.
+func (l *Line) rememberWrite(now *corev1.Service) {
+	l.trim(now)
+	l.services.Put(now)
+}
+
 // trim makes a Service from a live read or a write look like a cached one.
 func (l *Line) trim(svc *corev1.Service) { Trim(svc, l.Language, l.Namespaces) }
 

@@ -16,63 +16,43 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
-// hide removes addresses. It returns how many channels the API server refused, and when to retry. It skips a channel
-// that was refused before, until its pause is over: the plan keeps that channel's ports just as long. Both use the time
-// at which the pass began, so that a clock set back in between can't make them disagree.
-func (o *pass) hide(ctx context.Context, p *plan.Plan) (int, time.Time) {
-	due, again := o.inTurn(p.Mux, withoutPaused(p.Hide, o.memory.stuck, o.world.Now))
+// writeChannels writes channels in parallel. It returns how many the API server refused, and when to retry those and the others that wait.
+// A failed channel doesn't affect the others. One that was refused before is skipped until its pause is over: a plan keeps the ports of a
+// channel that keeps its address just as long. Both use the time at which the pass began, so that a clock set back in between can't make them
+// disagree.
+func (o *pass) writeChannels(ctx context.Context, kind what, patches []plan.ChannelPatch) (refused int, again time.Time) {
+	paused := o.memory.setbacks.paused(kind, o.world.Now)
+	due, again := o.inTurn(slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return paused[patch.Channel] }))
 	failed := o.patchChannels(ctx, due)
-	o.tellRefused(failed, o.memory.stuck)
-	for key := range failed {
-		o.memory.stuck[key] = o.memory.stuck[key].next(o.Now())
-	}
+	o.tellRefused(kind, failed)
 	for i := range due {
-		if key := due[i].Channel; failed[key] == nil {
-			delete(o.memory.stuck, key)
+		if w := (write{kind, due[i].Channel}); failed[w.channel] != nil {
+			o.memory.setbacks.failed(w, o.Now())
+		} else {
+			delete(o.memory.setbacks, w)
 		}
 	}
 	return len(failed), again
 }
 
-// show writes addresses, conditions and annotations of channels. A failed channel is retried later, and doesn't affect
-// the others.
-func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) time.Time {
-	due, again := o.inTurn(o.world.Key, withoutPaused(patches, o.memory.failing, o.world.Now))
-	failed := o.patchChannels(ctx, due)
-	o.tellRefused(failed, o.memory.failing)
-	for key := range failed {
-		o.memory.failing[key] = o.memory.failing[key].next(o.Now())
-	}
-	for i := range due {
-		if key := due[i].Channel; failed[key] == nil {
-			delete(o.memory.failing, key)
-		}
-	}
-	return again
-}
-
-// withoutPaused returns the patches whose channels aren't in a pause after a failure.
-func withoutPaused(patches []plan.ChannelPatch, setbacks map[types.NamespacedName]setback, now time.Time) []plan.ChannelPatch {
-	return slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return now.Before(setbacks[patch.Channel].until) })
-}
-
 // inTurn returns the patches that may be written now, and when to try the others: channels that another writer keeps
 // changing back wait for their turn.
-func (l *Line) inTurn(mux types.NamespacedName, patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
-	now := l.Now()
+func (o *pass) inTurn(patches []plan.ChannelPatch) ([]plan.ChannelPatch, time.Time) {
+	now := o.Now()
 	var again time.Time
 	var due []plan.ChannelPatch
 	for i := range patches {
 		patch := patches[i]
-		turn := l.paces.Ask(patch.Channel, pace.Content(patch.Content), now)
+		turn := o.paces.Ask(patch.Channel, pace.Content(patch.Content), now)
 		if turn.Wait > 0 {
 			again = earlier(again, now.Add(turn.Wait))
 			continue
 		}
 		if turn.Drift {
-			patch.Events = l.drift(turn, mux, patch.Channel, patch.Why)
+			patch.Events = o.drift(turn, o.world.Key, patch.Channel, patch.Why)
 		}
 		due = append(due, patch)
 	}
@@ -105,11 +85,11 @@ func (o *pass) patchChannels(ctx context.Context, patches []plan.ChannelPatch) m
 }
 
 // tellRefused sends an Event about the mux if the API server refuses the status of channels. Channels that failed in an
-// earlier pass (before) cause no Event.
-func (o *pass) tellRefused(failed map[types.NamespacedName]error, before map[types.NamespacedName]setback) {
+// earlier pass cause no Event.
+func (o *pass) tellRefused(kind what, failed map[types.NamespacedName]error) {
 	var fresh []types.NamespacedName
 	for key, err := range failed {
-		if _, known := before[key]; !known && isRefusal(err) {
+		if _, known := o.memory.setbacks[write{kind, key}]; !known && refusal.Is(err) {
 			fresh = append(fresh, key)
 		}
 	}
@@ -127,7 +107,7 @@ func textStatusRefused(channel types.NamespacedName, others int, why error) stri
 	if others > 0 {
 		more = fmt.Sprintf(" and of %d more channels", others)
 	}
-	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, messageOf(why))
+	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, refusal.Words(why))
 }
 
 func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error {
@@ -150,11 +130,7 @@ func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error
 		return fmt.Errorf("status of channel %s: %w", patch.Channel, err)
 	}
 	o.Metrics.Wrote("channel")
-	if asWritten(before, svc, patch) {
-		o.rememberWrite(before, svc)
-	} else {
-		o.rememberWrite(nil, svc) // another writer changed the status meanwhile
-	}
+	o.rememberWrite(svc)
 	for _, event := range patch.Events {
 		o.tell(before, event)
 	}

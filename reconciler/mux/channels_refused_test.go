@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 )
 
 // TestRefusedStatusIsAnEventOnTheMux: once for each channel that the API server refuses, and not for errors that pass
@@ -21,21 +23,23 @@ func TestRefusedStatusIsAnEventOnTheMux(t *testing.T) {
 		`configmaps "mux" is forbidden: the annotation a.example.com/b: name its key in restraint.tolerate`
 	for name, test := range map[string]struct {
 		failed map[types.NamespacedName]error
-		before map[types.NamespacedName]setback
+		before string
 		want   string
 	}{
 		"one channel": {failed: map[types.NamespacedName]error{key("web"): refusal}, want: fmt.Sprintf(text, "web")},
 		"three channels": {failed: map[types.NamespacedName]error{key("web"): refusal, key("api"): refusal, key("db"): refusal},
 			want: fmt.Sprintf(text, "api and of 2 more channels")},
 		"a channel that failed before": {failed: map[types.NamespacedName]error{key("web"): refusal},
-			before: map[types.NamespacedName]setback{key("web"): setback{}.next(time.Now())}},
+			before: "web"},
 		"a busy API server": {failed: map[types.NamespacedName]error{key("web"): passing, key("api"): errors.New("connection refused")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := record.NewFakeRecorder(2)
 			line := newLine(t, answering{})
 			line.Events = events
-			(&pass{Line: line, service: service("1")}).tellRefused(test.failed, test.before)
+			o := &pass{Line: line, service: service("1"), memory: newMemory(budget.Limit{})}
+			o.memory.setbacks.failed(write{itsStatus, key(test.before)}, time.Now())
+			o.tellRefused(itsStatus, test.failed)
 			close(events.Events)
 			if got := <-events.Events; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

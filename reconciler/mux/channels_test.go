@@ -21,8 +21,8 @@ func (t repeatCounter) Repeated(mux types.NamespacedName) { t.repeated[mux]++ }
 func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	counts := repeatCounter{repeated: map[types.NamespacedName]int{}}
-	l := New(Options{Metrics: counts, Now: func() time.Time { return now }})
 	mux := types.NamespacedName{Namespace: "infra", Name: "mux"}
+	o := &pass{Line: New(Options{Metrics: counts, Now: func() time.Time { return now }}), world: plan.World{Key: mux}}
 	told := 0
 	for i, after := range []time.Duration{0, time.Second, time.Second, 0, 2 * time.Second} {
 		now = now.Add(after)
@@ -30,7 +30,7 @@ func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 			{Channel: types.NamespacedName{Namespace: "shop", Name: "changed-back"}, Content: 7},
 			{Channel: types.NamespacedName{Namespace: "shop", Name: "edited"}, Content: uint64(i)},
 		}
-		due, again := l.inTurn(mux, patches)
+		due, again := o.inTurn(patches)
 		if wait := i == 3; (len(due) == 1) != wait || again.IsZero() == wait {
 			t.Errorf("pass %d: %d channels may be written, the next at %s", i, len(due), again)
 		}

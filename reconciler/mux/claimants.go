@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -19,23 +18,18 @@ type Claimants interface {
 	On(mux types.NamespacedName) []plan.ObservedChannel
 	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while that isn't known.
 	Live(ctx context.Context, mux, claimant types.NamespacedName) (*plan.ObservedChannel, error)
-	// Users returns the claimants that send packets to a Service.
-	Users(service types.NamespacedName) []claimants.Use
 	// Show takes the new conditions of a claimant on a mux.
 	Show(mux types.NamespacedName, patch *plan.ChannelPatch)
 }
 
 // observeClaimants adds the claimants that are no Services.
-func (o *pass) observeClaimants(ctx context.Context) {
+func (o *pass) observeClaimants() {
 	o.world.ListenersUnknown = o.service != nil && isForGateway(o.service) && (o.Claimants == nil || !o.Claimants.Knows(o.world.Key))
 	if o.Claimants == nil || o.world.Mux == nil {
 		return
 	}
 	for _, channel := range o.Claimants.On(o.world.Key) {
-		channel.Backends = o.memory.cachedBacking(channel.Key, func() plan.Backing { return o.backing(ctx, &channel, o.world.Mux, o.service) })
-		channel.Backends = o.memory.settleBacking(channel.Key, channel.Backends, o.world.Now)
-		channel.RefusedSlices = o.refusedSlices(channel.Key)
-		o.world.Channels = append(o.world.Channels, channel)
+		o.addChannel(channel)
 	}
 }
 
@@ -57,28 +51,8 @@ func (o *pass) confirmClaimant(ctx context.Context, key types.NamespacedName) er
 	o.world.Live[key] = plan.Gone
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if live != nil {
-		live.Backends = o.memory.settleBacking(key, o.backing(ctx, live, o.world.Mux, o.service), o.world.Now)
-		live.RefusedSlices = o.refusedSlices(key)
-		o.world.Channels = append(o.world.Channels, *live)
+		o.addChannel(*live)
 	}
 	o.known.Refused = o.memory.refusals(&o.world)
 	return nil
-}
-
-// wakeUsers wakes the muxes of claimants that send packets to a Service.
-func (w watching) wakeUsers(q queue, service types.NamespacedName) {
-	if w.Claimants == nil {
-		return
-	}
-	for _, use := range w.Claimants.Users(service) {
-		if w.LooksAfter(use.Mux) {
-			w.memory(use.Mux).edge(use.Claimant)
-			w.wake(q, use.Mux)
-		}
-	}
-}
-
-// ClaimantsChanged wakes a mux after its claimants changed.
-func (l *Line) ClaimantsChanged(mux types.NamespacedName) {
-	l.BackendsChanged(types.NamespacedName{}, mux)
 }

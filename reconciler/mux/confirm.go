@@ -71,7 +71,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}
 		default:
-			o.confirmChannel(ctx, key, live[i])
+			o.confirmChannel(key, live[i])
 		}
 		o.world.Confirmed[key] = true
 	}
@@ -80,7 +80,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 
 // confirmChannel replaces a channel in the world by its live state. The next passes begin with that state, until the
 // cache is as new.
-func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, live *corev1.Service) {
+func (o *pass) confirmChannel(key types.NamespacedName, live *corev1.Service) {
 	switch cached := o.channels[key]; {
 	case live != nil:
 		o.services.Put(live)
@@ -97,9 +97,8 @@ func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, liv
 	if !is || channel.Mux != o.world.Key {
 		return
 	}
-	channel.Backends = o.memory.settleBacking(key, o.backing(ctx, &channel, o.world.Mux, o.service), o.world.Now)
-	channel.RefusedSlices = o.refusedSlices(key)
-	o.world.Channels, o.channels[key] = append(o.world.Channels, channel), live
+	o.addChannel(channel)
+	o.channels[key] = live
 	o.known.Refused = o.memory.refusals(&o.world)
 }
 

@@ -69,7 +69,7 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := newLine(t, answering{})
-			line.Sources, line.Carried = noSlices, noneCarried
+			line.Sources = noSlices
 			if test.live != nil {
 				test.live.ResourceVersion = "13"
 			}

@@ -28,19 +28,11 @@ func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 		return nil, fmt.Errorf("list Services: %w", err)
 	}
 	var muxes []types.NamespacedName
-	add := func(mux types.NamespacedName) {
-		if l.LooksAfter(mux) {
-			muxes = append(muxes, mux)
-		}
-	}
 	for i := range list.Items {
-		svc := &list.Items[i]
-		kind := l.Language.Classify(svc)
-		if kind.Channel() {
-			add(l.muxOf(svc))
-		}
-		if kind.Mux() {
-			add(client.ObjectKeyFromObject(svc))
+		for _, mux := range l.muxesOf(&list.Items[i]) {
+			if l.LooksAfter(mux) {
+				muxes = append(muxes, mux)
+			}
 		}
 	}
 	slices.SortFunc(muxes, plan.CompareKeys)
@@ -68,10 +60,10 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 	if err := o.writeLedger(ctx, p.Reserve); err != nil {
 		return nil, err
 	}
-	if stuck, _ := o.hide(ctx, p); stuck > 0 {
+	if stuck, _ := o.writeChannels(ctx, itsAddress, p.Hide); stuck > 0 {
 		// The next pass leaves these channels their ports, and removes the ports of the others.
 		for i := range p.Hide {
-			if _, failed := memory.stuck[p.Hide[i].Channel]; failed {
+			if _, failed := memory.setbacks[write{itsAddress, p.Hide[i].Channel}]; failed {
 				o.known.Stuck[p.Hide[i].Channel] = true
 			}
 		}

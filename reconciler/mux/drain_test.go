@@ -167,7 +167,7 @@ func TestDrainSkipsAChannelThatCannotBeWritten(t *testing.T) {
 		return nil, nil
 	}
 	line := New(Options{
-		Language: g.language, Cache: cache, Live: g, Writer: g, Sources: slices, OnMux: slices, Carried: noneCarried, Metrics: unmetered{},
+		Language: g.language, Cache: cache, Live: g, Writer: g, Sources: slices, OnMux: slices, Metrics: unmetered{},
 		Ledgers: ledger.NewStore(g.language.Keys(), cache, g, g), Board: ledger.NewBoard(nil), Now: func() time.Time { return now },
 	})
 	mux := client.ObjectKeyFromObject(g.services["mux"])

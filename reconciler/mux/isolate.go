@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -46,7 +47,7 @@ func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, erro
 	}
 	last := accepted + 1
 	o.memory.isolated++
-	if o.memory.isolated > maxIsolated || isOutOfNodePorts(reason) {
+	if o.memory.isolated > maxIsolated || refusal.OutOfNodePorts(reason) {
 		last = len(added)
 	}
 	for i, key := range added[accepted:last] {
@@ -57,17 +58,17 @@ func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, erro
 
 // tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if there was none. Channels
 // that the plan adds nothing for get nothing in the dry run either: they may wait for the room of those that are left out.
-func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (refusal, err error) {
+func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (reason, err error) {
 	trial := *o
 	trial.known.Refused = make(map[types.NamespacedName]plan.Refusal, len(o.known.Refused)+len(without))
 	for i := range o.world.Channels {
 		if key := o.world.Channels[i].Key; len(adds[key]) == 0 {
-			trial.known.Refused[key] = plan.Refusal{Words: messageOf(why)}
+			trial.known.Refused[key] = plan.Refusal{Words: refusal.Words(why)}
 		}
 	}
 	maps.Copy(trial.known.Refused, o.known.Refused)
 	for _, key := range without {
-		trial.known.Refused[key] = plan.Refusal{Words: messageOf(why), Slots: adds[key], Withheld: true}
+		trial.known.Refused[key] = plan.Refusal{Words: refusal.Words(why), Slots: adds[key], Withheld: true}
 	}
 	p := trial.plan(plan.Mux)
 	if p.Publish == nil || p.Freeze != nil {
@@ -79,7 +80,7 @@ func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]p
 	}
 	patch.ResourceVersion = o.service.ResourceVersion
 	err = trial.patchMux(ctx, &patch, client.DryRunAll)
-	if isRefusal(err) {
+	if refusal.Is(err) {
 		return err, nil
 	}
 	return nil, err
@@ -92,15 +93,15 @@ func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error,
 	if at < 0 {
 		return
 	}
-	now := o.Now()
-	back := setback{}.next(now)
-	if tried || isOutOfNodePorts(reason) {
-		back = o.memory.refused[key].next(now)
+	w := write{itsPorts, key}
+	if !tried && !refusal.OutOfNodePorts(reason) {
+		delete(o.memory.setbacks, w)
 	}
+	o.memory.setbacks.failed(w, o.Now())
 	before, again := o.known.Refused[key]
-	o.memory.refused[key] = refusal{
-		setback: back, request: hashRequest(&o.world.Channels[at]),
-		Refusal: plan.Refusal{Words: messageOf(reason), Slots: slots, Withheld: again && before.Words != ""},
+	o.memory.refused[key] = refused{
+		request: hashRequest(&o.world.Channels[at]),
+		Refusal: plan.Refusal{Words: refusal.Words(reason), Slots: slots, Withheld: again && before.Words != ""},
 	}
 }
 

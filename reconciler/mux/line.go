@@ -38,11 +38,8 @@ type Options struct {
 	Writer client.Client
 	// Sources returns the slices of a channel, OnMux our slices of a mux.
 	Sources, OnMux Slices
-	// Carried returns our slices of one channel on a mux.
-	Carried CarriedSlices
-	// RefusedSlices returns the API server's message about a channel's slice that it refuses; empty if it refuses none.
-	// It may be nil.
-	RefusedSlices func(channel types.NamespacedName) string
+	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can. It may be nil.
+	Backing func(channel types.NamespacedName, mux types.UID) (is plan.Backing, refused string)
 	// Claimants are those that are no Services; nil if there are none.
 	Claimants Claimants
 	// Ledgers stores claims. Board shows others the claims in force.
@@ -69,8 +66,6 @@ type Options struct {
 
 type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 
-type CarriedSlices func(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error)
-
 // Metrics counts decisions and writes.
 type Metrics interface {
 	Decided(p *plan.Plan, took time.Duration)
@@ -92,8 +87,6 @@ type Line struct {
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*memory
-	// echoes are the resource versions of our own writes, by Service. The informer's events for them cause no pass.
-	echoes map[types.NamespacedName]string
 	// passes are the results of the last pass over each mux, for Look.
 	passes map[types.NamespacedName]lastPass
 }
@@ -109,7 +102,6 @@ func New(options Options) *Line {
 		debounce: newDebouncer(options.Quiet, options.Longest),
 		turns:    fair.NewTurns(),
 		memories: map[types.NamespacedName]*memory{},
-		echoes:   map[types.NamespacedName]string{},
 		passes:   map[types.NamespacedName]lastPass{},
 	}
 }
@@ -123,7 +115,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if wait := l.debounce.wait(mux, l.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if late, err := l.catchUp(ctx); late || err != nil {
+	if late, err := l.catchUp(ctx); late {
 		return reconcile.Result{RequeueAfter: leastPause}, err
 	}
 	memory := l.memory(mux)
@@ -155,7 +147,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if l.Print != nil && !p.Again.After(l.Now()) {
 		p.Again = time.Time{} // nothing was written: the next pass would decide the same, without end
 	}
-	return requeueAt(l.Now(), again, p.Again, memory.nextTry(), memory.nextUncarried(l.Now()), l.services.Due()), nil
+	return requeueAt(l.Now(), again, p.Again, memory.blocked.until, memory.setbacks.nextTry(), l.services.Due()), nil
 }
 
 // LooksAfter is true for muxes that this reconciler serves. Other muxes and their channels aren't written, except as in

@@ -33,7 +33,7 @@ func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*sight.Sight
 	known := last.known
 	known.LastGood = l.Board.LastGood(mux)
 	question := sight.Question{Language: l.Language, Mux: mux, Now: l.Now(), RebuildFrom: l.rebuildFrom(), Known: known}
-	s, err := sight.Of(question, &cached{l, ctx, mux})
+	s, err := sight.Of(question, &cached{l, ctx, mux, ""})
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,16 @@ type cached struct {
 	line *Line
 	ctx  context.Context
 	mux  types.NamespacedName
+	uid  types.UID // of the mux
 }
 
 func (c *cached) Mux() (*corev1.Service, bool, error) {
 	svc, err := c.line.service(c.ctx, c.mux)
-	return svc, svc != nil && declaresPlaceholder(svc), err
+	if svc == nil {
+		return nil, false, err
+	}
+	c.uid = svc.UID
+	return svc, declaresPlaceholder(svc), err
 }
 
 func (c *cached) Channels() ([]*corev1.Service, error) {
@@ -84,7 +89,11 @@ func (c *cached) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
 }
 
 func (c *cached) RefusedSlices(channel types.NamespacedName) string {
-	return c.line.refusedSlices(channel)
+	if c.line.Backing == nil {
+		return ""
+	}
+	_, refused := c.line.Backing(channel, c.uid)
+	return refused
 }
 
 // rememberPass keeps the last pass's memory and error for the console.

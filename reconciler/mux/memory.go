@@ -19,20 +19,13 @@ type memory struct {
 	// standing are the Events that were sent about lasting problems, and backendEvents those about first and last backends. A
 	// pass finds the same edges again until the channel's status is written.
 	standing, backendEvents sentEvents
-	// refused are channels whose ports the API server refused. The API server refused to remove the address of a
-	// channel in stuck, and to write the status of one in failing.
-	refused map[types.NamespacedName]refusal
+	setbacks                setbacks
+	// refused are channels whose ports the API server refused, as long as their setbacks last.
+	refused map[types.NamespacedName]refused
 	// isolated counts refused channels in passes that follow each other.
 	isolated int
-	stuck    map[types.NamespacedName]setback
-	failing  map[types.NamespacedName]setback
 	blocked  block
-	// notes is set while the API server refuses the annotations for people on the mux, and names while it refuses DNS
-	// names.
-	notes, names setback
-	spending     budget.Spending
-	// uncarried is since when ready backends of a channel are missing on the mux.
-	uncarried map[types.NamespacedName]time.Time
+	spending budget.Spending
 	// contested is until when the mux isn't corrected, because another writer keeps changing it.
 	contested time.Time
 	// met is true once the mux was read live.
@@ -40,38 +33,14 @@ type memory struct {
 	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
 
-	mu sync.Mutex
-	// backing caches whether channels have backends. An edge removes the entry.
-	backing   map[types.NamespacedName]plan.Backing
-	edgeCount int
-	carrier   string // the mux that backing is about
-	frozen    string // why the last pass froze the mux
+	mu     sync.Mutex
+	frozen string // why the last pass froze the mux
 }
 
-// refusal is the API server's refusal of a channel's ports, with a hash of the channel's request.
-type refusal struct {
-	setback
+// refused is the API server's refusal of a channel's ports, with a hash of the channel's request.
+type refused struct {
 	plan.Refusal
 	request uint64
-}
-
-// setback records when to retry a failed write. The pause grows each time.
-type setback struct {
-	until time.Time
-	pause time.Duration
-	// due is true in a pass that retries the write. If the write fails again, a new setback replaces this one.
-	due bool
-}
-
-// The pauses after a write that failed.
-const (
-	firstPause   = 2 * time.Second
-	longestPause = 5 * time.Minute
-)
-
-func (s setback) next(now time.Time) setback {
-	pause := min(max(2*s.pause, firstPause), longestPause)
-	return setback{until: now.Add(pause), pause: pause}
 }
 
 // reading is a channel at a resource version.
@@ -82,13 +51,10 @@ type reading struct {
 
 func newMemory(limit budget.Limit) *memory {
 	return &memory{
-		spending:  budget.New(limit),
-		refused:   map[types.NamespacedName]refusal{},
-		stuck:     map[types.NamespacedName]setback{},
-		failing:   map[types.NamespacedName]setback{},
-		read:      map[types.NamespacedName]reading{},
-		backing:   map[types.NamespacedName]plan.Backing{},
-		uncarried: map[types.NamespacedName]time.Time{},
+		spending: budget.New(limit),
+		setbacks: setbacks{},
+		refused:  map[types.NamespacedName]refused{},
+		read:     map[types.NamespacedName]reading{},
 	}
 }
 
@@ -102,57 +68,19 @@ func (m *memory) contestedUntil(until time.Time) time.Time {
 
 // keepOnly drops the memory of deleted channels.
 func (m *memory) keepOnly(there func(types.NamespacedName) bool) {
-	drop(m.refused, there)
-	drop(m.stuck, there)
-	drop(m.failing, there)
-	drop(m.read, there)
-	drop(m.uncarried, there)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	drop(m.backing, there)
+	maps.DeleteFunc(m.setbacks, func(w write, _ setback) bool { return w.channel.Name != "" && !there(w.channel) })
+	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refused) bool { return !there(key) })
+	maps.DeleteFunc(m.read, func(key types.NamespacedName, _ reading) bool { return !there(key) })
 }
 
-func drop[V any](of map[types.NamespacedName]V, there func(types.NamespacedName) bool) {
-	for key := range of {
-		if !there(key) {
-			delete(of, key)
-		}
-	}
-}
-
-// cachedBacking returns whether a channel has backends, from the cache or from find.
-func (m *memory) cachedBacking(channel types.NamespacedName, find func() plan.Backing) plan.Backing {
-	m.mu.Lock()
-	known, found := m.backing[channel]
-	edges := m.edgeCount
-	m.mu.Unlock()
-	if found {
-		return known
-	}
-	now := find()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.edgeCount == edges { // else it may be outdated already, and the next pass finds it again
-		m.backing[channel] = now
-	}
-	return now
-}
-
-func (m *memory) edge(channel types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.backing, channel)
-	m.edgeCount++
-}
-
-// setCarrier drops all backing if the mux was deleted and created again, or if its address families changed: other slices count then.
-func (m *memory) setCarrier(mux *plan.ObservedMux) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if text := fmt.Sprint(mux.UID, mux.Families); text != m.carrier {
-		m.carrier = text
-		clear(m.backing)
-	}
+// dropDue ends the setbacks that were due, after a pass that wrote everything.
+func (m *memory) dropDue() {
+	m.isolated = 0
+	m.setbacks.dropDue()
+	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refused) bool {
+		_, lasts := m.setbacks[write{itsPorts, key}]
+		return !lasts
+	})
 }
 
 // refusals returns the refusals in force. A refusal ends after its pause, when the channel's request changes, or once the mux has the
@@ -165,7 +93,7 @@ func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.Refusal {
 	for i := range w.Channels {
 		c := &w.Channels[i]
 		no, known := m.refused[c.Key]
-		if !known || !w.Now.Before(no.until) || no.request != hashRequest(c) {
+		if !known || !w.Now.Before(m.setbacks[write{itsPorts, c.Key}].until) || no.request != hashRequest(c) {
 			continue
 		}
 		if slices.ContainsFunc(no.Slots, func(slot plan.Slot) bool { return !has[slot] }) {
@@ -180,81 +108,6 @@ func hashRequest(c *plan.ObservedChannel) uint64 {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, c.UID, c.Ports)
 	return hash.Sum64()
-}
-
-// paused returns the channels that are still in a pause.
-func paused(setbacks map[types.NamespacedName]setback, now time.Time) map[types.NamespacedName]bool {
-	keys := map[types.NamespacedName]bool{}
-	for key, s := range setbacks {
-		if now.Before(s.until) {
-			keys[key] = true
-		}
-	}
-	return keys
-}
-
-// markDue marks the setbacks that are due as a pass begins. Later in the pass the clock doesn't count: if it were set
-// back, a write that failed again would look as if it had been retried.
-func (m *memory) markDue(now time.Time) {
-	over := func(s setback) setback {
-		if s.until.Sub(now) > s.pause { // the clock was set back
-			s.until = now
-		}
-		s.due = !s.until.After(now)
-		return s
-	}
-	for key, no := range m.refused {
-		no.setback = over(no.setback)
-		m.refused[key] = no
-	}
-	for key, s := range m.stuck {
-		m.stuck[key] = over(s)
-	}
-	for key, s := range m.failing {
-		m.failing[key] = over(s)
-	}
-	for _, s := range [...]*setback{&m.notes, &m.names} {
-		if *s != (setback{}) {
-			*s = over(*s)
-		}
-	}
-}
-
-// dropDue forgets the setbacks that were due, after a pass that wrote everything. A write that failed again in that pass
-// has a new setback, which stays.
-func (m *memory) dropDue() {
-	m.isolated = 0
-	maps.DeleteFunc(m.refused, func(_ types.NamespacedName, r refusal) bool { return r.due })
-	maps.DeleteFunc(m.stuck, func(_ types.NamespacedName, s setback) bool { return s.due })
-	maps.DeleteFunc(m.failing, func(_ types.NamespacedName, s setback) bool { return s.due })
-	for _, s := range [...]*setback{&m.notes, &m.names} {
-		if s.due {
-			*s = setback{}
-		}
-	}
-}
-
-// nextTry returns when the first pause ends; zero without one. Due setbacks don't count: the next pass that may write
-// retries them.
-func (m *memory) nextTry() time.Time {
-	next := m.blocked.until
-	wait := func(s setback) {
-		if !s.due {
-			next = earlier(next, s.until)
-		}
-	}
-	wait(m.notes)
-	wait(m.names)
-	for _, no := range m.refused {
-		wait(no.setback)
-	}
-	for _, s := range m.stuck {
-		wait(s)
-	}
-	for _, s := range m.failing {
-		wait(s)
-	}
-	return next
 }
 
 // sentEvents are Events that were sent, and whose cause still exists.

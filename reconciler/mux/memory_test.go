@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,37 +18,36 @@ var web = types.NamespacedName{Namespace: "app", Name: "web"}
 // TestSetbacksThatWereTriedAreForgotten: a pause that ended in the past would cause passes without end.
 func TestSetbacksThatWereTriedAreForgotten(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for name, fail := range map[string]func(*memory, setback){
-		"notes":   func(m *memory, s setback) { m.notes = s },
-		"refused": func(m *memory, s setback) { m.refused[web] = refusal{setback: s} },
-		"stuck":   func(m *memory, s setback) { m.stuck[web] = s },
-		"failing": func(m *memory, s setback) { m.failing[web] = s },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, w := range []write{{what: notes}, {itsPorts, web}, {itsAddress, web}, {itsStatus, web}} {
+		t.Run(fmt.Sprint(w), func(t *testing.T) {
 			m := newMemory(budget.Limit{})
 			first := setback{}.next(began)
-			fail(m, first)
-			m.markDue(began)
+			m.setbacks[w] = first
+			m.refused[w.channel] = refused{}
+			m.setbacks.markDue(began)
 			m.dropDue()
-			if got := m.nextTry(); !got.Equal(first.until) {
+			if got := m.setbacks.nextTry(); !got.Equal(first.until) {
 				t.Errorf("a setback in its pause is retried at %s", got)
 			}
-			m.markDue(first.until)
+			if _, kept := m.refused[w.channel]; kept != (w.what == itsPorts) {
+				t.Errorf("a refusal is kept: %t", kept)
+			}
+			m.setbacks.markDue(first.until)
 			again := setback{}.next(began.Add(-time.Hour)) // it fails again after the clock was set back
-			fail(m, again)
+			m.setbacks[w] = again
 			m.dropDue()
-			if got := m.nextTry(); !got.Equal(again.until) {
+			if got := m.setbacks.nextTry(); !got.Equal(again.until) {
 				t.Errorf("a write that failed again is retried at %s", got)
 			}
-			m.markDue(again.until)
+			m.setbacks.markDue(again.until)
 			m.dropDue()
-			if got := m.nextTry(); !got.IsZero() {
-				t.Errorf("a setback that was retried is retried at %s again", got)
+			if got := m.setbacks.nextTry(); !got.IsZero() || len(m.refused) > 0 {
+				t.Errorf("a setback that was retried is retried at %s again; refused: %v", got, m.refused)
 			}
-			fail(m, again)
-			m.markDue(began.Add(-2 * time.Hour))
+			m.setbacks[w] = again
+			m.setbacks.markDue(began.Add(-2 * time.Hour))
 			m.dropDue()
-			if got := m.nextTry(); !got.IsZero() {
+			if got := m.setbacks.nextTry(); !got.IsZero() {
 				t.Errorf("after the clock was set back, the write is retried at %s", got)
 			}
 		})
@@ -99,39 +99,14 @@ func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
 	}
 }
 
-func TestBackingIsFoundAgainAfterTheMuxChanged(t *testing.T) {
-	mux := func(uid types.UID, families ...corev1.IPFamily) *plan.ObservedMux {
-		m := &plan.ObservedMux{}
-		m.UID, m.Families = uid, families
-		return m
-	}
-	for name, test := range map[string]struct {
-		now  *plan.ObservedMux
-		want plan.Backing
-	}{
-		"nothing changed":                  {mux("a", corev1.IPv4Protocol), plan.Backed},
-		"it has another address family":    {mux("a", corev1.IPv6Protocol), plan.Unbacked},
-		"it was deleted and created again": {mux("b", corev1.IPv4Protocol), plan.Unbacked},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMemory(budget.Limit{})
-			m.setCarrier(mux("a", corev1.IPv4Protocol))
-			m.cachedBacking(web, func() plan.Backing { return plan.Backed })
-			m.setCarrier(test.now)
-			if got := m.cachedBacking(web, func() plan.Backing { return plan.Unbacked }); got != test.want {
-				t.Errorf("the backing is %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
 // TestRefusalEndsOnceTheMuxHasTheNumber: the former leader may still have written it.
 func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
 	w := &plan.World{Now: time.Unix(0, 0), Mux: &plan.ObservedMux{}, Channels: []plan.ObservedChannel{channel}}
 	m := newMemory(budget.Limit{})
-	m.refused[channel.Key] = refusal{
-		setback: setback{}.next(w.Now), request: hashRequest(&channel),
+	m.setbacks.failed(write{itsPorts, channel.Key}, w.Now)
+	m.refused[channel.Key] = refused{
+		request: hashRequest(&channel),
 		Refusal: plan.Refusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
 	}
 	for _, step := range []struct {

@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-func TestNewsOfAServiceIsAboutTheMuxThatItIsOrNames(t *testing.T) {
+func TestNewsAreAboutTheMuxThatAnObjectIsOrNames(t *testing.T) {
 	line := newLine(t, answering{})
 	channel := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/edge.infra")}}
@@ -23,15 +23,19 @@ func TestNewsOfAServiceIsAboutTheMuxThatItIsOrNames(t *testing.T) {
 	}{
 		"a mux":     {service("1"), []types.NamespacedName{{Namespace: "svc-mux", Name: "mux"}}},
 		"a channel": {channel, []types.NamespacedName{{Namespace: "infra", Name: "edge"}}},
+		"a ledger":  {ledgerOf("infra/edge"), []types.NamespacedName{{Namespace: "infra", Name: "edge"}}},
+		"no ledger": {ledgerOf(""), nil},
 		"neither":   {&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plain"}}, nil},
 		"no object": {"what a watch sent", nil},
 	} {
-		var told []types.NamespacedName
-		line.newsOfService(test.object, func(mux types.NamespacedName) { told = append(told, mux) })
-		if !slices.Equal(told, test.want) {
+		if told := line.concerned(t.Context(), test.object); !slices.Equal(told, test.want) {
 			t.Errorf("%s: news of %v, want %v", name, told, test.want)
 		}
 	}
+}
+
+func ledgerOf(mux string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{validation.DefaultPrefix + "/mux": mux}}}
 }
 
 // The original's finalizer would block the deletion of a mux that nobody reconciles any more.

@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // pass is one pass over a mux: the world and the memory of its decision, and the objects that they were made from.
@@ -37,7 +36,7 @@ type pass struct {
 // observe gathers all that a decision about a mux needs. The decision makes no requests.
 func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory) (*pass, error) {
 	now := l.Now()
-	m.markDue(now)
+	m.setbacks.markDue(now)
 	o := &pass{
 		Line:     l,
 		world:    plan.World{Now: now, Keys: l.Language.Keys(), Key: mux, RebuildFrom: l.rebuildFrom(), Unmet: !m.met},
@@ -51,7 +50,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 		return nil, err
 	}
 	o.known = plan.Memory{
-		Refused: m.refusals(&o.world), Stuck: paused(m.stuck, now), Limited: m.spending.Limited(now),
+		Refused: m.refusals(&o.world), Stuck: m.setbacks.paused(itsAddress, now), Limited: m.spending.Limited(now),
 		Blocked: m.blocked.active(now), Frozen: m.frozenBy(),
 	}
 	if o.world.Mux == nil {
@@ -65,7 +64,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
 	entry, err := o.Ledgers.Read(ctx, codec.AskOf(mux))
-	if isRefusal(err) {
+	if refusal.Is(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}
 	if err != nil {
@@ -92,7 +91,6 @@ func (o *pass) observeMux(ctx context.Context) error {
 	}
 	o.service = svc
 	o.world.Mux = plan.ReadMux(o.Language, svc, declaresPlaceholder(svc))
-	o.memory.setCarrier(o.world.Mux)
 	return nil
 }
 
@@ -162,15 +160,10 @@ func (o *pass) observeChannels(ctx context.Context) error {
 		if !names || channel.Mux != o.world.Key && o.world.Key != noMux {
 			continue // it changed since it was listed
 		}
-		if o.world.Mux != nil {
-			channel.Backends = o.memory.cachedBacking(channel.Key, func() plan.Backing { return o.backing(ctx, &channel, o.world.Mux, o.service) })
-			channel.Backends = o.memory.settleBacking(channel.Key, channel.Backends, o.world.Now)
-			channel.RefusedSlices = o.refusedSlices(channel.Key)
-		}
 		o.channels[channel.Key] = svc
-		o.world.Channels = append(o.world.Channels, channel)
+		o.addChannel(channel)
 	}
-	o.observeClaimants(ctx)
+	o.observeClaimants()
 	return nil
 }
 
@@ -185,36 +178,16 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 		return last.channel, true
 	}
 	channel := plan.ReadChannel(l.Language, svc)
-	if known && !slices.EqualFunc(last.channel.Ports, channel.Ports, sameBackends) {
-		m.edge(key) // backends are counted by port
-	}
 	m.read[key] = reading{svc.ResourceVersion, channel}
 	return channel, true
 }
 
-// sameBackends is true for ports with the same endpoints.
-func sameBackends(a, b validation.ChannelPort) bool {
-	return a.Name == b.Name && a.Protocol == b.Protocol
-}
-
-// backing returns whether a channel has backends on the mux.
-func (l *Line) backing(ctx context.Context, c *plan.ObservedChannel, mux *plan.ObservedMux, svc *corev1.Service) plan.Backing {
-	sources, err := l.Sources(ctx, l.Cache, c.Key)
-	if err != nil {
-		return plan.Unknown
+// addChannel adds a channel or a listener to the world, with what the line of backends reports of it.
+func (o *pass) addChannel(channel plan.ObservedChannel) {
+	if o.world.Mux != nil && o.Backing != nil {
+		channel.Backends, channel.RefusedSlices = o.Backing(channel.Key, o.world.Mux.UID)
 	}
-	carried, err := l.Carried(ctx, l.Cache, c.Key, svc)
-	if err != nil {
-		return plan.Unknown
-	}
-	return muxslices.CarriedBacking(carried, sources, c.Ports, mux.Families)
-}
-
-func (l *Line) refusedSlices(channel types.NamespacedName) string {
-	if l.RefusedSlices == nil {
-		return ""
-	}
-	return l.RefusedSlices(channel)
+	o.world.Channels = append(o.world.Channels, channel)
 }
 
 // records returns the channels that our slices carry, by port name on the mux.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -25,7 +26,7 @@ func (o *pass) publishInParts(ctx context.Context, p *plan.Plan, patch plan.MuxP
 			continue
 		}
 		tried = append(tried, bare.Annotations)
-		if err := o.publishWithout(ctx, p, &bare, parts, why); err == nil || !isRefusal(err) {
+		if err := o.publishWithout(ctx, p, &bare, parts, why); err == nil || !refusal.Is(err) {
 			return false, err
 		}
 	}
@@ -38,17 +39,17 @@ func (o *pass) publishInParts(ctx context.Context, p *plan.Plan, patch plan.MuxP
 // optionalPart is a kind of annotations that the mux can do without.
 type optionalPart struct {
 	message string
-	retry   *setback
+	what    what
 	without func(plan.MuxPatch) plan.MuxPatch
 }
 
 func (o *pass) optionalParts() []optionalPart {
 	keys := o.Language.Keys()
 	return []optionalPart{
-		{"what is written for people on the mux was refused", &o.memory.notes, func(patch plan.MuxPatch) plan.MuxPatch {
+		{"what is written for people on the mux was refused", notes, func(patch plan.MuxPatch) plan.MuxPatch {
 			return withoutNotes(patch, keys, o.service.Annotations)
 		}},
-		{"the DNS names that are gathered on the mux were refused, and stay as they are", &o.memory.names, func(patch plan.MuxPatch) plan.MuxPatch {
+		{"the DNS names that are gathered on the mux were refused, and stay as they are", names, func(patch plan.MuxPatch) plan.MuxPatch {
 			return withoutNames(patch, keys)
 		}},
 	}
@@ -70,13 +71,13 @@ func (o *pass) publishWithout(ctx context.Context, p *plan.Plan, bare *plan.MuxP
 
 // leaveOut leaves a part out until its next retry. The first time, it sends an Event.
 func (o *pass) leaveOut(p *plan.Plan, part optionalPart, why error) {
-	if *part.retry == (setback{}) {
+	if _, known := o.memory.setbacks[write{what: part.what}]; !known {
 		o.tell(o.service, plan.Event{
 			Object: p.Mux, Warning: true, Reason: plan.MuxPatchRefused,
-			Message: part.message + ": " + messageOf(why),
+			Message: part.message + ": " + refusal.Words(why),
 		})
 	}
-	*part.retry = part.retry.next(o.Now())
+	o.memory.setbacks.failed(write{what: part.what}, o.Now())
 }
 
 // withoutNotes removes the annotations for people, also from the mux: names and ports need the room.

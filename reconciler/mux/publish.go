@@ -2,9 +2,7 @@ package mux
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // publish patches the mux. It returns true if channels were refused, so that another plan must be made.
@@ -23,7 +22,7 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 	patch := *p.Publish
 	whole := true
 	for _, part := range o.optionalParts() {
-		if o.Now().Before(part.retry.until) {
+		if o.Now().Before(o.memory.setbacks[write{what: part.what}].until) {
 			patch, whole = part.without(patch), false
 		}
 	}
@@ -35,7 +34,7 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 	case err == nil:
 		o.tellPublished(&patch, whole)
 		return false, nil
-	case !isRefusal(err):
+	case !refusal.Is(err):
 		return false, err
 	}
 	return o.publishInParts(ctx, p, patch, err)
@@ -69,36 +68,11 @@ func (o *pass) patchMux(ctx context.Context, patch *plan.MuxPatch, how ...client
 	}
 	o.Metrics.Wrote("mux")
 	o.debounce.wrote(key, o.Now())
-	o.rememberWrite(o.service, svc)
+	o.rememberWrite(svc)
 	o.service = svc
 	return nil
 }
 
-// isRefusal is true for an error that retries don't overcome. A busy or failing API server isn't a refusal, so no
-// channel is blamed for that.
-func isRefusal(err error) bool {
-	switch reasonOf(err) {
-	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest,
-		metav1.StatusReasonRequestEntityTooLarge:
-		return true
-	}
-	return isOutOfNodePorts(err)
-}
-
-// isOutOfNodePorts is true if the cluster has too few free node ports for the patch. The API server reports an internal
-// error, and only its message tells the cause. Fewer channels may still fit.
-func isOutOfNodePorts(err error) bool {
-	return reasonOf(err) == metav1.StatusReasonInternalError && strings.Contains(err.Error(), "failed to allocate a nodePort")
-}
-
 // mayBeTooLarge is true if the size of the object may be the cause of the refusal. Without node ports, leaving out
 // annotations doesn't help.
-func mayBeTooLarge(err error) bool { return isRefusal(err) && !isOutOfNodePorts(err) }
-
-func reasonOf(err error) metav1.StatusReason {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return metav1.StatusReasonUnknown
-	}
-	return status.Status().Reason
-}
+func mayBeTooLarge(err error) bool { return refusal.Is(err) && !refusal.OutOfNodePorts(err) }

@@ -106,7 +106,6 @@ func (o outside) writeOutside(ctx context.Context, svc *corev1.Service, patch *p
 	for _, event := range patch.Events {
 		o.tell(svc, event)
 	}
-	o.trim(after)
-	o.services.Put(after)
+	o.rememberWrite(after)
 	return true, nil
 }

@@ -2,13 +2,11 @@ package mux
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -22,7 +20,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // indexMux finds the channels of a mux in the cache.
@@ -49,9 +46,6 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, w.onService())); err != nil {
-		return err
-	}
-	if err := line.Watch(source.Kind(m.GetCache(), &discoveryv1.EndpointSlice{}, w.onSlice())); err != nil {
 		return err
 	}
 	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), w.onLedger())); err != nil {
@@ -89,6 +83,24 @@ func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
 	return mux
 }
 
+// muxesOf returns the muxes that a Service concerns: the one that it names, and itself.
+func (l *Line) muxesOf(svc *corev1.Service) (muxes []types.NamespacedName) {
+	kind := l.Language.Classify(svc)
+	if kind.Channel() {
+		muxes = append(muxes, l.muxOf(svc))
+	}
+	if kind.Mux() {
+		muxes = append(muxes, client.ObjectKeyFromObject(svc))
+	}
+	return muxes
+}
+
+// muxOfLedger returns the mux that a ledger names.
+func (l *Line) muxOfLedger(cm *metav1.PartialObjectMetadata) types.NamespacedName {
+	namespace, name, _ := strings.Cut(cm.Annotations[l.Language.Keys().Mux], "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
 // watching turns events of informers into passes.
 type watching struct{ *Line }
 
@@ -96,12 +108,8 @@ type watching struct{ *Line }
 func (w watching) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
 	wake := func(q queue, services ...*corev1.Service) {
 		for _, svc := range services {
-			kind := w.Language.Classify(svc)
-			if kind.Channel() {
-				w.wake(q, w.muxOf(svc))
-			}
-			if kind.Mux() {
-				w.wake(q, client.ObjectKeyFromObject(svc))
+			for _, mux := range w.muxesOf(svc) {
+				w.wake(q, mux)
 			}
 		}
 	}
@@ -111,15 +119,12 @@ func (w watching) onService() handler.TypedEventHandler[*corev1.Service, reconci
 			wake(q, e.Object)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
-			echo := w.isEcho(e.ObjectNew)
 			w.services.Seen(e.ObjectNew)
-			if echo || e.ObjectOld.ResourceVersion == e.ObjectNew.ResourceVersion {
-				return
+			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
+				wake(q, e.ObjectOld, e.ObjectNew)
 			}
-			wake(q, e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Service], q queue) {
-			w.forgetEcho(e.Object)
 			w.services.Seen(e.Object)
 			wake(q, e.Object)
 		},
@@ -134,65 +139,8 @@ func (w watching) wake(q queue, mux types.NamespacedName) {
 	q.Add(reconcile.Request{NamespacedName: mux})
 }
 
-// onSlice wakes a mux when one of its channels may have got its first backend, or lost its last. Other changes of
-// slices don't concern the mux line.
-func (w watching) onSlice() handler.TypedEventHandler[*discoveryv1.EndpointSlice, reconcile.Request] {
-	edge := func(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
-		if muxslices.Edge(old, now) {
-			w.onEdge(ctx, q, old)
-			w.onEdge(ctx, q, now)
-		}
-	}
-	return handler.TypedFuncs[*discoveryv1.EndpointSlice, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*discoveryv1.EndpointSlice], q queue) {
-			edge(ctx, q, nil, e.Object)
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*discoveryv1.EndpointSlice], q queue) {
-			edge(ctx, q, e.ObjectOld, e.ObjectNew)
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*discoveryv1.EndpointSlice], q queue) {
-			edge(ctx, q, e.Object, nil)
-		},
-	}
-}
-
-func (w watching) onEdge(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
-	if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
-		return
-	}
-	if muxslices.IsOurSlice(w.Language.Keys(), slice) {
-		w.onCarried(ctx, q, slice)
-		return
-	}
-	channel := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
-	w.wakeUsers(q, channel)
-	svc, err := w.service(ctx, channel)
-	if err != nil || svc == nil || !w.Language.Classify(svc).Channel() {
-		w.forgetBacking(channel) // its Service's own event wakes the mux
-		return
-	}
-	mux := w.muxOf(svc)
-	if w.LooksAfter(mux) {
-		w.memory(mux).edge(channel)
-	}
-	w.wake(q, mux)
-}
-
-// onCarried wakes the mux that owns our slice. A foreign slice with our labels wakes no mux.
-func (w watching) onCarried(ctx context.Context, q queue, slice *discoveryv1.EndpointSlice) {
-	mux := muxslices.MuxOfSlice(w.Language.Keys(), slice)
-	svc, err := w.service(ctx, mux)
-	if err != nil || svc == nil || !w.LooksAfter(mux) || !slices.Contains(muxslices.OwnersOfSlice(slice), svc.UID) {
-		return
-	}
-	if channel, told := muxslices.ChannelOfSlice(w.Language.Keys(), slice); told {
-		w.memory(mux).edge(channel)
-		w.wake(q, mux)
-	}
-}
-
-// BackendsChanged wakes a mux after the API server began or ceased to refuse slices of a channel.
-func (l *Line) BackendsChanged(_, mux types.NamespacedName) {
+// Wake wakes a mux after a change that no informer shows: another Backing of a channel, or other listeners.
+func (l *Line) Wake(mux types.NamespacedName) {
 	if q := l.woken.get(); q != nil && mux != noMux {
 		watching{l}.wake(q, mux)
 	}
@@ -220,23 +168,12 @@ func (w *waker) source() source.Source {
 	})
 }
 
-// forgetBacking drops the cached backing of a Service that isn't a channel now: it may have been one, and may become
-// one again before the next pass.
-func (l *Line) forgetBacking(channel types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range l.memories {
-		m.edge(channel)
-	}
-}
-
 // onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap
 // that they need.
 func (w watching) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	wake := func(q queue, cm *metav1.PartialObjectMetadata) {
-		namespace, name, _ := strings.Cut(cm.Annotations[w.Language.Keys().Mux], "/")
-		if named := (types.NamespacedName{Namespace: namespace, Name: name}); namespace == cm.Namespace {
-			w.wake(q, named)
+		if mux := w.muxOfLedger(cm); mux.Namespace == cm.Namespace {
+			w.wake(q, mux)
 		}
 		for _, mux := range w.frozenIn(cm.Namespace) {
 			w.wake(q, mux)

@@ -78,17 +78,3 @@ func TestRefusedUIDMeansThatTheServiceIsAnother(t *testing.T) {
 		t.Error("isRecreated doesn't look at the refused field")
 	}
 }
-
-func TestStatusChangedByAnotherWriterIsNoEcho(t *testing.T) {
-	before := service("1")
-	before.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
-	before.Status.Conditions = []metav1.Condition{{Type: "A", Status: "True"}, {Type: "B", Status: "True"}}
-	patch := &plan.ChannelPatch{Conditions: []metav1.Condition{{Type: "B", Status: "False"}}}
-	after := before.DeepCopy()
-	after.Status.Conditions[1].Status = "False"
-	wiped, lost := after.DeepCopy(), after.DeepCopy()
-	wiped.Status.LoadBalancer.Ingress, lost.Status.Conditions = nil, lost.Status.Conditions[1:]
-	if !asWritten(before, after, patch) || asWritten(before, wiped, patch) || asWritten(before, lost, patch) {
-		t.Error("asWritten doesn't see another writer's change")
-	}
-}

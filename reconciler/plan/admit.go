@@ -1,17 +1,13 @@
 package plan
 
-import "slices"
-
-// mostRounds bounds how often newcomers are gone over. Without a bound, thousands of channels that wait for a number would take rounds
-// without end when none is left.
-const mostRounds = 4
+import "nowake.ai/svc-lb-mux/validation"
 
 // admission gives numbers to newcomers.
 type admission struct{ *keeping }
 
-// admit gives newcomers all that they ask for, or nothing. In a round each newcomer, the oldest first, reserves its place under the caps and
-// the numbers that it asks for. Then numbers are picked for those that let us pick. A newcomer for which none is left may have kept others
-// from their place, so the next round goes without it.
+// admit gives newcomers all that they ask for, or nothing, the oldest first. As long as there are others, it picks no number that a newcomer
+// asks for. Then the refused requests are decided once more: a number that somebody asked for may be left, or one that an incumbent gave up. The others
+// are told what stands in their way now that all numbers are given.
 func admit(incumbents *keeping) {
 	a := &admission{incumbents}
 	var asking []*channel
@@ -23,63 +19,48 @@ func admit(incumbents *keeping) {
 			c.refuse(no)
 			continue
 		}
+		a.wish(c)
 		asking = append(asking, c)
 	}
 	asking = byAge(asking)
-	left := asking
-	for round := 1; ; round++ {
-		grants, failed := a.round(left)
-		if len(failed) == 0 || round == mostRounds {
-			for _, g := range grants {
-				a.admitted(g)
-			}
-			break
-		}
-		for _, g := range grants {
-			g.undo()
-		}
-		left = slices.DeleteFunc(slices.Clone(left), func(c *channel) bool { return failed[c] })
+	for _, c := range asking {
+		a.judge(c)
 	}
-	a.askAgain(asking)
-}
-
-func (a *admission) admitted(g *grant) {
-	g.commit()
-	a.accept(g.channel)
-	g.channel.attached = true
-}
-
-// askAgain decides once more about the refused requests. The rounds may have left a number for them; if not, they are
-// told what stands in their way now that all numbers are given.
-func (a *admission) askAgain(asked []*channel) {
+	a.wished = numbersByProtocol()
 	for _, e := range a.refused {
 		a.judgeIncumbent(e.channel, e)
 	}
-	for _, c := range asked {
-		if c.accepted {
-			continue
+	for _, c := range asking {
+		if !c.accepted {
+			a.judge(c)
 		}
-		g := a.newGrant(c)
-		no := g.reserveAsked()
-		if no == nil {
-			no = g.pickRest()
-		}
-		if no == nil {
-			a.admitted(g)
-			continue
-		}
-		g.undo()
-		c.refuse(no)
 	}
 }
 
-func (a *admission) newGrant(c *channel) *grant {
+// wish enters the numbers that a newcomer asks for.
+func (a *admission) wish(c *channel) {
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		for slot := range NewSpan(port.Request.Number, port.Request.Last, port.Protocol).slots() {
+			if isPort(slot) && port.Request.Kind != validation.Auto {
+				a.wished[slot.Protocol].add(slot.Number)
+			}
+		}
+	}
+}
+
+func (a *admission) judge(c *channel) {
 	g := &grant{pass: a.pass, channel: c, wanted: make([]wanted, 0, len(c.Ports))}
 	for i := range c.Ports {
 		g.wanted = append(g.wanted, wanted{port: &c.Ports[i]})
 		g.adding += g.wanted[i].asks().size()
 	}
-	return g
+	if no := g.give(); no != nil {
+		c.refuse(no)
+		return
+	}
+	a.accept(c)
+	c.attached = true
 }
 
 // shutsOutNewcomer is decided before any number is looked at.
@@ -105,51 +86,4 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 		return &refusal{reason: HostnameNotAllowed, message: textDirect(forbidden[0].Key, forbidden[0].Name, a.w.Mux)}
 	}
 	return a.postpone(c)
-}
-
-// round reserves what can be had. Channels for which no number could be picked are returned as failed; all others that get nothing are refused.
-func (a *admission) round(asking []*channel) (grants []*grant, failed map[*channel]bool) {
-	for _, c := range asking {
-		g := a.newGrant(c)
-		if no := g.reserveAsked(); no != nil {
-			g.undo()
-			c.refuse(no)
-			continue
-		}
-		grants = append(grants, g)
-	}
-	failed = map[*channel]bool{}
-	grants = slices.DeleteFunc(grants, func(g *grant) bool {
-		no := g.pickRest()
-		if no == nil {
-			return false
-		}
-		g.undo()
-		g.channel.refuse(no)
-		failed[g.channel] = true
-		return true
-	})
-	return grants, failed
-}
-
-// grantEdit grants the whole edit of an incumbent, or nothing.
-func (k *keeping) grantEdit(e *edit) *refusal {
-	g := &grant{pass: k.pass, channel: e.channel, wanted: e.wanted}
-	for i := range g.wanted {
-		g.adding += g.wanted[i].asks().size()
-		if has := g.wanted[i].has; has != nil {
-			g.moving = append(g.moving, has)
-			g.adding -= has.Span().size()
-		}
-	}
-	no := g.reserveAsked()
-	if no == nil {
-		no = g.pickRest()
-	}
-	if no != nil {
-		g.undo()
-		return no
-	}
-	g.commit()
-	return nil
 }

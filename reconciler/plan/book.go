@@ -18,19 +18,12 @@ type book struct {
 	names    map[string]*Claim // port names on the mux, and whose they are; nil for a port that isn't ours
 	foreign  map[Slot]string   // names of ports that aren't ours
 	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
-	// reserved are numbers that newcomers are about to get.
-	reserved *slots[*reservation]
 	taken    map[corev1.Protocol]*numbers
+	wished   map[corev1.Protocol]*numbers // numbers that newcomers ask for: they are picked last
 	// held counts the numbers of claims in force and of foreign ports.
 	held     int
 	heldBy   map[string]int // by namespace, without foreign ports
 	carrying map[corev1.Protocol]int
-}
-
-// reservation is a number that a newcomer's port is about to get.
-type reservation struct {
-	by   types.NamespacedName
-	port string
 }
 
 func newBook(channels map[types.NamespacedName]*channel) book {
@@ -38,11 +31,11 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 		channels: channels,
 		absent:   map[types.NamespacedName][]*Claim{},
 		holders:  &slots[*Claim]{},
-		reserved: &slots[*reservation]{},
 		names:    map[string]*Claim{},
 		foreign:  map[Slot]string{},
 		leaving:  map[Slot]bool{},
-		taken:    map[corev1.Protocol]*numbers{corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {}},
+		taken:    numbersByProtocol(),
+		wished:   numbersByProtocol(),
 		heldBy:   map[string]int{},
 		carrying: map[corev1.Protocol]int{},
 	}

@@ -36,7 +36,7 @@ func (d *draining) rememberClaims() {
 		return
 	}
 	now.Generation = d.nextGeneration()
-	d.plan.Reserve = &LedgerWrite{Ledger: now, Why: d.whyReserve()}
+	d.plan.Reserve = &LedgerWrite{Ledger: now, Why: whyLedger(d.before.mend, &d.before.ledger, &now)}
 }
 
 // clearChannels removes everything of ours from the channels, also from those with problems. A channel whose status can't be

@@ -2,14 +2,13 @@ package plan
 
 import "slices"
 
-// grant is what one channel is about to get. Until it is committed, it only reserves.
+// grant is what one channel is about to get.
 type grant struct {
 	*pass
 	channel *channel
 	wanted  []wanted
 	adding  int      // numbers beyond those that it has
 	moving  []*Claim // claims of its own that leave their numbers
-	seated  bool
 	got     []given
 }
 
@@ -18,18 +17,26 @@ type given struct {
 	want    *wanted
 	numbers Span
 	source  Source
-	// reserved marks the numbers that no claim had.
-	reserved *reservation
 }
 
-// reserveAsked reserves the place under the caps and the numbers that are asked for.
-func (g *grant) reserveAsked() *refusal {
-	if no := g.checkProtocols(); no != nil {
-		return no
+// give gives the channel all that it wants, or nothing.
+func (g *grant) give() *refusal {
+	for _, step := range [...]func() *refusal{g.checkProtocols, g.checkCaps, g.takeAsked, g.pickRest} {
+		if no := step(); no != nil {
+			for _, it := range g.got {
+				for slot := range it.numbers.slots() {
+					g.free(slot)
+				}
+			}
+			return no
+		}
 	}
-	if no := g.seat(); no != nil {
-		return no
-	}
+	g.commit()
+	return nil
+}
+
+// takeAsked takes the numbers that are asked for.
+func (g *grant) takeAsked() *refusal {
 	for i := range g.wanted {
 		w := &g.wanted[i]
 		if w.number() == 0 {
@@ -38,49 +45,20 @@ func (g *grant) reserveAsked() *refusal {
 		if no := g.check(w); no != nil {
 			return no
 		}
-		g.give(w, w.asks(), Static)
+		g.take(w, w.asks(), Static)
 	}
 	return nil
 }
 
-func (g *grant) give(w *wanted, numbers Span, source Source) {
-	it := given{w, numbers, source, &reservation{g.channel.Key, w.port.Name}}
+func (g *grant) take(w *wanted, numbers Span, source Source) {
 	for slot := range numbers.slots() {
 		g.taken[slot.Protocol].add(slot.Number)
-		if g.holders.at(slot) == nil {
-			g.reserved.set(slot, it.reserved)
-		}
 	}
-	g.got = append(g.got, it)
-	g.carrying[numbers.Protocol]++
+	g.got = append(g.got, given{w, numbers, source})
 }
 
-// unmark ends the reservations of numbers, and calls each for those.
-func (g *grant) unmark(it given, each func(Slot)) {
-	for slot := range it.numbers.slots() {
-		if g.reserved.at(slot) == it.reserved {
-			g.reserved.set(slot, nil)
-			each(slot)
-		}
-	}
-}
-
-// undo cancels the reservations.
-func (g *grant) undo() {
-	for _, it := range g.got {
-		g.carrying[it.numbers.Protocol]--
-		g.unmark(it, g.free)
-	}
-	g.got = nil
-	if g.seated {
-		g.held -= g.adding
-		g.heldBy[g.channel.Key.Namespace] -= g.adding
-		g.seated = false
-	}
-}
-
-// seat takes the place under the caps.
-func (g *grant) seat() *refusal {
+// checkCaps refuses more ports than the mux and the namespace may have.
+func (g *grant) checkCaps() *refusal {
 	mux, namespace := g.w.Mux, g.channel.Key.Namespace
 	if g.adding > 0 && g.held+g.adding > mux.Cap.Ports {
 		return &refusal{
@@ -92,9 +70,6 @@ func (g *grant) seat() *refusal {
 			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding), advice: textQuotaAdvice(g.heldBy[namespace]), full: true,
 		}
 	}
-	g.held += g.adding
-	g.heldBy[namespace] += g.adding
-	g.seated = true
 	return nil
 }
 
@@ -156,15 +131,11 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 	}
 	holder := g.holders.at(slot)
 	name, foreign := g.foreign[slot]
-	switch reserver := g.reserved.at(slot); {
+	switch {
 	case foreign:
 		return g.conflict(w, slot, textForeign(w.port.Name, slot, name))
 	case g.leaving[slot]:
 		return g.conflict(w, slot, textLeaving(w.port.Name, slot))
-	case reserver != nil:
-		no := g.conflict(w, slot, textReserved(w.port.Name, slot, reserver))
-		no.holder = reserver.by
-		return no
 	case holder == nil || holder.Owner.Channel == g.channel.Key && (!holder.held() || slices.Contains(g.moving, holder)):
 		return nil
 	}
@@ -192,13 +163,9 @@ func (g *grant) conflict(w *wanted, slot Slot, message string) *refusal {
 	return no
 }
 
-// commit turns the reservations into claims. A claim that moves leaves its numbers, unless they are another port's of this channel now.
+// commit makes claims of what the channel gets. A claim that moves leaves its numbers, unless they are another port's of this channel now.
 func (g *grant) commit() {
 	g.changed[g.channel.Key.Namespace] = true
-	if g.seated {
-		g.held -= g.adding // the claims count from here on
-		g.heldBy[g.channel.Key.Namespace] -= g.adding
-	}
 	g.release(g.moving...)
 	moving := map[string]bool{} // names on the mux that ports of this channel keep
 	for _, it := range g.got {
@@ -207,8 +174,6 @@ func (g *grant) commit() {
 		}
 	}
 	for _, it := range g.got {
-		g.carrying[it.numbers.Protocol]--
-		g.unmark(it, func(Slot) {})
 		claim := &Claim{
 			Owner: it.want.id(g.channel), Port: it.want.port.Port, Public: it.numbers.First, Last: it.numbers.end(), Source: it.source,
 			Since: g.now, State: Held,

@@ -152,6 +152,19 @@ func (k *keeping) isReturning(c *channel) bool {
 	return false
 }
 
+// grantEdit grants the whole edit of an incumbent, or nothing.
+func (k *keeping) grantEdit(e *edit) *refusal {
+	g := &grant{pass: k.pass, channel: e.channel, wanted: e.wanted}
+	for i := range g.wanted {
+		g.adding += g.wanted[i].asks().size()
+		if has := g.wanted[i].has; has != nil {
+			g.moving = append(g.moving, has)
+			g.adding -= has.Span().size()
+		}
+	}
+	return g.give()
+}
+
 // postpone refuses a change of a channel whose namespace changes its ports on the mux too often. Numbers that the channel gives up leave the
 // mux at once nevertheless. A rebuilt ledger postpones nothing.
 func (p *pass) postpone(c *channel) *refusal {

@@ -96,10 +96,6 @@ func textLeaving(port string, slot Slot) string {
 	return fmt.Sprintf("port %q asks for %s, which is just being taken off the mux", port, slot)
 }
 
-func textReserved(port string, slot Slot, by *reservation) string {
-	return fmt.Sprintf("port %q asks for %s, and %s (port %q) has it", port, slot, by.by, by.port)
-}
-
 func textConflict(port string, slot Slot, holder *Claim, until time.Time) string {
 	state := "has it"
 	if holder.State != Held {

@@ -11,6 +11,10 @@ import (
 // numbers is a set of port numbers.
 type numbers [1 << 16 / 64]uint64
 
+func numbersByProtocol() map[corev1.Protocol]*numbers {
+	return map[corev1.Protocol]*numbers{corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {}}
+}
+
 func (n *numbers) add(number int32)    { n[number/64] |= 1 << (number % 64) }
 func (n *numbers) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
@@ -89,11 +93,11 @@ func countFree(run validation.PortRange, set *numbers) int {
 	return count
 }
 
-// auto returns the first number of the ranges that is free under all of the protocols, or 0.
+// auto returns the first number of the ranges that is free under all of the protocols, and that no newcomer asks for, or 0.
 func (b *book) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
-	sets := make([]*numbers, len(protocols))
-	for i, protocol := range protocols {
-		sets[i] = b.taken[protocol]
+	sets := make([]*numbers, 0, 2*len(protocols))
+	for _, protocol := range protocols {
+		sets = append(sets, b.taken[protocol], b.wished[protocol])
 	}
 	for _, run := range ranges {
 		if free := firstFree(run, sets...); free != 0 {

@@ -37,18 +37,18 @@ func (g *grant) isGiven(w *wanted) bool {
 // gave up and that is still held for it.
 func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
 	if former, is := g.spare(w, true); is {
-		g.give(w, former, Auto)
+		g.take(w, former, Auto)
 		return true
 	}
 	if g.pickPair(w, ranges) {
 		return true
 	}
 	if number := g.auto(ranges, w.port.Protocol); number != 0 {
-		g.give(w, NewSpan(number, 0, w.port.Protocol), Auto)
+		g.take(w, NewSpan(number, 0, w.port.Protocol), Auto)
 		return true
 	}
 	if spare, is := g.spare(w, false); is {
-		g.give(w, spare, Auto)
+		g.take(w, spare, Auto)
 		return true
 	}
 	return false
@@ -96,7 +96,7 @@ func (g *grant) pickPair(w *wanted, ranges []validation.PortRange) bool {
 		return false
 	}
 	for _, other := range set {
-		g.give(other, NewSpan(number, 0, other.port.Protocol), Auto)
+		g.take(other, NewSpan(number, 0, other.port.Protocol), Auto)
 	}
 	return true
 }

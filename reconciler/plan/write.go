@@ -18,19 +18,18 @@ func write(p *pass) {
 	ports, ranges := w.ports(published), w.ranges(published)
 	change := w.diffPorts(ports, ranges)
 	ledger := w.ledgerNow()
-	was := &w.before.ledger
+	was, mend := &w.before.ledger, w.before.mend
 	anew := w.before.renew || w.w.Ledger.Moved
 	releases := slices.ContainsFunc(ledger.Claims, func(c Claim) bool { return c.State == Releasing })
 	if anew || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
 		ledger.Generation = w.nextGeneration()
-		w.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: w.whyReserve()}
-		was = &ledger
+		w.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: whyLedger(mend, was, &ledger)}
+		was, mend = &ledger, ""
 	}
 	w.publish(target{ports, ranges, published, change, w.writeNotes(published), ledger.Generation})
 	settled := w.ledgerAfter(ledger, indexPorts(ports, ranges))
-	mend := w.before.mend != "" && w.plan.Reserve == nil
-	if mend || !sameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
-		w.plan.Settle = &LedgerWrite{Ledger: settled, Why: whySettle(was, &settled, w.before.mend, mend)}
+	if mend != "" || !sameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
+		w.plan.Settle = &LedgerWrite{Ledger: settled, Why: whyLedger(mend, was, &settled)}
 	}
 	w.deferRefusals(ledger, settled)
 	w.setInForce(published)

@@ -41,7 +41,7 @@ func (p Process) newGateways(keys validation.Keys, waker *backends.Waker) *gatew
 // wake makes the board wake the line of muxes.
 func (g *gateways) wake(line *mux.Line) {
 	if g.board != nil {
-		g.board.WakeMux = line.ClaimantsChanged
+		g.board.WakeMux = line.Wake
 	}
 }
 

@@ -58,7 +58,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: backends.Sources, OnMux: backends.OnMux, Carried: backends.Carried,
+		Sources: backends.Sources, OnMux: backends.OnMux,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   ledger.NewBoard(nil), Events: silentRecorder{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now), Now: p.Now,
 		Parallel: p.Options.Writes, Print: print.plan,

@@ -190,13 +190,13 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	carried := backends.NewMetrics()
 	t.registry.MustRegister(carried)
 
-	waker, refusals := &backends.Waker{}, &backends.Refusals{}
+	waker, reports := &backends.Waker{}, &backends.Reports{}
 	gateways := p.newGateways(language.Keys(), waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: gateways.sources, Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Carried: backends.Carried, RefusedSlices: refusals.Of,
+		Sources: gateways.sources, Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Backing: reports.Of,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
@@ -206,7 +206,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	if err := line.Setup(ctx, m); err != nil {
 		return nil, err
 	}
-	refusals.Notify(line.BackendsChanged)
+	reports.Notify(line.Wake)
 	gateways.wake(line)
 	if err := gateways.add(ctx, m, language, t, out.events); err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	emitter := &eventEmitter{cache: m.GetCache(), events: out.events}
 	return line, backends.Setup(ctx, m, backends.Options{
 		Language: language, Claims: board.Known, Claimants: gateways.ofBackends(), Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
-		Tell: emitter.emit, LooksAfter: line.LooksAfter, Refusals: refusals, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Tell: emitter.emit, LooksAfter: line.LooksAfter, Reports: reports, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
 }

@@ -145,7 +145,7 @@ func (g *gathering) channels() error {
 		}
 		g.Sources[channel.Key] = sources
 		if g.World.Mux != nil {
-			channel.Backends = g.backing(&channel, unread != "")
+			channel.Backends = g.backing(&channel, svc.Spec.Ports, unread != "")
 			channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
 		}
 		g.World.Channels = append(g.World.Channels, channel)
@@ -154,7 +154,7 @@ func (g *gathering) channels() error {
 }
 
 // backing returns whether a channel has backends on the mux. Without a right to read one kind of slices, the channel's condition tells.
-func (g *gathering) backing(c *plan.ObservedChannel, sourcesUnread bool) plan.Backing {
+func (g *gathering) backing(c *plan.ObservedChannel, ports []corev1.ServicePort, sourcesUnread bool) plan.Backing {
 	mux := g.World.Mux
 	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
 		return !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
@@ -163,9 +163,9 @@ func (g *gathering) backing(c *plan.ObservedChannel, sourcesUnread bool) plan.Ba
 		return backingSaid(g.World.Keys, c)
 	}
 	if g.Unread.Carried == "" && !sourcesUnread {
-		return muxslices.CarriedBacking(carried, g.Sources[c.Key], c.Ports, mux.Families)
+		return muxslices.CarriedBacking(carried, g.Sources[c.Key], ports, mux.Families)
 	}
-	if g.Unread.Carried == "" && muxslices.CarriedBacking(carried, nil, c.Ports, mux.Families) == plan.Backed {
+	if g.Unread.Carried == "" && muxslices.CarriedBacking(carried, nil, ports, mux.Families) == plan.Backed {
 		return plan.Backed
 	}
 	return backingSaid(g.World.Keys, c)

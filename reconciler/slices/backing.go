@@ -1,18 +1,19 @@
 package slices
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these
-// families can reach it. Ports count, not claims: those may not be decided yet.
-func BackingOf(sources []*discoveryv1.EndpointSlice, ports []validation.ChannelPort, families []corev1.IPFamily) plan.Backing {
+// families can reach it. Ports count, not claims: those may not be decided yet. A listener of a Gateway has no ports here: its slices have
+// its port alone.
+func BackingOf(sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort, families []corev1.IPFamily) plan.Backing {
 	backing := plan.Unbacked
 	for _, source := range sources {
 		if !hasReady(source) || !slices.ContainsFunc(source.Ports, func(p discoveryv1.EndpointPort) bool { return isAmong(ports, p) }) {
@@ -27,7 +28,7 @@ func BackingOf(sources []*discoveryv1.EndpointSlice, ports []validation.ChannelP
 }
 
 // CarriedBacking returns whether the mux has a ready endpoint of a channel. If it has none, the channel's own slices tell why.
-func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, ports []validation.ChannelPort, families []corev1.IPFamily) plan.Backing {
+func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort, families []corev1.IPFamily) plan.Backing {
 	for _, slice := range carried {
 		if len(slice.Ports) > 0 && hasReady(slice) {
 			return plan.Backed
@@ -39,17 +40,6 @@ func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, ports []valid
 	return plan.NotCarried
 }
 
-// Edge returns whether a change of a slice can change the Backing of its channel. Either state may be nil. It spares the mux
-// line a pass for each pod.
-func Edge(old, now *discoveryv1.EndpointSlice) bool {
-	if !hasReady(old) || !hasReady(now) {
-		return hasReady(old) != hasReady(now)
-	}
-	return old.Labels[discoveryv1.LabelServiceName] != now.Labels[discoveryv1.LabelServiceName] ||
-		!slices.Equal(OwnersOfSlice(old), OwnersOfSlice(now)) || // of a mux that was deleted and created again
-		old.AddressType != now.AddressType || !slices.EqualFunc(old.Ports, now.Ports, samePort)
-}
-
 // hasReady is true for a slice with a ready endpoint. Data planes ignore slices of host names.
 func hasReady(slice *discoveryv1.EndpointSlice) bool {
 	return slice != nil && carries(nil, slice.AddressType) &&
@@ -59,11 +49,11 @@ func hasReady(slice *discoveryv1.EndpointSlice) bool {
 // isReady treats an endpoint without the condition as ready, as Kubernetes asks of readers.
 func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }
 
-func isAmong(ports []validation.ChannelPort, port discoveryv1.EndpointPort) bool {
+func isAmong(ports []corev1.ServicePort, port discoveryv1.EndpointPort) bool {
 	key, usable := keyOfPort(port)
-	return usable && slices.ContainsFunc(ports, func(p validation.ChannelPort) bool {
-		return p.Name == key.name && p.Protocol == key.protocol
-	})
+	return usable && (len(ports) == 0 || slices.ContainsFunc(ports, func(p corev1.ServicePort) bool {
+		return p.Name == key.name && cmp.Or(p.Protocol, corev1.ProtocolTCP) == key.protocol
+	}))
 }
 
 // carries is true for IP addresses of one of the families; of any family if none is known.

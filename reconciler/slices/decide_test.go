@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // carriedOut returns a view after its first decision was carried out.
@@ -118,14 +117,15 @@ func TestCarriedBacking(t *testing.T) {
 		v.Sources[0].AddressType, v.Sources[0].Endpoints[0].Conditions.Ready = family, &ready
 		return v.Sources[0]
 	}
-	http, dns := []validation.ChannelPort{{Name: "http", Protocol: "TCP"}}, []validation.ChannelPort{{Name: "http", Protocol: "UDP"}}
+	http, dns := []corev1.ServicePort{{Name: "http"}}, []corev1.ServicePort{{Name: "http", Protocol: "UDP"}}
 	for name, test := range map[string]struct {
 		carried, sources []*discoveryv1.EndpointSlice
-		ports            []validation.ChannelPort
+		ports            []corev1.ServicePort
 		want             string
 	}{
 		"nothing ready":           {nil, []*discoveryv1.EndpointSlice{source("IPv4", false)}, http, "unbacked"},
 		"no port that counts":     {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, dns, "unbacked"},
+		"a listener":              {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, "not carried"},
 		"another family":          {nil, []*discoveryv1.EndpointSlice{source("IPv6", true)}, http, "backed by another family"},
 		"another family, then ok": {nil, []*discoveryv1.EndpointSlice{source("IPv6", true), source("IPv4", true)}, http, "not carried"},
 		"host names":              {nil, []*discoveryv1.EndpointSlice{source("FQDN", true)}, http, "unbacked"},

@@ -104,12 +104,12 @@ func (p *process) setup() error {
 	s := p.sim
 	m := &runner{process: p, cache: p.cache}
 	writer := &api.Client{Server: s.server, Do: p.ask("")}
-	waker, refusals := &backends.Waker{}, &backends.Refusals{}
+	waker, reports := &backends.Waker{}, &backends.Reports{}
 	p.served.begin(waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
 		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: p.served.sources, Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
-		Carried: backends.Carried, RefusedSlices: refusals.Of,
+		Backing: reports.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
@@ -117,14 +117,14 @@ func (p *process) setup() error {
 	if err := line.Setup(p.ctx, m); err != nil {
 		return err
 	}
-	refusals.Notify(line.BackendsChanged)
+	reports.Notify(line.Wake)
 	if err := p.served.setup(line); err != nil {
 		return err
 	}
 	return backends.Setup(p.ctx, m, backends.Options{
 		Language: s.language, Claims: board.Known, Claimants: p.served.ofBackends(), Waker: waker, Writer: writer, Live: writer,
 		Tell:     func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
-		Refusals: refusals, Concurrency: 2, Now: p.now,
+		Reports: reports, Concurrency: 2, Now: p.now,
 	})
 }
 

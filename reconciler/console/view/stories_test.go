@@ -202,7 +202,7 @@ func (s *story) carry() {
 		if w.Mux == nil {
 			continue
 		}
-		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], c.Ports, w.Mux.Families)
+		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], nil, w.Mux.Families)
 		var claims []plan.Claim
 		for _, claim := range w.Ledger.Ledger.Claims {
 			if claim.Owner.Channel == c.Key && claim.State == plan.Held && !c.Disabled {

@@ -1,0 +1,101 @@
+package backends
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+)
+
+// uncarriedPause is how long a channel's ready backends may be missing on the mux before that is reported. A deleted slice is written
+// again within milliseconds, and changing a condition back and forth costs two writes and two Events.
+const uncarriedPause = 5 * time.Second
+
+// Reports tells whether channels have backends on their muxes, and which of their slices can't be written. This line writes it. The mux
+// line reads it for the condition BackendsReady. Its zero value is empty.
+type Reports struct {
+	mu       sync.Mutex
+	changed  func(mux types.NamespacedName)
+	channels map[types.NamespacedName]report
+}
+
+// wordsOfSlices are reasons, by slice: the API server's message, or that a foreign slice has the name.
+type wordsOfSlices = map[types.NamespacedName]string
+
+// report is about a channel on the mux with that UID.
+type report struct {
+	mux     types.UID
+	backing plan.Backing
+	refused wordsOfSlices
+	// uncarried is since when ready backends are missing on the mux.
+	uncarried time.Time
+}
+
+// Notify sets a function that is called when Of returns something else for a channel of a mux.
+func (r *Reports) Notify(changed func(mux types.NamespacedName)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = changed
+}
+
+// Of returns whether a channel has backends on the mux with that UID, and why the first of its slices can't be written; empty if all can.
+func (r *Reports) Of(channel types.NamespacedName, mux types.UID) (plan.Backing, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := r.channels[channel]
+	if is.mux != mux {
+		return plan.Unknown, ""
+	}
+	return is.backing, first(is.refused)
+}
+
+func first(refused wordsOfSlices) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	return refused[slices.MinFunc(slices.Collect(maps.Keys(refused)), plan.CompareKeys)]
+}
+
+// refused returns the slices of a channel that can't be written. The caller must not change them.
+func (r *Reports) refused(channel types.NamespacedName) wordsOfSlices {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.channels[channel].refused
+}
+
+// set reports what a pass saw, and returns when another pass must follow though nothing changes; 0 if there is no need.
+func (r *Reports) set(seen *observation, refused wordsOfSlices, now time.Time) (again time.Duration) {
+	r.mu.Lock()
+	before := r.channels[seen.Channel]
+	is := report{mux: seen.Mux.UID, refused: refused}
+	if seen.isAttached && seen.Mux.IsMux {
+		is.backing = muxslices.CarriedBacking(seen.Carried, seen.Sources, seen.Ports, seen.Mux.Families)
+	}
+	if is.backing == plan.NotCarried {
+		if is.uncarried = before.uncarried; is.uncarried.IsZero() || now.Before(is.uncarried) { // a clock may be set back
+			is.uncarried = now
+		}
+		if again = is.uncarried.Add(uncarriedPause).Sub(now); again > 0 {
+			is.backing = plan.Unknown
+		}
+	}
+	if r.channels == nil {
+		r.channels = map[types.NamespacedName]report{}
+	}
+	r.channels[seen.Channel] = is
+	if !seen.isAttached && len(refused) == 0 {
+		delete(r.channels, seen.Channel)
+	}
+	changed := r.changed
+	r.mu.Unlock()
+	same := is.mux == before.mux && is.backing == before.backing && first(is.refused) == first(before.refused)
+	if changed != nil && !same {
+		changed(seen.Mux.Key)
+	}
+	return max(again, 0)
+}
