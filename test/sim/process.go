@@ -123,7 +123,7 @@ func (p *process) setup() error {
 	}
 	return backends.Setup(p.ctx, m, backends.Options{
 		Language: s.language, Claims: board.Known, Claimants: p.served.ofBackends(), Waker: waker, Writer: writer, Live: writer,
-		Tell:     func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
+		Tell:    func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
 		Reports: reports, Concurrency: 2, Now: p.now,
 	})
 }
