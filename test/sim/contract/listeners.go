@@ -15,7 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Routing has the objects of the Gateway API. They have all defaults set, and no selectors and kinds in what they allow.
+// Routing has the objects of the Gateway API. All defaults are set in them. They allow routes and ListenerSets by namespace, without selectors
+// and kinds.
 type Routing struct {
 	// Prefix is that of our names.
 	Prefix    string
@@ -62,7 +63,7 @@ func (r *Routing) Listeners() map[types.NamespacedName]*Listener {
 	return all
 }
 
-// isOurs returns whether we serve a Gateway. While its class is missing, a Gateway keeps what it has.
+// isOurs returns whether we serve a Gateway. A Gateway whose class is missing keeps its numbers.
 func (r *Routing) isOurs(gateway *gatewayv1.Gateway) bool {
 	class := r.Classes[types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}]
 	return gateway.DeletionTimestamp == nil && (class == nil || string(class.Spec.ControllerName) == r.Prefix+"/gateway")
@@ -165,7 +166,7 @@ func (r *Routing) attached(l *Listener) (all []route) {
 	return all
 }
 
-// portOf returns the Service and the name of the port that a backend means; false if there is none, or no grant for it.
+// portOf returns the Service and the name of the port that a backend means; false without a port, or without a grant for it.
 func (w *World) portOf(of *route, ref *gatewayv1.BackendRef) (types.NamespacedName, string, bool) {
 	key := types.NamespacedName{Namespace: string(*ref.Namespace), Name: string(ref.Name)}
 	svc := w.Services[key]
