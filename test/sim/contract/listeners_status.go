@@ -67,7 +67,7 @@ func (l *Listener) Programmed() bool {
 
 // checkRoute compares a route's status with the parents that are ours.
 func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listener, served map[types.NamespacedName]*mux) string {
-	found := slices.Clone(of.status.Parents)
+	found := slices.DeleteFunc(slices.Clone(of.status.Parents), func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) != w.Prefix+"/gateway" })
 	for i := range of.parents {
 		ref := &of.parents[i]
 		mux, is := w.muxOfParent(ref)
@@ -94,7 +94,6 @@ func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listen
 		}
 		found = slices.Delete(found, at, at+1)
 	}
-	found = slices.DeleteFunc(found, func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) != w.Prefix+"/gateway" })
 	if len(found) > 0 {
 		return fmt.Sprintf("its status is about %s %s, which isn't a parent that we serve", *found[0].ParentRef.Kind, found[0].ParentRef.Name)
 	}
