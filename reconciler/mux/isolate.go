@@ -122,18 +122,10 @@ func additions(mux *corev1.Service, ranges []validation.MuxRange, p *plan.Plan) 
 func slotsOf(ports []corev1.ServicePort, ranges []validation.MuxRange) map[plan.Slot]bool {
 	slots := make(map[plan.Slot]bool, len(ports)+len(ranges))
 	for i := range ports {
-		slots[slotOf(&ports[i])] = true
+		slots[plan.SlotOf(&ports[i])] = true
 	}
 	for _, r := range ranges {
 		slots[plan.Slot{Number: r.Run.First, Protocol: r.Protocol}] = true
 	}
 	return slots
-}
-
-func slotOf(port *corev1.ServicePort) plan.Slot {
-	protocol := port.Protocol
-	if protocol == "" {
-		protocol = corev1.ProtocolTCP
-	}
-	return plan.Slot{Number: port.Port, Protocol: protocol}
 }

@@ -3,13 +3,12 @@ package plan
 import "nowake.ai/svc-lb-mux/validation"
 
 // admission gives numbers to newcomers.
-type admission struct{ *keeping }
+type admission struct{ *pass }
 
-// admit gives newcomers all that they ask for, or nothing, the oldest first. As long as there are others, it picks no number that a newcomer
-// asks for. Then the refused requests are decided once more: a number that somebody asked for may be left, or one that an incumbent gave up. The others
-// are told what stands in their way now that all numbers are given.
-func admit(incumbents *keeping) {
-	a := &admission{incumbents}
+// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused. Picked numbers aren't among
+// those that newcomers ask for.
+func admit(p *pass) (refused []*channel) {
+	a := &admission{p}
 	var asking []*channel
 	for _, c := range a.channels {
 		if c.isHeld() || c.refusal != nil {
@@ -22,18 +21,23 @@ func admit(incumbents *keeping) {
 		a.wish(c)
 		asking = append(asking, c)
 	}
-	asking = byAge(asking)
-	for _, c := range asking {
-		a.judge(c)
-	}
-	a.wished = numbersByProtocol()
-	for _, e := range a.refused {
-		a.judgeIncumbent(e.channel, e)
-	}
-	for _, c := range asking {
-		if !c.accepted {
-			a.judge(c)
+	for _, c := range byAge(asking) {
+		if a.judge(c); !c.accepted {
+			refused = append(refused, c)
 		}
+	}
+	return refused
+}
+
+// askAgain decides about refused requests once more. Now a number may be picked that a newcomer asked for and didn't get, and an incumbent may have
+// moved off another. All others are told who has what they ask for, now that everything is given.
+func askAgain(p *pass, edits []*edit, newcomers []*channel) {
+	p.wished = numberSets()
+	for _, e := range edits {
+		(&keeping{p}).judgeIncumbent(e.channel, e)
+	}
+	for _, c := range newcomers {
+		(&admission{p}).judge(c)
 	}
 }
 
@@ -60,7 +64,7 @@ func (a *admission) judge(c *channel) {
 		return
 	}
 	a.accept(c)
-	c.attached = true
+	c.showsAddress = true
 }
 
 // shutsOutNewcomer is decided before any number is looked at.
@@ -71,13 +75,15 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	if no := a.restrict(c); no != nil && !c.Disabled { // before other problems, as for incumbents
 		return no
 	}
-	switch forbidden, unread := a.allowed.forbidden(c); {
+	switch {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
 	case c.Disabled:
 		return &refusal{reason: Disabled, message: textDisabled(a.w.Keys.Disabled, false)}
 	case a.m.Refused[c.Key].Words != "":
 		return &refusal{reason: MuxPatchRefused, message: textRefused(a.m.Refused[c.Key].Words)}
+	}
+	switch forbidden, unread := a.allowed.forbidden(c); {
 	case unread:
 		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key, a.allowed.most)}
 	case len(forbidden) > 0:

@@ -18,8 +18,8 @@ type book struct {
 	names    map[string]*Claim // port names on the mux, and whose they are; nil for a port that isn't ours
 	foreign  map[Slot]string   // names of ports that aren't ours
 	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
-	taken    map[corev1.Protocol]*numbers
-	wished   map[corev1.Protocol]*numbers // numbers that newcomers ask for: they are picked last
+	taken    map[corev1.Protocol]*numberSet
+	wished   map[corev1.Protocol]*numberSet // numbers that newcomers ask for: they are picked last
 	// held counts the numbers of claims in force and of foreign ports.
 	held     int
 	heldBy   map[string]int // by namespace, without foreign ports
@@ -34,8 +34,8 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 		names:    map[string]*Claim{},
 		foreign:  map[Slot]string{},
 		leaving:  map[Slot]bool{},
-		taken:    numbersByProtocol(),
-		wished:   numbersByProtocol(),
+		taken:    numberSets(),
+		wished:   numberSets(),
 		heldBy:   map[string]int{},
 		carrying: map[corev1.Protocol]int{},
 	}
@@ -63,8 +63,9 @@ func (b *book) add(claim *Claim) {
 		b.holders.set(slot, claim)
 		b.taken[slot.Protocol].add(slot.Number)
 	}
+	// While a port moves, its old and its new claim have the same name on the mux. It belongs to the one in force.
 	if other := b.names[claim.MuxName]; other == nil || !other.held() {
-		b.names[claim.MuxName] = claim // a port that moved keeps its name, so the claim that it left has that name too
+		b.names[claim.MuxName] = claim
 	}
 	b.count(claim, +1)
 }
@@ -139,7 +140,7 @@ func (b *book) count(claim *Claim, n int) {
 
 // reserve enters a port that isn't ours.
 func (b *book) reserve(port *corev1.ServicePort) {
-	slot := slotOf(port)
+	slot := SlotOf(port)
 	if _, known := b.foreign[slot]; known {
 		return
 	}
@@ -166,8 +167,8 @@ func (b *book) hasForeign(numbers Span) bool {
 	return false
 }
 
-// leave keeps a number without a claim from being given before its port is off the mux.
-func (b *book) leave(slot Slot) {
+// block keeps the number of a port without a claim from newcomers until the port is off the mux.
+func (b *book) block(slot Slot) {
 	if b.holders.at(slot) == nil && isPort(slot) {
 		b.leaving[slot] = true
 		b.taken[slot.Protocol].add(slot.Number)
@@ -179,7 +180,7 @@ func (b *book) isNamed(name string) bool {
 	return named
 }
 
-// isPort is true for what a port can be.
+// isPort is true for a slot with a known protocol and a number from 1 to 65535.
 func isPort(s Slot) bool {
 	switch s.Protocol {
 	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:

@@ -38,7 +38,7 @@ type State uint8
 
 // Held ──▶ Releasing ──▶ InGrace ──▶ deleted. A claim returns to Held from Releasing or InGrace if its owner returns.
 const (
-	// Held is a claim in force. Its port is on the mux unless its channel is disabled.
+	// Held is a claim in force. Its port belongs on the mux, unless its channel is disabled, must wait, or the API server refuses it.
 	Held State = iota
 	// Releasing is a claim whose port must be removed from the mux, or was removed a moment ago.
 	Releasing
@@ -82,6 +82,11 @@ func (c *Claim) held() bool { return c.State == Held }
 type Slot struct {
 	Number   int32
 	Protocol corev1.Protocol
+}
+
+// SlotOf returns the slot of a port. A port without a protocol has TCP.
+func SlotOf(port *corev1.ServicePort) Slot {
+	return Slot{port.Port, cmp.Or(port.Protocol, corev1.ProtocolTCP)}
 }
 
 // Slot returns the claimed slot, or the first one of a range.

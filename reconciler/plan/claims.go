@@ -18,10 +18,22 @@ type before struct {
 	guessed bool
 }
 
-// reader finds out whose each number, and each port on the mux, is.
-type reader struct{ *pass }
+// reader reads claims, and sorts the ports on the mux.
+type reader struct {
+	*pass
+	fromMux *[]Claim // see rebuilt
+}
 
-// readClaims finds out which channel owns which number.
+// rebuilt returns the claims that the mux's ports tell of.
+func (r *reader) rebuilt() []Claim {
+	if r.fromMux == nil {
+		claims := rebuild(r.pass, nil, false)
+		r.fromMux = &claims
+	}
+	return *r.fromMux
+}
+
+// readClaims decides which channel owns which number.
 //
 //	good              as the ledger says
 //	the original's    the same, and ports on the mux that it doesn't have; so, too, if the mux lost its generation: then
@@ -32,7 +44,7 @@ type reader struct{ *pass }
 //	edited            the same, and what else it says, as far as the mux doesn't contradict
 //	anything else     frozen: the last good ledger, else what the mux shows
 func readClaims(p *pass) {
-	r := &reader{p}
+	r := &reader{pass: p}
 	read := &r.w.Ledger
 	r.live = indexPorts(r.w.Mux.Ports, r.w.Mux.Ranges)
 	r.before = before{ledger: read.Ledger.sorted(), broken: r.brokenLedger()}
@@ -44,7 +56,7 @@ func readClaims(p *pass) {
 		r.adopt(r.m.LastGood.Claims)
 	case frozen:
 		was.guessed = true
-		r.adopt(rebuild(p, nil, false))
+		r.adopt(r.rebuilt())
 	case read.Condition == Good && was.ledger.Generation > 0 && r.w.Mux.Generation > 0:
 		r.adopt(was.ledger.Claims)
 	case read.Condition == Good && !lost: // the original's, or the mux doesn't tell whether the ledger is an old one
@@ -76,7 +88,7 @@ func (r *reader) isLost() bool {
 	if read.Condition > Missing || len(read.Ledger.Claims) > 0 || read.Condition == Good && read.Ledger.Generation > 0 {
 		return false
 	}
-	return read.Condition != Good && r.w.Mux.Generation > 0 || len(rebuild(r.pass, nil, false)) > 0
+	return read.Condition != Good && r.w.Mux.Generation > 0 || len(r.rebuilt()) > 0
 }
 
 // brokenLedger says why a ledger freezes the mux; empty if it can be used, or rebuilt.
@@ -123,16 +135,16 @@ func (r *reader) nameClaims() {
 		claim.MuxName = name
 		r.names[name] = claim
 	}
-	delete(r.names, "")
+	delete(r.names, "") // under which the original's claims were until now
 }
 
-// isAnothers is true if the port of that name on the mux belongs to another claim whose derived name is the same.
+// isAnothers is true if the port of that name on the mux belongs to another claim: the original's names of seven digits can be equal.
 func (r *reader) isAnothers(claim *Claim, name string) bool {
 	port := r.live.named(name)
-	if port == nil || slotOf(port) == claim.Slot() {
+	if port == nil || SlotOf(port) == claim.Slot() {
 		return false
 	}
-	other := r.holders.at(slotOf(port))
+	other := r.holders.at(SlotOf(port))
 	return other != nil && legacyName(other.Owner) == name
 }
 
@@ -177,19 +189,20 @@ func (r *reader) isOwn(c *channel, numbers Span) bool {
 	return true
 }
 
-// goBack moves a claim back to numbers. Those that it leaves are released: the ledger has them, so another process may publish them.
+// goBack moves a claim to the numbers that its port has on the mux. Its other numbers become claims that are released: another process may have
+// read them in the ledger, and may publish them.
 func (r *reader) goBack(claim *Claim, to Span) {
 	left := *claim
 	r.forget(claim)
 	for slot := range to.slots() {
 		if holder := r.holders.at(slot); holder != nil {
 			r.forget(holder)
-			r.keepRest(holder, to)
+			r.releaseRest(holder, to)
 		}
 	}
 	claim.Public, claim.Last = to.First, to.end()
 	r.add(claim)
-	r.keepRest(&left, to)
+	r.releaseRest(&left, to)
 	r.names[left.MuxName] = claim
 	for _, part := range left.Span().without(to) {
 		r.neverPublished[part.slot()] = true

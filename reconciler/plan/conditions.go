@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -14,18 +15,9 @@ const MaxNotes = 5
 // acceptedCondition returns the Accepted condition; false if the channel gets none.
 func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	kind := t.w.Keys.Accepted
-	live := find(c.Conditions, kind)
-	switch {
-	case c.keepsSaid && t.isWaiting(c, live):
-		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
-	case c.keepsSaid && c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
-		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
-	case c.keepsSaid && live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
-		return *live, true
-	case c.keepsSaid && !c.isHeld():
-		return metav1.Condition{}, false
-	case c.keepsSaid:
-		return condition(kind, true, Accepted, t.said.accepted), true
+	live := meta.FindStatusCondition(c.Conditions, kind)
+	if c.keepsSaid {
+		return t.frozenCondition(c, live)
 	}
 	is := condition(kind, c.accepted, c.reason, c.message)
 	if !c.accepted { // a refusal is more important than notes
@@ -44,6 +36,22 @@ func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	return is, true
 }
 
+// frozenCondition returns the Accepted condition of a channel whose conditions stay as they are, as far as that is possible.
+func (t *telling) frozenCondition(c *channel, live *metav1.Condition) (metav1.Condition, bool) {
+	kind := t.w.Keys.Accepted
+	switch {
+	case t.isWaiting(c, live):
+		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
+	case c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
+		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
+	case live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
+		return *live, true
+	case !c.isHeld():
+		return metav1.Condition{}, false
+	}
+	return condition(kind, true, Accepted, t.said.accepted), true
+}
+
 // someOf joins the first messages and adds "and more". It gives no count: a count would change often, and each change
 // is a write and an Event.
 func someOf(messages []string) string {
@@ -57,10 +65,10 @@ func someOf(messages []string) string {
 // isWaiting is true for a channel of a frozen mux that was refused before, and whose claims aren't on the mux yet. The
 // old refusal no longer holds.
 func (t *telling) isWaiting(c *channel, live *metav1.Condition) bool {
-	if c.attached || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
+	if c.showsAddress || live == nil || live.Status != metav1.ConditionFalse || live.Reason == string(Disabled) {
 		return false
 	}
-	programmed := find(c.Conditions, t.w.Keys.Programmed)
+	programmed := meta.FindStatusCondition(c.Conditions, t.w.Keys.Programmed)
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
@@ -76,15 +84,15 @@ func advised(live, now *metav1.Condition, advice string) string {
 
 func (t *telling) programmedCondition(c *channel) metav1.Condition {
 	kind := t.w.Keys.Programmed
-	live := find(c.Conditions, kind)
+	live := meta.FindStatusCondition(c.Conditions, kind)
 	switch {
 	case c.isHeld() && t.lacks(c) != nil:
 		return condition(kind, false, MuxPatchRefused, textLeftOff(t.lacks(c), t.w.Key, t.m.Refused[c.Key].Words))
 	case t.isContested(c):
 		return condition(kind, false, Contested, textMissesPorts(t.w.Key, t.m.Contested))
-	case c.attached && len(t.w.Mux.Address) > 0:
+	case c.showsAddress && len(t.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, t.said.programmed)
-	case c.attached:
+	case c.showsAddress:
 		return condition(kind, false, AddressPending, t.said.addressPending)
 	case c.reason == Disabled:
 		return condition(kind, false, Disabled, c.message)
@@ -99,7 +107,7 @@ func (t *telling) programmedCondition(c *channel) metav1.Condition {
 // backingCondition returns the BackendsReady condition; false if the channel gets none.
 func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
 	kind := t.w.Keys.BackendsReady
-	if !c.attached {
+	if !c.showsAddress {
 		return metav1.Condition{}, false
 	}
 	if c.RefusedSlices != "" {
@@ -113,7 +121,7 @@ func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
 	case OtherFamily:
 		return condition(kind, false, FamilyMismatch, textFamilyMismatch(t.w.Mux)), true
 	case NotCarried: // usually for a moment, until the condition is True: a False one stays until then
-		live := find(c.Conditions, kind)
+		live := meta.FindStatusCondition(c.Conditions, kind)
 		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
 			return condition(kind, false, BackendsPending, textBackendsPending(t.w.Key)), true
 		}
@@ -138,7 +146,7 @@ func condition(kind string, is bool, reason validation.Reason, message string) m
 
 // setCondition adds a condition to the patch if it differs from the channel's.
 func (t *telling) setCondition(c *channel, want *metav1.Condition, patch *ChannelPatch) bool {
-	live := find(c.Conditions, want.Type)
+	live := meta.FindStatusCondition(c.Conditions, want.Type)
 	if live != nil && live.Status == want.Status && live.Reason == want.Reason && live.Message == want.Message {
 		return false
 	}
@@ -149,13 +157,4 @@ func (t *telling) setCondition(c *channel, want *metav1.Condition, patch *Channe
 	}
 	patch.Conditions = append(patch.Conditions, set)
 	return true
-}
-
-func find(conditions []metav1.Condition, kind string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
 }

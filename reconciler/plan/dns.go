@@ -26,7 +26,7 @@ type dns struct {
 func gatherNames(p *pass) {
 	var asking []*channel
 	for _, c := range p.channels {
-		if c.attached && len(c.Hostnames) > 0 {
+		if c.showsAddress && len(c.Hostnames) > 0 {
 			asking = append(asking, c)
 		}
 	}

@@ -14,6 +14,7 @@
 //	frozenBy     whether anything may be decided; a frozen mux keeps its ports
 //	keep         channels with ports keep them, change them, or release them
 //	admit        channels without ports get all requested ports, or nothing
+//	askAgain     refused requests are decided once more
 //	gatherNames  which DNS names the mux has
 //	write        the ledger and the mux as they are from now on
 //	tell         what each channel shows: address, conditions, ports
@@ -24,8 +25,8 @@
 //	Reserve  the ledger: new claims, and claims that are released
 //	Hide     addresses off channels that lose their last port
 //	Publish  the mux: ports, annotations, the ledger's name and generation
-//	Settle   the ledger: a released number is free, or held for its owner for a while
+//	Settle   the ledger: a released number is free, or reserved for its owner for a while; and changes that no port waits for
 //	Show     channels: address, conditions, ports
 //
-// A number that changes its owner takes two passes. The first ends with the number gone from mux and ledger.
+// A number that goes to another channel takes two passes or more. First it leaves the mux, then the ledger: at once, or after a grace.
 package plan

@@ -32,7 +32,8 @@ func (w *wanted) number() int32 {
 // asks are the numbers that the port asks for. A port for which any will do needs one.
 func (w *wanted) asks() Span { return NewSpan(w.number(), w.port.Request.Last, w.port.Protocol) }
 
-// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more.
+// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more. Claims of renamed ports get the
+// new names.
 func (k *keeping) compare(c *channel) *edit {
 	e := &edit{channel: c}
 	matched := make(map[*Claim]bool, len(c.claims))
@@ -87,8 +88,8 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 	return c.index[id]
 }
 
-// followRenames lets a number follow a port that was renamed, so that no packet notices: the port keeps its name on the mux. Numbers that are
-// asked for follow first, then picked ones if only one port can be meant. A port that was renamed and asks for another number keeps the
+// followRenames lets a number follow a port that was renamed. The port keeps its number and its name on the mux, so that connections go on. Numbers that
+// are asked for follow first, then picked ones if only one port can be meant. A port that was renamed and asks for another number keeps the
 // old one until it gets that.
 func (k *keeping) followRenames(e *edit) {
 	for _, sameAs := range [...]func(w *wanted, left *Claim) bool{

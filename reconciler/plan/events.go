@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -57,7 +58,7 @@ func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	if i < 0 {
 		return nil
 	}
-	now, before := patch.Conditions[i], find(c.Conditions, t.w.Keys.Accepted)
+	now, before := patch.Conditions[i], meta.FindStatusCondition(c.Conditions, t.w.Keys.Accepted)
 	refused := now.Status == metav1.ConditionFalse
 	switch {
 	case c.Deleting: // its owner knows
@@ -94,7 +95,7 @@ type edges struct {
 
 func (e *edges) note(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
-	has := c.attached && c.Backends == Backed && c.RefusedSlices == ""
+	has := c.showsAddress && c.Backends == Backed && c.RefusedSlices == ""
 	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // somebody emptied its status: nothing came and nothing went
 	switch {
 	case wiped:

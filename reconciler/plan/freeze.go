@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -12,9 +14,8 @@ type Freeze struct {
 	Message string
 }
 
-// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
-// nobody loses a port because of a mistake.
-func frozenBy(p *pass) *Freeze {
+// warnOfLimits tells of settings that don't count as they are written.
+func warnOfLimits(p *pass) {
 	mux := p.w.Mux
 	for _, warning := range mux.Warnings {
 		if warning.Reason == validation.GkePortLimitApplied || warning.Reason == validation.ProviderPortLimitApplied {
@@ -24,7 +25,12 @@ func frozenBy(p *pass) *Freeze {
 	for _, excess := range mux.Excesses {
 		p.warn(excess.Reason, excess.Message)
 	}
-	switch {
+}
+
+// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
+// nobody loses a port because of a mistake.
+func frozenBy(p *pass) *Freeze {
+	switch mux := p.w.Mux; {
 	case len(mux.Problems) > 0:
 		no := problemsOf(mux.Problems)
 		return &Freeze{no.reason, no.message}
@@ -44,7 +50,7 @@ func frozenBy(p *pass) *Freeze {
 	return nil
 }
 
-// freezing keeps everything as it is.
+// freezing keeps all ports.
 type freezing struct {
 	*pass
 	why *Freeze
@@ -59,8 +65,8 @@ func freeze(p *pass, why *Freeze) {
 	})
 	for _, c := range f.channels {
 		switch {
-		case f.before.guessed && f.showed(c): // it has ports, for all that is known
-			c.attached, c.keepsSaid = true, true
+		case f.before.guessed && f.showed(c): // the ledger isn't known, and the channel's status says that it has ports
+			c.showsAddress, c.keepsSaid = true, true
 		case c.isHeld():
 			f.freezeHeld(c)
 		case len(c.Problems) > 0:
@@ -72,30 +78,29 @@ func freeze(p *pass, why *Freeze) {
 		}
 	}
 	for _, claim := range f.claims {
-		if f.live.has(claim) || claim.held() && f.isPublished(claim) {
+		if f.live.has(claim) || claim.held() && f.belongsOnMux(claim) {
 			f.plan.InForce = append(f.plan.InForce, *claim)
 		}
 	}
 	slices.SortFunc(f.plan.InForce, compareClaims)
 	f.measure()
-	tell(p)
 }
 
 // freezeHeld lets a channel keep its ports, and reports that an edit waits.
 func (f *freezing) freezeHeld(c *channel) {
 	edited := f.isEdited(c)
-	c.attached = f.isReached(c, edited) || f.isContested(c) && f.showed(c)
-	if c.Disabled && (!c.attached || len(c.Address) == 0 || len(f.w.Mux.Address) == 0) {
-		c.reason, c.message, c.attached = Disabled, textDisabled(f.w.Keys.Disabled, true), false
+	c.showsAddress = f.isReached(c, edited) || f.isContested(c) && f.showed(c)
+	if c.Disabled && (!c.showsAddress || len(c.Address) == 0 || len(f.w.Mux.Address) == 0) {
+		c.reason, c.message, c.showsAddress = Disabled, textDisabled(f.w.Keys.Disabled, true), false
 		return
 	}
-	if no := f.restrict(c); no != nil && !c.Disabled && (!c.attached || f.isOriginals(c)) {
+	if no := f.restrict(c); no != nil && !c.Disabled && (!c.showsAddress || f.isOriginals(c)) {
 		c.refuse(no)
 		return
 	}
-	c.keepsSaid = c.attached || !edited
+	c.keepsSaid = c.showsAddress || !edited
 	switch {
-	case edited && c.attached:
+	case edited && c.showsAddress:
 		c.reason, c.message = Waiting, textEditWaits(f.w.Key, f.why)
 	case edited:
 		c.reason, c.message = Waiting, textWaiting(f.w.Key, f.why)
@@ -128,12 +133,13 @@ func (f *freezing) isEdited(c *channel) bool {
 
 // showed is true if the channel was told that it has ports: it shows an address, or its status says that it waits for one.
 func (p *pass) showed(c *channel) bool {
-	said := find(c.Conditions, p.w.Keys.Programmed)
+	said := meta.FindStatusCondition(c.Conditions, p.w.Keys.Programmed)
 	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
 }
 
-// isReached is true if the channel may show the mux's address: all that it holds is on the mux, or some of it is, if need be under another of
-// its numbers. A channel that asks for something else may be another one of the same name, unless it shows an address already.
+// isReached is true if a channel of a frozen mux may show the address: it wasn't edited, and all its claims are on the mux. Or it showed the
+// address before, and one of its claims is on the mux, perhaps under another of its numbers. An edited channel that didn't show it may be another one of
+// the same name.
 func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {

@@ -62,12 +62,12 @@ func (g *grant) checkCaps() *refusal {
 	mux, namespace := g.w.Mux, g.channel.Key.Namespace
 	if g.adding > 0 && g.held+g.adding > mux.Cap.Ports {
 		return &refusal{
-			reason: MuxPortLimitExceeded, message: textLimit(mux, g.adding), advice: textLimitAdvice(g.held), full: true,
+			reason: MuxPortLimitExceeded, message: textLimit(mux, g.adding), advice: textLimitAdvice(g.held),
 		}
 	}
 	if quota := mux.CapPerNamespace; g.adding > 0 && quota > 0 && g.heldBy[namespace]+g.adding > quota {
 		return &refusal{
-			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding), advice: textQuotaAdvice(g.heldBy[namespace]), full: true,
+			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding), advice: textQuotaAdvice(g.heldBy[namespace]),
 		}
 	}
 	return nil
@@ -93,8 +93,8 @@ func (g *grant) checkProtocols() *refusal {
 		if g.carrying[inUse] == 0 || inUse == asked {
 			continue
 		}
-		no := &refusal{reason: ProtocolNotAllowed, message: textOneProtocol(g.w.Mux, inUse, asked), full: true}
-		if name := g.foreign[slotOf(placeholderPort())]; name == placeholderName && g.carrying[inUse] == 1 {
+		no := &refusal{reason: ProtocolNotAllowed, message: textOneProtocol(g.w.Mux, inUse, asked)}
+		if name := g.foreign[SlotOf(placeholderPort())]; name == placeholderName && g.carrying[inUse] == 1 {
 			no.message = textPlaceholderProtocol(g.w.Mux, asked, g.w.Keys.Placeholder)
 		}
 		return no
@@ -140,17 +140,10 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 		return nil
 	}
 	until := holder.Until
-	if holder.State == Releasing {
+	if holder.State == Releasing && !(g.live.has(holder) && g.belongsOnMux(holder)) { // else its grace begins once it is off the mux
 		until = g.reservedUntil(holder)
 	}
-	said := until
-	if g.live.has(holder) { // its grace begins once it is off the mux
-		said = said.Truncate(0)
-		if holder.State == Releasing && g.isPublished(holder) {
-			said, until = holder.Until, holder.Until
-		}
-	}
-	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, said))
+	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, until))
 	no.holder, no.until = holder.Owner.Channel, until
 	return no
 }
@@ -167,10 +160,10 @@ func (g *grant) conflict(w *wanted, slot Slot, message string) *refusal {
 func (g *grant) commit() {
 	g.changed[g.channel.Key.Namespace] = true
 	g.release(g.moving...)
-	moving := map[string]bool{} // names on the mux that ports of this channel keep
+	kept := map[string]bool{} // names on the mux that ports of this channel keep
 	for _, it := range g.got {
 		if it.want.has != nil {
-			moving[it.want.has.MuxName] = true
+			kept[it.want.has.MuxName] = true
 		}
 	}
 	for _, it := range g.got {
@@ -187,11 +180,11 @@ func (g *grant) commit() {
 				claim.Since, claim.MuxName = old.Since, old.MuxName
 			}
 			g.forget(old)
-			g.keepRest(old, it.numbers)
+			g.releaseRest(old, it.numbers)
 		}
 		if it.want.has != nil {
 			claim.Since, claim.MuxName = g.now, it.want.has.MuxName // a port that moves keeps its name on the mux
-		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || moving[claim.MuxName] || other != nil && other.held() {
+		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || kept[claim.MuxName] || other != nil && other.held() {
 			claim.MuxName = g.newName(claim.Owner)
 		}
 		g.add(claim)
@@ -199,8 +192,8 @@ func (g *grant) commit() {
 	}
 }
 
-// keepRest keeps the numbers of a claim that another claim of its channel doesn't take over.
-func (b *book) keepRest(old *Claim, taken Span) {
+// releaseRest releases the numbers of a claim that another claim of its channel doesn't take over.
+func (b *book) releaseRest(old *Claim, taken Span) {
 	for _, part := range old.Span().without(taken) {
 		rest := *old
 		rest.Public, rest.Last = part.First, part.end()

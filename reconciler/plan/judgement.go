@@ -61,7 +61,7 @@ type Note struct {
 func (j Judgement) Of(key types.NamespacedName) Answer {
 	c := j.byKey[key]
 	answer := Answer{
-		Reason: c.reason, Message: c.message, IsAccepted: c.accepted, IsAttached: c.attached,
+		Reason: c.reason, Message: c.message, IsAccepted: c.accepted, IsAttached: c.showsAddress,
 		IsRefused: !c.accepted && !c.deferred && !c.keepsSaid && !j.isBlockedByPick(c.refusal),
 	}
 	for _, note := range c.notes {

@@ -4,20 +4,19 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // keeping decides about channels that have ports.
-type keeping struct {
-	*pass
-	refused []*edit // edits that may be granted once newcomers have their numbers
-}
+type keeping struct{ *pass }
 
-// keep decides about channels that have ports. Incumbents come before newcomers: first all incumbents release the numbers that they don't ask for any more, then
-// those that ask for something else get it, the oldest first.
-func keep(p *pass) *keeping {
-	k := &keeping{pass: p}
-	k.confirmAbsent()
+// keep decides about channels that have ports: incumbents, which come before newcomers. First all of them release the numbers that they don't
+// ask for any more, then those that ask for something else get it, the oldest first. It returns the edits that are refused.
+func keep(p *pass) (refused []*edit) {
+	k := &keeping{p}
+	k.releaseGone()
 	k.endGraces()
 	edits := map[*channel]*edit{}
 	var asking []*channel
@@ -42,18 +41,18 @@ func keep(p *pass) *keeping {
 	for _, c := range byAge(asking) {
 		k.judgeIncumbent(c, edits[c])
 		if c.refusal != nil && c.refusal.isAboutPorts() {
-			k.refused = append(k.refused, edits[c])
+			refused = append(refused, edits[c])
 		}
 	}
-	return k
+	return refused
 }
 
-// confirmAbsent releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a live read
+// releaseGone releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a live read
 // says that it is gone.
-func (k *keeping) confirmAbsent() {
+func (k *keeping) releaseGone() {
 	for key, claims := range k.absent {
 		if k.m.Stuck[key] && slices.ContainsFunc(claims, k.live.has) {
-			k.lookAgain(k.now.Add(time.Second)) // nobody waits for its status once it is gone
+			k.lookAgain(k.now.Add(time.Second)) // its address can't be taken off any more, and no event follows
 		}
 		if !slices.ContainsFunc(claims, (*Claim).held) {
 			continue
@@ -79,10 +78,10 @@ func (p *pass) shutsOut(c *channel) *refusal {
 	return nil
 }
 
-// yield gives up numbers that the channel holds and doesn't use, and that the mux's owner uses now.
+// yield releases claims that aren't on the mux and whose numbers the mux's owner uses now.
 func (k *keeping) yield(c *channel) {
 	for _, claim := range c.claims {
-		if k.hasForeign(claim.Span()) && !k.live.has(claim) && (c.Disabled || !k.isPublished(claim)) {
+		if k.hasForeign(claim.Span()) && !k.live.has(claim) && !k.belongsOnMux(claim) {
 			k.release(claim)
 		}
 	}
@@ -96,16 +95,16 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	} else {
 		c.refuse(no)
 	}
-	c.attached = c.isHeld() && slices.ContainsFunc(c.claims, k.isPublished)
+	c.showsAddress = c.isHeld() && slices.ContainsFunc(c.claims, k.belongsOnMux)
 	if c.Disabled && (c.isHeld() || len(c.Problems) == 0) {
 		off := &refusal{reason: Disabled, message: textDisabled(k.w.Keys.Disabled, c.isHeld())}
-		if no != nil && c.isHeld() { // it may change its numbers while it is disabled, and the next pass may have the number for it
+		if no != nil && c.isHeld() { // a disabled channel may ask for another number, and the next pass may have that
 			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
 		}
 		c.refuse(off)
 	}
 	if c.withdrawn {
-		c.attached, c.notes = false, nil
+		c.showsAddress, c.notes = false, nil
 	}
 }
 
@@ -122,7 +121,7 @@ func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
 	case !c.withdrawn && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
 		if no := k.postpone(c); no != nil {
-			c.withheld = true
+			c.addsNothing = true
 			return no
 		}
 		k.changed[c.Key.Namespace] = true
@@ -139,9 +138,9 @@ func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 // isMissing is true for a claim in force whose port isn't on the mux.
 func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.live.has(claim) }
 
-// isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up.
+// isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up, and for one whose return waits.
 func (k *keeping) isReturning(c *channel) bool {
-	said := find(c.Conditions, k.w.Keys.Accepted)
+	said := meta.FindStatusCondition(c.Conditions, k.w.Keys.Accepted)
 	if said == nil || len(c.Address) > 0 {
 		return false
 	}

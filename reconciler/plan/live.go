@@ -28,7 +28,7 @@ type livePorts struct {
 func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) livePorts {
 	live := livePorts{ports: ports, bySlot: &slots[*corev1.ServicePort]{}}
 	for i := range ports {
-		live.bySlot.set(slotOf(&ports[i]), &ports[i])
+		live.bySlot.set(SlotOf(&ports[i]), &ports[i])
 	}
 	if len(ranges) > 0 {
 		live.ranges = make(map[string]Span, len(ranges))
@@ -53,7 +53,7 @@ func (l *livePorts) named(name string) *corev1.ServicePort {
 // spanNamed returns the numbers that a port or a range has under a name.
 func (l *livePorts) spanNamed(name string) (Span, bool) {
 	if port := l.named(name); port != nil {
-		return slotOf(port).Span(), true
+		return SlotOf(port).Span(), true
 	}
 	numbers, there := l.ranges[name]
 	return numbers, there
@@ -74,7 +74,7 @@ func MayHaveOurs(mux *validation.Mux) bool {
 }
 
 func isPlaceholder(port *corev1.ServicePort) bool {
-	return port.Name == placeholderName && slotOf(port) == Slot{placeholderNumber, corev1.ProtocolTCP}
+	return port.Name == placeholderName && SlotOf(port) == Slot{placeholderNumber, corev1.ProtocolTCP}
 }
 
 func placeholderPort() *corev1.ServicePort {
@@ -84,28 +84,24 @@ func placeholderPort() *corev1.ServicePort {
 	}
 }
 
-// readPorts finds out whose each port on the mux is. A port is ours if a claim has its name, or if a published claim has its number:
+// readPorts sorts the ports on the mux: those that are claimed, those that must go, and foreign ones. A port is ours if a claim has its name, or if a published claim has its number:
 // then another writer changed its name. All others are foreign: they stay, and no channel gets their numbers. The mux's owner may add one
 // within a channel's range, since spec.ports doesn't have ranges: the range stays too.
 func readPorts(p *pass) {
-	r := &reader{p}
+	r := &reader{pass: p}
 	for i := range r.live.ports {
 		port := &r.live.ports[i]
-		slot := slotOf(port)
+		slot := SlotOf(port)
 		holder := r.holders.at(slot)
 		switch {
 		case isPlaceholder(port):
-			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.isPublished(holder)) {
+			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.belongsOnMux(holder)) {
 				r.occupy(port)
 			}
-		case holder != nil && r.isPublished(holder) && !holder.IsRange():
-		case r.names[port.Name] != nil: // a claim's port on another number than the claim's
-			r.leave(slot)
-		case r.isUnclaimed(port):
-			r.leave(slot)
-			r.plan.Unclaimed = append(r.plan.Unclaimed, Unclaimed{port.Name, r.live.derived[port.Name].channel.Key})
-		case r.hasFormerName(port, holder):
-			r.plan.Unclaimed = append(r.plan.Unclaimed, Unclaimed{port.Name, holder.Owner.Channel})
+		case holder != nil && r.belongsOnMux(holder) && !holder.IsRange():
+		case r.names[port.Name] != nil, // a claim's port on another number than the claim's
+			r.isUnclaimed(port, holder):
+			r.block(slot)
 		default:
 			r.occupy(port)
 			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours && !r.w.ListenersUnknown {
@@ -152,17 +148,13 @@ func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
 	return of, ours
 }
 
-// isUnclaimed is true for a port that is named for a channel's port and has no claim. It comes off, unless the channel's address couldn't be
-// taken off before.
-func (r *reader) isUnclaimed(port *corev1.ServicePort) bool {
-	of, ours := r.ofChannel(port)
-	return ours && !r.m.Stuck[of.channel.Key]
-}
-
-// hasFormerName is true for a port of ours whose number another port of its channel claims by now. The process that decided so ended before it
-// renamed the port on the mux, and the channel's owner withdrew the channel since. The port comes off, unless the channel's address couldn't
-// be taken off before.
-func (r *reader) hasFormerName(port *corev1.ServicePort, holder *Claim) bool {
+// isUnclaimed is true for a port of ours that no claim has: it comes off, unless its channel's address couldn't be taken off before. It is named for a
+// channel's port, because another writer put a port back that we took off. Or its number is claimed, and isn't on the mux, under another name: a
+// process renamed the claim and ended before it renamed the port, and the channel was disabled since.
+func (r *reader) isUnclaimed(port *corev1.ServicePort, holder *Claim) bool {
+	if of, named := r.ofChannel(port); named {
+		return !r.m.Stuck[of.channel.Key]
+	}
 	return holder != nil && LooksOurs(port.Name) && !r.m.Stuck[holder.Owner.Channel]
 }
 

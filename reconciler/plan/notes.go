@@ -41,13 +41,13 @@ func (w *writing) writeNotes(published []*Claim) notes {
 func (w *writing) carriedChannels() []types.NamespacedName {
 	keys := make([]types.NamespacedName, 0, len(w.channels))
 	for _, c := range w.channels {
-		if slices.ContainsFunc(c.claims, w.isPublished) {
+		if slices.ContainsFunc(c.claims, w.belongsOnMux) {
 			keys = append(keys, c.Key)
 		}
 	}
 	seen := len(keys)
 	for key, claims := range w.absent {
-		if slices.ContainsFunc(claims, w.isPublished) {
+		if slices.ContainsFunc(claims, w.belongsOnMux) {
 			keys = append(keys, key)
 		}
 	}
@@ -61,7 +61,7 @@ func (w *writing) carriedChannels() []types.NamespacedName {
 func (w *writing) topology(keys []types.NamespacedName) string {
 	var b strings.Builder
 	for i, key := range keys {
-		claims := slices.DeleteFunc(slices.Clone(w.claimsOf(key)), func(c *Claim) bool { return !w.isPublished(c) })
+		claims := slices.DeleteFunc(slices.Clone(w.claimsOf(key)), func(c *Claim) bool { return !w.belongsOnMux(c) })
 		line := topologyLine(key, claims, w.dns.of[key])
 		if b.Len()+len(line)+1 > maxTopologyBytes {
 			fmt.Fprintf(&b, "and %d more", len(keys)-i)
@@ -105,7 +105,7 @@ func channelList(keys []types.NamespacedName) string {
 		list = append(list, key.String())
 	}
 	text, err := json.Marshal(list)
-	if err != nil { // a list of strings
+	if err != nil { // can't be: it is a list of strings
 		return ""
 	}
 	return string(text)

@@ -9,18 +9,18 @@ import (
 )
 
 // numbers is a set of port numbers.
-type numbers [1 << 16 / 64]uint64
+type numberSet [1 << 16 / 64]uint64
 
-func numbersByProtocol() map[corev1.Protocol]*numbers {
-	return map[corev1.Protocol]*numbers{corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {}}
+func numberSets() map[corev1.Protocol]*numberSet {
+	return map[corev1.Protocol]*numberSet{corev1.ProtocolTCP: {}, corev1.ProtocolUDP: {}, corev1.ProtocolSCTP: {}}
 }
 
-func (n *numbers) add(number int32)    { n[number/64] |= 1 << (number % 64) }
-func (n *numbers) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
+func (n *numberSet) add(number int32)    { n[number/64] |= 1 << (number % 64) }
+func (n *numberSet) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
 // firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
 // that a range with one free number costs no more than an empty one.
-func firstFree(run validation.PortRange, sets ...*numbers) int32 {
+func firstFree(run validation.PortRange, sets ...*numberSet) int32 {
 	if run.First > run.Last {
 		return 0
 	}
@@ -43,7 +43,7 @@ func firstFree(run validation.PortRange, sets ...*numbers) int32 {
 }
 
 // firstTaken returns the first number of the run that is in the set, or 0. It checks 64 numbers at a time.
-func firstTaken(run validation.PortRange, set *numbers) int32 {
+func firstTaken(run validation.PortRange, set *numberSet) int32 {
 	for number := run.First; number <= run.Last; number = number - number%64 + 64 {
 		taken := set[number/64] >> (number % 64)
 		if taken == 0 {
@@ -58,7 +58,7 @@ func firstTaken(run validation.PortRange, set *numbers) int32 {
 }
 
 // lastFree returns the last number of the run that isn't in the set, or 0.
-func lastFree(run validation.PortRange, set *numbers) int32 {
+func lastFree(run validation.PortRange, set *numberSet) int32 {
 	if run.First > run.Last {
 		return 0
 	}
@@ -78,7 +78,7 @@ func lastFree(run validation.PortRange, set *numbers) int32 {
 }
 
 // countFree counts the numbers of the run that aren't in the set.
-func countFree(run validation.PortRange, set *numbers) int {
+func countFree(run validation.PortRange, set *numberSet) int {
 	count := 0
 	for word := run.First / 64; word <= run.Last/64; word++ {
 		free := ^set[word]
@@ -95,7 +95,7 @@ func countFree(run validation.PortRange, set *numbers) int {
 
 // auto returns the first number of the ranges that is free under all of the protocols, and that no newcomer asks for, or 0.
 func (b *book) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
-	sets := make([]*numbers, 0, 2*len(protocols))
+	sets := make([]*numberSet, 0, 2*len(protocols))
 	for _, protocol := range protocols {
 		sets = append(sets, b.taken[protocol], b.wished[protocol])
 	}

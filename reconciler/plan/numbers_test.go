@@ -15,7 +15,7 @@ func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		first := rapid.Int32Range(1, 300).Draw(r, "first")
 		run := validation.PortRange{First: first, Last: rapid.Int32Range(first, 400).Draw(r, "last")}
-		var set numbers
+		var set numberSet
 		taken := map[int32]bool{}
 		for _, number := range rapid.SliceOf(rapid.Int32Range(1, 410)).Draw(r, "taken") {
 			set.add(number)

@@ -43,8 +43,8 @@ type channel struct {
 	speaks bool              // a port has an appProtocol
 	// withdrawn is true if the channel's numbers are held, but don't belong on the mux.
 	withdrawn bool
-	// withheld is true if ports of the channel that aren't on the mux mustn't come there.
-	withheld bool
+	// addsNothing is true if ports of the channel that aren't on the mux mustn't come there.
+	addsNothing bool
 }
 
 func newPass(w *World, m *Memory) *pass {
@@ -64,7 +64,7 @@ func newPass(w *World, m *Memory) *pass {
 		c := &channels[i]
 		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
 		c.withdrawn = p.isWithdrawn(c)
-		c.withheld = c.withdrawn
+		c.addsNothing = c.withdrawn
 		c.speaks = slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.AppProtocol != "" })
 		p.byKey[c.Key] = c
 	}
@@ -88,8 +88,8 @@ func (p *pass) warn(reason validation.Reason, message string) {
 	p.plan.Standing = append(p.plan.Standing, Event{Object: p.w.Key, Warning: true, Reason: reason, Message: message})
 }
 
-// isPublished is true if a claim's port belongs on the mux.
-func (p *pass) isPublished(claim *Claim) bool {
+// belongsOnMux is true if a claim's port must be on the mux after this pass.
+func (p *pass) belongsOnMux(claim *Claim) bool {
 	c := p.byKey[claim.Owner.Channel]
 	switch {
 	case claim.State == InGrace:
@@ -99,7 +99,7 @@ func (p *pass) isPublished(claim *Claim) bool {
 	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
 		_, isLive := p.live.spanNamed(claim.MuxName)
 		return isLive
-	case c.withheld:
+	case c.addsNothing:
 		return p.live.has(claim) && (!c.withdrawn || p.m.Stuck[c.Key])
 	}
 	no := p.m.Refused[c.Key]
@@ -108,7 +108,7 @@ func (p *pass) isPublished(claim *Claim) bool {
 
 // isStuck is true if no claim that the channel keeps is on the mux, and its address couldn't be taken off.
 func (p *pass) isStuck(key types.NamespacedName) bool {
-	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.isPublished(c) })
+	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.belongsOnMux(c) })
 }
 
 // wasShown is true for a claim whose channel has its number in its ports annotation: we write that after the port came to the mux. The
@@ -129,13 +129,6 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 // protocols are all that a port can have.

@@ -33,8 +33,12 @@ func (g *grant) isGiven(w *wanted) bool {
 	return slices.ContainsFunc(g.got, func(it given) bool { return it.want == w })
 }
 
-// pick picks the number that the port had before, one together with the port of the other protocol, any that is free, or one that the channel
-// gave up and that is still held for it.
+// pick picks, in this order:
+//
+//	the number that the port had before
+//	one number for all ports that have one number under several protocols
+//	the first free number
+//	a number that the channel gave up and that is still reserved for it
 func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
 	if former, is := g.spare(w, true); is {
 		g.take(w, former, Auto)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -16,15 +15,18 @@ func Mux(w World, m Memory) *Plan { return decide(&w, &m).finish() }
 // decide is a pass. Its steps are in the order in which they run; each has a file of its own.
 func decide(w *World, m *Memory) *pass {
 	p := newPass(w, m)
-	if p.judge() {
+	decided := p.judge()
+	if decided {
 		write(p)
-		tell(p)
+	}
+	tell(p)
+	if decided {
 		confirm(p)
 	}
 	return p
 }
 
-// judge decides which channel has which port. It is false if nothing may be written.
+// judge decides which channel has which port. It returns false if ports, ledger and the mux's annotations stay as they are.
 func (p *pass) judge() bool {
 	if !p.isServed() {
 		orphan(p)
@@ -32,12 +34,14 @@ func (p *pass) judge() bool {
 	}
 	readClaims(p)
 	readPorts(p)
+	warnOfLimits(p)
 	if why := frozenBy(p); why != nil {
 		freeze(p, why)
 		return false
 	}
-	incumbents := keep(p)
-	admit(incumbents)
+	edits := keep(p)
+	newcomers := admit(p)
+	askAgain(p, edits, newcomers)
 	gatherNames(p)
 	return true
 }
@@ -67,7 +71,6 @@ func orphan(p *pass) {
 			c.refuse(problemsOf(c.Problems))
 		}
 	}
-	tell(p)
 }
 
 // finish sorts the lists that no step has sorted.
@@ -109,17 +112,19 @@ func confirm(p *pass) {
 			ask(claim.Owner.Channel)
 		}
 	}
-	for _, claim := range p.claims { // a disabled channel, or what only the mux told of
-		if claim.State != InGrace && p.live.has(claim) && !p.isPublished(claim) {
+	for _, claim := range p.claims { // of a disabled channel, or of a ledger that was rebuilt
+		if claim.State != InGrace && p.live.has(claim) && !p.belongsOnMux(claim) {
 			ask(claim.Owner.Channel)
 		}
 	}
 }
 
-// confirmMux asks for a live read of the mux if claims follow from its ports, if its first ledger is written, if its ledger moves to
-// another ConfigMap, or if this process writes its ledger for the first time: another process may have given ports since, and the mux
-// may name another ledger. The same while the API server refuses ports: another process may have published them since, and then their
-// claims must not be released as never used.
+// confirmMux asks for a live read of the mux before these writes, because the cache may lack ports that another process published:
+//
+//	claims that were rebuilt from the mux's ports
+//	a mux's first ledger, or its ledger in another ConfigMap
+//	the first ledger that this process writes for the mux
+//	any ledger while the API server refuses ports: their claims must not be released as never used
 func confirmMux(p *pass) {
 	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved || p.w.Unmet || len(p.m.Refused) > 0)
 	if (writes || p.before.renew) && !p.w.Confirmed[p.w.Key] {
@@ -133,12 +138,4 @@ func problemsOf(found []validation.Problem) *refusal {
 		messages = append(messages, found[i].Message)
 	}
 	return &refusal{reason: found[0].Reason, message: someOf(messages)}
-}
-
-func slotOf(port *corev1.ServicePort) Slot {
-	protocol := port.Protocol
-	if protocol == "" {
-		protocol = corev1.ProtocolTCP
-	}
-	return Slot{port.Port, protocol}
 }

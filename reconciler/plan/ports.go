@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -21,17 +22,17 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 			ports = append(ports, w.port(claim))
 		}
 	}
-	live := w.live.bySlot.at(slotOf(placeholderPort()))
+	live := w.live.bySlot.at(SlotOf(placeholderPort()))
 	there := live != nil && isPlaceholder(live)
-	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return slotOf(&port) == slotOf(placeholderPort()) })
+	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return SlotOf(&port) == SlotOf(placeholderPort()) })
 	switch {
-	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // it lay on the number of a port that goes now
+	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // a channel's port had its number, and goes now
 		ports = slices.Insert(ports, 0, *live)
 	case len(ports) == 0 && there:
 		ports = append(ports, *live)
 	case len(ports) == 0:
 		ports = append(ports, *placeholderPort())
-		if w.holders.at(slotOf(placeholderPort())) != nil { // a disabled channel holds the number, and yields it if the placeholder is declared
+		if w.holders.at(SlotOf(placeholderPort())) != nil { // a disabled channel holds the number, and yields it if the placeholder is declared
 			w.lookAgain(w.now)
 		}
 	}
@@ -54,7 +55,7 @@ func (w *writing) ranges(published []*Claim) []validation.MuxRange {
 func (w *writing) publishedClaims() []*Claim {
 	claims := make([]*Claim, 0, len(w.claims))
 	for _, claim := range w.claims {
-		if w.isPublished(claim) {
+		if w.belongsOnMux(claim) {
 			claims = append(claims, claim)
 		}
 	}
@@ -71,7 +72,7 @@ func (w *writing) port(claim *Claim) corev1.ServicePort {
 	if live := w.predecessor(claim); live != nil {
 		port.NodePort = live.NodePort
 		port.AppProtocol = live.AppProtocol
-		if slotOf(live) == claim.Slot() {
+		if SlotOf(live) == claim.Slot() {
 			port.TargetPort = live.TargetPort
 		}
 	}
@@ -87,7 +88,7 @@ func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 	if there != nil && there.Name == claim.MuxName {
 		return there
 	}
-	if named := w.live.named(claim.MuxName); named != nil && slotOf(named).Protocol == claim.Owner.Protocol {
+	if named := w.live.named(claim.MuxName); named != nil && SlotOf(named).Protocol == claim.Owner.Protocol {
 		return named
 	}
 	if there != nil && w.keeps(there) {
@@ -99,7 +100,7 @@ func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 // keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
 func (w *writing) keeps(live *corev1.ServicePort) bool {
 	claim := w.names[live.Name]
-	return claim != nil && w.isPublished(claim)
+	return claim != nil && w.belongsOnMux(claim)
 }
 
 // appProtocol returns the appProtocol of a claim's port on the mux. A change of it is a change of the port.
@@ -114,7 +115,7 @@ func (w *writing) appProtocol(c *channel, claim *Claim) *string {
 		}
 	}
 	live := w.live.bySlot.at(claim.Slot())
-	if live == nil || deref(live.AppProtocol) == deref(asked) {
+	if live == nil || ptr.Deref(live.AppProtocol, "") == ptr.Deref(asked, "") {
 		return asked
 	}
 	if until := w.limitedUntil(c.Key.Namespace); !until.IsZero() {
@@ -138,7 +139,7 @@ func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRa
 	stay := 0
 	for i := range want {
 		port := &want[i]
-		slot := slotOf(port)
+		slot := SlotOf(port)
 		old := w.live.bySlot.at(slot)
 		if old == nil {
 			change.added = append(change.added, slot.String())
@@ -148,7 +149,7 @@ func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRa
 		switch {
 		case old.Name != port.Name:
 			change.renamed = append(change.renamed, slot.String())
-		case deref(old.AppProtocol) != deref(port.AppProtocol):
+		case ptr.Deref(old.AppProtocol, "") != ptr.Deref(port.AppProtocol, ""):
 			change.changed = append(change.changed, slot.String())
 		}
 	}
@@ -184,11 +185,11 @@ func diffRanges(live, want []validation.MuxRange) portChange {
 func (w *writing) removed(want []corev1.ServicePort) []string {
 	var stay slots[bool]
 	for i := range want {
-		stay.set(slotOf(&want[i]), true)
+		stay.set(SlotOf(&want[i]), true)
 	}
 	var gone []Slot
 	for i := range w.live.ports {
-		if slot := slotOf(&w.live.ports[i]); !stay.at(slot) {
+		if slot := SlotOf(&w.live.ports[i]); !stay.at(slot) {
 			gone = append(gone, slot)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -115,8 +116,8 @@ func (w *writing) muxContent(to *target) uint64 {
 	hash := fnv.New64a()
 	for i := range to.ports {
 		port := &to.ports[i]
-		if _, foreign := w.foreign[slotOf(port)]; !foreign {
-			_, _ = fmt.Fprintln(hash, port.Name, slotOf(port), deref(port.AppProtocol))
+		if _, foreign := w.foreign[SlotOf(port)]; !foreign {
+			_, _ = fmt.Fprintln(hash, port.Name, SlotOf(port), ptr.Deref(port.AppProtocol, ""))
 		}
 	}
 	_, _ = fmt.Fprintf(hash, "%q", []string{

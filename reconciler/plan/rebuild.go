@@ -10,9 +10,9 @@ import (
 
 // rebuild finds out who owns what without a ledger. A port on the mux tells most: by its name, by the channel that our slices carry
 // under that name, and by the ports annotation of channels, as far as they may ask for the number. Then come the claims of an
-// edited ledger that the mux doesn't contradict, and last, with notes, ports annotations about numbers that aren't on the mux: it
+// edited ledger that the mux doesn't contradict, and last, with annotations, ports annotations about numbers that aren't on the mux: it
 // may have been created again.
-func rebuild(p *pass, edited []Claim, notes bool) []Claim {
+func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range edited {
 		if claim.held() {
@@ -25,8 +25,8 @@ func rebuild(p *pass, edited []Claim, notes bool) []Claim {
 			r.take(claim)
 		}
 	}
-	if notes && len(edited) == 0 {
-		r.takeNotes()
+	if annotations && len(edited) == 0 {
+		r.takeAnnotations()
 	}
 	slices.SortFunc(r.claims, compareClaims)
 	return r.claims
@@ -44,11 +44,11 @@ func explainPorts(p *pass, known []Claim) []Claim {
 
 type rebuilding struct {
 	*pass
-	edited  map[string]Claim                // claims in force, by their name on the mux
-	derived map[string][]portOf             // channels' ports, by both derived names
-	second  map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
-	noted   map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
-	dropped map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
+	edited    map[string]Claim                // claims in force, by their name on the mux
+	derived   map[string][]portOf             // channels' ports, by both derived names
+	second    map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
+	annotated map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
+	dropped   map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
 
 	claims      []Claim
 	size        int // how many numbers the claims have
@@ -69,7 +69,7 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
-		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, noted: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
+		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
 		owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
@@ -79,9 +79,9 @@ func newRebuilding(p *pass) *rebuilding {
 			r.derived[legacyName(port.id())] = append(r.derived[legacyName(port.id())], port)
 			second := freeName(port.id(), func(name string) bool { return name == derivedName(port.id()) })
 			r.second[second] = append(r.second[second], port)
-			if numbers, may := r.note(port); may {
+			if numbers, may := r.annotation(port); may {
 				first := numbers.slot()
-				r.noted[first] = append(r.noted[first], port)
+				r.annotated[first] = append(r.annotated[first], port)
 			}
 		}
 		for _, recorded := range c.Recorded {
@@ -91,9 +91,9 @@ func newRebuilding(p *pass) *rebuilding {
 	return r
 }
 
-// note is the numbers that the channel's ports annotation has for a port. Its owner can write that annotation, so the note counts
+// annotation is the numbers that the channel's ports annotation has for a port. Its owner can write that annotation, so it counts
 // only if the port could ask for the numbers today.
-func (r *rebuilding) note(o portOf) (Span, bool) {
+func (r *rebuilding) annotation(o portOf) (Span, bool) {
 	for _, recorded := range o.channel.Recorded {
 		if numbers := NewSpan(recorded.Public, recorded.Last, o.port.Protocol); recorded.Name == o.port.Name && r.mayAsk(o.port, numbers) {
 			return numbers, true
@@ -163,17 +163,18 @@ func (r *rebuilding) onMux() []onMux {
 	}
 	for i := range r.w.Mux.Ports {
 		if port := &r.w.Mux.Ports[i]; !isPlaceholder(port) {
-			all = append(all, onMux{port.Name, slotOf(port).Span()})
+			all = append(all, onMux{port.Name, SlotOf(port).Span()})
 		}
 	}
 	return all
 }
 
-// explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those of notes. A port that has
-// its second name isn't the one that has its first: that one was renamed.
+// explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those that ports annotations tell. Names
+// of the second kind come first. Example: port http is renamed to web, and keeps its name on the mux, which is the first name of http. A new port http
+// then gets the second name of http. So if that is on the mux, the first name is web's.
 func (r *rebuilding) explain() {
 	second := func(live onMux) []portOf { return r.second[live.name] }
-	for _, candidates := range [...]func(onMux) []portOf{second, r.named, r.recorded, r.notedAt} {
+	for _, candidates := range [...]func(onMux) []portOf{second, r.named, r.recorded, r.annotatedAt} {
 		for _, live := range r.onMux() {
 			if r.isTaken(live.numbers) {
 				continue
@@ -191,24 +192,25 @@ func (r *rebuilding) explain() {
 	}
 }
 
-// fit is the one of several ports that a port on the mux is; nil if there is no such port, or more than one.
+// fit returns the one of several ports that a port on the mux can be: the only one, or the only one with an annotation that says so; nil if there is
+// none, or more than one.
 func (r *rebuilding) fit(of []portOf, live onMux) *portOf {
 	slot := live.slot()
-	var fit, noted, told []portOf
+	var fit, annotated, told []portOf
 	for _, o := range of {
 		if o.port.Protocol != slot.Protocol || r.owners[o.id()] {
 			continue
 		}
 		fit = append(fit, o)
-		if slices.Contains(r.noted[slot], o) {
-			noted = append(noted, o)
+		if slices.Contains(r.annotated[slot], o) {
+			annotated = append(annotated, o)
 		}
-		// Our slices prove that the port is the channel's. Then its note counts for which one it is, whatever the range is today.
+		// Our slices prove that the port is the channel's. Then the annotation tells which one it is, whatever the range is today.
 		if r.w.Records[live.name] == o.channel.Key && o.says(slot.Number) {
 			told = append(told, o)
 		}
 	}
-	for _, one := range [...][]portOf{noted, told, fit} {
+	for _, one := range [...][]portOf{annotated, told, fit} {
 		if len(one) == 1 {
 			return &one[0]
 		}
@@ -239,52 +241,51 @@ func (r *rebuilding) recorded(live onMux) []portOf {
 	return nil
 }
 
-// notedAt are the ports whose channel says that they have the number, where no name tells.
-func (r *rebuilding) notedAt(live onMux) []portOf {
+// annotatedAt are the ports whose channel says that they have the number, where no name tells.
+func (r *rebuilding) annotatedAt(live onMux) []portOf {
 	_, recorded := r.w.Records[live.name]
 	named := slices.ContainsFunc(r.derived[live.name], func(o portOf) bool { return !r.owners[o.id()] })
 	if recorded || named || !LooksOurs(live.name) {
 		return nil
 	}
-	of := r.noted[live.slot()]
+	of := r.annotated[live.slot()]
 	if channel, dropped := r.dropped[live.name]; dropped {
 		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
 	}
 	return of
 }
 
-// takeNotes believes channels about ports that aren't on the mux. They get no more than by asking, and all or nothing.
-func (r *rebuilding) takeNotes() {
-	for _, c := range byAge(r.channels()) {
+// takeAnnotations restores claims that only ports annotations tell of: ledger and mux were restored from a backup, or channels are disabled. A channel
+// gets no more than as a newcomer, and all or nothing.
+func (r *rebuilding) takeAnnotations() {
+	for _, c := range byAge(r.channels) {
 		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
 			continue
 		}
-		var noted []Claim
+		var annotated []Claim
 		known, more := false, 0
 		for _, port := range r.portsOf(c.Key) {
-			numbers, told := r.note(port)
+			numbers, told := r.annotation(port)
 			_, outside := r.w.Mux.Explicit.FirstOutside(numbers.run())
 			switch explicit := port.port.Request.Kind == validation.Auto || !outside; {
 			case r.owners[port.id()]:
 				known = true
 			case told && explicit && !r.isTaken(numbers) && !r.unexplained[numbers.slot()]:
 				more += numbers.size()
-				noted = append(noted, r.claim(port, numbers, freeName(port.id(), func(name string) bool {
+				annotated = append(annotated, r.claim(port, numbers, freeName(port.id(), func(name string) bool {
 					_, isLive := r.live.spanNamed(name)
 					return isLive || r.names[name]
 				})))
 			}
 		}
-		if !known && len(noted) < len(c.Ports) || !r.hasRoom(c, more) {
+		if !known && len(annotated) < len(c.Ports) || !r.hasRoom(c, more) {
 			continue
 		}
-		for _, claim := range noted {
+		for _, claim := range annotated {
 			r.take(claim)
 		}
 	}
 }
-
-func (r *rebuilding) channels() []*channel { return r.pass.channels }
 
 // hasRoom is true if the mux's limits leave room for that many ports more of the channel.
 func (r *rebuilding) hasRoom(c *channel, more int) bool {

@@ -13,7 +13,8 @@ func (r *reader) recognize() {
 	known, is := r.before.ledger.MuxUID, r.w.Mux.UID
 	latest := r.now.Add(RecreatedHold)
 	r.holdUntil = r.before.ledger.HeldUntil
-	if r.holdUntil.After(latest) || known != "" && known != is { // the clock may have been ahead then
+	clockWasAhead, recreated := r.holdUntil.After(latest), known != "" && known != is
+	if clockWasAhead || recreated {
 		r.holdUntil = latest
 	}
 	if !r.holdUntil.After(r.now) {

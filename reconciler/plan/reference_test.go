@@ -24,7 +24,7 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 			continue
 		}
 		onMux++
-		taken[slotOf(port)], protocols[port.Protocol] = true, true
+		taken[SlotOf(port)], protocols[port.Protocol] = true, true
 	}
 	for _, r := range w.Mux.Ranges {
 		onMux += int(r.Run.Last-r.Run.First) + 1

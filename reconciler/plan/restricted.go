@@ -1,6 +1,10 @@
 package plan
 
-import "nowake.ai/svc-lb-mux/validation"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
 
 // Only gateways can enforce source ranges of one channel. On any other mux, a channel with source ranges would be open to clients that
 // its owner shut out:
@@ -17,10 +21,10 @@ func (p *pass) restrict(c *channel) *refusal {
 	return &refusal{reason: validation.SourceRangesNotSupported, message: textSourceRanges(c.SourceRanges, p.w.Key)}
 }
 
-// isOriginals is true for a channel that shows an address though we never accepted it: the original published it. When we take the
-// ports of a channel off the mux, it loses its address with the same patch that refuses it.
+// isOriginals is true for a channel that the original published. It shows an address and no acceptance of ours: a channel of ours loses its address
+// in the patch that refuses it.
 func (p *pass) isOriginals(c *channel) bool {
-	said := find(c.Conditions, p.w.Keys.Accepted)
+	said := meta.FindStatusCondition(c.Conditions, p.w.Keys.Accepted)
 	return len(c.Address) > 0 && (said == nil || said.Reason == string(validation.SourceRangesNotSupported))
 }
 

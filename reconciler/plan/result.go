@@ -30,8 +30,6 @@ type Plan struct {
 	InForce []Claim
 	// Leaving are claims whose ports are still on the mux, and go with Publish: backends stay as long.
 	Leaving []Claim
-	// Unclaimed are ports that go with Publish, and that are channels' only by their names.
-	Unclaimed []Unclaimed
 	// Told are Events about the mux to send when all is done.
 	Told []Event
 	// Verdicts has one entry for each channel, sorted.
@@ -49,12 +47,6 @@ type Plan struct {
 // Empty is true if there is nothing to write.
 func (p *Plan) Empty() bool {
 	return p.Reserve == nil && len(p.Hide) == 0 && p.Publish == nil && p.Settle == nil && len(p.Show) == 0
-}
-
-// Unclaimed is a port's name on the mux, and the channel that it tells of.
-type Unclaimed struct {
-	Name    string
-	Channel types.NamespacedName
 }
 
 // Usage counts the ports of a mux. A range counts as many ports as it has numbers.

@@ -1,13 +1,17 @@
 package plan
 
-import "nowake.ai/svc-lb-mux/validation"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
 
 // Stray returns a patch that removes our fields from a former channel; nil if it has none. Kopf's own annotations alone
 // don't count: other operators use Kopf, too.
 func Stray(keys validation.Keys, c *ObservedChannel) *ChannelPatch {
 	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}
 	for _, kind := range keys.Conditions() {
-		if find(c.Conditions, kind) != nil {
+		if meta.FindStatusCondition(c.Conditions, kind) != nil {
 			patch.Drop = append(patch.Drop, kind)
 			patch.Why = append(patch.Why, kind+" goes")
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -21,7 +22,7 @@ func tell(p *pass) {
 	for _, c := range p.channels {
 		t.channel(c)
 		p.plan.Verdicts = append(p.plan.Verdicts, t.verdictOf(c))
-		t.edges.note(c, find(c.Conditions, p.w.Keys.BackendsReady))
+		t.edges.note(c, meta.FindStatusCondition(c.Conditions, p.w.Keys.BackendsReady))
 	}
 	t.tellEdges(t.edges)
 }
@@ -37,7 +38,7 @@ type telling struct {
 }
 
 func (t *telling) channel(c *channel) {
-	hides := !c.attached && len(c.Address) > 0
+	hides := !c.showsAddress && len(c.Address) > 0
 	if c.deferred {
 		if hides {
 			t.hideOnly(c)
@@ -49,7 +50,7 @@ func (t *telling) channel(c *channel) {
 	case len(patch.Why) == 0:
 	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && slices.ContainsFunc(c.claims, t.isMissing):
 		t.hideOnly(c)
-		t.plan.Show = append(t.plan.Show, patch) // its ports are told once they are on the mux
+		t.plan.Show = append(t.plan.Show, patch) // the ports annotation comes after Publish: wasShown takes it for a proof
 	case patch.SetAddress && len(patch.Address) == 0:
 		t.plan.Hide = append(t.plan.Hide, patch)
 	default:
@@ -83,7 +84,7 @@ func (t *telling) show(c *channel) ChannelPatch {
 			patch.Why = append(patch.Why, textCondition(*condition))
 		}
 	}
-	if want.dropsBacking && find(c.Conditions, t.w.Keys.BackendsReady) != nil {
+	if want.dropsBacking && meta.FindStatusCondition(c.Conditions, t.w.Keys.BackendsReady) != nil {
 		patch.Drop = append(patch.Drop, t.w.Keys.BackendsReady)
 		patch.Why = append(patch.Why, t.w.Keys.BackendsReady+" goes")
 	}
@@ -117,7 +118,7 @@ func (t *telling) wants(c *channel) appearance {
 	if t.plan.Freeze != nil && !hasNoNote {
 		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
 	}
-	if c.attached {
+	if c.showsAddress {
 		want.address = t.address
 	}
 	if condition, said := t.acceptedCondition(c); said {
@@ -127,7 +128,7 @@ func (t *telling) wants(c *channel) appearance {
 	if condition, said := t.backingCondition(c); said {
 		want.conditions = append(want.conditions, condition)
 	} else {
-		want.dropsBacking = !c.attached
+		want.dropsBacking = !c.showsAddress
 	}
 	t.conditions = want.conditions // there is room for the next ones
 	return want
@@ -156,7 +157,7 @@ func (t *telling) verdictOf(c *channel) Verdict {
 	accepted, _ := t.acceptedCondition(c)
 	verdict := Verdict{
 		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
-		Programmed: c.attached && len(t.w.Mux.Address) > 0 && t.lacks(c) == nil && !t.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
+		Programmed: c.showsAddress && len(t.w.Mux.Address) > 0 && t.lacks(c) == nil && !t.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
 	}
 	for i := range c.Ports {
 		port := &c.Ports[i]

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Print writes the plan for people: the steps in order with their reasons, the Events, and the verdicts.
@@ -91,11 +92,11 @@ func (m *MuxPatch) step(verb string, p *Plan) Step {
 	step := Step{Verb: verb, Object: p.Mux.String(), Why: m.Why}
 	for i := range m.Ports {
 		port := &m.Ports[i]
-		line := fmt.Sprintf("%-9s  %s", slotOf(port), port.Name)
+		line := fmt.Sprintf("%-9s  %s", SlotOf(port), port.Name)
 		if port.NodePort != 0 {
 			line += fmt.Sprintf("  node port %d", port.NodePort)
 		}
-		if protocol := deref(port.AppProtocol); protocol != "" {
+		if protocol := ptr.Deref(port.AppProtocol, ""); protocol != "" {
 			line += "  " + protocol
 		}
 		step.Details = append(step.Details, line)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,7 +21,7 @@ type Server struct {
 // Unserved returns the conditions of a channel whose mux the server doesn't serve; nil if it already has them. Another
 // reconciler may serve that mux: conditions of another writer stay.
 func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName, by Server, now time.Time) *ChannelPatch {
-	said := find(c.Conditions, keys.Accepted)
+	said := meta.FindStatusCondition(c.Conditions, keys.Accepted)
 	message := textUnserved(mux, by)
 	if c.Deleting || said != nil && (!isUnserved(said, by) || said.Message == message) {
 		return nil
@@ -33,7 +34,7 @@ func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName
 	}
 	for _, is := range [...]metav1.Condition{accepted, programmed} {
 		is.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-		if before := find(c.Conditions, is.Type); before != nil && before.Status == is.Status {
+		if before := meta.FindStatusCondition(c.Conditions, is.Type); before != nil && before.Status == is.Status {
 			is.LastTransitionTime = before.LastTransitionTime
 		}
 		patch.Conditions = append(patch.Conditions, is)
@@ -53,7 +54,7 @@ func MuxServedBefore(mux types.NamespacedName, by Server) Event {
 
 // NoLongerUnserved returns a patch that removes the conditions that Unserved set, or nil.
 func NoLongerUnserved(keys validation.Keys, c *ObservedChannel, by Server) *ChannelPatch {
-	if said := find(c.Conditions, keys.Accepted); said == nil || !isUnserved(said, by) {
+	if said := meta.FindStatusCondition(c.Conditions, keys.Accepted); said == nil || !isUnserved(said, by) {
 		return nil
 	}
 	patch := Stray(keys, c)

@@ -16,9 +16,9 @@ type verdict struct {
 	message  string
 	refusal  *refusal // why the channel doesn't get what it asks for
 	notes    []note   // said of an accepted channel
-	// attached is true if the channel shows the mux's address: it has ports on the mux.
-	attached bool
-	// keepsSaid is true if the conditions stay as they are: the mux is frozen.
+	// showsAddress is true if the channel shows the mux's address: it has ports on the mux.
+	showsAddress bool
+	// keepsSaid is true if the conditions stay as they are, because the mux is frozen.
 	keepsSaid bool
 	// deferred is true if the next pass, which comes at once, can meet the request: nothing is said until then.
 	deferred bool
@@ -36,8 +36,6 @@ type refusal struct {
 	usedUp corev1.Protocol
 	// until is when the answer may change, if that is known.
 	until time.Time
-	// full is true if a cap is reached.
-	full bool
 }
 
 // isAboutPorts is true if another port, or fewer, could be accepted.

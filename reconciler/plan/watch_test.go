@@ -140,7 +140,7 @@ func (w *watch) doubt(c *cluster, was moment) {
 // has is true if a claim's port, or its range, was on the mux.
 func (m *moment) has(claim *plan.Claim) bool {
 	return slices.ContainsFunc(m.ports, func(p corev1.ServicePort) bool {
-		return p.Name == claim.MuxName && slotOf(&p) == claim.Slot() && claim.Last == 0
+		return p.Name == claim.MuxName && SlotOf(&p) == claim.Slot() && claim.Last == 0
 	}) || slices.ContainsFunc(m.ranges, func(r validation.MuxRange) bool { return r.Name == claim.MuxName && plan.SpanOf(r) == claim.Span() })
 }
 
@@ -253,7 +253,7 @@ func (w *watch) mayGo(claim *plan.Claim, slot plan.Slot) bool {
 		return true
 	}
 	if (c.Disabled || c.SourceRanges != "") && slices.ContainsFunc(w.mux.Ports, func(p corev1.ServicePort) bool {
-		return slices.Contains(numbersOf(claim), slotOf(&p)) && p.Name != claim.MuxName
+		return slices.Contains(numbersOf(claim), SlotOf(&p)) && p.Name != claim.MuxName
 	}) {
 		return true // the mux's owner uses the number meanwhile
 	}
@@ -280,7 +280,7 @@ func (c *cluster) foreign(port *corev1.ServicePort) bool {
 	return !ours && (port.Name != "placeholder" || port.Port != 101)
 }
 
-func slotOf(port *corev1.ServicePort) plan.Slot {
+func SlotOf(port *corev1.ServicePort) plan.Slot {
 	return plan.Slot{Number: port.Port, Protocol: port.Protocol}
 }
 
@@ -302,18 +302,18 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 	}
 	is := map[plan.Slot]corev1.ServicePort{}
 	for _, port := range ports {
-		is[slotOf(&port)] = port
+		is[SlotOf(&port)] = port
 	}
 	lost := map[types.NamespacedName]bool{}
 	for i := range was.ports {
 		old := &was.ports[i]
-		port, still := is[slotOf(old)]
+		port, still := is[SlotOf(old)]
 		owner, ours := c.names[old.Name]
 		switch {
 		case c.foreign(old) && (!still || port.Name != old.Name || port.NodePort != old.NodePort) && !w.renamed(c, old):
 			return fmt.Errorf("port %s isn't ours, and is changed", old.Name)
 		case ours && still && c.names[port.Name] != owner && !c.foreign(&port) && port.Name != "placeholder" && !c.drifted(old):
-			return fmt.Errorf("%s goes from %s to %s in one patch", slotOf(old), owner, c.names[port.Name])
+			return fmt.Errorf("%s goes from %s to %s in one patch", SlotOf(old), owner, c.names[port.Name])
 		}
 		if ours && !c.drifted(old) {
 			lost[owner] = true
@@ -338,13 +338,13 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 // drifted is true if users put a name of ours on another number.
 func (c *cluster) drifted(port *corev1.ServicePort) bool {
 	return c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
-		return claim.MuxName == port.Name && claim.Slot() == slotOf(port)
+		return claim.MuxName == port.Name && claim.Slot() == SlotOf(port)
 	})
 }
 
 // renamed is true if users renamed a port of ours, or put another port on its number.
 func (w *watch) renamed(c *cluster, port *corev1.ServicePort) bool {
-	return slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool { return claim.Slot() == slotOf(port) })
+	return slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool { return claim.Slot() == SlotOf(port) })
 }
 
 func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
@@ -361,14 +361,14 @@ func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
 	}
 	for i := range ports {
 		port := &ports[i]
-		there := func(old corev1.ServicePort) bool { return old.Name == port.Name && slotOf(&old) == slotOf(port) }
+		there := func(old corev1.ServicePort) bool { return old.Name == port.Name && SlotOf(&old) == SlotOf(port) }
 		if c.foreign(port) || port.Name == "placeholder" || slices.ContainsFunc(was, there) {
 			continue
 		}
 		if c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
-			return claim.Slot() == slotOf(port) && (claim.MuxName == port.Name || claim.MuxName == "") && claim.State != plan.InGrace
+			return claim.Slot() == SlotOf(port) && (claim.MuxName == port.Name || claim.MuxName == "") && claim.State != plan.InGrace
 		}) {
-			return fmt.Errorf("port %s (%s) is published before it is claimed", port.Name, slotOf(port))
+			return fmt.Errorf("port %s (%s) is published before it is claimed", port.Name, SlotOf(port))
 		}
 	}
 	return nil

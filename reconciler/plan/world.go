@@ -99,7 +99,7 @@ type ObservedMux struct {
 func (m *ObservedMux) Spans() map[string]Span {
 	spans := make(map[string]Span, len(m.Ports)+len(m.Ranges))
 	for i := range m.Ports {
-		spans[m.Ports[i].Name] = slotOf(&m.Ports[i]).Span()
+		spans[m.Ports[i].Name] = SlotOf(&m.Ports[i]).Span()
 	}
 	for _, r := range m.Ranges {
 		spans[r.Name] = SpanOf(r)

@@ -19,9 +19,9 @@ func write(p *pass) {
 	change := w.diffPorts(ports, ranges)
 	ledger := w.ledgerNow()
 	was, mend := &w.before.ledger, w.before.mend
-	anew := w.before.renew || w.w.Ledger.Moved
+	needsGeneration := w.before.renew || w.w.Ledger.Moved
 	releases := slices.ContainsFunc(ledger.Claims, func(c Claim) bool { return c.State == Releasing })
-	if anew || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
+	if needsGeneration || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
 		ledger.Generation = w.nextGeneration()
 		w.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: whyLedger(mend, was, &ledger)}
 		was, mend = &ledger, ""
@@ -55,7 +55,7 @@ func (w *writing) ledgerNow() Ledger {
 	return now
 }
 
-// ledgerAfter is the ledger once the mux has changed: what went is dropped, or held for its owner for a while.
+// ledgerAfter is the ledger once the mux has changed: released claims that are off the mux are dropped, or reserved for their owner for a while.
 func (w *writing) ledgerAfter(now Ledger, mux livePorts) Ledger {
 	if !slices.ContainsFunc(now.Claims, func(c Claim) bool { return c.State == Releasing }) {
 		return now
@@ -87,8 +87,8 @@ func (w *writing) ledgerAfter(now Ledger, mux livePorts) Ledger {
 	return after
 }
 
-// deferRefusals says nothing of refusals that the next pass can lift, because this pass frees numbers: a channel that is told no would be told yes
-// right after.
+// deferRefusals says nothing of refusals that the next pass may lift, because this pass frees numbers: a channel that is told no would be told yes
+// right after. A refusal that isn't about a number has the zero Slot, which is never free.
 func (w *writing) deferRefusals(now, after Ledger) {
 	freed := map[Slot]bool{}
 	for i := range now.Claims {
@@ -129,7 +129,7 @@ func (w *writing) setInForce(published []*Claim) {
 	}
 	for _, claim := range w.claims {
 		switch {
-		case w.isPublished(claim):
+		case w.belongsOnMux(claim):
 		case claim.State != InGrace && w.live.has(claim):
 			w.plan.Leaving = append(w.plan.Leaving, *claim)
 		case claim.held() && w.m.Refused[claim.Owner.Channel].Withheld: // it comes back to the mux

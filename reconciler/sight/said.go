@@ -3,6 +3,7 @@ package sight
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -73,8 +74,8 @@ func (g *gathering) heeding() *heeding {
 
 // channel replaces the verdict about a channel by what its conditions say.
 func (h *heeding) channel(verdict *plan.Verdict, observed *plan.ObservedChannel) {
-	accepted := find(observed.Conditions, h.World.Keys.Accepted)
-	programmed := find(observed.Conditions, h.World.Keys.Programmed)
+	accepted := meta.FindStatusCondition(observed.Conditions, h.World.Keys.Accepted)
+	programmed := meta.FindStatusCondition(observed.Conditions, h.World.Keys.Programmed)
 	switch {
 	case accepted != nil:
 		verdict.Accepted = accepted.Status == metav1.ConditionTrue
@@ -130,13 +131,4 @@ func (h *heeding) freeze(accepted, programmed *metav1.Condition) {
 			return
 		}
 	}
-}
-
-func find(conditions []metav1.Condition, kind string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
 }

@@ -3,6 +3,8 @@ package sight
 import (
 	"errors"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -57,7 +59,7 @@ func take(err error, why *string) error {
 
 // backingSaid returns the backing of a channel that its condition tells.
 func backingSaid(keys validation.Keys, c *plan.ObservedChannel) plan.Backing {
-	said := find(c.Conditions, keys.BackendsReady)
+	said := meta.FindStatusCondition(c.Conditions, keys.BackendsReady)
 	if said == nil {
 		return plan.Unknown
 	}

@@ -90,21 +90,17 @@ func removable(last *corev1.Service, keys validation.Keys) []string {
 // mergedPorts returns the ports of a mux: those of the manifest, and those that no manifest had, which are channels'.
 func mergedPorts(old, manifest, last []corev1.ServicePort) []corev1.ServicePort {
 	find := func(ports []corev1.ServicePort, slot plan.Slot) int {
-		return slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return slotOf(port) == slot })
+		return slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return plan.SlotOf(&port) == slot })
 	}
 	merged := slices.Clone(manifest)
 	for _, port := range old {
-		if i := find(manifest, slotOf(port)); i >= 0 {
+		if i := find(manifest, plan.SlotOf(&port)); i >= 0 {
 			merged[i].NodePort = cmp.Or(merged[i].NodePort, port.NodePort)
 			continue
 		}
-		if find(last, slotOf(port)) < 0 {
+		if find(last, plan.SlotOf(&port)) < 0 {
 			merged = append(merged, port)
 		}
 	}
 	return merged
-}
-
-func slotOf(port corev1.ServicePort) plan.Slot {
-	return plan.Slot{Number: port.Port, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)}
 }
