@@ -29,6 +29,9 @@ func (p *promises) status(c *api.Change, process *process) string {
 	for _, key := range sortedKeys(p.routing.listeners) {
 		l := p.routing.listeners[key]
 		isOf := c.Kind == api.Gateways || c.Kind == api.ListenerSets
+		if isOf && l.Owner == c.After && l.Refused() {
+			p.sim.point("listener: refused")
+		}
 		if !isOf || l.Owner != c.After || !l.Programmed() || process == nil || p.doubted[l.Mux] {
 			continue
 		}
@@ -42,6 +45,7 @@ func (p *promises) status(c *api.Change, process *process) string {
 		if !p.knowsPort(l, process) {
 			return fmt.Sprintf("addresses: listener %s is programmed with %d/%s, which isn't on mux %s", key, l.Port, l.Protocol, l.Mux)
 		}
+		p.sim.point("listener: programmed")
 	}
 	return ""
 }

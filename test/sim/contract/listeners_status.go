@@ -65,6 +65,13 @@ func (l *Listener) Programmed() bool {
 	return is != nil && is.Status == metav1.ConditionTrue && is.ObservedGeneration == l.Owner.GetGeneration()
 }
 
+// Refused returns whether the status of its owner says that another claimant has the listener's number.
+func (l *Listener) Refused() bool {
+	conditions, _ := l.status()
+	is := meta.FindStatusCondition(conditions, "Accepted")
+	return is != nil && is.Reason == "PortUnavailable"
+}
+
 // checkRoute compares a route's status with the parents that are ours.
 func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listener, served map[types.NamespacedName]*mux) string {
 	found := slices.DeleteFunc(slices.Clone(of.status.Parents), func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) != w.Prefix+"/gateway" })
