@@ -32,7 +32,7 @@ type signs struct {
 	classes     []string // the class is one of these, or begins with one that ends in a slash
 	annotations []string // an annotation's key begins with one of these
 	defaults    []string // keys among these that the chart sets by default for every provider
-	typeKey     string   // this annotation's value is one of types
+	typeKey     string   // an annotation: if its value is one of types, the mux is this provider's
 	types       []string
 }
 

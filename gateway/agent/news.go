@@ -29,7 +29,7 @@ type Source interface {
 	Changed() <-chan struct{}
 }
 
-// Board is a Source in memory.
+// Board keeps the latest News in memory. Post replaces it, and wakes the reader.
 type Board struct {
 	changed chan struct{}
 	mu      sync.Mutex

@@ -43,7 +43,7 @@ func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) error {
 	})
 }
 
-// parents returns the route's status with our part as a patch wants it.
+// parents returns status.parents of a route: the entries of other controllers as they are, and ours with the conditions of the patch.
 func (o *pass) parents(route *asking, patch *plan.ChannelPatch) []gatewayv1.RouteParentStatus {
 	var conditions []metav1.Condition
 	if said := route.Said(&o.keys); said != nil {

@@ -1,14 +1,18 @@
 package backends
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/pace"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
@@ -75,3 +79,51 @@ func seriesOf(t *testing.T, m *Metrics) map[string]float64 {
 	}
 	return sums
 }
+
+// TestEndpointsAreCountedOnceClaimsAreKnown: until then a pass carries nothing, and the mux has what it had.
+func TestEndpointsAreCountedOnceClaimsAreKnown(t *testing.T) {
+	l, c := victim(t, 0)
+	key := types.NamespacedName{Namespace: "app", Name: "web"}
+	l.Writer, l.Tell = taking{}, func(plan.Event) {}
+	l.Metrics.set(types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, true)
+	claims := l.Claims
+	endpoints := func() float64 {
+		t.Helper()
+		if _, err := l.Reconcile(t.Context(), request(key)); err != nil {
+			t.Fatal(err)
+		}
+		return seriesOf(t, l.Metrics)["svc_lb_mux_backends_endpoints"]
+	}
+	if got := endpoints(); got != 1 {
+		t.Errorf("with a claim: %v endpoints", got)
+	}
+	l.Claims = func(_, _ types.NamespacedName) ([]plan.Claim, bool) { return nil, false }
+	if got := endpoints(); got != 1 {
+		t.Errorf("while claims aren't known: %v endpoints", got)
+	}
+	l.Claims = func(_, _ types.NamespacedName) ([]plan.Claim, bool) { return nil, true }
+	if got := endpoints(); got != 0 {
+		t.Errorf("without a claim: %v endpoints", got)
+	}
+	l.Claims = claims
+	if got := endpoints(); got != 1 {
+		t.Errorf("with the claim again: %v endpoints", got)
+	}
+	mux, _, _ := c.of(&corev1.Service{}).GetByKey("svc-mux/mux")
+	plain := mux.(*corev1.Service).DeepCopy()
+	plain.Annotations = nil
+	if err := c.of(plain).Update(plain); err != nil {
+		t.Fatal(err)
+	}
+	l.Claims = func(_, _ types.NamespacedName) ([]plan.Claim, bool) { return nil, false }
+	if got := endpoints(); got != 0 {
+		t.Errorf("once it is no mux: %v endpoints", got)
+	}
+}
+
+// taking takes every write.
+type taking struct{ client.Writer }
+
+func (taking) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
+
+func (taking) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }

@@ -4,9 +4,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // repeatCounter counts corrections.
@@ -40,5 +44,42 @@ func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 	}
 	if got := counts.repeated[mux]; got != 2 || len(counts.repeated) != 1 || told != 1 {
 		t.Errorf("counted %v, want 2 of %s; %d Events, want 1", counts.repeated, mux, told)
+	}
+}
+
+// waitCounter counts channels whose first address is measured.
+type waitCounter struct {
+	Metrics
+	channels []types.NamespacedName
+}
+
+func (c *waitCounter) Programmed(channel *plan.ObservedChannel) {
+	c.channels = append(c.channels, channel.Key)
+}
+
+// TestTheFirstAddressIsMeasuredOnce: a channel that was told something before may have lost its address, and has it again.
+func TestTheFirstAddressIsMeasuredOnce(t *testing.T) {
+	counts := &waitCounter{}
+	o := &pass{Line: New(Options{Metrics: counts, Now: time.Now}), memory: newMemory(budget.Limit{})}
+	fresh, told := types.NamespacedName{Name: "new"}, types.NamespacedName{Name: "told"}
+	for _, key := range []types.NamespacedName{fresh, told} {
+		channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: key}}}
+		if key == told {
+			channel.Conditions = []metav1.Condition{{Type: "Accepted"}}
+		}
+		o.memory.read[key] = reading{channel: channel}
+	}
+	address := []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+	for _, patch := range []plan.ChannelPatch{
+		{Channel: fresh, SetAddress: true, Address: address},
+		{Channel: fresh, SetAddress: true},
+		{Channel: fresh, Address: address},
+		{Channel: told, SetAddress: true, Address: address},
+		{Channel: types.NamespacedName{Name: "unknown"}, SetAddress: true, Address: address},
+	} {
+		o.tellProgrammed(&patch)
+	}
+	if len(counts.channels) != 1 || counts.channels[0] != fresh {
+		t.Errorf("measured %v", counts.channels)
 	}
 }

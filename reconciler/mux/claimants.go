@@ -23,13 +23,13 @@ type Claimants interface {
 }
 
 // observeClaimants adds the claimants that are no Services.
-func (o *pass) observeClaimants() {
+func (o *pass) observeClaimants(ctx context.Context) {
 	o.world.ListenersUnknown = o.service != nil && isForGateway(o.service) && (o.Claimants == nil || !o.Claimants.Knows(o.world.Key))
 	if o.Claimants == nil || o.world.Mux == nil {
 		return
 	}
 	for _, channel := range o.Claimants.On(o.world.Key) {
-		o.addChannel(channel)
+		o.addChannel(ctx, channel)
 	}
 }
 
@@ -51,7 +51,7 @@ func (o *pass) confirmClaimant(ctx context.Context, key types.NamespacedName) er
 	o.world.Live[key] = plan.Gone
 	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if live != nil {
-		o.addChannel(*live)
+		o.addChannel(ctx, *live)
 	}
 	o.known.Refused = o.memory.refusals(&o.world)
 	return nil

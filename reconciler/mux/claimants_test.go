@@ -43,7 +43,7 @@ func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 			line.trim(svc)
 			line.trim(svc) // as informers may
 			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: svc, world: plan.World{Key: client.ObjectKeyFromObject(svc), Mux: &plan.ObservedMux{}}}
-			o.observeClaimants()
+			o.observeClaimants(t.Context())
 			if o.world.ListenersUnknown != test.unknown {
 				t.Errorf("listeners are unknown: %t, want %t", o.world.ListenersUnknown, test.unknown)
 			}

@@ -71,7 +71,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}
 		default:
-			o.confirmChannel(key, live[i])
+			o.confirmChannel(ctx, key, live[i])
 		}
 		o.world.Confirmed[key] = true
 	}
@@ -80,7 +80,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 
 // confirmChannel replaces a channel in the world by its live state. The next passes begin with that state, until the
 // cache is as new.
-func (o *pass) confirmChannel(key types.NamespacedName, live *corev1.Service) {
+func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, live *corev1.Service) {
 	switch cached := o.channels[key]; {
 	case live != nil:
 		o.services.Put(live)
@@ -97,7 +97,7 @@ func (o *pass) confirmChannel(key types.NamespacedName, live *corev1.Service) {
 	if !is || channel.Mux != o.world.Key {
 		return
 	}
-	o.addChannel(channel)
+	o.addChannel(ctx, channel)
 	o.channels[key] = live
 	o.known.Refused = o.memory.refusals(&o.world)
 }

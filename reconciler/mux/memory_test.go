@@ -119,3 +119,28 @@ func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusalEndsWithItsPauseOrItsRequest(t *testing.T) {
+	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
+	m, began := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
+	m.setbacks.failed(write{itsPorts, web}, began)
+	m.refused[web] = refused{request: hashRequest(&channel), Refusal: plan.Refusal{Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}}}}
+	edited := channel
+	edited.Ports = []validation.ChannelPort{{Name: "http"}}
+	for name, test := range map[string]struct {
+		channel plan.ObservedChannel
+		after   time.Duration
+		want    int
+	}{
+		"in its pause":        {channel, firstPause - 1, 1},
+		"after it":            {channel, firstPause, 0},
+		"another request":     {edited, 0, 0},
+		"another channel":     {plan.ObservedChannel{}, 0, 0},
+		"another, after that": {plan.ObservedChannel{}, firstPause, 0},
+	} {
+		w := &plan.World{Now: began.Add(test.after), Channels: []plan.ObservedChannel{test.channel}}
+		if in := m.refusals(w); len(in) != test.want {
+			t.Errorf("%s: %v", name, in)
+		}
+	}
+}

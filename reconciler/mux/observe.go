@@ -161,9 +161,9 @@ func (o *pass) observeChannels(ctx context.Context) error {
 			continue // it changed since it was listed
 		}
 		o.channels[channel.Key] = svc
-		o.addChannel(channel)
+		o.addChannel(ctx, channel)
 	}
-	o.observeClaimants()
+	o.observeClaimants(ctx)
 	return nil
 }
 
@@ -183,11 +183,21 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 }
 
 // addChannel adds a channel or a listener to the world, with what the line of backends reports of it.
-func (o *pass) addChannel(channel plan.ObservedChannel) {
+func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 	if o.world.Mux != nil && o.Backing != nil {
 		channel.Backends, channel.RefusedSlices = o.Backing(channel.Key, o.world.Mux.UID)
+		if channel.Backends == plan.Unknown && len(channel.Conditions) == 0 && o.hasNoReadyEndpoint(ctx, channel.Key) {
+			channel.Backends = plan.Unbacked
+		}
 	}
 	o.world.Channels = append(o.world.Channels, channel)
+}
+
+// hasNoReadyEndpoint is true for a channel that has no backends for sure. That line may not have seen a new channel yet, and to tell its owner later
+// would take a second write.
+func (o *pass) hasNoReadyEndpoint(ctx context.Context, channel types.NamespacedName) bool {
+	sources, err := o.Sources(ctx, o.Cache, channel)
+	return err == nil && muxslices.BackingOf(sources, nil, nil) == plan.Unbacked
 }
 
 // records returns the channels that our slices carry, by port name on the mux.

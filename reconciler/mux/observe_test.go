@@ -2,11 +2,18 @@ package mux
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // countingReader counts live reads.
@@ -53,4 +60,69 @@ func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestANewChannelWithoutEndpointsHasNoBackends although the line of backends hasn't seen it yet: one write tells its owner everything.
+func TestANewChannelWithoutEndpointsHasNoBackends(t *testing.T) {
+	ready := &discoveryv1.EndpointSlice{
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
+		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080)}},
+	}
+	for name, test := range map[string]struct {
+		reported plan.Backing
+		told     bool
+		sources  []*discoveryv1.EndpointSlice
+		failed   error
+		want     plan.Backing
+	}{
+		"no endpoint":                 {want: plan.Unbacked},
+		"a ready endpoint":            {sources: []*discoveryv1.EndpointSlice{ready}, want: plan.Unknown},
+		"told something before":       {told: true, want: plan.Unknown},
+		"reported":                    {reported: plan.NotCarried, want: plan.NotCarried},
+		"its endpoints aren't known":  {failed: errors.New("no cache"), want: plan.Unknown},
+		"reported, with one endpoint": {reported: plan.Backed, sources: []*discoveryv1.EndpointSlice{ready}, want: plan.Backed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := newLine(t, answering{})
+			line.Backing = func(types.NamespacedName, types.UID) (plan.Backing, string) { return test.reported, "why" }
+			line.Sources = func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+				return test.sources, test.failed
+			}
+			channel := plan.ObservedChannel{}
+			if test.told {
+				channel.Conditions = []metav1.Condition{{Type: "Accepted"}}
+			}
+			o := &pass{Line: line, world: plan.World{Mux: &plan.ObservedMux{}}}
+			o.addChannel(t.Context(), channel)
+			if got := o.world.Channels[0]; got.Backends != test.want || got.RefusedSlices != "why" {
+				t.Errorf("%s, %q; want %s", got.Backends, got.RefusedSlices, test.want)
+			}
+		})
+	}
+}
+
+// TestTheConsoleSeesOwnWrites: a cache that is behind shows channels that are gone, and old states of others.
+func TestTheConsoleSeesOwnWrites(t *testing.T) {
+	old, gone := service("1"), service("1")
+	gone.Name = "gone"
+	line := newLine(t, answering{})
+	line.Cache = listed{*old, *gone}
+	line.services.Put(service("2"))
+	line.services.Delete(gone)
+	channels, err := (&cached{line: line, ctx: t.Context()}).Channels()
+	if err != nil || len(channels) != 1 || channels[0].ResourceVersion != "2" {
+		t.Errorf("channels %v, %v", channels, err)
+	}
+}
+
+// listed is a cache with Services.
+type listed []corev1.Service
+
+func (listed) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("not asked for")
+}
+
+func (l listed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*corev1.ServiceList).Items = l
+	return nil
 }

@@ -21,11 +21,11 @@ func textMuxNotFound(mux types.NamespacedName, key string) string {
 }
 
 func textMuxDeleting(mux types.NamespacedName) string {
-	return fmt.Sprintf("the mux %s is being deleted: create it again, or make this channel anew under another", mux)
+	return fmt.Sprintf("the mux %s is being deleted: create it again, or create this channel again under another", mux)
 }
 
 func textUnserved(mux types.NamespacedName, by Server) string {
-	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: make the Service anew under a mux that is, or have that "+
+	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: create the Service again under a mux that is, or have that "+
 		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux, mux.Namespace)
 }

@@ -145,12 +145,12 @@ func textOutOfRange(claim *Claim, mux *ObservedMux) string {
 	}
 	if allowed.Len() == 0 {
 		return fmt.Sprintf("port %q keeps %s though the mux has no range any more; a new one comes when the channel is "+
-			"made anew", claim.Owner.Name, claim.Slot())
+			"created again", claim.Owner.Name, claim.Slot())
 	}
 	if claim.Source == Static {
-		return fmt.Sprintf("port %q keeps %s, which is outside of %s now; made anew, the channel would be refused: ask for a number of "+
+		return fmt.Sprintf("port %q keeps %s, which is outside of %s now; created again, the channel would be refused: ask for a number of "+
 			"these, or for auto", claim.Owner.Name, claim.Slot(), allowed.Brief())
 	}
-	return fmt.Sprintf("port %q keeps %s, which is outside of %s now; another comes when the channel is made anew",
+	return fmt.Sprintf("port %q keeps %s, which is outside of %s now; another comes when the channel is created again",
 		claim.Owner.Name, claim.Slot(), allowed.Brief())
 }

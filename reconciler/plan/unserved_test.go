@@ -61,7 +61,7 @@ func TestUnserved(t *testing.T) {
 				return
 			}
 			const message = "the reconciler svc-mux/lease looks after muxes in infra, svc-mux alone, and the mux edge/mux isn't there: " +
-				"make the Service anew under a mux that is, or have that reconciler look after namespace edge too " +
+				"create the Service again under a mux that is, or have that reconciler look after namespace edge too " +
 				"(rbac.muxNamespaces of the chart, --mux-namespaces)"
 			if diff := cmp.Diff(message, patch.Conditions[0].Message); diff != "" {
 				t.Error(diff)
