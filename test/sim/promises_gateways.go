@@ -142,11 +142,11 @@ func (p *promises) gatewayOf(svc *corev1.Service) *types.NamespacedName {
 	return &types.NamespacedName{Namespace: svc.Namespace, Name: owner.Name}
 }
 
-// foreign returns whether a Gateway is another controller's, as far as the process knows.
+// foreign returns whether the last pass over a Gateway began with one of another controller.
 func (p *process) foreign(key *types.NamespacedName) bool {
 	if p == nil {
 		return true
 	}
-	gateway, _ := p.served.cache.kinds[api.Gateways].objects[*key].(*gatewayv1.Gateway)
+	gateway := p.served.seen[*key]
 	return gateway != nil && gateway.Spec.GatewayClassName == foreignClass
 }

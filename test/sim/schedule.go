@@ -183,6 +183,9 @@ func (s *Sim) hand(p *process, q *queue, item reconcile.Request) string {
 	if q.name == "mux" {
 		p.begins(item.NamespacedName)
 	}
+	if q.name == "served-gateway" {
+		p.served.looksAt(item.NamespacedName)
+	}
 	q.hand(item)
 	return fmt.Sprintf("%s looks at %s (%s)", p.name, item, q.name)
 }

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/line"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
@@ -41,6 +42,8 @@ type served struct {
 	board *line.Board
 	// told has the listeners that the last pass over each mux began with, and live those that it read live: nil for one that is gone.
 	told map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel
+	// seen has each Gateway as the last pass over it began with it.
+	seen map[types.NamespacedName]*gatewayv1.Gateway
 	mu   sync.Mutex
 	live map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel
 }
@@ -53,6 +56,7 @@ func newServed(s *Sim, p *process) *served {
 		return obj
 	}
 	part := &served{process: p, cache: newMemory(s.server, servedKinds(), nil, trim),
+		seen: map[types.NamespacedName]*gatewayv1.Gateway{},
 		told: map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel{},
 		live: map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel{}}
 	part.cache.kinds[api.Services].name += ofGateways
@@ -137,6 +141,11 @@ func (g *served) begins(mux types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.live[mux] = map[types.NamespacedName]*plan.ObservedChannel{}
+}
+
+// looksAt stores a Gateway as a pass over it begins with it.
+func (g *served) looksAt(gateway types.NamespacedName) {
+	g.seen[gateway], _ = g.cache.kinds[api.Gateways].objects[gateway].(*gatewayv1.Gateway)
 }
 
 // saw returns a listener as the last pass over a mux knew it; nil if it knew none.
