@@ -30,7 +30,7 @@ func cacheOptions(language validation.Language, namespaces []string) cache.Optio
 			}},
 			&corev1.Service{}: {Transform: func(object any) (any, error) {
 				if svc, is := object.(*corev1.Service); is {
-					trimService(svc, &language)
+					TrimService(svc, &language)
 				}
 				return object, nil
 			}},
@@ -39,8 +39,8 @@ func cacheOptions(language validation.Language, namespaces []string) cache.Optio
 	}
 }
 
-// trimService keeps a Service's ports, and of a mux also its metadata and address.
-func trimService(svc *corev1.Service, language *validation.Language) {
+// TrimService keeps a Service's ports, and of a mux also its metadata and address.
+func TrimService(svc *corev1.Service, language *validation.Language) {
 	svc.ManagedFields = nil
 	if svc.Labels[language.Keys().Managed] == "true" {
 		return

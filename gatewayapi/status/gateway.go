@@ -134,9 +134,23 @@ func (g *Given) refusedOf(l *read.Listener) *read.Refusal {
 		return l.Unresolved
 	}
 	if why := g.number(l).Refused; why != "" {
-		return &read.Refusal{Reason: string(gatewayv1.ListenerReasonPortUnavailable), Message: why}
+		return &read.Refusal{Reason: string(gatewayv1.ListenerReasonPortUnavailable), Message: g.withSaidAdvice(l, why)}
 	}
 	return nil
+}
+
+// withSaidAdvice returns a refusal with the advice that the status gives already, which is the text after the last colon. Advice depends on the
+// numbers of others. A channel keeps the advice in its conditions; those of a listener are in memory, so a process that starts would give newer
+// advice although nothing changed.
+func (g *Given) withSaidAdvice(l *read.Listener, why string) string {
+	said, _ := g.said(l)
+	before := meta.FindStatusCondition(said, accepted)
+	at := strings.LastIndex(why, ": ")
+	if at >= 0 && before != nil && before.Reason == string(gatewayv1.ListenerReasonPortUnavailable) && strings.LastIndex(before.Message, ": ") == at &&
+		strings.HasPrefix(before.Message, why[:at]) {
+		return before.Message
+	}
+	return why
 }
 
 // number is the decision about a listener's number. A process that starts has decided nothing: then the status tells, unless the Gateway or the

@@ -180,3 +180,22 @@ func TestStatusKeepsNumbersUntilTheyAreDecided(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusKeepsTheAdviceThatItGives: a process that starts may have newer advice, and writes it once the refusal itself is another.
+func TestStatusKeepsTheAdviceThatItGives(t *testing.T) {
+	a := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"}
+	for name, test := range map[string]struct{ refusal, want string }{
+		"newer advice":    {"port 80 is app/web's: ask for 85", "port 80 is app/web's: ask for 81"},
+		"another refusal": {"port 80 is app/api's: ask for 85", "port 80 is app/api's: ask for 85"},
+		"no advice":       {"port 80 is app/web's", "port 80 is app/web's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := given(func(g *Given) { g.Numbers[a] = Number{Refused: "port 80 is app/web's: ask for 81"} })
+			g.Served.Gateway.Status = g.Gateway()
+			g.Numbers[a] = Number{Refused: test.refusal}
+			if got := meta.FindStatusCondition(g.Gateway().Listeners[0].Conditions, accepted).Message; got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+		})
+	}
+}

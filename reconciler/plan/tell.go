@@ -114,7 +114,8 @@ func (a *appearance) content(c *channel) uint64 {
 
 func (t *telling) wants(c *channel) appearance {
 	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
-	if t.plan.Freeze != nil {
+	hasNoNote := c.Admitted && c.PortsNote == "" // a listener's is in memory, and a process has just started
+	if t.plan.Freeze != nil && !hasNoNote {
 		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
 	}
 	if c.showsAddress {

@@ -20,19 +20,21 @@ import (
 type memory struct {
 	cache.Cache
 	kinds map[api.Kind]*informer
+	order []*informer
 	// backwards reverses the order of lists: a real cache has no order.
 	backwards bool
 }
 
-func newMemory(server *api.Server, selectors map[api.Kind]labels.Selector, transform func(client.Object) client.Object) *memory {
+func newMemory(server *api.Server, kinds []api.Kind, selectors map[api.Kind]labels.Selector, transform func(client.Object) client.Object) *memory {
 	m := &memory{kinds: map[api.Kind]*informer{}}
-	for _, kind := range kinds() {
+	for _, kind := range kinds {
 		selector := selectors[kind]
 		if selector == nil {
 			selector = labels.Everything()
 		}
-		m.kinds[kind] = &informer{kind: kind, selector: selector, transform: transform, server: server,
+		m.kinds[kind] = &informer{kind: kind, name: string(kind), selector: selector, transform: transform, server: server,
 			objects: map[types.NamespacedName]client.Object{}, index: map[string]client.IndexerFunc{}}
+		m.order = append(m.order, m.kinds[kind])
 	}
 	return m
 }

@@ -19,6 +19,7 @@ import (
 type call struct {
 	*api.Call
 	from *process
+	part string // the part of the process that asks: ofGateways, or empty for the lines of muxes and backends
 	name string
 	// done is true once the server has handled the request. err is its result.
 	done     bool
@@ -29,10 +30,17 @@ type call struct {
 // reads returns whether the request only reads.
 func (c *call) reads() bool { return c.Verb == "get" || c.Verb == "list" }
 
-// ask passes a request to the scheduler, and waits for its answer.
-func (p *process) ask(request *api.Call) error {
-	c := &call{Call: request, from: p, answered: make(chan struct{})}
-	c.name = fmt.Sprintf("%s: %s %s", p.name, request.Verb, request.Kind)
+// ask returns a function that passes requests of a part of the process to the scheduler, and waits for the answers.
+func (p *process) ask(part string) func(*api.Call) error {
+	return func(request *api.Call) error { return p.send(part, request) }
+}
+
+func (p *process) send(part string, request *api.Call) error {
+	c := &call{Call: request, from: p, part: part, answered: make(chan struct{})}
+	c.name = fmt.Sprintf("%s%s: %s %s", p.name, part, request.Verb, request.Kind)
+	if part != "" && request.Namespace != "" {
+		c.name += " of " + request.Namespace
+	}
 	if request.Object != nil {
 		c.name += " " + client.ObjectKeyFromObject(request.Object).String()
 	}
@@ -72,12 +80,15 @@ func (s *Sim) underway(done bool) []*call {
 
 // arrive lets the server handle a request.
 func (s *Sim) arrive(c *call) {
-	s.server.By = c.from.name
+	s.server.By = c.from.name + c.part
 	if c.err = s.refuse(c); c.err == nil {
 		c.err = c.Run()
 	}
 	c.done = true
 	s.server.By = ""
+	if c.part != "" {
+		return // what the lines of muxes and backends know doesn't change
+	}
 	if c.Object != nil && (c.Verb == "get" || c.Kind == api.ConfigMaps && c.err == nil) {
 		s.learn(c)
 	}
@@ -153,7 +164,7 @@ func (s *Sim) fail(c *call, f fault) {
 		s.arrive(c)
 	}
 	c.err = f.err(c)
-	if f.done { // the process never sees the answer's object
+	if f.done && c.part == "" { // the process never sees the answer's object
 		delete(c.from.wrote, string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String())
 	}
 	s.answer(c)

@@ -51,7 +51,7 @@ func flip(t *testing.T, limit budget.Limit, span time.Duration) (counted churn) 
 		s.budget = limit
 		defer s.killAll()
 		s.world.begin()
-		s.world.address(muxes()[0], []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
+		s.world.address(ownMuxes()[0], []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
 		s.admission.begin()
 		s.newProcess(0).lead()
 		synctest.Wait()

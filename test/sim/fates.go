@@ -99,10 +99,10 @@ func (s *Sim) weather() string {
 		return "the past is compacted"
 	}
 	p := pick(s, s.processes...)
-	kind := pick(s, kinds()...)
+	inf := pick(s, p.informers()...)
 	s.point("relist")
-	p.cache.kinds[kind].relist()
-	return fmt.Sprintf("%s lists %s anew", p.name, kind)
+	inf.relist()
+	return fmt.Sprintf("%s lists %s anew", p.name, inf.name)
 }
 
 // cut breaks a watch. The watch resumes at its last version, unless that is compacted.
@@ -111,10 +111,10 @@ func (s *Sim) cut() string {
 		return ""
 	}
 	p := pick(s, s.processes...)
-	inf := p.cache.kinds[pick(s, kinds()...)]
+	inf := pick(s, p.informers()...)
 	inf.watch(inf.at)
 	s.point("watch resumed")
-	return fmt.Sprintf("%s watches %s again, from %d on", p.name, inf.kind, inf.at)
+	return fmt.Sprintf("%s watches %s again, from %d on", p.name, inf.name, inf.at)
 }
 
 // pass advances time to the next due item, or by a shorter time.

@@ -16,6 +16,7 @@ import (
 type informer struct {
 	toolscache.SharedIndexInformer
 	kind      api.Kind
+	name      string
 	selector  labels.Selector
 	transform func(client.Object) client.Object
 	server    *api.Server

@@ -26,11 +26,17 @@ import (
 type runner struct {
 	manager.Manager
 	*process
+	cache  *memory
+	client client.Client
 }
 
 // Add replaces the queue of a controller by one of the scheduler. The only way is a field of a type that is private to
 // controller-runtime.
 func (r *runner) Add(run manager.Runnable) error {
+	if _, is := run.(manager.RunnableFunc); is {
+		r.runs = append(r.runs, run)
+		return nil
+	}
 	queues := func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		q := newQueue(name, limiter)
 		r.sim.mu.Lock()
@@ -48,6 +54,8 @@ func (r *runner) Add(run manager.Runnable) error {
 }
 func (r *runner) GetCache() cache.Cache                { return r.cache }
 func (r *runner) GetFieldIndexer() client.FieldIndexer { return r.cache }
+func (r *runner) GetClient() client.Client             { return r.client }
+func (r *runner) GetAPIReader() client.Reader          { return r.client }
 func (r *runner) GetScheme() *runtime.Scheme           { return scheme.Scheme }
 func (r *runner) GetLogger() logr.Logger               { return logr.Discard() }
 

@@ -28,7 +28,7 @@ func (w *world) drift() string {
 }
 
 func (w *world) driftMux() string {
-	key := pick(w.Sim, muxes()...)
+	key := pick(w.Sim, w.muxes()...)
 	svc := w.service(key)
 	if svc == nil || len(svc.Spec.Ports) == 0 {
 		return ""
@@ -192,10 +192,13 @@ func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 // mend undoes everything that prevents the cluster from coming to rest.
 func (w *world) mend() string {
 	w.admission.down = false
+	if w.hasGateways() {
+		w.mendGateways()
+	}
 	for _, key := range w.badLedgers() {
 		w.drop(api.ConfigMaps, key) // the remedy that our messages suggest
 	}
-	for _, key := range muxes() {
+	for _, key := range w.muxes() {
 		svc := w.service(key)
 		if svc == nil {
 			continue
@@ -223,7 +226,7 @@ func (w *world) badLedgers() []types.NamespacedName {
 
 // owned returns the mux that a ledger's annotation names.
 func (w *world) owned(cm *corev1.ConfigMap) (types.NamespacedName, bool) {
-	for _, key := range muxes() {
+	for _, key := range w.muxes() {
 		if cm.Annotations[w.language.Keys().Mux] == key.String() {
 			return key, true
 		}

@@ -44,7 +44,7 @@ func (w *world) retype(svc *corev1.Service) string {
 		svc.Spec.Type = corev1.ServiceTypeClusterIP
 		return fmt.Sprintf("%s/%s is no load balancer any more%s", svc.Namespace, svc.Name, w.put(svc, false))
 	}
-	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(w.key(pick(w.Sim, "mux", "mux", "spare")))
+	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(w.key(pick(w.Sim, w.classes("mux", "mux", "spare")...)))
 	return fmt.Sprintf("%s/%s is a channel of %s%s", svc.Namespace, svc.Name, *svc.Spec.LoadBalancerClass, w.put(svc, false))
 }
 
@@ -57,9 +57,19 @@ func (w *world) hold(svc *corev1.Service) string {
 func (w *world) createChannel(key types.NamespacedName) string {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
-	svc.Spec.LoadBalancerClass = ptr.To(w.key(pick(w.Sim, "mux", "mux", "mux", "spare", "nowhere")))
+	svc.Spec.LoadBalancerClass = ptr.To(w.key(pick(w.Sim, w.classes("mux", "mux", "mux", "spare", "nowhere")...)))
 	svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
 	return fmt.Sprintf("a channel of %s: %s", *svc.Spec.LoadBalancerClass, w.edit(svc))
+}
+
+// classes adds the muxes of Gateways, which channels may share with listeners.
+func (w *world) classes(muxes ...string) []string {
+	if w.hasGateways() {
+		for _, gateway := range []string{"edge", "edge", "edge", "side"} {
+			muxes = append(muxes, muxOf(gateway).Name)
+		}
+	}
+	return muxes
 }
 
 // edit changes the ports of a channel.

@@ -32,6 +32,7 @@ type process struct {
 	// led is since when it leads.
 	led     time.Time
 	cache   *memory
+	served  *served // nil in histories without Gateways
 	queues  []*queue
 	runs    []manager.Runnable
 	leading bool
@@ -54,15 +55,18 @@ func (s *Sim) newProcess(behind int64) *process {
 	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{},
 		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
 		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
-	p.cache = newMemory(s.server, map[api.Kind]labels.Selector{api.ConfigMaps: codec.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
+	p.cache = newMemory(s.server, kinds(), map[api.Kind]labels.Selector{api.ConfigMaps: codec.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
-	for _, kind := range kinds() {
+	if s.hasGateways() {
+		p.served = newServed(s, p)
+	}
+	for _, inf := range p.informers() {
 		at := s.server.Version()
 		if behind > 0 {
 			at = max(1, at-s.rng.Int64N(behind))
 		}
-		if p.cache.kinds[kind].start(at) != nil {
-			p.cache.kinds[kind].relist()
+		if inf.start(at) != nil {
+			inf.relist()
 		}
 	}
 	if err := p.setup(); err != nil {
@@ -98,12 +102,13 @@ func (p *process) rebuildFrom() time.Time { return p.led.Add(lease + p.skew) }
 // setup puts the lines together as reconciler.Process does.
 func (p *process) setup() error {
 	s := p.sim
-	m := &runner{process: p}
-	writer := &api.Client{Server: s.server, Do: p.ask}
+	m := &runner{process: p, cache: p.cache}
+	writer := &api.Client{Server: s.server, Do: p.ask("")}
 	waker, reports := &backends.Waker{}, &backends.Reports{}
+	p.served.begin(waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
-		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.Sources, OnMux: backends.OnMux,
+		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: p.served.sources, Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
 		Backing: reports.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
@@ -113,9 +118,12 @@ func (p *process) setup() error {
 		return err
 	}
 	reports.Notify(line.Wake)
+	if err := p.served.setup(line); err != nil {
+		return err
+	}
 	return backends.Setup(p.ctx, m, backends.Options{
-		Language: s.language, Claims: board.Known, Waker: waker, Writer: writer, Live: writer,
-		Tell:     func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
+		Language: s.language, Claims: board.Known, Claimants: p.served.ofBackends(), Waker: waker, Writer: writer, Live: writer,
+		Tell:    func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
 		Reports: reports, Concurrency: 2, Now: p.now,
 	})
 }
@@ -159,6 +167,7 @@ func (p *process) begins(mux types.NamespacedName) {
 	for key := range p.cache.kinds[api.Services].objects {
 		p.began[mux][key] = p.knows(key)
 	}
+	p.served.begins(mux)
 	p.sim.promises.begins(mux, p)
 }
 

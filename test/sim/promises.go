@@ -47,6 +47,8 @@ type promises struct {
 	// process last wrote it.
 	lost map[types.NamespacedName]int64
 	kept map[visit]int64
+	// routing has the objects of the Gateway API.
+	routing routing
 	// home is the ConfigMap into which a process last wrote a mux's ledger.
 	home map[types.NamespacedName]string
 }
@@ -71,7 +73,7 @@ type place struct {
 }
 
 func newPromises(s *Sim) *promises {
-	return &promises{sim: s, owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]plan.PortID{},
+	return &promises{sim: s, routing: newRouting(s.language.Prefix()), owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]plan.PortID{},
 		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
 		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}, home: map[types.NamespacedName]string{}}
@@ -91,11 +93,19 @@ func (p *promises) see(c *api.Change) string {
 	if c.After == nil && c.Kind == api.Services {
 		maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool { return p.owners[called{at.mux, at.name}] == c.Key })
 	}
-	if c.By == "" {
+	name, forGateways := author(c.By)
+	process := p.sim.process(name)
+	switch c.Kind {
+	case api.GatewayClasses, api.Gateways, api.ListenerSets, api.TCPRoutes, api.UDPRoutes, api.ReferenceGrants:
+		return p.routed(c, process)
+	}
+	switch {
+	case c.By == "":
 		p.others(c)
 		return ""
+	case forGateways && c.Kind == api.Services:
+		return p.muxService(c, process)
 	}
-	process := p.sim.process(c.By)
 	switch c.Kind {
 	case api.Services:
 		return p.service(c, process)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 
@@ -86,6 +87,9 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	}
 	for _, key := range sortedKeys(has) {
 		seen := process.began[mux][key]
+		if broken := p.newListener(now, mux, key, was, ofNamespace, process); broken != "" {
+			return broken
+		}
 		if was[key] || seen == nil {
 			continue
 		}
@@ -110,6 +114,18 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	return ""
 }
 
+// newListener checks that a listener, if it is one and comes, respects the mux's bounds. It has one port.
+func (p *promises) newListener(now *plan.Ledger, mux, key types.NamespacedName, was map[types.NamespacedName]bool, ofNamespace map[string]int, process *process) string {
+	known := process.decidedFrom(mux)
+	if claimants.IsService(key) || was[key] || process.served.saw(mux, key) == nil || known == nil || !p.sim.isMux(known) {
+		return ""
+	}
+	if broken := beyond(plan.ReadMux(p.sim.language, known, false), now, key, ofNamespace); broken != "" {
+		return "bounds: " + broken
+	}
+	return ""
+}
+
 // beyond returns which of a mux's bounds a newcomer exceeds, or an empty string.
 func beyond(bounds *plan.ObservedMux, now *plan.Ledger, key types.NamespacedName, ofNamespace map[string]int) string {
 	all := 0
@@ -121,7 +137,7 @@ func beyond(bounds *plan.ObservedMux, now *plan.Ledger, key types.NamespacedName
 		return fmt.Sprintf("%s comes, and its namespace has %d ports where it may have %d", key, ofNamespace[key.Namespace], quota)
 	case all > bounds.Cap.Ports:
 		return fmt.Sprintf("%s comes, and the mux has %d ports where it may have %d", key, all, bounds.Cap.Ports)
-	case !bounds.Namespaces.Allows(key.Namespace):
+	case claimants.IsService(key) && !bounds.Namespaces.Allows(key.Namespace):
 		return fmt.Sprintf("%s comes, and its namespace isn't allowed", key)
 	}
 	for i := range now.Claims {

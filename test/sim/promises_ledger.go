@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 
@@ -131,6 +132,9 @@ func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim 
 
 // asksNow returns whether a claim is in force and its channel presently asks for it.
 func (p *promises) asksNow(mux types.NamespacedName, claim *plan.Claim) bool {
+	if key := claim.Owner.Channel; !claimants.IsService(key) {
+		return claim.State == plan.Held && isFor(p.routing.listeners[key], mux, claim) && p.sim.world.service(mux) != nil
+	}
 	svc := p.sim.world.service(claim.Owner.Channel)
 	return claim.State == plan.Held && svc != nil && svc.DeletionTimestamp == nil && p.asksFor(svc, mux, claim)
 }
@@ -138,6 +142,13 @@ func (p *promises) asksNow(mux types.NamespacedName, claim *plan.Claim) bool {
 // begins turns pending claims into held ones if the beginning pass knows that their channels ask for them.
 func (p *promises) begins(mux types.NamespacedName, process *process) {
 	for slot, claim := range p.pending[mux] {
+		if key := claim.Owner.Channel; !claimants.IsService(key) {
+			if knownAsks(process.served.saw(mux, key), &claim) && p.asksNow(mux, &claim) {
+				p.held[mux][slot] = claim
+				delete(p.pending[mux], slot)
+			}
+			continue
+		}
 		if seen := process.began[mux][claim.Owner.Channel]; seen != nil && p.asksFor(seen, mux, &claim) && p.asksNow(mux, &claim) {
 			p.held[mux][slot] = claim
 			delete(p.pending[mux], slot)
@@ -152,6 +163,9 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 		return true
 	}
 	channel := claim.Owner.Channel
+	if !claimants.IsService(channel) {
+		return knownAsks(process.served.saw(mux, channel), claim)
+	}
 	seen := process.began[mux][channel]
 	if live := process.learnt[channel]; live != nil && (seen == nil || versionOf(live) > versionOf(seen)) {
 		seen = live
@@ -161,6 +175,9 @@ func (p *promises) asked(claim *plan.Claim, mux types.NamespacedName, process *p
 
 // knewOf returns whether a process decided from a state of the channel that asks for its claim.
 func (p *promises) knewOf(claim *plan.Claim, mux types.NamespacedName, process *process) bool {
+	if !claimants.IsService(claim.Owner.Channel) {
+		return knownAsks(process.served.saw(mux, claim.Owner.Channel), claim)
+	}
 	seen := process.saw(mux, claim.Owner.Channel)
 	return seen != nil && p.asksFor(seen, mux, claim)
 }

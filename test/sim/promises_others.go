@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
@@ -24,7 +25,7 @@ func (p *promises) others(c *api.Change) {
 	case api.Services:
 		before, _ := c.Before.(*corev1.Service)
 		after, _ := c.After.(*corev1.Service)
-		if slices.Contains(muxes(), c.Key) {
+		if slices.Contains(p.sim.muxes(), c.Key) {
 			p.othersOnMux(c.Key, before, after)
 			if home := p.home[c.Key]; after != nil && home != "" && !p.leads(after, home) {
 				p.loses(c.Key, c.Version)
@@ -36,7 +37,7 @@ func (p *promises) others(c *api.Change) {
 		})
 		if after != nil {
 			for _, port := range after.Spec.Ports {
-				for _, mux := range muxes() {
+				for _, mux := range p.sim.muxes() {
 					p.owners[called{mux, nameOf(c.Key, port.Name)}] = c.Key
 				}
 			}
@@ -94,7 +95,9 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	moved := !equality.Semantic.DeepEqual(had, slotsOf(after))
 	if after != nil && setting(keys.AllowedNamespaces) {
 		allows := plan.ReadMux(p.sim.language, after, false).Namespaces
-		maps.DeleteFunc(p.held[key], func(_ plan.Slot, claim plan.Claim) bool { return !allows.Allows(claim.Owner.Channel.Namespace) })
+		maps.DeleteFunc(p.held[key], func(_ plan.Slot, claim plan.Claim) bool {
+			return claimants.IsService(claim.Owner.Channel) && !allows.Allows(claim.Owner.Channel.Namespace)
+		})
 	}
 	if setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
@@ -169,7 +172,7 @@ func (p *promises) loses(mux types.NamespacedName, version int64) {
 // inherits returns whether only a lost ledger knew a port's owner, that owner is gone, and the channel's annotation has the port's number.
 func (p *promises) inherits(mux, channel types.NamespacedName, name string) bool {
 	svc := p.sim.world.service(channel)
-	if svc == nil || p.sim.world.service(p.owners[called{mux, name}]) != nil {
+	if svc == nil || p.exists(p.owners[called{mux, name}]) {
 		return false
 	}
 	says, _ := validation.ParsePorts(svc.Annotations[p.sim.language.Keys().Ports])

@@ -185,7 +185,7 @@ func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process
 	if process == nil || !p.sim.language.Classify(now).Channel() {
 		return ""
 	}
-	for _, mux := range muxes() { // the channel may have changed its mux meanwhile
+	for _, mux := range p.sim.muxes() { // the channel may have changed its mux meanwhile
 		if p.doubted[mux] {
 			return ""
 		}

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 )
 
 // unrest bounds the time until the reconciler stops writing, and rest is the time for which it must then stay quiet.
@@ -107,7 +109,7 @@ func (s *Sim) isMux(svc *corev1.Service) bool {
 // amidPolicies checks that standing policies harm only channels that ask for forbidden things. A mux that has a
 // forbidden number, or can't store its ledger, can't be written at all.
 func (s *Sim) amidPolicies() string {
-	for _, key := range muxes() {
+	for _, key := range s.muxes() {
 		svc := s.world.service(key)
 		if !s.isMux(svc) || s.policies.noLedgers || s.promises.frozen(svc, nil) != "" || s.forbidden(key, []byte("{}")) != "" {
 			continue
@@ -131,6 +133,14 @@ func (s *Sim) amidPolicies() string {
 			claim := &claims[i]
 			channel := claim.Owner.Channel
 			if harmed[channel] || s.policies.mute[channel] || !s.promises.asksNow(key, claim) {
+				continue
+			}
+			if live[claim.Slot()] != claim.MuxName && !claimants.IsService(channel) {
+				if _, ours := s.promises.owners[called{key, live[claim.Slot()]}]; live[claim.Slot()] == "" || ours {
+					return fmt.Sprintf("harm: policies forbid nothing that %s asks for, and %s isn't on %s", channel, claim.Slot(), key)
+				}
+			}
+			if !claimants.IsService(channel) {
 				continue
 			}
 			owner := s.world.service(channel)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -25,9 +26,19 @@ func (s *Sim) atRest() string {
 // observed returns the cluster's present objects.
 func (s *Sim) observed() *contract.World {
 	return &contract.World{
+		Routing:  s.routing(),
 		Language: s.language, Now: s.processes[0].now(), Unexplained: s.unexplained,
 		Services: objects[*corev1.Service](s, api.Services), ConfigMaps: objects[*corev1.ConfigMap](s, api.ConfigMaps),
 		Slices: objects[*discoveryv1.EndpointSlice](s, api.EndpointSlices),
+	}
+}
+
+func (s *Sim) routing() contract.Routing {
+	return contract.Routing{
+		Prefix: s.language.Prefix(), Classes: objects[*gatewayv1.GatewayClass](s, api.GatewayClasses),
+		Gateways: objects[*gatewayv1.Gateway](s, api.Gateways), Sets: objects[*gatewayv1.ListenerSet](s, api.ListenerSets),
+		TCPRoutes: objects[*gatewayv1.TCPRoute](s, api.TCPRoutes), UDPRoutes: objects[*gatewayv1.UDPRoute](s, api.UDPRoutes),
+		Grants: objects[*gatewayv1.ReferenceGrant](s, api.ReferenceGrants),
 	}
 }
 
@@ -69,7 +80,7 @@ func (s *Sim) restart() string {
 		}
 		for _, change := range s.server.Changes(s.checked) {
 			if change.By != "" {
-				return fmt.Sprintf("at rest, quiet: a new leader writes %s %s", change.Kind, change.Key)
+				return "at rest, quiet: a new leader writes " + s.describe(&change)
 			}
 		}
 		if broken := s.check(); broken != "" {
@@ -85,7 +96,7 @@ func (s *Sim) freezes() bool { return s.Seed%4 == 1 }
 // follow.
 func (s *Sim) freeze() string {
 	s.draw(-3)
-	for _, key := range muxes() {
+	for _, key := range s.muxes() {
 		if svc := s.world.service(key); svc != nil {
 			annotate(svc, s.language.Keys().Disabled, "true")
 			s.happen(-1, func() string { return fmt.Sprintf("mux %s is paused%s", key, s.world.put(svc, false)) })
@@ -96,7 +107,11 @@ func (s *Sim) freeze() string {
 	}
 	before := s.observed()
 	for range 12 {
-		s.happen(-1, pick(s, s.world.people, s.world.backends, s.world.backends, s.world.provider))
+		deeds := []func() string{s.world.people, s.world.backends, s.world.backends, s.world.provider}
+		if s.hasGateways() {
+			deeds = append(deeds, s.world.gatewayDeed, s.world.gatewayDeed)
+		}
+		s.happen(-1, pick(s, deeds...))
 		for range s.rng.IntN(20) {
 			if choices := s.forward(); len(choices) > 0 {
 				s.happen(-1, choices[s.rng.IntN(len(choices))].do)
@@ -105,6 +120,9 @@ func (s *Sim) freeze() string {
 		if broken := s.check(); broken != "" {
 			return broken
 		}
+	}
+	if s.hasGateways() {
+		s.happen(-1, func() string { s.world.mendGateways(); return "GatewayClasses are mended" })
 	}
 	if broken := s.calm(); broken != "" {
 		return broken

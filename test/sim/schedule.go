@@ -22,6 +22,8 @@ type habits struct {
 	outage, around, cut, bookmarks, moves int
 	// bounds is set for seeds from Bounded on.
 	bounds bool
+	// gateways is set for seeds from Routed on: it is the part of all deeds that concern the Gateway API.
+	gateways int
 }
 
 func newHabits(rng *rand.Rand, seed uint64) habits {
@@ -42,6 +44,12 @@ func newHabits(rng *rand.Rand, seed uint64) habits {
 		}
 	}
 	h.bounds = seed >= Bounded
+	if seed >= Routed {
+		for _, kind := range servedKinds() {
+			h.slow[kind] = []int{8, 8, 8, 3, 1}[rng.IntN(5)]
+		}
+		h.gateways = 20 + rng.IntN(60)
+	}
 	return h
 }
 
@@ -120,10 +128,10 @@ func (s *Sim) deal(c *call) string {
 func (s *Sim) deliveries() []choice {
 	var list []choice
 	for _, p := range s.processes {
-		for _, kind := range kinds() {
-			switch inf := p.cache.kinds[kind]; {
+		for _, inf := range p.informers() {
+			switch {
 			case inf.stream.Waits():
-				list = append(list, choice{s.habits.slow[kind], func() string { return s.deliver(p, inf) }})
+				list = append(list, choice{s.habits.slow[inf.kind], func() string { return s.deliver(p, inf) }})
 			case s.habits.bookmarks > 0 && inf.at < s.server.Version():
 				list = append(list, choice{s.habits.bookmarks, func() string { return s.bookmark(p, inf) }})
 			}
@@ -142,9 +150,9 @@ func (s *Sim) deliver(p *process, inf *informer) string {
 	if err != nil {
 		s.point("410")
 		inf.relist()
-		return fmt.Sprintf("%s lists %s anew: %v", p.name, inf.kind, err)
+		return fmt.Sprintf("%s lists %s anew: %v", p.name, inf.name, err)
 	}
-	return fmt.Sprintf("%s hears of %s: %s", p.name, inf.kind, what)
+	return fmt.Sprintf("%s hears of %s: %s", p.name, inf.name, what)
 }
 
 // bookmark tells an informer the present version, although no object of its kind changed.
@@ -155,7 +163,7 @@ func (s *Sim) bookmark(p *process, inf *informer) string {
 	}
 	inf.at = event.Version
 	s.point("bookmark")
-	return fmt.Sprintf("%s hears that %s are as they were, up to %d", p.name, inf.kind, inf.at)
+	return fmt.Sprintf("%s hears that %s are as they were, up to %d", p.name, inf.name, inf.at)
 }
 
 // work returns the items that wait in queues.
@@ -175,6 +183,9 @@ func (s *Sim) hand(p *process, q *queue, item reconcile.Request) string {
 	if q.name == "mux" {
 		p.begins(item.NamespacedName)
 	}
+	if q.name == "served-gateway" {
+		p.served.looksAt(item.NamespacedName)
+	}
 	q.hand(item)
 	return fmt.Sprintf("%s looks at %s (%s)", p.name, item, q.name)
 }
@@ -186,6 +197,17 @@ func (p *process) sorted() []*queue {
 // The muxes of every history.
 const muxNamespace = "svc-mux"
 
-func muxes() []types.NamespacedName {
+func ownMuxes() []types.NamespacedName {
 	return []types.NamespacedName{{Namespace: muxNamespace, Name: "mux"}, {Namespace: muxNamespace, Name: "spare"}}
+}
+
+// muxes returns the muxes that a history can have.
+func (s *Sim) muxes() []types.NamespacedName {
+	all := ownMuxes()
+	if s.hasGateways() {
+		for _, name := range gateways() {
+			all = append(all, muxOf(name))
+		}
+	}
+	return all
 }

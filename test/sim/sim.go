@@ -233,6 +233,8 @@ func (s *Sim) describe(c *api.Change) string {
 		}
 	case *corev1.ConfigMap:
 		text += " " + s.promises.ledgerText(o)
+	default:
+		text += describeGateways(o)
 	}
 	return text
 }

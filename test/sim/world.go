@@ -65,8 +65,11 @@ func (w *world) drop(kind api.Kind, key types.NamespacedName) {
 
 // begin creates the muxes.
 func (w *world) begin() {
-	for _, key := range muxes() {
+	for _, key := range ownMuxes() {
 		w.createMux(key)
+	}
+	if w.hasGateways() {
+		w.beginGateways()
 	}
 }
 
@@ -93,6 +96,9 @@ func (w *world) address(key types.NamespacedName, ingress []corev1.LoadBalancerI
 
 // deed is an action of a user, a tool or a provider.
 func (w *world) deed() string {
+	if w.hasGateways() && w.chance(w.habits.gateways) {
+		return w.gatewayDeed()
+	}
 	switch n := w.rng.IntN(20); {
 	case n < 10:
 		return w.people()
@@ -145,8 +151,11 @@ func bounded() []string {
 
 // owner changes a mux's settings.
 func (w *world) owner() string {
-	key := pick(w.Sim, muxes()...)
+	key := pick(w.Sim, w.muxes()...)
 	svc := w.service(key)
+	if svc == nil && !slices.Contains(ownMuxes(), key) {
+		return ""
+	}
 	if svc == nil {
 		return w.createMux(key)
 	}
@@ -177,7 +186,7 @@ func (w *world) owner() string {
 
 // moveLedger moves a mux's ledger to another ConfigMap, or back.
 func (w *world) moveLedger() string {
-	key := pick(w.Sim, muxes()...)
+	key := pick(w.Sim, w.muxes()...)
 	svc := w.service(key)
 	if svc == nil {
 		return ""
@@ -191,7 +200,7 @@ func (w *world) moveLedger() string {
 }
 
 func (w *world) provider() string {
-	key := pick(w.Sim, muxes()...)
+	key := pick(w.Sim, w.muxes()...)
 	if w.service(key) == nil || w.service(key).Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return ""
 	}
@@ -208,9 +217,9 @@ func (w *world) provider() string {
 
 // gitops restores a mux as it is declared.
 func (w *world) gitops() string {
-	key := pick(w.Sim, muxes()...)
+	key := pick(w.Sim, w.muxes()...)
 	svc := w.service(key)
-	if svc == nil {
+	if svc == nil || w.declared[key] == nil {
 		return ""
 	}
 	svc.Spec.Ports = slices.Clone(w.declared[key].Spec.Ports)

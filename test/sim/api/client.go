@@ -26,6 +26,8 @@ type Client struct {
 type Call struct {
 	Verb string // get, list, create, update, patch or delete; with "/status" for the subresource
 	Kind Kind
+	// Namespace is that of a list; empty for a list of all namespaces.
+	Namespace string
 	// Object is the client's object. Only its name is always set.
 	Object client.Object
 	Body   []byte // body of a patch
@@ -63,7 +65,7 @@ func (c *Client) Get(_ context.Context, key client.ObjectKey, obj client.Object,
 func (c *Client) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	var o client.ListOptions
 	o.ApplyOptions(options)
-	return c.do(&Call{Verb: "list", Kind: KindOf(list), Run: func() error {
+	return c.do(&Call{Verb: "list", Kind: KindOf(list), Namespace: o.Namespace, Run: func() error {
 		selector := o.LabelSelector
 		if selector == nil {
 			selector = labels.Everything()

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // Orphans returns what the garbage collector would do now. An object whose owners are all gone must be deleted: its
@@ -16,7 +17,7 @@ import (
 // them.
 func (s *Server) Orphans() []Change {
 	var orphans []Change
-	for _, kind := range [...]Kind{ConfigMaps, EndpointSlices, Endpoints, Services} {
+	for _, kind := range [...]Kind{ConfigMaps, EndpointSlices, Endpoints, Services, ListenerSets} {
 		owned := maps.Clone(s.objects[kind])
 		maps.DeleteFunc(owned, func(_ types.NamespacedName, obj client.Object) bool { return len(obj.GetOwnerReferences()) == 0 })
 		for _, key := range sortedKeys(owned) {
@@ -71,6 +72,8 @@ func kindOfOwner(o *metav1.OwnerReference) Kind {
 	switch {
 	case o.APIVersion == discoveryv1.SchemeGroupVersion.String() && o.Kind == "EndpointSlice":
 		return EndpointSlices
+	case o.APIVersion == gatewayv1.GroupVersion.String():
+		return map[string]Kind{"Gateway": Gateways, "TCPRoute": TCPRoutes, "UDPRoute": UDPRoutes}[o.Kind]
 	case o.APIVersion != corev1.SchemeGroupVersion.String():
 		return ""
 	}

@@ -41,6 +41,8 @@ func prepareCreate(obj client.Object) {
 		o.Status = corev1.ServiceStatus{}
 	case *discoveryv1.EndpointSlice:
 		o.Generation = 1
+	default:
+		prepareCreateCustom(obj)
 	}
 }
 
@@ -64,6 +66,8 @@ func prepareUpdate(before, after client.Object, status bool) {
 		if !equality.Semantic.DeepEqual(was, plain) {
 			now.Generation++
 		}
+	default:
+		prepareUpdateCustom(before, after, status)
 	}
 }
 
@@ -74,7 +78,7 @@ func validate(after, before client.Object) error {
 	if KindOf(after) == Services {
 		name = apivalidation.NameIsDNSLabel // as of Kubernetes 1.34; before, it couldn't begin with a digit
 	}
-	problems := apivalidation.ValidateObjectMetaAccessor(after, true, name, path)
+	problems := apivalidation.ValidateObjectMetaAccessor(after, KindOf(after).isNamespaced(), name, path)
 	if before != nil {
 		problems = append(problems, apivalidation.ValidateObjectMetaAccessorUpdate(after, before, path)...)
 	}
@@ -99,7 +103,8 @@ func validate(after, before client.Object) error {
 }
 
 func invalid(obj client.Object, problems field.ErrorList) error {
-	kinds := map[Kind]string{Services: "Service", ConfigMaps: "ConfigMap", EndpointSlices: "EndpointSlice", Endpoints: "Endpoints"}
+	kinds := map[Kind]string{Services: "Service", ConfigMaps: "ConfigMap", EndpointSlices: "EndpointSlice", Endpoints: "Endpoints",
+		GatewayClasses: "GatewayClass", Gateways: "Gateway", ListenerSets: "ListenerSet", TCPRoutes: "TCPRoute", UDPRoutes: "UDPRoute", ReferenceGrants: "ReferenceGrant"}
 	kind := KindOf(obj)
 	return apierrors.NewInvalid(schema.GroupKind{Group: kind.Resource().Group, Kind: kinds[kind]}, obj.GetName(), problems)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // Kind is a kind that the server serves.
@@ -24,6 +25,14 @@ const (
 	ConfigMaps     Kind = "configmaps"
 	EndpointSlices Kind = "endpointslices"
 	Endpoints      Kind = "endpoints"
+
+	Namespaces      Kind = "namespaces"
+	GatewayClasses  Kind = "gatewayclasses"
+	Gateways        Kind = "gateways"
+	ListenerSets    Kind = "listenersets"
+	TCPRoutes       Kind = "tcproutes"
+	UDPRoutes       Kind = "udproutes"
+	ReferenceGrants Kind = "referencegrants"
 )
 
 // KindOf returns an object's kind, or an empty kind if it isn't served.
@@ -41,8 +50,10 @@ func KindOf(obj any) Kind {
 		return kindNamed(o.Kind)
 	case *metav1.PartialObjectMetadataList:
 		return kindNamed(o.Kind)
+	case *corev1.Namespace, *corev1.NamespaceList:
+		return Namespaces
 	}
-	return ""
+	return kindOfGateways(obj)
 }
 
 // kindNamed returns the kind of objects of which only the metadata is requested.
@@ -55,8 +66,11 @@ func kindNamed(kind string) Kind {
 
 // Resource returns the kind as error messages name it.
 func (k Kind) Resource() schema.GroupResource {
-	if k == EndpointSlices {
+	switch {
+	case k == EndpointSlices:
 		return discoveryv1.Resource(string(k))
+	case k.isCustom():
+		return schema.GroupResource{Group: gatewayv1.GroupName, Resource: string(k)}
 	}
 	return corev1.Resource(string(k))
 }
@@ -109,7 +123,7 @@ type Server struct {
 // NewServer returns an empty server that uses the given clock.
 func NewServer(now func() time.Time) *Server {
 	s := &Server{now: now, version: 1, objects: map[Kind]map[types.NamespacedName]client.Object{}, numbers: newNumbers()}
-	for _, kind := range [...]Kind{Services, ConfigMaps, EndpointSlices, Endpoints} {
+	for _, kind := range [...]Kind{Services, ConfigMaps, EndpointSlices, Endpoints, Namespaces, GatewayClasses, Gateways, ListenerSets, TCPRoutes, UDPRoutes, ReferenceGrants} {
 		s.objects[kind] = map[types.NamespacedName]client.Object{}
 	}
 	return s

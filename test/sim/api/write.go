@@ -171,7 +171,7 @@ func (s *Server) markDeleted(kind Kind, key types.NamespacedName) {
 	now, zero := metav1.NewTime(s.now().Truncate(time.Second)), int64(0)
 	last.SetDeletionTimestamp(&now)
 	last.SetDeletionGracePeriodSeconds(&zero)
-	if kind == EndpointSlices {
+	if kind == EndpointSlices || kind.isCustom() {
 		last.SetGeneration(last.GetGeneration() + 1)
 	}
 	s.version++

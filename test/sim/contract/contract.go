@@ -24,6 +24,7 @@ type World struct {
 	Services   map[types.NamespacedName]*corev1.Service
 	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
 	Slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
+	Routing
 	// Now is the time of the reconciler's clock.
 	Now time.Time
 	// Unexplained returns whether others destroyed the claim of a port that carries one of our names. The contract
@@ -40,12 +41,13 @@ type mux struct {
 	channels map[types.NamespacedName]*channel
 }
 
-// channel is a Service that names a mux.
+// channel is a Service that names a mux, or a listener that asks for a number.
 type channel struct {
 	validation.Channel
-	service *corev1.Service
-	valid   bool
-	claims  []claim // claims in force
+	service  *corev1.Service // nil for a listener
+	listener *Listener       // nil for a Service
+	valid    bool
+	claims   []claim // claims in force
 }
 
 // AtRest returns the first difference between the cluster and the contract, or an empty string.
@@ -70,7 +72,7 @@ func (w *World) AtRest() string {
 			return fmt.Sprintf("%s (%s)", wrong, key)
 		}
 	}
-	return w.checkSlices(served)
+	return cmp.Or(w.checkSlices(served), w.checkRouting(served))
 }
 
 func (m *mux) check() string {
@@ -106,6 +108,11 @@ func (w *World) read(key types.NamespacedName, svc *corev1.Service) (*mux, strin
 		if named, is := w.muxOf(w.Services[other]); is && named == key {
 			parsed, found := w.Language.ParseChannel(w.Services[other])
 			m.channels[other] = &channel{Channel: parsed, service: w.Services[other], valid: len(found.Problems) == 0}
+		}
+	}
+	for other, l := range w.Listeners() {
+		if l.Mux == key && l.Asks {
+			m.channels[other] = l.claimant()
 		}
 	}
 	for _, claim := range m.ledger.claims {

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,7 +18,7 @@ func (w *World) Frozen(before *World) string {
 	after.Slices = maps.Clone(w.Slices)
 	maps.DeleteFunc(after.Slices, func(_ types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
 		channel, carries := w.carriedChannel(slice)
-		return carries && !w.isUnchanged(before, channel)
+		return carries && (!w.isUnchanged(before, channel) || !w.isOlderMux(before, types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}))
 	})
 	served := map[types.NamespacedName]*mux{}
 	for _, key := range keysOf(before.Services) {
@@ -30,6 +31,8 @@ func (w *World) Frozen(before *World) string {
 		switch {
 		case wrong != "":
 			return wrong
+		case !w.isOlderMux(before, key):
+			continue
 		case !equality.Semantic.DeepEqual(was.Spec.Ports, is.Spec.Ports):
 			return fmt.Sprintf("frozen: ports of %s were %v, and are %v", key, was.Spec.Ports, is.Spec.Ports)
 		case !equality.Semantic.DeepEqual(before.ConfigMaps[ledger], w.ConfigMaps[ledger]):
@@ -44,11 +47,20 @@ func (w *World) Frozen(before *World) string {
 	return after.checkSlices(served)
 }
 
+// isOlderMux returns whether a Service wasn't created since: the mux of a new Gateway isn't frozen.
+func (w *World) isOlderMux(before *World, key types.NamespacedName) bool {
+	was, is := before.Services[key], w.Services[key]
+	return is == nil || was != nil && was.UID == is.UID
+}
+
 // checkUnchanged compares address and annotation of the channels that their owners didn't change.
 func (m *mux) checkUnchanged(before *World) string {
 	maps.DeleteFunc(m.channels, func(key types.NamespacedName, _ *channel) bool { return !m.isUnchanged(before, key) })
 	for _, key := range keysOf(m.channels) {
 		c := m.channels[key]
+		if c.listener != nil {
+			continue // what its Gateway's status says isn't compared here
+		}
 		c.service = m.Services[key]
 		var address []corev1.LoadBalancerIngress
 		if len(c.claims) > 0 && !c.Disabled {
@@ -67,6 +79,10 @@ func (m *mux) checkUnchanged(before *World) string {
 
 // isUnchanged returns whether a Service asks for the same as before.
 func (w *World) isUnchanged(before *World, key types.NamespacedName) bool {
+	if was := before.Listeners()[key]; was != nil {
+		is := w.Listeners()[key]
+		return is != nil && was.Asks && is.Asks && was.Owner.GetUID() == is.Owner.GetUID() && was.Mux == is.Mux && was.Port == is.Port && was.Protocol == is.Protocol
+	}
 	was, is := before.Services[key], w.Services[key]
 	if was == nil || is == nil || was.UID != is.UID || was.DeletionTimestamp != nil || is.DeletionTimestamp != nil {
 		return false
@@ -79,6 +95,6 @@ func (w *World) isUnchanged(before *World, key types.NamespacedName) bool {
 // carriedChannel returns the channel that a slice on a mux carries, or false if it carries none.
 func (w *World) carriedChannel(slice *discoveryv1.EndpointSlice) (types.NamespacedName, bool) {
 	keys := w.Language.Keys()
-	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace], Name: slice.Labels[keys.ChannelName]}
+	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace], Name: strings.ReplaceAll(slice.Labels[keys.ChannelName], "_", "/")}
 	return name, name.Name != ""
 }

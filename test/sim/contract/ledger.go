@@ -110,7 +110,7 @@ func (m *mux) mayNotHold(c *claim) string {
 		return "it isn't a channel of this mux"
 	case owner.Deleting:
 		return "it is being deleted"
-	case !m.Namespaces.Allows(c.channel.Namespace):
+	case owner.listener == nil && !m.Namespaces.Allows(c.channel.Namespace):
 		return "its namespace isn't allowed"
 	case owner.portOf(c) == nil:
 		return "it has no port " + c.port

@@ -47,7 +47,7 @@ func (m *mux) whyNot(c *channel, lacks []*validation.ChannelPort) string {
 	switch {
 	case !c.valid:
 		return "its Service has problems"
-	case !m.Namespaces.Allows(c.Key.Namespace):
+	case c.listener == nil && !m.Namespaces.Allows(c.Key.Namespace):
 		return "its namespace isn't allowed"
 	case c.Disabled && len(c.claims) == 0:
 		return "it is disabled"

@@ -38,7 +38,7 @@ func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
 	for _, key := range keysOf(served) {
 		for _, name := range keysOf(served[key].channels) {
 			c := served[key].channels[name]
-			for _, source := range w.sources(name) {
+			for _, source := range w.sourcesOf(c) {
 				_, is := found[carrying{key, name, source.Name}]
 				if !is && len(served[key].carried(c, source)) > 0 {
 					return fmt.Sprintf("slices: nothing on %s carries %s of %s", key, source.Name, name)
@@ -53,13 +53,13 @@ func (w *World) checkSlices(served map[types.NamespacedName]*mux) string {
 func (w *World) checkSlice(m *mux, of types.NamespacedName, slice *discoveryv1.EndpointSlice) (carrying, string) {
 	name, _ := w.carriedChannel(slice)
 	at := carrying{of, name, slice.Labels[w.Language.Keys().Source]}
-	source := w.Slices[types.NamespacedName{Namespace: name.Namespace, Name: at.source}]
+	source := w.sourceOf(m, name, at.source)
 	switch {
 	case m == nil:
 		return at, "is there, and the mux isn't served"
 	case m.channels[name] == nil:
 		return at, fmt.Sprintf("carries %s, which isn't a channel of the mux", name)
-	case source == nil || source.Labels[discoveryv1.LabelServiceName] != name.Name:
+	case source == nil:
 		return at, fmt.Sprintf("carries %q, which isn't a slice of %s", at.source, name)
 	case len(slice.OwnerReferences) != 1 || slice.OwnerReferences[0].UID != m.UID:
 		return at, "isn't owned by the mux"
@@ -78,11 +78,31 @@ func (w *World) checkSlice(m *mux, of types.NamespacedName, slice *discoveryv1.E
 	return at, ""
 }
 
-// sources returns the channel's own slices.
-func (w *World) sources(channel types.NamespacedName) []*discoveryv1.EndpointSlice {
+// sourceOf returns the slice of a channel, or of a listener's backends, with that name; nil if there is none.
+func (w *World) sourceOf(m *mux, name types.NamespacedName, source string) *discoveryv1.EndpointSlice {
+	if m == nil || m.channels[name] == nil {
+		return nil
+	}
+	for _, slice := range w.sourcesOf(m.channels[name]) {
+		if slice.Name == source {
+			return slice
+		}
+	}
+	return nil
+}
+
+func (w *World) sourcesOf(c *channel) []*discoveryv1.EndpointSlice {
+	if c.listener == nil {
+		return w.sources(c.Key)
+	}
+	return w.listenerSources(w.Listeners()[c.Key])
+}
+
+// sources returns a Service's own slices.
+func (w *World) sources(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	var list []*discoveryv1.EndpointSlice
 	for _, key := range keysOf(w.Slices) {
-		if key.Namespace == channel.Namespace && w.Slices[key].Labels[discoveryv1.LabelServiceName] == channel.Name {
+		if key.Namespace == service.Namespace && w.Slices[key].Labels[discoveryv1.LabelServiceName] == service.Name {
 			list = append(list, w.Slices[key])
 		}
 	}
