@@ -136,12 +136,12 @@ func TestPredictions(t *testing.T) {
 		"a missing mux": {
 			request(t, nil, change(named("team-a", "web", 80), class("svc-mux.nowake.ai/edge.infra"))),
 			[]string{"it will get no port: there is no mux infra/edge: a Service by that name needs type LoadBalancer and " +
-				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or name another in spec.loadBalancerClass"},
+				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or create this Service again with the class of another mux"},
 		},
 		"a Service that isn't a mux": {
 			request(t, nil, change(named("team-a", "web", 80), class("svc-mux.nowake.ai/api.team-b"))),
 			[]string{"it will get no port: there is no mux team-b/api: a Service by that name needs type LoadBalancer and " +
-				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or name another in spec.loadBalancerClass"},
+				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or create this Service again with the class of another mux"},
 		},
 		"a mux with channels is deleted": {deletionOf(t, mux), []string{
 			"with the mux svc-mux/mux, 1 channel (team-b/api) will lose address and ports; a mux made again by that name gives " +

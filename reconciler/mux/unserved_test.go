@@ -80,7 +80,7 @@ func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
 			outside{line}.onUnserved().Create(t.Context(), event.TypedCreateEvent[*corev1.Service]{Object: svc, IsInInitialList: test.initial}, ignored{})
 			select {
 			case got := <-events.Events:
-				if !test.told || !strings.HasPrefix(got, "Normal MuxNotServed the reconciler svc-mux looks after muxes in edge alone") {
+				if !test.told || !strings.HasPrefix(got, "Normal MuxNotServed the reconciler svc-mux serves muxes in edge alone") {
 					t.Errorf("it is told %q", got)
 				}
 			default:

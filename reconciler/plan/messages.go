@@ -16,8 +16,8 @@ import (
 
 // textMuxNotFound covers a missing Service and one that isn't a mux: either may become the other at any time.
 func textMuxNotFound(mux types.NamespacedName, key string) string {
-	return fmt.Sprintf("there is no mux %s: a Service by that name needs type LoadBalancer and annotation %s: \"true\"; or name "+
-		"another in spec.loadBalancerClass", mux, key)
+	return fmt.Sprintf("there is no mux %s: a Service by that name needs type LoadBalancer and annotation %s: \"true\"; or create "+
+		"this Service again with the class of another mux", mux, key)
 }
 
 func textMuxDeleting(mux types.NamespacedName) string {
@@ -26,25 +26,25 @@ func textMuxDeleting(mux types.NamespacedName) string {
 
 func textUnserved(mux types.NamespacedName, by Server) string {
 	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: create the Service again under a mux that is, or have that "+
-		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+		"reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux, mux.Namespace)
 }
 
 func textUnservedMux(mux types.NamespacedName, by Server) string {
 	return fmt.Sprintf("%sin %s alone, so it gives no ports on this one: make the mux in one of those namespaces, or have that "+
-		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+		"reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
 func textServedBefore(mux types.NamespacedName, by Server) string {
-	return fmt.Sprintf("%sin %s alone: if no other release looks after this mux, its ports don't change any more, so have that "+
-		"reconciler look after namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+	return fmt.Sprintf("%sin %s alone: if no other release serves this mux, its ports don't change any more, so have that "+
+		"reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
 // textServer begins the messages of one reconciler. isUnserved recognizes them by it.
 func textServer(by Server) string {
-	return fmt.Sprintf("the reconciler %s looks after muxes ", by.Name)
+	return fmt.Sprintf("the reconciler %s serves muxes ", by.Name)
 }
 
 func textDeleting() string { return "the Service is being deleted" }

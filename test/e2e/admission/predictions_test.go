@@ -77,7 +77,7 @@ func withoutRights(t *testing.T, w world, hook process) {
 
 // missing is the warning for a channel whose class names a missing mux.
 const missing = "it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type LoadBalancer and annotation " +
-	`svc-mux.nowake.ai/multiplexer: "true"; or name another in spec.loadBalancerClass`
+	`svc-mux.nowake.ai/multiplexer: "true"; or create this Service again with the class of another mux`
 
 func channelsForeseen(t *testing.T, w world) {
 	giveMux(t, w, "edge", map[string]string{"allowed-namespaces": "team-v," + team, "port-range": "20000"},

@@ -28,14 +28,14 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.awaitCondition(t, odd, "Programmed", "False Disabled")
 	s.awaitCondition(t, theirs, "Accepted", "False MuxNotServed")
 	s.awaitCondition(t, theirs, "Programmed", "False NotAccepted")
-	s.toldOnce(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux alone", "edge/mux", "rbac.muxNamespaces")
+	s.toldOnce(t, theirs, "Warning MuxNotServed ", "serves muxes in svc-mux alone", "edge/mux", "rbac.muxNamespaces")
 
 	narrow := func(namespaces string) func(*process.Process) {
 		return func(p *process.Process) { p.Options.MuxNamespaces = namespaces }
 	}
 	s.run.stop()
 	s.run = s.again(t, narrow("svc-mux,infra"))
-	s.awaitTold(t, theirs, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone")
+	s.awaitTold(t, theirs, "Warning MuxNotServed ", "serves muxes in svc-mux, infra alone")
 
 	other := s.again(t, narrow("edge"), func(p *process.Process) { // the reconciler of another release
 		p.Config, p.Options.LeaseName = s.unrestrained(), "the-other"
@@ -57,12 +57,12 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	}
 	s.run.stop()
 	s.run = s.again(t, narrow("svc-mux,infra"))
-	s.awaitTold(t, edge, "Normal MuxNotServed ", "looks after muxes in svc-mux, infra alone", "namespace edge", "rbac.muxNamespaces")
+	s.awaitTold(t, edge, "Normal MuxNotServed ", "serves muxes in svc-mux, infra alone", "namespace edge", "rbac.muxNamespaces")
 
 	s.namespace(t, "nowhere")
 	idle := s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "nowhere" })
 	lost := s.channel(t, "app", "lost", idle)
-	s.awaitTold(t, idle, "Warning MuxNotServed ", "looks after muxes in svc-mux, infra alone", "namespace nowhere", "rbac.muxNamespaces")
+	s.awaitTold(t, idle, "Warning MuxNotServed ", "serves muxes in svc-mux, infra alone", "namespace nowhere", "rbac.muxNamespaces")
 	s.awaitCondition(t, lost, "Accepted", "False MuxNotServed")
 	s.run.stop()
 	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *process.Process) { p.Options.Drain = true })
