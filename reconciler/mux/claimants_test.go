@@ -1,6 +1,8 @@
 package mux
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +54,59 @@ func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 			look := &cached{line: line, ctx: t.Context(), mux: o.world.Key}
 			if shown, err := look.Claimants(svc); err != nil || shown.Unknown != test.unknown {
 				t.Errorf("a look doesn't see what the pass sees: %+v, %v", shown, err)
+			}
+		})
+	}
+}
+
+// liveGateways answer a live read of a listener.
+type liveGateways struct {
+	Claimants
+	listener *plan.ObservedChannel
+	fails    error
+}
+
+func (l liveGateways) Live(context.Context, types.NamespacedName, types.NamespacedName) (*plan.ObservedChannel, error) {
+	return l.listener, l.fails
+}
+
+func TestAListenerIsConfirmedByALiveRead(t *testing.T) {
+	key, busy := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/web"}, errors.New("busy")
+	listener := func(uid types.UID) *plan.ObservedChannel {
+		c := &plan.ObservedChannel{}
+		c.Key, c.UID = key, uid
+		return c
+	}
+	for name, test := range map[string]struct {
+		cached bool
+		from   Claimants
+		uid    types.UID // of the listener in the world; empty for none
+		live   plan.Liveness
+		unread bool
+		err    error
+	}{
+		"it is as the cache has it":          {cached: true, from: liveGateways{listener: listener("live")}, uid: "live", live: plan.Gone},
+		"it is gone":                         {cached: true, from: liveGateways{}, live: plan.Gone},
+		"the cache doesn't have it":          {from: liveGateways{listener: listener("live")}, uid: "live", live: plan.Gone},
+		"it can't be read":                   {cached: true, from: liveGateways{fails: busy}, uid: "cached", err: busy},
+		"it isn't cached, and can't be read": {from: liveGateways{fails: busy}, live: plan.Present, unread: true},
+		"this process serves no Gateways":    {from: nil, live: plan.Present},
+		"it is cached, and nobody serves it": {cached: true, from: nil, uid: "cached", live: plan.Present},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := newLine(t, answering{})
+			line.Claimants = test.from
+			o := &pass{Line: line, memory: newMemory(budget.Limit{}), world: plan.World{Live: map[types.NamespacedName]plan.Liveness{}}}
+			if test.cached {
+				o.world.Channels = []plan.ObservedChannel{*listener("cached")}
+			}
+			err := o.confirmClaimant(t.Context(), key)
+			var uid types.UID
+			if len(o.world.Channels) > 0 {
+				uid = o.world.Channels[0].UID
+			}
+			if !errors.Is(err, test.err) || uid != test.uid || o.world.Live[key] != test.live || o.unread != test.unread {
+				t.Errorf("%v; listener %q, live %v, unread %t", err, uid, o.world.Live[key], o.unread)
 			}
 		})
 	}

@@ -140,7 +140,7 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 		return nil
 	}
 	until := holder.Until
-	if holder.State == Releasing && !(g.live.has(holder) && g.belongsOnMux(holder)) { // else its grace begins once it is off the mux
+	if stays := g.live.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays { // else its grace begins once it is off the mux
 		until = g.reservedUntil(holder)
 	}
 	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, until))
