@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -70,8 +71,14 @@ type events struct {
 }
 
 func (e events) Event(about runtime.Object, _, reason, message string) {
-	svc := about.(*corev1.Service)
-	e.process.tells(client.ObjectKeyFromObject(svc), reason, message)
+	key := types.NamespacedName{}
+	switch is := about.(type) {
+	case *corev1.Service:
+		key = client.ObjectKeyFromObject(is)
+	case *corev1.ObjectReference: // of a Gateway, a ListenerSet or a route
+		key = types.NamespacedName{Namespace: is.Namespace, Name: strings.ToLower(is.Kind) + "/" + is.Name}
+	}
+	e.process.tells(key, reason, message)
 }
 
 func (p *process) tells(about types.NamespacedName, reason, message string) {

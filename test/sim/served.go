@@ -108,7 +108,7 @@ func (g *served) setup(muxes *mux.Line) error {
 	}
 	g.board.WakeMux = muxes.Wake
 	m := &runner{process: g.process, cache: g.cache, client: &api.Client{Server: g.sim.server, Do: g.ask(ofGateways)}}
-	feature := line.New(line.Options{Language: g.sim.language, Board: g.board, Now: g.now, Log: logr.Discard()})
+	feature := line.New(line.Options{Language: g.sim.language, Board: g.board, Events: events{process: g.process}, Now: g.now, Log: logr.Discard()})
 	return feature.Setup(g.ctx, m, run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"})
 }
 
