@@ -123,3 +123,43 @@ func TestAChannelsPatchSetsWhatChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestAStrayIsWrittenAtItsTurn: another writer that keeps changing it back is answered later each time, and a dry run writes nothing.
+func TestAStrayIsWrittenAtItsTurn(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	stray := service("1")
+	patch := &plan.ChannelPatch{Channel: client.ObjectKeyFromObject(stray), Content: 7, SetNote: true, Why: []string{"the annotation goes"}}
+	line := newLine(t, answering{patched: service("2")})
+	line.Now = func() time.Time { return now }
+	line.Writer = statusWriter{line.Writer.(answering)}
+	for i, waits := range []bool{false, false, true} {
+		result, err := outside{line}.patchOutside(t.Context(), stray, patch)
+		if err != nil || (result.RequeueAfter > 0) != waits {
+			t.Errorf("write %d: waits %s, %v", i, result.RequeueAfter, err)
+		}
+	}
+	if known := line.services.Latest(patch.Channel, stray); known.ResourceVersion != "2" {
+		t.Errorf("the next look begins with version %s", known.ResourceVersion)
+	}
+	var printed []*plan.Plan
+	dry := newLine(t, answering{}) // a write would panic
+	dry.Print = func(p *plan.Plan) { printed = append(printed, p) }
+	wrote, err := outside{dry}.writeOutside(t.Context(), stray, patch)
+	if wrote || err != nil || len(printed) != 1 || printed[0].Mux != noMux || printed[0].Hide[0].Channel != patch.Channel {
+		t.Errorf("a dry run wrote: %t, %v; it printed %v", wrote, err, printed)
+	}
+}
+
+// statusWriter is an API server that takes patches of statuses.
+type statusWriter struct{ answering }
+
+func (s statusWriter) Status() client.SubResourceWriter { return statusPatches{answering: s.answering} }
+
+type statusPatches struct {
+	client.SubResourceWriter
+	answering answering
+}
+
+func (s statusPatches) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.answering.Patch(ctx, obj, patch)
+}
