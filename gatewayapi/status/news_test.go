@@ -38,7 +38,7 @@ func TestNewsAreChangesOfVerdicts(t *testing.T) {
 	}{
 		{"at first", func() { g.Numbers[a] = Number{Pending: "soon"} }, []string{"Normal Programmed listener b (81/TCP): on the mux"}, []string{
 			"Normal Programmed listener p91 (91/TCP): on the mux",
-			"Warning ListenerConflict listener p80 (80/TCP): port 80/TCP is of a listener that comes first: choose another number"},
+			"Warning ListenerConflict listener p80 (80/TCP): port 80/TCP belongs to listener a of the Gateway, which comes first: choose another number"},
 			[]string{"Warning NotAllowed allowedListeners of Gateway infra/edge doesn't admit ListenerSets of namespace bank: ask its owner"}},
 		{"it gets its number", func() { g.Numbers[a] = Number{Programmed: true} }, []string{"Normal Programmed listener a (80/TCP): on the mux"}, nil, nil},
 		{"nothing changes", func() { g.Now = noon.Add(time.Minute) }, nil, nil, nil},
@@ -54,7 +54,7 @@ func TestNewsAreChangesOfVerdicts(t *testing.T) {
 		{"and served again", func() { g.Refused = nil; g.Numbers[a] = Number{Pending: "soon"} }, []string{"Normal Accepted it is accepted again",
 			"Normal Accepted listener a (80/TCP): no longer refused", "Normal Programmed listener b (81/TCP): on the mux"},
 			[]string{"Normal Accepted it is accepted again", "Warning PortUnavailable listener p91 (91/TCP): taken",
-				"Warning ListenerConflict listener p80 (80/TCP): port 80/TCP is of a listener that comes first: choose another number"}, nil},
+				"Warning ListenerConflict listener p80 (80/TCP): port 80/TCP belongs to listener a of the Gateway, which comes first: choose another number"}, nil},
 	} {
 		step.change()
 		gateway, ofSet, ofNone := g.Gateway(), g.ListenerSet(set), g.ListenerSet(none)

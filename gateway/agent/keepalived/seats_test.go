@@ -55,7 +55,9 @@ func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
 		t.Helper()
 		for range 3 {
 			k.look(nil)
-			time.Sleep(100 * time.Millisecond) // until the signal is heard
+			for wait := 0; count() < times && wait < 500; wait++ { // until the signal is heard
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 		if got := count(); got != times {
 			t.Errorf("%s: told %d times, want %d", when, got, times)

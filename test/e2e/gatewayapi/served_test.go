@@ -394,7 +394,7 @@ func testRestart(t *testing.T, s *served, address string) {
 	before, told := s.mux(t, "infra", "gateway-edge"), s.events(t)
 	for _, want := range []string{
 		"Gateway infra/edge: Warning UnsupportedProtocol listener http (8000/HTTP): protocol HTTP isn't supported: use TCP or UDP",
-		"ListenerSet shop/younger: Warning ListenerConflict listener tcp (9092/TCP): port 9092/TCP is of a listener that comes first: choose another number",
+		"ListenerSet shop/younger: Warning ListenerConflict listener tcp (9092/TCP): port 9092/TCP belongs to listener tcp of ListenerSet shop/broker, which comes first: choose another number",
 		"ListenerSet shop/broker: Warning NotAllowed allowedListeners of Gateway infra/edge doesn't admit ListenerSets of namespace shop: ask its owner",
 		"TCPRoute shop/admin: Warning RefNotPermitted Gateway infra/edge: backend infra/web: no ReferenceGrant in namespace infra lets a TCPRoute of namespace shop refer to it",
 		"TCPRoute shop/younger: Warning NotCarried ListenerSet shop/broker: listener tcp carries TCPRoute shop/broker, which is older",
