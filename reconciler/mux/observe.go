@@ -195,8 +195,8 @@ func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 
 // hasNoReadyEndpoint is true for a channel that has no backends for sure. That line may not have seen a new channel yet, and to tell its owner later
 // would take a second write.
-func (o *pass) hasNoReadyEndpoint(ctx context.Context, channel types.NamespacedName) bool {
-	sources, err := o.Sources(ctx, o.Cache, channel)
+func (l *Line) hasNoReadyEndpoint(ctx context.Context, channel types.NamespacedName) bool {
+	sources, err := l.Sources(ctx, l.Cache, channel)
 	return err == nil && muxslices.BackingOf(sources, nil, nil) == plan.Unbacked
 }
 

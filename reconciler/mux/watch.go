@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -137,35 +136,6 @@ func (w watching) wake(q queue, mux types.NamespacedName) {
 	}
 	w.debounce.changed(mux, w.Now())
 	q.Add(reconcile.Request{NamespacedName: mux})
-}
-
-// Wake wakes a mux after a change that no informer shows: another Backing of a channel, or other listeners.
-func (l *Line) Wake(mux types.NamespacedName) {
-	if q := l.woken.get(); q != nil && mux != noMux {
-		watching{l}.wake(q, mux)
-	}
-}
-
-// waker keeps the line's queue for changes that no informer shows. Before the line runs it has none, and needs none:
-// the line starts with a pass over every mux.
-type waker struct {
-	mu    sync.Mutex
-	queue queue
-}
-
-func (w *waker) get() queue {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.queue
-}
-
-func (w *waker) source() source.Source {
-	return source.Func(func(_ context.Context, q queue) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.queue = q
-		return nil
-	})
 }
 
 // onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap

@@ -3,12 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // The messages to users. Each names the object, the value and the way out. No message may change from pass to pass
@@ -45,84 +41,6 @@ func textServedBefore(mux types.NamespacedName, by Server) string {
 // textServer begins the messages of one reconciler. isUnserved recognizes them by it.
 func textServer(by Server) string {
 	return fmt.Sprintf("the reconciler %s serves muxes ", by.Name)
-}
-
-func textDeleting() string { return "the Service is being deleted" }
-
-func textPaused(key string) string {
-	return fmt.Sprintf("the mux is paused: ports stay as they are until %s is taken away", key)
-}
-
-func textWaiting(mux types.NamespacedName, freeze *Freeze) string {
-	return fmt.Sprintf("nothing is decided for the mux %s until this is mended: %s", mux, freeze.Message)
-}
-
-func textEditWaits(mux types.NamespacedName, freeze *Freeze) string {
-	return fmt.Sprintf("it has what it had before its change, as nothing is decided for the mux %s until this is mended: %s", mux,
-		freeze.Message)
-}
-
-func textContested(until time.Time) string {
-	return fmt.Sprintf("another writer keeps changing it back; managedFields of the Service name it. Next correction at %s", textUntil(until))
-}
-
-func textMissesPorts(mux types.NamespacedName, until time.Time) string {
-	return fmt.Sprintf("another writer keeps taking ports off the mux %s; they are put back at %s", mux, textUntil(until))
-}
-
-func textBlocked(mux *ObservedMux, blocked *Blocked) string {
-	what := "the ports of the mux " + mux.Key.String()
-	if blocked.Ledger {
-		what = fmt.Sprintf("the ledger of the mux %s (ConfigMap %s)", mux.Key, mux.Ledger)
-	}
-	return fmt.Sprintf("the API server doesn't take %s; it is tried again until it does: %s", what, blocked.Words)
-}
-
-func textUnfrozen(before string) string {
-	return "ports are given and taken again; until now: " + before
-}
-
-func textUnexplained(port *corev1.ServicePort) string {
-	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and its number "+
-		"given to nobody; take it off the mux if it isn't needed", port.Name, SlotOf(port))
-}
-
-func textRebuildsLater(name string, at time.Time) string {
-	return fmt.Sprintf("the ledger (ConfigMap %s) is lost, and this process has just become the leader: the one before may still write "+
-		"ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
-}
-
-func textListenersUnknown(read *Reading) string {
-	what := "is lost"
-	if read.Condition == Edited {
-		what = "was edited"
-	}
-	return fmt.Sprintf("the ledger (ConfigMap %s) %s, and this process doesn't know the listeners of the mux's Gateway yet. Once it does, it compares the ledger "+
-		"with the mux", read.Name, what)
-}
-
-func textRebuilt(read *Reading) string {
-	switch read.Condition {
-	case Missing:
-		return "the ledger is lost: rebuilt from the mux"
-	case Edited:
-		if len(read.Ledger.Claims) == 0 {
-			break
-		}
-		return "the ledger was edited: where it contradicts the mux, the mux counts"
-	case Good, Unreadable, Foreign, Newer:
-	}
-	return "the ledger was emptied: rebuilt from the mux"
-}
-
-func textRelabelled(name string) string { return "the labels of ConfigMap " + name }
-
-func textMoved(from, to string) string { return fmt.Sprintf("moved from ConfigMap %s to %s", from, to) }
-
-func textOutdated(read *Reading, stamp int64) string {
-	return fmt.Sprintf("ConfigMap %s is of generation %d, and the mux's ports of generation %d: it is an older copy, or "+
-		"somebody edited the mux's generation; put that back, or delete the ConfigMap, and it is rebuilt from the mux", read.Name,
-		read.Ledger.Generation, stamp)
 }
 
 // sayings are the messages that nearly all channels get. They are formatted once.
@@ -183,47 +101,6 @@ func textDisabled(key string, holds bool) string {
 		return fmt.Sprintf("gets no ports because of %s", key)
 	}
 	return fmt.Sprintf("withdrawn because of %s; its numbers are held", key)
-}
-
-func textHostnameNotAllowed(name string, mux *ObservedMux) string {
-	return fmt.Sprintf("%s isn't gathered: the mux %s allows %s: take a name of those, or ask its owner", name, mux.Key,
-		mux.Hostnames.Brief())
-}
-
-func textHostnameTaken(name, holder string) string {
-	return fmt.Sprintf("%s isn't gathered: namespace %s has it: take another name, or wait until no channel there asks for it", name, holder)
-}
-
-func textDirect(key, name string, mux *ObservedMux) string {
-	if name == "" {
-		return fmt.Sprintf("%s: it lists more than the %d names that can be judged, and the mux %s allows %s: list fewer, or use "+
-			"external-dns-hostname", key, validation.MaxHostnames, mux.Key, mux.Hostnames.Brief())
-	}
-	return fmt.Sprintf("%s: external-dns would publish %s, and the mux %s allows %s: take a name of those, or ask its owner", key,
-		name, mux.Key, mux.Hostnames.Brief())
-}
-
-func textTooManyDirect(key string, most int) string {
-	return fmt.Sprintf("%s: the channels of its namespace give external-dns more than %d names, which is as many as are judged: give "+
-		"fewer, or use external-dns-hostname", key, most)
-}
-
-func textTooManyHostnames(name string, most int) string {
-	return fmt.Sprintf("%s isn't gathered: the channels of its namespace ask for more than %d new names on the mux: ask for fewer, or use another mux",
-		name, most)
-}
-
-func textHostnamesFull(name string) string {
-	return fmt.Sprintf("%s isn't gathered: the mux has as many names as fit into an annotation: take others off, or use another mux", name)
-}
-
-func textProxiedConflict(now, wish validation.Switch) string {
-	value := now.String()
-	if value == "" {
-		value = "neither true nor false"
-	}
-	return fmt.Sprintf("%s is %s on the mux and stays so, though its channels say %s: take it off the mux to have it follow "+
-		"them", validation.CloudflareProxied, value, wish)
 }
 
 func textEdges(gained, lost []string) string {

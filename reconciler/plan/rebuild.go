@@ -147,28 +147,6 @@ func (r *rebuilding) isTaken(numbers Span) bool {
 	return false
 }
 
-// onMux is a port or a range of the mux.
-type onMux struct {
-	name    string
-	numbers Span
-}
-
-func (l onMux) slot() Slot { return l.numbers.slot() }
-
-// onMux returns the ranges and the ports of the mux, without the placeholder. Ranges come first: a port within one was put there by others.
-func (r *rebuilding) onMux() []onMux {
-	var all []onMux
-	for _, live := range r.w.Mux.Ranges {
-		all = append(all, onMux{live.Name, SpanOf(live)})
-	}
-	for i := range r.w.Mux.Ports {
-		if port := &r.w.Mux.Ports[i]; !isPlaceholder(port) {
-			all = append(all, onMux{port.Name, SlotOf(port).Span()})
-		}
-	}
-	return all
-}
-
 // explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those that ports annotations tell. Names
 // of the second kind come first. Example: port http is renamed to web, and keeps its name on the mux, which is the first name of http. A new port http
 // then gets the second name of http. So if that is on the mux, the first name is web's.
@@ -190,69 +168,6 @@ func (r *rebuilding) explain() {
 			}
 		}
 	}
-}
-
-// fit returns the one of several ports that a port on the mux can be: the only one, or the only one with an annotation that says so; nil if there is
-// none, or more than one.
-func (r *rebuilding) fit(of []portOf, live onMux) *portOf {
-	slot := live.slot()
-	var fit, annotated, told []portOf
-	for _, o := range of {
-		if o.port.Protocol != slot.Protocol || r.owners[o.id()] {
-			continue
-		}
-		fit = append(fit, o)
-		if slices.Contains(r.annotated[slot], o) {
-			annotated = append(annotated, o)
-		}
-		// Our slices prove that the port is the channel's. Then the annotation tells which one it is, whatever the range is today.
-		if r.w.Records[live.name] == o.channel.Key && o.says(slot.Number) {
-			told = append(told, o)
-		}
-	}
-	for _, one := range [...][]portOf{annotated, told, fit} {
-		if len(one) == 1 {
-			return &one[0]
-		}
-	}
-	return nil
-}
-
-// says is true if the channel's ports annotation has a number for the port.
-func (o portOf) says(number int32) bool {
-	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool { return m.Name == o.port.Name && m.Public == number })
-}
-
-// named are the ports whose derived name a port on the mux has. A short name can be made to collide. The channel that our slices carry under it
-// can't be faked.
-func (r *rebuilding) named(live onMux) []portOf {
-	of := r.derived[live.name]
-	if channel, recorded := r.w.Records[live.name]; recorded {
-		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
-	}
-	return of
-}
-
-// recorded are the ports of the channel that our slices carry under the port's name: one of them was renamed.
-func (r *rebuilding) recorded(live onMux) []portOf {
-	if channel, recorded := r.w.Records[live.name]; recorded {
-		return r.portsOf(channel)
-	}
-	return nil
-}
-
-// annotatedAt are the ports whose channel says that they have the number, where no name tells.
-func (r *rebuilding) annotatedAt(live onMux) []portOf {
-	_, recorded := r.w.Records[live.name]
-	named := slices.ContainsFunc(r.derived[live.name], func(o portOf) bool { return !r.owners[o.id()] })
-	if recorded || named || !LooksOurs(live.name) {
-		return nil
-	}
-	of := r.annotated[live.slot()]
-	if channel, dropped := r.dropped[live.name]; dropped {
-		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
-	}
-	return of
 }
 
 // takeAnnotations restores claims that only ports annotations tell of: ledger and mux were restored from a backup, or channels are disabled. A channel

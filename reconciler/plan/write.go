@@ -3,8 +3,6 @@ package plan
 import (
 	"maps"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // writing plans the writes of ledger and mux.
@@ -85,92 +83,4 @@ func (w *writing) ledgerAfter(now Ledger, mux livePorts) Ledger {
 	}
 	after.Claims = slices.DeleteFunc(after.Claims, func(c Claim) bool { return c.State == InGrace && over[c.Slot()] })
 	return after
-}
-
-// deferRefusals says nothing of refusals that the next pass may lift, because this pass frees numbers: a channel that is told no would be told yes
-// right after. A refusal that isn't about a number has the zero Slot, which is never free.
-func (w *writing) deferRefusals(now, after Ledger) {
-	freed := map[Slot]bool{}
-	for i := range now.Claims {
-		freed[now.Claims[i].Slot()] = true
-	}
-	for i := range after.Claims {
-		delete(freed, after.Claims[i].Slot())
-	}
-	for i := range now.Claims {
-		if claim := &now.Claims[i]; claim.IsRange() && freed[claim.Slot()] {
-			for slot := range claim.Span().slots() {
-				freed[slot] = true
-			}
-		}
-	}
-	maps.Copy(freed, w.leaving)
-	picks := map[corev1.Protocol]bool{}
-	for slot := range freed {
-		picks[slot.Protocol] = picks[slot.Protocol] || w.w.Mux.Auto.Contains(slot.Number)
-	}
-	for _, c := range w.channels {
-		switch no := c.refusal; {
-		case no == nil:
-		case freed[no.slot] || picks[no.usedUp]:
-			c.deferred = true
-			w.lookAgain(w.now)
-		case !no.until.IsZero():
-			w.lookAgain(no.until)
-		}
-	}
-}
-
-// setInForce lists the claims that get backends: those that belong on the mux, and those that leave it as long as they are there.
-func (w *writing) setInForce(published []*Claim) {
-	w.plan.InForce = make([]Claim, 0, len(published))
-	for _, claim := range published {
-		w.plan.InForce = append(w.plan.InForce, *claim)
-	}
-	for _, claim := range w.claims {
-		switch {
-		case w.belongsOnMux(claim):
-		case claim.State != InGrace && w.live.has(claim):
-			w.plan.Leaving = append(w.plan.Leaving, *claim)
-		case claim.held() && w.m.Refused[claim.Owner.Channel].Withheld: // it comes back to the mux
-			w.plan.InForce = append(w.plan.InForce, *claim)
-		}
-	}
-	slices.SortFunc(w.plan.InForce, compareClaims)
-	slices.SortFunc(w.plan.Leaving, compareClaims)
-}
-
-// tellRebuilt tells that the ledger was corrected, unless there never was one.
-func (w *writing) tellRebuilt() {
-	lost := w.before.renew && (w.w.Ledger.Condition != Missing || w.w.Mux.Generation > 0)
-	if lost || w.w.Ledger.Unlabelled {
-		w.plan.Told = append(w.plan.Told, Event{
-			Object: w.w.Key, Reason: MuxDriftCorrected, Message: TextPutRight([]string{w.before.mend}),
-		})
-	}
-}
-
-// measure is for metrics and the console.
-func (p *pass) measure() {
-	u := &p.plan.Usage
-	u.Limit, u.RangeSize, u.Foreign = p.w.Mux.Cap.Ports, p.w.Mux.Auto.Len(), len(p.foreign)
-	for _, claim := range p.claims {
-		switch claim.State {
-		case Held:
-			u.Held += claim.Span().size()
-		case InGrace:
-			u.InGrace += claim.Span().size()
-		case Releasing:
-		}
-	}
-	u.RangeFree = p.freeNumbers(corev1.ProtocolTCP)
-}
-
-// freeNumbers counts the numbers of the range that are free under a protocol.
-func (p *pass) freeNumbers(protocol corev1.Protocol) int {
-	free := 0
-	for _, run := range p.w.Mux.Auto.Ranges() {
-		free += countFree(run, p.taken[protocol])
-	}
-	return free
 }

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// appearance is what a channel ought to look like.
+type appearance struct {
+	address    []corev1.LoadBalancerIngress
+	conditions []metav1.Condition
+	// dropsBacking is true if nothing is said of backends, because there are no ports for them.
+	dropsBacking bool
+	note         string
+}
+
+// show returns the difference between a channel and its wanted appearance.
+func (t *telling) show(c *channel) ChannelPatch {
+	want := t.wants(c)
+	patch := ChannelPatch{Channel: c.Key, Leftovers: c.Leftovers}
+	if !sameAddress(c.Address, want.address) {
+		patch.Address, patch.SetAddress = want.address, true
+		patch.Why = append(patch.Why, textAddress(want.address))
+	}
+	for i := range want.conditions {
+		if condition := &want.conditions[i]; t.setCondition(c, condition, &patch) {
+			patch.Why = append(patch.Why, textCondition(*condition))
+		}
+	}
+	if want.dropsBacking && meta.FindStatusCondition(c.Conditions, t.w.Keys.BackendsReady) != nil {
+		patch.Drop = append(patch.Drop, t.w.Keys.BackendsReady)
+		patch.Why = append(patch.Why, t.w.Keys.BackendsReady+" goes")
+	}
+	if c.PortsNote != want.note {
+		patch.PortsNote, patch.SetNote = want.note, true
+		patch.Why = append(patch.Why, textAnnotation(t.w.Keys.Ports, want.note))
+	}
+	if !c.Leftovers.Empty() {
+		patch.Why = append(patch.Why, textLeftovers(c.Leftovers))
+	}
+	if len(patch.Why) > 0 {
+		patch.Content = want.content(c)
+		patch.Events = append(t.channelEvents(c, &patch), t.backingEvents(c, &patch)...)
+	}
+	return patch
+}
+
+func (a *appearance) content(c *channel) uint64 {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprintf(hash, "%q %q %q", c.UID, a.note, addressText(a.address))
+	for i := range a.conditions {
+		is := &a.conditions[i]
+		_, _ = fmt.Fprintf(hash, "%q %q %q %q", is.Type, is.Status, is.Reason, is.Message)
+	}
+	return hash.Sum64()
+}
+
+func (t *telling) wants(c *channel) appearance {
+	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
+	hasNoNote := c.Admitted && c.PortsNote == "" // a listener's is in memory, and a process has just started
+	if t.plan.Freeze != nil && !hasNoNote {
+		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
+	}
+	if c.showsAddress {
+		want.address = t.address
+	}
+	if condition, said := t.acceptedCondition(c); said {
+		want.conditions = append(want.conditions, condition)
+	}
+	want.conditions = append(want.conditions, t.programmedCondition(c))
+	if condition, said := t.backingCondition(c); said {
+		want.conditions = append(want.conditions, condition)
+	} else {
+		want.dropsBacking = !c.showsAddress
+	}
+	t.conditions = want.conditions // there is room for the next ones
+	return want
+}
+
+// portsNote says which numbers the channel has.
+func (t *telling) portsNote(c *channel) string {
+	if len(c.claims) == 0 {
+		return ""
+	}
+	mappings := t.mappings[:0]
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if claim := c.claimOf(port); claim != nil {
+			mappings = append(mappings, validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public, Last: claim.Last})
+		}
+	}
+	t.mappings, t.note = mappings, validation.AppendPorts(t.note[:0], mappings) // there is room for the next ones
+	if string(t.note) == c.PortsNote {
+		return c.PortsNote
+	}
+	return string(t.note)
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// isMissing is true for a claim in force whose port isn't on the mux.
+func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.live.has(claim) }
+
+// isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up, and for one whose return waits.
+func (k *keeping) isReturning(c *channel) bool {
+	said := meta.FindStatusCondition(c.Conditions, k.w.Keys.Accepted)
+	if said == nil || len(c.Address) > 0 {
+		return false
+	}
+	switch validation.Reason(said.Reason) {
+	case Disabled, validation.SourceRangesNotSupported, PortChangesLimited:
+		return true
+	}
+	return false
+}
+
+// postpone refuses a change of a channel whose namespace changes its ports on the mux too often. Numbers that the channel gives up leave the
+// mux at once nevertheless. A rebuilt ledger postpones nothing.
+func (p *pass) postpone(c *channel) *refusal {
+	until := p.limitedUntil(c.Key.Namespace)
+	if until.IsZero() {
+		return nil
+	}
+	p.lookAgain(until)
+	return &refusal{
+		reason: PortChangesLimited, message: textLimited(c.Key.Namespace, p.w.Key, c.isHeld(), until), until: until,
+	}
+}
+
+func (p *pass) limitedUntil(namespace string) time.Time {
+	until := p.m.Limited[namespace]
+	if p.before.renew || !until.After(p.now) {
+		return time.Time{}
+	}
+	return until
+}
+
+// satisfies is true if a claim is what the port asks for, and brings it up to date with the port. An auto port keeps its number though
+// the range has moved since.
+func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
+	switch port.Request.Kind {
+	case validation.Auto:
+		if claim.Source != Auto && !p.w.Mux.Auto.Contains(claim.Public) {
+			return false
+		}
+		claim.Source = Auto
+	case validation.Own, validation.Number:
+		if NewSpan(port.Request.Number, port.Request.Last, port.Protocol) != claim.Span() {
+			return false
+		}
+		claim.Source = Static
+	case validation.Unread: // refused elsewhere; until then it keeps what it has
+		return true
+	}
+	claim.Port = port.Port
+	return true
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// readPorts sorts the ports on the mux: those that are claimed, those that must go, and foreign ones. A port is ours if a claim has its name, or if a published claim has its number:
+// then another writer changed its name. All others are foreign: they stay, and no channel gets their numbers. The mux's owner may add one
+// within a channel's range, since spec.ports doesn't have ranges: the range stays too.
+func readPorts(p *pass) {
+	r := &reader{pass: p}
+	for i := range r.live.ports {
+		port := &r.live.ports[i]
+		slot := SlotOf(port)
+		holder := r.holders.at(slot)
+		switch {
+		case isPlaceholder(port):
+			if r.w.Mux.keepsPlaceholder() && (holder == nil || !r.belongsOnMux(holder)) {
+				r.occupy(port)
+			}
+		case holder != nil && r.belongsOnMux(holder) && !holder.IsRange():
+		case r.names[port.Name] != nil, // a claim's port on another number than the claim's
+			r.isUnclaimed(port, holder):
+			r.block(slot)
+		default:
+			r.occupy(port)
+			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours && !r.w.ListenersUnknown {
+				r.warn(UnexplainedPort, textUnexplained(port))
+			}
+		}
+	}
+}
+
+// occupy enters a foreign port.
+func (r *reader) occupy(port *corev1.ServicePort) {
+	r.live.foreign = append(r.live.foreign, port)
+	r.reserve(port)
+}
+
+// keepsPlaceholder is true if the placeholder is a foreign port: the mux's applier declares it, or its owner wants it kept. Otherwise we
+// added it, and it goes once channels have ports.
+func (m *ObservedMux) keepsPlaceholder() bool {
+	switch m.Placeholder {
+	case validation.PlaceholderKeep:
+		return true
+	case validation.PlaceholderRemove:
+		return false
+	case validation.PlaceholderUsual:
+	}
+	return m.DeclaresPlaceholder
+}
+
+// ofChannel returns the channel's port that a port on the mux is named for.
+func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
+	if len(port.Name) != nameDigits || !LooksOurs(port.Name) {
+		return portOf{}, false
+	}
+	if r.live.derived == nil {
+		r.live.derived = map[string]portOf{}
+		for _, c := range r.channels {
+			for i := range c.Ports {
+				of := portOf{c, &c.Ports[i]}
+				r.live.derived[derivedName(of.id())] = of
+			}
+		}
+	}
+	of, ours := r.live.derived[port.Name]
+	return of, ours
+}
+
+// isUnclaimed is true for a port of ours that no claim has: it comes off, unless its channel's address couldn't be taken off before. It is named for a
+// channel's port, because another writer put a port back that we took off. Or its number is claimed, and isn't on the mux, under another name: a
+// process renamed the claim and ended before it renamed the port, and the channel was disabled since.
+func (r *reader) isUnclaimed(port *corev1.ServicePort, holder *Claim) bool {
+	if of, named := r.ofChannel(port); named {
+		return !r.m.Stuck[of.channel.Key]
+	}
+	return holder != nil && LooksOurs(port.Name) && !r.m.Stuck[holder.Owner.Channel]
+}
