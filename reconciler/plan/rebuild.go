@@ -91,29 +91,6 @@ func newRebuilding(p *pass) *rebuilding {
 	return r
 }
 
-// annotation is the numbers that the channel's ports annotation has for a port. Its owner can write that annotation, so it counts
-// only if the port could ask for the numbers today.
-func (r *rebuilding) annotation(o portOf) (Span, bool) {
-	for _, recorded := range o.channel.Recorded {
-		if numbers := NewSpan(recorded.Public, recorded.Last, o.port.Protocol); recorded.Name == o.port.Name && r.mayAsk(o.port, numbers) {
-			return numbers, true
-		}
-	}
-	return Span{}, false
-}
-
-// mayAsk is true if a port asks for the numbers, or for any and the number is in range.
-func (r *rebuilding) mayAsk(port *validation.ChannelPort, numbers Span) bool {
-	switch port.Request.Kind {
-	case validation.Own, validation.Number:
-		return port.Request.Run() == numbers.run() && (!numbers.isRange() || r.w.Mux.Pool != "")
-	case validation.Auto:
-		return !numbers.isRange() && r.w.Mux.Auto.Contains(numbers.First)
-	case validation.Unread:
-	}
-	return false
-}
-
 // nameOf is a claim's name on the mux. The original's claims have none but the derived one.
 func nameOf(claim *Claim) string {
 	if claim.MuxName == "" {
@@ -168,54 +145,6 @@ func (r *rebuilding) explain() {
 			}
 		}
 	}
-}
-
-// takeAnnotations restores claims that only ports annotations tell of: ledger and mux were restored from a backup, or channels are disabled. A channel
-// gets no more than as a newcomer, and all or nothing.
-func (r *rebuilding) takeAnnotations() {
-	for _, c := range byAge(r.channels) {
-		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
-			continue
-		}
-		var annotated []Claim
-		known, more := false, 0
-		for _, port := range r.portsOf(c.Key) {
-			numbers, told := r.annotation(port)
-			_, outside := r.w.Mux.Explicit.FirstOutside(numbers.run())
-			switch explicit := port.port.Request.Kind == validation.Auto || !outside; {
-			case r.owners[port.id()]:
-				known = true
-			case told && explicit && !r.isTaken(numbers) && !r.unexplained[numbers.slot()]:
-				more += numbers.size()
-				annotated = append(annotated, r.claim(port, numbers, freeName(port.id(), func(name string) bool {
-					_, isLive := r.live.spanNamed(name)
-					return isLive || r.names[name]
-				})))
-			}
-		}
-		if !known && len(annotated) < len(c.Ports) || !r.hasRoom(c, more) {
-			continue
-		}
-		for _, claim := range annotated {
-			r.take(claim)
-		}
-	}
-}
-
-// hasRoom is true if the mux's limits leave room for that many ports more of the channel.
-func (r *rebuilding) hasRoom(c *channel, more int) bool {
-	mux := r.w.Mux
-	quota := mux.CapPerNamespace
-	if r.size+more > mux.Cap.Ports || quota > 0 && r.byNamespace[c.Key.Namespace]+more > quota {
-		return false
-	}
-	for i := range c.Ports {
-		protocol := c.Ports[i].Protocol
-		if !mux.Protocols.Allowed.Has(protocol) || mux.Protocols.OneOnly && len(r.claims) > 0 && r.claims[0].Owner.Protocol != protocol {
-			return false
-		}
-	}
-	return true
 }
 
 func (r *rebuilding) portsOf(key types.NamespacedName) []portOf {
