@@ -84,6 +84,20 @@ func TestBoardShowsWhatWasSet(t *testing.T) {
 	}
 }
 
+// TestANewTimeIsAChange although channel, number and name are the same; the same moment in another time zone isn't.
+func TestANewTimeIsAChange(t *testing.T) {
+	told := 0
+	board := NewBoard(func([]types.NamespacedName) { told++ })
+	claim, noon := claimOf("a", 80), time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for i, times := range [][2]time.Time{{noon, {}}, {noon.Add(time.Second), {}}, {noon.Add(time.Second), noon}, {noon.Add(time.Second).In(time.FixedZone("", 3600)), noon}} {
+		claim.Since, claim.Until = times[0], times[1]
+		board.Set(mux, []plan.Claim{claim}, nil)
+		if known := knownOf(board, "a", mux); len(known) != 1 || !known[0].Since.Equal(times[0]) || !known[0].Until.Equal(times[1]) || told != min(i+1, 3) {
+			t.Errorf("step %d: %v, told %d times", i, known, told)
+		}
+	}
+}
+
 func TestNoClaimsIsSomethingElseThanNoMux(t *testing.T) {
 	board := NewBoard(nil)
 	board.Set(mux, []plan.Claim{claimOf("a", 80)}, nil)

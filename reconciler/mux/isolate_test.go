@@ -169,3 +169,31 @@ func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 	}
 	return o
 }
+
+// TestTheRefusedChannelWaitsLongerEachTime. Those that only come after it in the order are tried first the next time. Without node ports nobody is
+// to blame, and all wait longer.
+func TestTheRefusedChannelWaitsLongerEachTime(t *testing.T) {
+	policy, full := forbidden("by a policy"), apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full"))
+	for name, test := range map[string]struct {
+		reason error
+		tried  bool
+		want   time.Duration
+	}{
+		"tried":                  {policy, true, 2 * firstPause},
+		"it only came after":     {policy, false, firstPause},
+		"no node ports, tried":   {full, true, 2 * firstPause},
+		"no node ports, another": {full, false, 2 * firstPause},
+	} {
+		o := newIsolation(t, &strictServer{}, 1)
+		key := o.world.Channels[0].Key
+		for range 2 {
+			o.refuse(key, []plan.Slot{{Number: 1001, Protocol: "TCP"}}, test.reason, test.tried)
+		}
+		if got := o.memory.setbacks[write{itsPorts, key}].pause; got != test.want {
+			t.Errorf("%s: a pause of %s, want %s", name, got, test.want)
+		}
+		if _, known := o.memory.refused[key]; !known {
+			t.Errorf("%s: the refusal isn't known", name)
+		}
+	}
+}
