@@ -46,7 +46,10 @@ func kinds() []api.Kind {
 // Get implements client.Reader.
 func (m *memory) Get(_ context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	kind := api.KindOf(obj)
-	found := m.kinds[kind].objects[key]
+	inf := m.kinds[kind]
+	inf.guard.Lock()
+	found := inf.objects[key]
+	inf.guard.Unlock()
 	if found == nil {
 		return apierrors.NewNotFound(kind.Resource(), key.Name)
 	}
@@ -64,6 +67,8 @@ func (m *memory) List(_ context.Context, list client.ObjectList, options ...clie
 	var o client.ListOptions
 	o.ApplyOptions(options)
 	inf := m.kinds[api.KindOf(list)]
+	inf.guard.Lock()
+	defer inf.guard.Unlock()
 	var found []runtime.Object
 	for _, key := range sortedKeys(inf.objects) {
 		obj := inf.objects[key]

@@ -24,6 +24,8 @@ type informer struct {
 	at        int64 // version up to which the cache is current
 	objects   map[types.NamespacedName]client.Object
 	index     map[string]client.IndexerFunc
+	// guard orders reads of goroutines that time wakes, and not a step, after the writes of steps.
+	guard sync.Mutex
 
 	mu       sync.Mutex
 	handlers []toolscache.ResourceEventHandler
@@ -105,7 +107,9 @@ func (i *informer) set(key types.NamespacedName, now, gone client.Object, unknow
 		if before == nil {
 			return
 		}
+		i.guard.Lock()
 		delete(i.objects, key)
+		i.guard.Unlock()
 		var shown any = before
 		switch {
 		case unknown:
@@ -119,7 +123,9 @@ func (i *informer) set(key types.NamespacedName, now, gone client.Object, unknow
 		return
 	}
 	now = i.own(now)
+	i.guard.Lock()
 	i.objects[key] = now
+	i.guard.Unlock()
 	for _, h := range i.handlers {
 		if before == nil {
 			h.OnAdd(now, false)
