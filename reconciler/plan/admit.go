@@ -45,10 +45,9 @@ func askAgain(p *pass, edits []*edit, newcomers []*channel) {
 func (a *admission) wish(c *channel) {
 	for i := range c.Ports {
 		port := &c.Ports[i]
-		for slot := range NewSpan(port.Request.Number, port.Request.Last, port.Protocol).slots() {
-			if isPort(slot) && port.Request.Kind != validation.Auto {
-				a.wished[slot.Protocol].add(slot.Number)
-			}
+		asks := NewSpan(port.Request.Number, port.Request.Last, port.Protocol)
+		if port.Request.Kind != validation.Auto && isPort(asks.slot()) && asks.Last <= validation.MaxPort {
+			a.wished[asks.Protocol].addRun(asks.run())
 		}
 	}
 }

@@ -18,6 +18,20 @@ func numberSets() map[corev1.Protocol]*numberSet {
 func (n *numberSet) add(number int32)    { n[number/64] |= 1 << (number % 64) }
 func (n *numberSet) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
+// addRun adds the numbers of the run, 64 at a time: any tenant may ask for a long one.
+func (n *numberSet) addRun(run validation.PortRange) {
+	for word := run.First / 64; word <= run.Last/64; word++ {
+		some := ^uint64(0)
+		if word == run.First/64 {
+			some &^= 1<<(run.First%64) - 1
+		}
+		if word == run.Last/64 && run.Last%64 != 63 {
+			some &= 1<<(run.Last%64+1) - 1
+		}
+		n[word] |= some
+	}
+}
+
 // firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
 // that a range with one free number costs no more than an empty one.
 func firstFree(run validation.PortRange, sets ...*numberSet) int32 {
