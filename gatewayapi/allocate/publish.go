@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,14 +79,11 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 			stale = append(stale, set)
 		}
 	}
-	if err := run.InParallel(run.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
+	if err := run.InParallel(o.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
 		return err
 	}
-	var claims []*plan.Claim
-	for _, claim := range wanted {
-		claims = append(claims, claim)
-	}
-	return run.InParallel(run.WritesAtOnce, claims, func(claim *plan.Claim) error {
+	claims := slices.SortedFunc(maps.Values(wanted), func(a, b *plan.Claim) int { return plan.CompareKeys(a.Owner.Channel, b.Owner.Channel) })
+	return run.InParallel(o.WritesAtOnce, claims, func(claim *plan.Claim) error {
 		route := o.routes[claim.Owner.Channel]
 		want := read.ListenerSet(&o.keys, &route.Route, route.asks.ListenerSet, o.key, claim)
 		if err := o.put(ctx, want, route); err != nil {
