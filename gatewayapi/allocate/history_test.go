@@ -36,7 +36,8 @@ func TestPromisesOfTheAllocator(t *testing.T) {
 		h.stage.restart()
 		before := h.api.Wrote
 		h.rest()
-		h.checkf(h.api.Wrote == before, "quiet: a process that starts makes %d writes, though nothing changed", h.api.Wrote-before)
+		knowsAll := len(h.judge.harmed) == 0 // a new process knows less of a frozen Gateway whose ledger is lost
+		h.checkf(h.api.Wrote == before || !knowsAll, "quiet: a process that starts makes %d writes, though nothing changed", h.api.Wrote-before)
 	})
 }
 

@@ -50,11 +50,11 @@ func (j *judge) deed() {
 	}
 }
 
-// calmed is called at rest: no disaster is under way.
+// calmed is called at rest: disasters are over on Gateways that are there.
 func (j *judge) calmed() {
-	clear(j.harmed)
-	maps.DeleteFunc(j.made, func(name types.NamespacedName, _ *gatewayv1.ListenerSet) bool {
-		return gatewaytest.Get[*gatewayv1.ListenerSet](j.api.Shelf, name.Namespace, name.Name) == nil
+	maps.DeleteFunc(j.harmed, func(gateway types.NamespacedName, _ bool) bool { return j.isWell(gateway) })
+	maps.DeleteFunc(j.made, func(_ types.NamespacedName, made *gatewayv1.ListenerSet) bool {
+		return j.isWell(gatewayOfSet(made)) && gatewaytest.Get[*gatewayv1.ListenerSet](j.api.Shelf, made.Namespace, made.Name) == nil
 	})
 }
 

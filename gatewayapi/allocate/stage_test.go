@@ -246,3 +246,8 @@ func (s *stage) route(kind, namespace, name string) *read.Route {
 	}
 	return nil
 }
+
+// edge is the first Gateway.
+func (s *stage) edge() types.NamespacedName {
+	return types.NamespacedName{Namespace: "infra", Name: "edge"}
+}
