@@ -23,6 +23,8 @@ type judge struct {
 	has map[types.UID]slot
 	// owners are the names of these routes.
 	owners map[types.UID]types.NamespacedName
+	// asked are routes that asked for the number that they have. Auto takes only numbers of the range over.
+	asked map[types.UID]bool
 	// made are the ListenerSets as the process wrote them last.
 	made map[types.NamespacedName]*gatewayv1.ListenerSet
 	// ledgers are those that the process may go by: the one that it wrote last, and those that people put since.
@@ -32,7 +34,7 @@ type judge struct {
 }
 
 func newJudge(s *stage) judge {
-	return judge{s, map[types.UID]slot{}, map[types.UID]types.NamespacedName{}, map[types.NamespacedName]*gatewayv1.ListenerSet{},
+	return judge{s, map[types.UID]slot{}, map[types.UID]types.NamespacedName{}, map[types.UID]bool{}, map[types.NamespacedName]*gatewayv1.ListenerSet{},
 		map[types.NamespacedName][]*corev1.ConfigMap{}, map[types.NamespacedName]bool{}}
 }
 
@@ -74,6 +76,10 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 		return false
 	}
 	if j.isContradicted(uid, on) {
+		return false
+	}
+	if j.asked[uid] = j.asked[uid] || w.number == on.number; j.asked[uid] && w.number != on.number &&
+		(gateway == nil || !slices.Contains(ranges(gateway.Annotations[j.keys.PortRange]), on.number)) {
 		return false
 	}
 	harmed, isForeign := j.harmed[on.gateway], j.foreign(j.api.Shelf, on.gateway)[on]

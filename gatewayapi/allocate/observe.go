@@ -163,7 +163,7 @@ func (o *pass) setOf(route types.NamespacedName) string {
 	return ""
 }
 
-// observeSets reads the ListenerSets on the Gateway.
+// observeSets reads the ListenerSets on the Gateway. It sorts them: if several have one number, each pass must name the same one.
 func (o *pass) observeSets(ctx context.Context) error {
 	var list gatewayv1.ListenerSetList
 	if err := o.cache.List(ctx, &list, client.MatchingFields{indexGateway: o.key.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -176,6 +176,9 @@ func (o *pass) observeSets(ctx context.Context) error {
 			o.others = append(o.others, set)
 		}
 	}
+	byName := func(a, b *gatewayv1.ListenerSet) int { return plan.CompareKeys(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b)) }
+	slices.SortFunc(o.sets, byName)
+	slices.SortFunc(o.others, byName)
 	return nil
 }
 

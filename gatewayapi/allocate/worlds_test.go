@@ -101,12 +101,33 @@ func TestAGatewayThatComesBackGivesTheSameNumbers(t *testing.T) {
 	w.has(t, want)
 }
 
-func TestAListenerSetThatIsNotOursIsLeftAlone(t *testing.T) {
-	w := newWorld(t)
-	theirs := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}, Spec: gatewayv1.ListenerSetSpec{
+// theirs is a user's ListenerSet with number 20000.
+func theirs(name string) *gatewayv1.ListenerSet {
+	return &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: gatewayv1.ListenerSetSpec{
 		ParentRef: gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace("infra")), Name: "edge"},
 		Listeners: []gatewayv1.ListenerEntry{{Name: "tcp", Port: 20000, Protocol: gatewayv1.TCPProtocolType}},
 	}}
+}
+
+func TestAConflictNamesTheSameListenerSetInEachPass(t *testing.T) {
+	w := newWorld(t)
+	w.put(theirs("s"))
+	w.put(theirs("t"))
+	w.asks(t, "a", "20000")
+	w.isTold(t, "a", "MuxPortConflict", "ListenerSet shop/s")
+	before := w.api.Wrote
+	for range 4 { // the cache lists in another order each time
+		w.reconcile("gateway", w.edge())
+		_ = w.cache.List(t.Context(), &gatewayv1.ListenerSetList{})
+	}
+	if w.api.Wrote != before {
+		t.Errorf("%d writes, though nothing changed", w.api.Wrote-before)
+	}
+}
+
+func TestAListenerSetThatIsNotOursIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	theirs := theirs("a")
 	w.put(theirs)
 	w.asks(t, "a", "auto")
 	w.isTold(t, "a", "ListenerSetTaken", "ListenerSet shop/a is there")
