@@ -101,10 +101,15 @@ func (h *history) answer(before, after client.Object) (bool, error) {
 	return false, gatewaytest.ErrNoAnswer
 }
 
-// restart is a process that begins. It may have to wait before it rebuilds a ledger.
+// restart is a process that begins. It may have to wait before it rebuilds a ledger, and its cache may lack a route at first.
 func (h *history) restart() {
 	h.rebuildFrom = h.now.Add(pick(h, "rebuilds after", 0, 0, 15*time.Second))
 	h.stage.restart()
+	if routes := h.routes(); len(routes) > 0 && h.chance("incomplete cache", 30) {
+		object, _ := pick(h, "missing", routes...).Object.(client.Object)
+		h.note("its cache lacks %s %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object))
+		h.cache.Drop(object)
+	}
 }
 
 // rest lets everything come to its end. No write fails then.

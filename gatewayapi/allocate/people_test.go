@@ -123,7 +123,7 @@ func (h *history) changeRoute() {
 		set(h.keys.Gateway, "infra/edge", "infra/edge", "infra/edge", "infra/two", "infra/two", "infra/none", "edge", "")
 	}
 	if isNew || h.chance("other number", 40) {
-		set(h.keys.ExternalPorts, "auto", "auto", "auto", "", "20001", "443", "30000", "http:80")
+		set(h.keys.ExternalPorts, "auto", "auto", "auto", "", "20001", "443", "443", "http:80")
 	}
 	if h.chance("withdrawn", 10) {
 		set(h.keys.Disabled, "", "true")
@@ -178,7 +178,7 @@ func (h *history) listenerSet() {
 }
 
 func (h *history) number() gatewayv1.PortNumber {
-	return pick(h, "number", gatewayv1.PortNumber(20000), 20001, 20002, 443)
+	return pick(h, "number", gatewayv1.PortNumber(20000), 20001, 20001, 20002, 443, 443)
 }
 
 // changeLedger deletes a ledger, or puts another text into it.
