@@ -144,6 +144,7 @@ func (s *stage) badReasons(route *read.Route, w *wish) (reasons []string) {
 		if owner, isOurs := s.madeFor(set); !isOurs || owner != ownerOf(route) {
 			return append(reasons, "ListenerSetTaken")
 		}
+		return reasons
 	}
 	for _, other := range s.routes() {
 		o, asks := s.wishOf(other)

@@ -14,6 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
 // world is a stage with the Gateway infra/edge. Numbers 20000 to 20003 are given, and its own listener has 20001.
@@ -183,4 +184,17 @@ func TestANamespaceThatIsNoLongerAllowedLosesItsNumbers(t *testing.T) {
 	w.admit("shop", "yes")
 	w.rest()
 	w.has(t, map[string]int32{"a": 20000})
+}
+
+func TestARouteThatTheCacheLacksKeepsItsNumber(t *testing.T) {
+	w := newWorld(t)
+	w.asks(t, "a", "auto")
+	w.restart()
+	route := w.tcp("a").Object.(*gatewayv1.TCPRoute)
+	w.cache.Drop(route)
+	w.reconcile("gateway", w.edge())
+	w.has(t, map[string]int32{"a": 20000})
+	if claim := w.claimsIn(w.ledgerOf(w.edge()))[slot{w.edge(), 20000, "TCP"}]; claim.State != plan.Held {
+		t.Errorf("the claim is %s", claim.State)
+	}
 }
