@@ -14,6 +14,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
 // TestPromisesOfTheAllocator plays histories. People change Gateways, routes, namespaces, ListenerSets and ledgers, and the allocator follows with
@@ -101,14 +102,14 @@ func (h *history) answer(before, after client.Object) (bool, error) {
 	return false, gatewaytest.ErrNoAnswer
 }
 
-// restart is a process that begins. It may have to wait before it rebuilds a ledger, and its cache may lack a route at first.
+// restart is a process that begins. It may have to wait before it rebuilds a ledger, and its cache may lack routes at first.
 func (h *history) restart() {
 	h.rebuildFrom = h.now.Add(pick(h, "rebuilds after", 0, 0, 15*time.Second))
 	h.stage.restart()
-	if routes := h.routes(); len(routes) > 0 && h.chance("incomplete cache", 30) {
-		object, _ := pick(h, "missing", routes...).Object.(client.Object)
-		h.note("its cache lacks %s %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object))
-		h.cache.Drop(object)
+	if h.chance("incomplete cache", 40) {
+		kind := pick(h, "missing", read.TCPRoute, read.TCPRoute, read.UDPRoute)
+		h.note("its cache lacks each %s", kind)
+		clear(h.cache.Objects[kind])
 	}
 }
 
