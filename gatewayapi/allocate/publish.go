@@ -113,12 +113,24 @@ func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 	return wanted
 }
 
+// drop deletes a ListenerSet. If the cache lacks its route, a live read tells first that the route is gone: with the ledger lost, no claim asked for
+// that.
 func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
+	owner, _ := read.MadeFor(set)
+	if kind, name, _ := read.RouteNamed(owner); o.routes[owner] == nil && o.world.Live[owner] != plan.Gone && o.kinds.Has(kind) {
+		object := read.NewRoute(kind)
+		err := o.live.Get(ctx, name, object)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if asks, is := o.asks(object); err == nil && is && asks.Gateway == o.key {
+			return behind("the route of ListenerSet " + client.ObjectKeyFromObject(set).String())
+		}
+	}
 	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
 		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
 	if err == nil {
-		route, _ := read.MadeFor(set)
-		o.memory.paces.Forget(route)
+		o.memory.paces.Forget(owner)
 	}
 	return client.IgnoreNotFound(err)
 }

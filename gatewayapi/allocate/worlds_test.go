@@ -186,6 +186,19 @@ func TestANamespaceThatIsNoLongerAllowedLosesItsNumbers(t *testing.T) {
 	w.has(t, map[string]int32{"a": 20000})
 }
 
+func TestARouteThatTheCacheLacksKeepsItsListenerSetThoughTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.asks(t, "a", "auto")
+	w.restart()
+	w.judge.harmed[w.edge()] = true
+	w.drop(w.ledgerOf(w.edge()))
+	w.cache.Drop(w.tcp("a").Object.(*gatewayv1.TCPRoute))
+	w.reconcile("gateway", w.edge())
+	w.has(t, map[string]int32{"a": 20000})
+	w.rest()
+	w.has(t, map[string]int32{"a": 20000})
+}
+
 func TestARouteThatTheCacheLacksKeepsItsNumber(t *testing.T) {
 	w := newWorld(t)
 	w.asks(t, "a", "auto")
