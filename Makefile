@@ -215,6 +215,7 @@ sim-mutants: ## Break the code on purpose, once for each patch in a folder of mu
 	@test/sim/mutants.sh
 	@test/sim/mutants.sh gateway/control/mutants
 	@test/sim/mutants.sh gatewayapi/line/mutants
+	@test/sim/mutants.sh gatewayapi/allocate/mutants
 
 .PHONY: race
 race: export CGO_ENABLED = 1

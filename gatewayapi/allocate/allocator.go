@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -26,13 +27,18 @@ type Options struct {
 	RebuildFrom func() time.Time
 	Now         func() time.Time
 	Log         logr.Logger
+	// WritesAtOnce is how many objects are written at a time; run.WritesAtOnce if it is 0.
+	WritesAtOnce int
 }
 
 // Allocator gives numbers to routes. It is a run.Feature.
 type Allocator struct{ Options }
 
 // New returns an Allocator.
-func New(options Options) *Allocator { return &Allocator{options} }
+func New(options Options) *Allocator {
+	options.WritesAtOnce = cmp.Or(options.WritesAtOnce, run.WritesAtOnce)
+	return &Allocator{options}
+}
 
 // Name says what the Allocator does.
 func (a *Allocator) Name() string { return "allocating numbers for routes" }

@@ -163,7 +163,7 @@ func (o *pass) setOf(route types.NamespacedName) string {
 	return ""
 }
 
-// observeSets reads the ListenerSets on the Gateway.
+// observeSets reads the ListenerSets on the Gateway. It sorts them: if several have one number, each pass must name the same one.
 func (o *pass) observeSets(ctx context.Context) error {
 	var list gatewayv1.ListenerSetList
 	if err := o.cache.List(ctx, &list, client.MatchingFields{indexGateway: o.key.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -176,11 +176,24 @@ func (o *pass) observeSets(ctx context.Context) error {
 			o.others = append(o.others, set)
 		}
 	}
+	byName := func(a, b *gatewayv1.ListenerSet) int {
+		return plan.CompareKeys(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b))
+	}
+	slices.SortFunc(o.sets, byName)
+	slices.SortFunc(o.others, byName)
 	return nil
 }
 
-// observeMux reads the Gateway as a mux: its numbers, its members, its ledger.
+// observeMux reads the Gateway as a mux, and its ledger.
 func (o *pass) observeMux(ctx context.Context) error {
+	if err := o.readMux(ctx); err != nil {
+		return err
+	}
+	return o.observeLedger(ctx)
+}
+
+// readMux reads the Gateway as a mux: its numbers, and the namespaces that it admits among those of its routes.
+func (o *pass) readMux(ctx context.Context) error {
 	members := map[string]labels.Set{}
 	for i := range o.world.Channels {
 		name := o.world.Channels[i].Key.Namespace
@@ -194,14 +207,14 @@ func (o *pass) observeMux(ctx context.Context) error {
 		members[name] = namespace.Labels
 	}
 	o.world.Mux = read.Mux(o.Language, o.gateway, read.Numbers(&o.keys, o.gateway, slices.Concat(o.sets, o.others)), members)
-	return o.observeLedger(ctx)
+	o.world.Mux.LedgerInForce = o.world.Mux.Ledger
+	return nil
 }
 
 // observeLedger reads the ledger. A Gateway has no stamp, and tenants may edit ListenerSets, so nothing tells whether the ledger is an old copy.
 // As with a ledger of the original, package plan then also believes the numbers of ListenerSets that the ledger doesn't have.
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
-	mux.LedgerInForce = mux.Ledger
 	entry, err := o.store.Read(ctx, codec.AskOf(mux))
 	if isRefusal(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux.Ledger, err)}, nil
@@ -269,6 +282,9 @@ func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 	if route, is := read.RouteOf(object); err == nil && is && route.AsksForNumber(o.Language) {
 		if _, asks := route.Channel(o.Language); asks.Gateway == o.key {
 			o.add(&route)
+			if err := o.readMux(ctx); err != nil { // it may be the only route of its namespace
+				return err
+			}
 			return o.checkSets(ctx)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,14 +79,11 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 			stale = append(stale, set)
 		}
 	}
-	if err := run.InParallel(run.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
+	if err := run.InParallel(o.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
 		return err
 	}
-	var claims []*plan.Claim
-	for _, claim := range wanted {
-		claims = append(claims, claim)
-	}
-	return run.InParallel(run.WritesAtOnce, claims, func(claim *plan.Claim) error {
+	claims := slices.SortedFunc(maps.Values(wanted), func(a, b *plan.Claim) int { return plan.CompareKeys(a.Owner.Channel, b.Owner.Channel) })
+	return run.InParallel(o.WritesAtOnce, claims, func(claim *plan.Claim) error {
 		route := o.routes[claim.Owner.Channel]
 		want := read.ListenerSet(&o.keys, &route.Route, route.asks.ListenerSet, o.key, claim)
 		if err := o.put(ctx, want, route); err != nil {
@@ -114,12 +113,24 @@ func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 	return wanted
 }
 
+// drop deletes a ListenerSet. If the cache lacks its route, a live read tells first that the route is gone: with the ledger lost, no claim asked for
+// that.
 func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
+	owner, _ := read.MadeFor(set)
+	if kind, name, _ := read.RouteNamed(owner); o.routes[owner] == nil && o.world.Live[owner] != plan.Gone && o.kinds.Has(kind) {
+		object := read.NewRoute(kind)
+		err := o.live.Get(ctx, name, object)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if asks, is := o.asks(object); err == nil && is && asks.Gateway == o.key {
+			return behind("the route of ListenerSet " + client.ObjectKeyFromObject(set).String())
+		}
+	}
 	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
 		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
 	if err == nil {
-		route, _ := read.MadeFor(set)
-		o.memory.paces.Forget(route)
+		o.memory.paces.Forget(owner)
 	}
 	return client.IgnoreNotFound(err)
 }

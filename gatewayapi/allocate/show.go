@@ -23,7 +23,7 @@ import (
 
 // show writes what routes are told.
 func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) error {
-	return run.InParallel(run.WritesAtOnce, patches, func(patch plan.ChannelPatch) error {
+	return run.InParallel(o.WritesAtOnce, patches, func(patch plan.ChannelPatch) error {
 		route := o.routes[patch.Channel]
 		if route == nil {
 			return nil

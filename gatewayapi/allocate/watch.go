@@ -39,7 +39,27 @@ func (l *line) setup(ctx context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	indexer := m.GetFieldIndexer()
+	if err := l.index(ctx, m.GetFieldIndexer()); err != nil {
+		return err
+	}
+	for _, object := range l.kinds.Routes() {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
+			return err
+		}
+		if err := strays.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.strayOf))); err != nil {
+			return err
+		}
+	}
+	for _, object := range [...]client.Object{&gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}} {
+		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// index adds the indexes.
+func (l *line) index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &gatewayv1.ListenerSet{}, indexGateway, func(object client.Object) []string {
 		set, is := object.(*gatewayv1.ListenerSet)
 		if !is {
@@ -54,17 +74,6 @@ func (l *line) setup(ctx context.Context, m manager.Manager) error {
 			return err
 		}
 		if err := indexer.IndexField(ctx, object, indexSet, l.setOfRoute); err != nil {
-			return err
-		}
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
-			return err
-		}
-		if err := strays.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.strayOf))); err != nil {
-			return err
-		}
-	}
-	for _, object := range [...]client.Object{&gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}} {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -48,9 +49,9 @@ func TestPromisesOfGateways(t *testing.T) {
 		}
 		h.rest()
 		h.restart()
-		before, told := h.api.wrote, h.told
+		before, told := h.api.Wrote, h.told
 		h.rest()
-		h.checkf(h.api.wrote == before, "quiet: a process that starts makes %d writes, though nothing changed", h.api.wrote-before)
+		h.checkf(h.api.Wrote == before, "quiet: a process that starts makes %d writes, though nothing changed", h.api.Wrote-before)
 		h.checkf(h.told == told, "quiet: a process that starts sends %d Events, though nothing changed", h.told-told)
 	})
 }
@@ -59,8 +60,8 @@ func TestPromisesOfGateways(t *testing.T) {
 type history struct {
 	r        *rapid.T
 	language validation.Language
-	api      *server
-	cache    *shelf
+	api      *gatewaytest.Server
+	cache    *gatewaytest.Shelf
 	line     *serving
 	now      time.Time
 	// todo are the keys in the queues of the controllers.
@@ -85,10 +86,15 @@ func newHistory(t *testing.T, r *rapid.T) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &history{r: r, language: language, api: &server{shelf: newShelf()}, cache: newShelf(), now: at(0), taken: map[int32]bool{},
+	h := &history{r: r, language: language, api: &gatewaytest.Server{Shelf: gatewaytest.NewShelf()}, cache: gatewaytest.NewShelf(), now: at(0), taken: map[int32]bool{},
 		keys: map[string]types.NamespacedName{}, onMux: map[types.NamespacedName]int32{}}
-	h.api.fails = func() bool { return !h.calm && h.chance("fails", 10) }
-	h.api.judge = h.judge
+	h.api.Answer = func(_, _ client.Object) (bool, error) {
+		if !h.calm && h.chance("fails", 10) {
+			return false, gatewaytest.ErrNoAnswer
+		}
+		return true, nil
+	}
+	h.api.Judge = h.judge
 	keys := language.Keys()
 	h.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "mux"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys)}})
 	h.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: foreign2}})
@@ -146,12 +152,12 @@ func pick[T any](h *history, what string, from ...T) T {
 
 // put stores an object as people do.
 func (h *history) put(object client.Object) {
-	if h.api.at(object) == nil {
+	if h.api.At(object) == nil {
 		h.now = h.now.Add(time.Second)
 		object.SetCreationTimestamp(metav1.NewTime(h.now.Add(-time.Duration(rapid.IntRange(0, 2).Draw(h.r, "age")) * time.Minute)))
 	}
-	h.note("people put %s %s: %s", kindOf(object), client.ObjectKeyFromObject(object), specOf(object))
-	h.api.put(object, true)
+	h.note("people put %s %s: %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object), specOf(object))
+	h.api.Put(object, true)
 }
 
 func specOf(object client.Object) string {
@@ -167,14 +173,14 @@ func specOf(object client.Object) string {
 }
 
 func (h *history) drop(object client.Object) {
-	h.note("people delete %s %s", kindOf(object), client.ObjectKeyFromObject(object))
-	h.api.drop(object)
+	h.note("people delete %s %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object))
+	h.api.Drop(object)
 }
 
 // restart is a process that begins: its cache is current, and it looks at everything.
 func (h *history) restart() {
 	h.note("a process starts")
-	h.cache = newShelf()
+	h.cache = gatewaytest.NewShelf()
 	h.todo, h.later = map[string]map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}
 	for _, queue := range []string{"class", "gateway", "route", "mux"} {
 		h.todo[queue] = map[types.NamespacedName]bool{}
@@ -186,7 +192,7 @@ func (h *history) restart() {
 		return nil, nil
 	}
 	options := &Options{Language: h.language, Board: board, Events: events{h: h}, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
-	w := writer{server: h.api}
+	w := gatewaytest.Writer{Server: h.api}
 	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
 		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{}}
 	h.checkf(h.line.index(h.r.Context(), h.cache) == nil, "no index")
@@ -196,13 +202,13 @@ func (h *history) restart() {
 	}
 }
 
-func (h *history) kinds() []string { return slices.Sorted(maps.Keys(h.api.objects)) }
+func (h *history) kinds() []string { return h.api.Kinds() }
 
 // deliver lets the cache of a kind catch up, and wakes what the changes concern, as the watches do.
 func (h *history) deliver(kind string) {
-	is := h.api.objects[kind]
-	before := h.cache.objects[kind]
-	h.cache.objects[kind] = maps.Clone(is)
+	is := h.api.Objects[kind]
+	before := h.cache.Objects[kind]
+	h.cache.Objects[kind] = maps.Clone(is)
 	names := map[types.NamespacedName]bool{}
 	for _, all := range []map[types.NamespacedName]client.Object{before, is} {
 		for key := range all {
@@ -237,7 +243,7 @@ func (h *history) deliver(kind string) {
 // something is one thing that the process does.
 func (h *history) something() {
 	if h.chance("collect", 5) {
-		h.api.collect()
+		h.api.Collect()
 	}
 	if h.chance("deliver", 50) {
 		h.deliver(pick(h, "kind", h.kinds()...))
@@ -263,7 +269,7 @@ func (h *history) reconcile(queue string, key types.NamespacedName) {
 	}
 	pass := map[string]reconcile.Func{"class": h.line.reconcileClass, "gateway": h.line.Reconcile, "route": h.line.reconcileStray}[queue]
 	h.note("pass: %s %s", queue, key)
-	seen := maps.Clone(h.cache.objects)
+	seen := maps.Clone(h.cache.Objects)
 	copies := map[client.Object]client.Object{}
 	for _, all := range seen {
 		for _, object := range all {
@@ -281,15 +287,15 @@ func (h *history) reconcile(queue string, key types.NamespacedName) {
 		h.posted(key)
 	}
 	for object, was := range copies {
-		h.checkf(reflect.DeepEqual(object, was), "not ours, not touched: a pass changes the cached %s %s", kindOf(object), object.GetName())
+		h.checkf(reflect.DeepEqual(object, was), "not ours, not touched: a pass changes the cached %s %s", gatewaytest.KindOf(object), object.GetName())
 	}
 }
 
 // posted compares the board with what the caches say, right after a pass.
 func (h *history) posted(key types.NamespacedName) {
-	gateway := get[*gatewayv1.Gateway](h.cache, key.Namespace, key.Name)
-	mux := get[*corev1.Service](h.cache, key.Namespace, read.MuxOf(key).Name)
-	if gateway == nil || mux == nil || ownerOf(mux) != gateway.UID || !isOurs(get[*gatewayv1.GatewayClass](h.cache, "", string(gateway.Spec.GatewayClassName))) ||
+	gateway := gatewaytest.Get[*gatewayv1.Gateway](h.cache, key.Namespace, key.Name)
+	mux := gatewaytest.Get[*corev1.Service](h.cache, key.Namespace, read.MuxOf(key).Name)
+	if gateway == nil || mux == nil || ownerOf(mux) != gateway.UID || !isOurs(gatewaytest.Get[*gatewayv1.GatewayClass](h.cache, "", string(gateway.Spec.GatewayClassName))) ||
 		!h.line.passed[key] || h.line.templateOf(string(gateway.Spec.GatewayClassName)) == nil {
 		return
 	}
@@ -298,7 +304,7 @@ func (h *history) posted(key types.NamespacedName) {
 
 // decideNumbers stands for the line of muxes: a listener has its number, unless a channel has it.
 func (h *history) decideNumbers(mux types.NamespacedName) {
-	svc := get[*corev1.Service](h.cache, mux.Namespace, mux.Name)
+	svc := gatewaytest.Get[*corev1.Service](h.cache, mux.Namespace, mux.Name)
 	if svc == nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer { // it is no mux
 		return
 	}
@@ -326,9 +332,9 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 func (h *history) rest() {
 	h.calm = true
 	defer func() { h.calm = false }()
-	timed, wrote := false, h.api.wrote
+	timed, wrote := false, h.api.Wrote
 	for range 200 {
-		h.api.collect()
+		h.api.Collect()
 		for _, kind := range h.kinds() {
 			h.deliver(kind)
 		}
@@ -339,8 +345,8 @@ func (h *history) rest() {
 				h.reconcile(queue, key)
 			}
 		}
-		if timed = timed && wrote == h.api.wrote; idle && !timed {
-			timed, wrote = true, h.api.wrote
+		if timed = timed && wrote == h.api.Wrote; idle && !timed {
+			timed, wrote = true, h.api.Wrote
 			maps.Copy(h.todo["gateway"], h.later)
 			clear(h.later)
 			continue
@@ -374,7 +380,7 @@ func (h *history) judge(before, after client.Object) {
 	if after == nil {
 		object = before
 	}
-	h.wrote = kindOf(object) + " " + client.ObjectKeyFromObject(object).String()
+	h.wrote = gatewaytest.KindOf(object) + " " + client.ObjectKeyFromObject(object).String()
 	h.note("  writes %s", h.wrote)
 	if svc, is := before.(*corev1.Service); is {
 		owner := metav1.GetControllerOf(svc)
@@ -414,9 +420,9 @@ func (h *history) checkProgrammed(object client.Object, name string, number int3
 }
 
 // ours are the Gateways of a shelf that are ours.
-func (h *history) ours(s *shelf, is func(class *gatewayv1.GatewayClass) bool) (all []*gatewayv1.Gateway) {
-	for _, gateway := range of[*gatewayv1.Gateway](s) {
-		if is(get[*gatewayv1.GatewayClass](s, "", string(gateway.Spec.GatewayClassName))) {
+func (h *history) ours(s *gatewaytest.Shelf, is func(class *gatewayv1.GatewayClass) bool) (all []*gatewayv1.Gateway) {
+	for _, gateway := range gatewaytest.Of[*gatewayv1.Gateway](s) {
+		if is(gatewaytest.Get[*gatewayv1.GatewayClass](s, "", string(gateway.Spec.GatewayClassName))) {
 			all = append(all, gateway)
 		}
 	}
@@ -428,8 +434,8 @@ func isOurs(class *gatewayv1.GatewayClass) bool { return class != nil && class.N
 func (h *history) atRest() {
 	statuses := map[string]int{} // of routes: those that must be there
 	unclear := map[string]bool{} // those that may be there
-	for _, gateway := range h.ours(h.api.shelf, func(c *gatewayv1.GatewayClass) bool { return c == nil }) {
-		ref := refer(h.api.shelf, gateway, false)
+	for _, gateway := range h.ours(h.api.Shelf, func(c *gatewayv1.GatewayClass) bool { return c == nil }) {
+		ref := refer(h.api.Shelf, gateway, false)
 		for i := range ref.routes {
 			route := &ref.routes[i]
 			for _, p := range route.status.Parents {
@@ -439,10 +445,10 @@ func (h *history) atRest() {
 			}
 		}
 	}
-	for _, gateway := range h.ours(h.api.shelf, isOurs) {
-		mux := get[*corev1.Service](h.api.shelf, gateway.Namespace, read.MuxOf(client.ObjectKeyFromObject(gateway)).Name)
+	for _, gateway := range h.ours(h.api.Shelf, isOurs) {
+		mux := gatewaytest.Get[*corev1.Service](h.api.Shelf, gateway.Namespace, read.MuxOf(client.ObjectKeyFromObject(gateway)).Name)
 		h.checkf(mux != nil, "mux: Gateway %s has none", gateway.Name)
-		ref := refer(h.api.shelf, gateway, ptr.Deref(mux.Spec.LoadBalancerClass, "") != "")
+		ref := refer(h.api.Shelf, gateway, ptr.Deref(mux.Spec.LoadBalancerClass, "") != "")
 		if ownerOf(mux) == gateway.UID {
 			h.checkBoard(ref, mux)
 			h.checkLive(ref, mux)
@@ -453,7 +459,7 @@ func (h *history) atRest() {
 			h.parentAtRest(ref, route, p)
 		})
 	}
-	for _, route := range allRoutes(h.api.shelf) {
+	for _, route := range allRoutes(h.api.Shelf) {
 		for _, p := range route.status.Parents {
 			if p.ControllerName != read.ControllerName(&h.line.keys) {
 				continue
@@ -466,9 +472,9 @@ func (h *history) atRest() {
 	for key, missing := range statuses {
 		h.checkf(missing <= 0, "routes: no status: %s", key)
 	}
-	for _, svc := range of[*corev1.Service](h.api.shelf) {
+	for _, svc := range gatewaytest.Of[*corev1.Service](h.api.Shelf) {
 		if owner := metav1.GetControllerOf(svc); owner != nil {
-			gateway := get[*gatewayv1.Gateway](h.api.shelf, svc.Namespace, owner.Name)
+			gateway := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, svc.Namespace, owner.Name)
 			h.checkf(gateway != nil && gateway.Spec.GatewayClassName != "other", "mux: Service %s stays, though its Gateway is another controller's", svc.Name)
 		}
 	}
@@ -536,7 +542,7 @@ func (h *history) isProgrammed(ref *reference, l *refListener, mux *corev1.Servi
 }
 
 func (h *history) gatewayAtRest(ref *reference, mux *corev1.Service) {
-	isRefused := get[*gatewayv1.Gateway](h.api.shelf, ref.gateway.Namespace, ref.gateway.Name).UID != ownerOf(mux)
+	isRefused := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, ref.gateway.Namespace, ref.gateway.Name).UID != ownerOf(mux)
 	sets := map[string]bool{}
 	for i := range ref.listeners {
 		l := &ref.listeners[i]
@@ -548,7 +554,7 @@ func (h *history) gatewayAtRest(ref *reference, mux *corev1.Service) {
 				}
 			}
 		} else {
-			set := get[*gatewayv1.ListenerSet](h.api.shelf, l.namespace, l.owner)
+			set := gatewaytest.Get[*gatewayv1.ListenerSet](h.api.Shelf, l.namespace, l.owner)
 			generation = set.Generation
 			for _, s := range set.Status.Listeners {
 				if s.Name == l.Name {

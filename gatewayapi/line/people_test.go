@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
@@ -35,7 +36,7 @@ func (h *history) deed() {
 	case "grant":
 		h.grant()
 	case "namespace":
-		namespace := get[*corev1.Namespace](h.api.shelf, "", pick(h, "namespace", namespaces()...)).DeepCopy()
+		namespace := gatewaytest.Get[*corev1.Namespace](h.api.Shelf, "", pick(h, "namespace", namespaces()...)).DeepCopy()
 		namespace.Labels = pick(h, "labels", nil, map[string]string{"edge": "yes"}, map[string]string{"edge": "no"})
 		h.put(namespace)
 	case "foreign":
@@ -44,7 +45,7 @@ func (h *history) deed() {
 		port := pick(h, "number", int32(80), 81, 82)
 		h.taken[port] = !h.taken[port]
 		h.note("a channel has number %d: %t", port, h.taken[port])
-		for _, svc := range of[*corev1.Service](h.api.shelf) {
+		for _, svc := range gatewaytest.Of[*corev1.Service](h.api.Shelf) {
 			h.todo["mux"][client.ObjectKeyFromObject(svc)] = true
 		}
 	case "address":
@@ -57,7 +58,7 @@ func (h *history) deed() {
 // created is an object of people: a copy of the one that is there, or a new one. It is nil if people delete it.
 func created[T client.Object](h *history, namespace, name string, empty T) (T, bool) {
 	var none T
-	if is := get[T](h.api.shelf, namespace, name); any(is) != any(none) {
+	if is := gatewaytest.Get[T](h.api.Shelf, namespace, name); any(is) != any(none) {
 		if h.chance("delete", 20) {
 			h.drop(is)
 			return none, false
@@ -212,13 +213,13 @@ func (h *history) grant() {
 
 // foreignStatus is what another controller writes into a route's status.
 func (h *history) foreignStatus() {
-	for _, route := range allRoutes(h.api.shelf) {
+	for _, route := range allRoutes(h.api.Shelf) {
 		now := route.object.DeepCopyObject().(client.Object)
 		copied, _ := read.RouteOf(now)
 		copied.Status.Parents = append(copied.Status.Parents, gatewayv1.RouteParentStatus{ParentRef: route.refs[0], ControllerName: foreign2,
 			Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "No"}}})
 		h.note("another controller writes the status of %s %s", route.kind, now.GetName())
-		h.api.put(now, false)
+		h.api.Put(now, false)
 		return
 	}
 }
@@ -226,7 +227,7 @@ func (h *history) foreignStatus() {
 // address is what a provider gives to a mux, or takes from it.
 func (h *history) address() {
 	key := types.NamespacedName{Namespace: "infra", Name: pick(h, "mux", "gateway-edge", "gateway-edge", "gateway-two")}
-	svc := get[*corev1.Service](h.api.shelf, key.Namespace, key.Name)
+	svc := gatewaytest.Get[*corev1.Service](h.api.Shelf, key.Namespace, key.Name)
 	if svc == nil {
 		return
 	}
@@ -242,5 +243,5 @@ func (h *history) address() {
 	}
 	svc.Status.LoadBalancer.Ingress = pick(h, "address", nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
 	h.note("the provider gives %s the addresses %v", key.Name, svc.Status.LoadBalancer.Ingress)
-	h.api.put(svc, false)
+	h.api.Put(svc, false)
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
 )
 
 // The reference judges the objects of a shelf by the specification, slowly and simply. It shares no code with package read.
@@ -39,7 +41,7 @@ type refRoute struct {
 
 // reference is a judgement about a Gateway.
 type reference struct {
-	*shelf
+	*gatewaytest.Shelf
 	gateway    *gatewayv1.Gateway
 	onGateways bool
 	listeners  []refListener
@@ -47,15 +49,15 @@ type reference struct {
 	routes     []refRoute               // of the whole cluster, the oldest first
 }
 
-func allRoutes(s *shelf) (all []refRoute) {
-	for _, r := range of[*gatewayv1.TCPRoute](s) {
+func allRoutes(s *gatewaytest.Shelf) (all []refRoute) {
+	for _, r := range gatewaytest.Of[*gatewayv1.TCPRoute](s) {
 		route := refRoute{kind: "TCPRoute", object: r, refs: r.Spec.ParentRefs, status: &r.Status.RouteStatus}
 		for _, rule := range r.Spec.Rules {
 			route.rules = append(route.rules, rule.BackendRefs)
 		}
 		all = append(all, route)
 	}
-	for _, r := range of[*gatewayv1.UDPRoute](s) {
+	for _, r := range gatewaytest.Of[*gatewayv1.UDPRoute](s) {
 		route := refRoute{kind: "UDPRoute", object: r, refs: r.Spec.ParentRefs, status: &r.Status.RouteStatus}
 		for _, rule := range r.Spec.Rules {
 			route.rules = append(route.rules, rule.BackendRefs)
@@ -72,13 +74,13 @@ func older(a, b client.Object) int {
 		strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String()))
 }
 
-func refer(s *shelf, gateway *gatewayv1.Gateway, onGateways bool) *reference {
-	r := &reference{shelf: s, gateway: gateway, onGateways: onGateways, routes: allRoutes(s)}
+func refer(s *gatewaytest.Shelf, gateway *gatewayv1.Gateway, onGateways bool) *reference {
+	r := &reference{Shelf: s, gateway: gateway, onGateways: onGateways, routes: allRoutes(s)}
 	for _, l := range gateway.Spec.Listeners {
 		r.listeners = append(r.listeners, refListener{"Gateway", gateway.Namespace, gateway.Name, 0,
 			gatewayv1.ListenerEntry{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes}})
 	}
-	for _, set := range of[*gatewayv1.ListenerSet](s) {
+	for _, set := range gatewaytest.Of[*gatewayv1.ListenerSet](s) {
 		if string(set.Spec.ParentRef.Name) == gateway.Name && string(ptr.Deref(set.Spec.ParentRef.Namespace, gatewayv1.Namespace(set.Namespace))) == gateway.Namespace {
 			r.sets = append(r.sets, set)
 		}
@@ -96,7 +98,7 @@ func refer(s *shelf, gateway *gatewayv1.Gateway, onGateways bool) *reference {
 }
 
 func (r *reference) labels(namespace string) labels.Set {
-	if n := get[*corev1.Namespace](r.shelf, "", namespace); n != nil {
+	if n := gatewaytest.Get[*corev1.Namespace](r.Shelf, "", namespace); n != nil {
 		return n.Labels
 	}
 	return nil
@@ -215,7 +217,7 @@ func (r *reference) backends(l *refListener) map[string]int32 {
 // portOf is the port that a backend means; false if there is none, or no grant for it.
 func (r *reference) portOf(route *refRoute, ref *gatewayv1.BackendRef) (string, bool) {
 	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.object.GetNamespace()))), Name: string(ref.Name)}
-	svc := get[*corev1.Service](r.shelf, key.Namespace, key.Name)
+	svc := gatewaytest.Get[*corev1.Service](r.Shelf, key.Namespace, key.Name)
 	if svc == nil || ptr.Deref(ref.Kind, "Service") != "Service" || !r.isGranted(route, key) {
 		return "", false
 	}
@@ -231,7 +233,7 @@ func (r *reference) isGranted(route *refRoute, to types.NamespacedName) bool {
 	if to.Namespace == route.object.GetNamespace() {
 		return true
 	}
-	for _, grant := range of[*gatewayv1.ReferenceGrant](r.shelf) {
+	for _, grant := range gatewaytest.Of[*gatewayv1.ReferenceGrant](r.Shelf) {
 		from, target := grant.Spec.From[0], grant.Spec.To[0]
 		if grant.Namespace == to.Namespace && string(from.Kind) == route.kind && string(from.Namespace) == route.object.GetNamespace() &&
 			(target.Name == nil || string(*target.Name) == to.Name) {

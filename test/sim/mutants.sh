@@ -3,6 +3,7 @@
 #
 #   mutants.sh [FOLDER]   test/sim/mutants: the simulation; gateway/control/mutants: the histories of gateways;
 #                         gatewayapi/line/mutants: those of Gateways with listeners and routes, and histories of decisions
+#                         gatewayapi/allocate/mutants: those of the allocator
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=${1:-test/sim/mutants}
@@ -13,6 +14,9 @@ play() {
   cd "$copy/tree"
   case $folder in
     gateway/*) go test -count=1 -timeout 0 ./gateway/control -run TestPromises -rapid.checks="$histories" -rapid.nofailfile 2>&1 ;;
+    gatewayapi/allocate/*)
+      go test -count=1 -timeout 0 ./gatewayapi/allocate -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
+      ;;
     gatewayapi/*)
       go test -count=1 -timeout 0 ./gatewayapi/line -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1 &&
         go test -count=1 -timeout 0 ./reconciler/plan -run 'TestHistories$' -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1

@@ -264,10 +264,11 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 func TestMutantsApply(t *testing.T) {
 	patches, _ := filepath.Glob("../../test/sim/mutants/*.patch")
 	gateways, _ := filepath.Glob("../../gateway/control/mutants/*.patch")
-	if len(patches) == 0 || len(gateways) == 0 {
-		t.Fatalf("%d mutants of the reconciler, %d of gateways", len(patches), len(gateways))
+	routes, _ := filepath.Glob("../../gatewayapi/*/mutants/*.patch")
+	if len(patches) == 0 || len(gateways) == 0 || len(routes) == 0 {
+		t.Fatalf("%d mutants of the reconciler, %d of gateways, %d of the Gateway API", len(patches), len(gateways), len(routes))
 	}
-	patches = append(patches, gateways...)
+	patches = append(append(patches, gateways...), routes...)
 	told, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {
 		t.Fatal(err)
