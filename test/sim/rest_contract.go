@@ -112,13 +112,16 @@ func (s *Sim) freeze() string {
 			deeds = append(deeds, s.world.gatewayDeed, s.world.gatewayDeed)
 		}
 		s.happen(-1, pick(s, deeds...))
-		for range s.rng.IntN(20) {
+		for n := s.rng.IntN(20); ; n-- {
+			if broken := s.check(); broken != "" { // a later step changes what a process knew when it wrote
+				return broken
+			}
+			if n == 0 {
+				break
+			}
 			if choices := s.forward(); len(choices) > 0 {
 				s.happen(-1, choices[s.rng.IntN(len(choices))].do)
 			}
-		}
-		if broken := s.check(); broken != "" {
-			return broken
 		}
 	}
 	if s.hasGateways() {

@@ -374,7 +374,7 @@ func testCommandLine(t *testing.T, s *served, address string) {
 	for args, want := range map[string]string{
 		"ports":                                 "9092/TCP shop/listenerset/broker/tcp tcp explicit",
 		"ports infra/gateway-edge -o wide":      "80/TCP infra/gateway/edge/web tcp explicit",
-		"status infra/gateway-edge":             "refuses 2 of its channels and listeners",
+		"status infra/gateway-edge":             "refuses infra/gateway/edge/http, shop/listenerset/younger/tcp: svcmux explain infra/gateway/edge/http tells why",
 		"explain shop/listenerset/broker/tcp":   "ok route TCPRoute shop/broker",
 		"explain infra/gateway-edge:80":         "ok address " + address,
 		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted",
