@@ -83,7 +83,7 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 		return false
 	}
 	harmed, isForeign := j.harmed[on.gateway], j.foreign(j.api.Shelf, on.gateway)[on]
-	return !(harmed || isForeign) || !j.areEdited(on.gateway)
+	return !harmed && !isForeign || !j.areEdited(on.gateway)
 }
 
 // isContradicted is true for a number that an older copy of the ledger gives to another route, or of a route to which it gives another number. A Gateway
