@@ -86,7 +86,7 @@ func (w *world) settled(t *testing.T, words string, args ...string) {
 func testStatus(t *testing.T, w *world) {
 	address := strings.TrimSpace(w.Kubectl(t, "get", "service", "edge", "--namespace=svc-mux", "--output=jsonpath={.status.loadBalancer.ingress[0].ip}"))
 	w.settled(t, "svc-mux/edge "+address+" other 3/5000 9 2/3 ok -", "status", "svc-mux/edge")
-	w.expect(t, "a refused channel", want{out: "refuses 1 channel"}, w.run(t, "", admin, "status", "edge"))
+	w.expect(t, "a refused channel", want{out: "refuses shop/talk-again: svcmux explain shop/talk-again tells why"}, w.run(t, "", admin, "status", "edge"))
 	w.expect(t, "by label", want{out: "svc-mux/edge\n"}, w.run(t, "", admin, "status", "-l", "tier=edge", "-o", "name"))
 	w.expect(t, "muxes of a namespace's channels", want{out: "svc-mux/edge"}, w.run(t, "", admin, "status", "-n", "chat", "-o", "name"))
 	w.expect(t, "for programs", want{out: `"schema": "svc-lb-mux/status/v1"`}, w.run(t, "", admin, "status", "-o", "json"))
