@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,8 +23,10 @@ type printer struct {
 	out    io.Writer
 }
 
-func newPrinter(out io.Writer) printer {
-	log := &printLog{out: out, last: map[string]string{}}
+// newPrinter returns a printer that prints a plan once it has stayed the same for that long. When the process starts, what
+// it knows of a mux's backends grows channel by channel, and with it the plan.
+func newPrinter(out io.Writer, settled time.Duration) printer {
+	log := &printLog{out: out, settled: settled, last: map[string]string{}, waiting: map[string]*paragraph{}}
 	return printer{
 		out: out,
 		plan: func(p *plan.Plan) {
@@ -43,19 +46,54 @@ func newPrinter(out io.Writer) printer {
 
 // printLog stores the last printed text by object.
 type printLog struct {
-	out  io.Writer
-	mu   sync.Mutex
-	last map[string]string
+	out     io.Writer
+	settled time.Duration
+	mu      sync.Mutex
+	last    map[string]string
+	waiting map[string]*paragraph
+}
+
+// paragraph is a text that is printed when it has settled.
+type paragraph struct {
+	text    string
+	nothing bool
+	timer   *time.Timer
 }
 
 // timestamp matches times. A later plan has later times, and is still the same plan.
 var timestamp = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T[0-9:.]+Z`)
 
+func untimed(text string) string { return timestamp.ReplaceAllString(text, "") }
+
 // note prints a text that has changed. An empty plan is printed only after one that wasn't empty.
 func (p *printLog) note(about, text string, nothing bool) {
-	same := timestamp.ReplaceAllString(text, "")
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.settled == 0 {
+		p.print(about, text, nothing)
+		return
+	}
+	waits := p.waiting[about]
+	if waits == nil {
+		waits = &paragraph{timer: time.AfterFunc(p.settled, func() { p.settle(about) })}
+		p.waiting[about] = waits
+	} else if untimed(waits.text) != untimed(text) {
+		waits.timer.Reset(p.settled)
+	}
+	waits.text, waits.nothing = text, nothing
+}
+
+func (p *printLog) settle(about string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if waits := p.waiting[about]; waits != nil {
+		delete(p.waiting, about)
+		p.print(about, waits.text, waits.nothing)
+	}
+}
+
+func (p *printLog) print(about, text string, nothing bool) {
+	same := untimed(text)
 	last, known := p.last[about]
 	if last == same || nothing && !known {
 		return

@@ -3,6 +3,8 @@ package process
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -34,4 +36,26 @@ func TestDiaryPrintsOnlyChanges(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Split(out.String(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestDiaryWaitsUntilATextSettles has a plan that grows, as at the start of a process, and one that is found again and again.
+func TestDiaryWaitsUntilATextSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		d := &printLog{out: &out, settled: time.Second, last: map[string]string{}, waiting: map[string]*paragraph{}}
+		for _, text := range []string{"one channel\n", "two channels\n", "three channels\n"} {
+			d.note("a", text, false)
+			time.Sleep(900 * time.Millisecond)
+			d.note("b", "the same\n", false)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		d.note("a", "no channel\n", false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		want := "dry run: the same\ndry run: three channels\ndry run: no channel\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }

@@ -53,7 +53,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 	}
 	var print printer
 	if p.dry() {
-		print = newPrinter(p.Logs)
+		print = newPrinter(p.Logs, 0)
 	}
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),

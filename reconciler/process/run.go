@@ -236,7 +236,7 @@ type outputs struct {
 
 func (p Process) outputs() (outputs, error) {
 	if p.dry() {
-		return outputs{silentRecorder{}, newPrinter(p.Logs), func() {}}, nil
+		return outputs{silentRecorder{}, newPrinter(p.Logs, time.Second), func() {}}, nil
 	}
 	broadcaster, err := newBroadcaster(p.Config)
 	if err != nil {

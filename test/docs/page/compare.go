@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,22 @@ func Compare(shown, printed string) error {
 	if matches(want, got) {
 		return nil
 	}
-	return fmt.Errorf("the page shows:\n%s\nand it printed:\n%s", strings.TrimRight(shown, "\n"), strings.TrimRight(printed, "\n"))
+	return fmt.Errorf("%s; the page shows:\n%s\nand it printed:\n%s", difference(want, got), strings.TrimRight(shown, "\n"), strings.TrimRight(printed, "\n"))
+}
+
+// difference names the first printed line that no shown line is like, or else the first shown line that is missing.
+func difference(want, got []string) string {
+	for _, line := range got {
+		if !slices.ContainsFunc(want, func(w string) bool { return like(w, line) }) {
+			return fmt.Sprintf("not on the page: %q", line)
+		}
+	}
+	for _, line := range want {
+		if !slices.ContainsFunc(got, func(g string) bool { return like(line, g) }) {
+			return fmt.Sprintf("not printed: %q", line)
+		}
+	}
+	return "the same lines, in another order"
 }
 
 func lines(text string) []string {

@@ -35,6 +35,7 @@ func TestDryRun(t *testing.T) {
 	s.awaitServed(t, goes, "tcp:8001->8001")
 	s.awaitServed(t, hides, "tcp:8002->8002")
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
+	s.awaitCondition(t, stays, "BackendsReady", "True HasBackends")
 	run.stop()
 
 	s.annotate(t, hides, "disabled", "true")
