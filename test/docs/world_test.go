@@ -1,6 +1,8 @@
 package docs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -159,6 +161,9 @@ func (w *world) tidy(t *testing.T, before []string) {
 		made[place] = append(made[place], words[2])
 	}
 	w.deleteFirst(t, deployments.String())
+	if t.Failed() { // else the page has deleted it
+		_, _ = w.TryKubectl(t.Context(), "", "delete", "gatewayclasses", "--all", "--timeout=20s") // the kind may be missing
+	}
 	for _, place := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return strings.Compare(b, a) }) {
 		args := append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, strings.Fields(place)...)
 		w.Kubectl(t, append(args, made[place]...)...)
@@ -180,6 +185,18 @@ func (w *world) deleteFirst(t *testing.T, deployments string) {
 	if _, err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground", "--timeout=60s"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// replaced waits until the pods of the former release are gone: they answer for five seconds more, with the former settings.
+func (w *world) replaced(t *testing.T) {
+	t.Helper()
+	cluster.Eventually(t, "the former pods are gone", func(ctx context.Context) error {
+		out, err := w.TryKubectl(ctx, "", "get", "pods", "--namespace="+product.Namespace, "--output=jsonpath={.items[*].metadata.deletionTimestamp}")
+		if err == nil && out.Stdout != "" {
+			err = errors.New("pods are ending since " + out.Stdout)
+		}
+		return err
+	})
 }
 
 // released waits until the mux has released the page's numbers, so that the next page finds all of them free.
