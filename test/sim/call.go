@@ -21,6 +21,8 @@ type call struct {
 	from *process
 	part string // the part of the process that asks: ofGateways, or empty for the lines of muxes and backends
 	name string
+	// weight is how probable it is that it arrives next; 0 until that is drawn.
+	weight int
 	// done is true once the server has handled the request. err is its result.
 	done     bool
 	err      error
@@ -76,6 +78,11 @@ func (s *Sim) underway(done bool) []*call {
 		return compare(string(a.Body), string(b.Body))
 	})
 	return list
+}
+
+// isSlow returns whether a slow write is on its way.
+func (s *Sim) isSlow() bool {
+	return s.habits.slowWrites > 0 && slices.ContainsFunc(s.underway(false), func(c *call) bool { return c.weight == 1 })
 }
 
 // arrive lets the server handle a request.

@@ -24,7 +24,13 @@ type habits struct {
 	bounds bool
 	// gateways is set for seeds from Routed on: it is the part of all deeds that concern the Gateway API.
 	gateways int
+	// slowWrites is set for seeds from Slow on: it is the part of the writes that arrive late.
+	slowWrites int
 }
+
+// Slow is the first seed whose histories have slow writes: one is decided, and much happens before it arrives. They have everything of Edited
+// histories, too, and no Gateways.
+const Slow = 20_000_000_000
 
 func newHabits(rng *rand.Rand, seed uint64) habits {
 	some := func(most int) int { return max(0, rng.IntN(2*most)-most/2) }
@@ -44,7 +50,9 @@ func newHabits(rng *rand.Rand, seed uint64) habits {
 		}
 	}
 	h.bounds = seed >= Bounded
-	if seed >= Routed {
+	if seed >= Slow {
+		h.slowWrites, h.leaders = 10+rng.IntN(40), 1+rng.IntN(10)
+	} else if seed >= Routed {
 		for _, kind := range servedKinds() {
 			h.slow[kind] = []int{8, 8, 8, 3, 1}[rng.IntN(5)]
 		}
@@ -87,7 +95,14 @@ func (s *Sim) collect(c *api.Change) string {
 func (s *Sim) requests() []choice {
 	var list []choice
 	for _, c := range s.underway(false) {
-		list = append(list, choice{20, func() string { return s.deal(c) }})
+		if c.weight == 0 {
+			c.weight = 20
+			if s.habits.slowWrites > 0 && !c.reads() && s.chance(s.habits.slowWrites) {
+				s.point("slow write")
+				c.weight = 1
+			}
+		}
+		list = append(list, choice{c.weight, func() string { return s.deal(c) }})
 	}
 	for _, c := range s.underway(true) {
 		list = append(list, choice{20, func() string {

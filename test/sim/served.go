@@ -25,7 +25,7 @@ import (
 // that once broke a promise are smaller.
 const Routed = 10_000_000_000
 
-func (s *Sim) hasGateways() bool { return s.Seed >= Routed }
+func (s *Sim) hasGateways() bool { return s.Seed >= Routed && s.Seed < Slow }
 
 // ofGateways is the part of a process that serves Gateways, as changes and requests name it.
 const ofGateways = ", for Gateways"
