@@ -240,8 +240,7 @@ func TestSameSeedGivesTheSameHistory(t *testing.T) {
 
 // TestSeedsThatFoundBugs plays histories that once broke a promise. docs/reliability.md says what each break would have
 // meant. Seeds 702703, 708155, 9007867, 13002716, 19009923 and 1041009264 break promises in known ways that are
-// excused. Seeds 3682 and 15004170 once
-// revealed mutants that few other histories revealed.
+// excused. Seeds 3682 and 15004170 once revealed mutants that few other histories revealed.
 func TestSeedsThatFoundBugs(t *testing.T) {
 	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1726, 1745, 501603,
 		501873, 503204, 503826, 505674, 505847, 20487, 22192, 507114,
