@@ -87,10 +87,10 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 }
 
 // isContradicted is true for a number that an older copy of the ledger gives to another route, or of a route to which it gives another number. A Gateway
-// has no stamp that tells that the copy is old, so the allocator goes by it.
+// that was created again doesn't tell that the copy is old, so the allocator goes by it.
 func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	cm := j.ledgerOf(on.gateway)
-	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good {
+	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good || j.isOutdated(on.gateway) {
 		return false
 	}
 	for at, claim := range j.claimsIn(cm) {
@@ -129,6 +129,8 @@ func (j *judge) write(before, after client.Object) {
 	}
 	j.note("  writes %s %s: %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object), textOf(after))
 	switch object.(type) {
+	case *gatewayv1.Gateway:
+		j.stamped(before, after)
 	case *gatewayv1.ListenerSet:
 		was, _ := before.(*gatewayv1.ListenerSet)
 		now, _ := after.(*gatewayv1.ListenerSet)
@@ -142,6 +144,24 @@ func (j *judge) write(before, after client.Object) {
 	default:
 		j.checkf(false, "not ours, not touched: a write of %s %s", gatewaytest.KindOf(object), object.GetName())
 	}
+}
+
+// stamped judges a write of a Gateway: only the generation of the ledger that the process goes by.
+func (j *judge) stamped(before, after client.Object) {
+	was, _ := before.(*gatewayv1.Gateway)
+	now, _ := after.(*gatewayv1.Gateway)
+	j.checkf(was != nil && now != nil, "not ours, not touched: a Gateway is made or deleted")
+	gateway := client.ObjectKeyFromObject(now)
+	others := func(of *gatewayv1.Gateway) map[string]string {
+		all := maps.Clone(of.Annotations)
+		delete(all, j.keys.Generation)
+		return all
+	}
+	j.checkf(maps.Equal(others(was), others(now)) && equality.Semantic.DeepEqual(was.Spec, now.Spec) && equality.Semantic.DeepEqual(was.Status, now.Status),
+		"not ours, not touched: Gateway %s is changed", gateway)
+	j.checkf(slices.ContainsFunc(j.ledgers[gateway], func(cm *corev1.ConfigMap) bool {
+		return j.generationOf(cm) == stampOf(j.stage, now)
+	}), "claims: Gateway %s gets generation %d, which no ledger has", gateway, stampOf(j.stage, now))
 }
 
 func (j *judge) set(was, now *gatewayv1.ListenerSet) {

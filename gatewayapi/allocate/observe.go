@@ -74,7 +74,10 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 	if gateway == nil {
 		return o, nil
 	}
-	return o, o.observeMux(ctx)
+	if err := o.observeMux(ctx); err != nil {
+		return nil, err
+	}
+	return o, o.confirmOwners(ctx)
 }
 
 // findGateway returns a Gateway that gives numbers. If it is nil, the text says why.
@@ -211,8 +214,8 @@ func (o *pass) readMux(ctx context.Context) error {
 	return nil
 }
 
-// observeLedger reads the ledger. A Gateway has no stamp, and tenants may edit ListenerSets, so nothing tells whether the ledger is an old copy.
-// As with a ledger of the original, package plan then also believes the numbers of ListenerSets that the ledger doesn't have.
+// observeLedger reads the ledger. A Gateway that was created again has no generation yet, so nothing tells whether the ledger is an old copy. As with a
+// ledger of the original, package plan then also believes the numbers of ListenerSets that the ledger doesn't have.
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
 	entry, err := o.store.Read(ctx, codec.AskOf(mux))
@@ -249,6 +252,20 @@ func (o *pass) decide(ctx context.Context) (*plan.Plan, error) {
 		}
 	}
 	return nil, behind("routes of Gateway " + o.key.String())
+}
+
+// confirmOwners reads live the routes that have a ListenerSet and that the cache lacks. If the ledger is lost, no claim asks for that.
+func (o *pass) confirmOwners(ctx context.Context) error {
+	for _, set := range o.sets {
+		route, is := read.MadeFor(set)
+		if !is || o.routes[route] != nil || o.world.Confirmed[route] {
+			continue
+		}
+		if err := o.confirm(ctx, route); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // confirm reads the Gateway or a route live. A Gateway that isn't as the cache shows it ends the pass.

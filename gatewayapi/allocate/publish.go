@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -21,7 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// apply carries a plan out in its order: ledger, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
+// apply carries a plan out in its order: ledger, Gateway, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
 // goes on from there.
 func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 	o.tellStanding(p)
@@ -33,6 +34,9 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 		return err
 	}
 	if p.Freeze == nil && o.world.Mux != nil {
+		if err := o.stamp(ctx, p.Publish); err != nil {
+			return o.block(err)
+		}
 		if err := o.publish(ctx, p); err != nil {
 			return err
 		}
@@ -59,7 +63,25 @@ func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
 	return nil
 }
 
-// block freezes the Gateway for a while if its ledger is too large, or the API server refuses it.
+// stamp writes the ledger's generation on the Gateway, as on a mux. A ledger of an earlier generation is an old copy.
+func (o *pass) stamp(ctx context.Context, publish *plan.MuxPatch) error {
+	if publish == nil || publish.Annotations[o.keys.Generation] == "" {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": o.gateway.UID, "annotations": map[string]any{o.keys.Generation: publish.Annotations[o.keys.Generation]},
+	}})
+	if err != nil {
+		return err
+	}
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: o.key.Namespace, Name: o.key.Name}}
+	if err = o.write.Patch(ctx, gateway, client.RawPatch(types.MergePatchType, body)); apierrors.IsNotFound(err) {
+		return behind("Gateway " + o.key.String())
+	}
+	return err
+}
+
+// block freezes the Gateway for a while if its ledger is too large, or the API server refuses the ledger or its generation on the Gateway.
 func (o *pass) block(err error) error {
 	if !isRefusal(err) && !errors.Is(err, codec.ErrUnwritable) {
 		return err
@@ -113,24 +135,12 @@ func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 	return wanted
 }
 
-// drop deletes a ListenerSet. If the cache lacks its route, a live read tells first that the route is gone: with the ledger lost, no claim asked for
-// that.
+// drop deletes a ListenerSet.
 func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
-	owner, _ := read.MadeFor(set)
-	if kind, name, _ := read.RouteNamed(owner); o.routes[owner] == nil && o.world.Live[owner] != plan.Gone && o.kinds.Has(kind) {
-		object := read.NewRoute(kind)
-		err := o.live.Get(ctx, name, object)
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if asks, is := o.asks(object); err == nil && is && asks.Gateway == o.key {
-			return behind("the route of ListenerSet " + client.ObjectKeyFromObject(set).String())
-		}
-	}
 	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
 		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
-	if err == nil {
-		o.memory.paces.Forget(owner)
+	if route, _ := read.MadeFor(set); err == nil {
+		o.memory.paces.Forget(route)
 	}
 	return client.IgnoreNotFound(err)
 }

@@ -191,6 +191,31 @@ func (s *stage) claimsIn(cm *corev1.ConfigMap) map[slot]plan.Claim {
 	return all
 }
 
+// generationOf returns the generation of a ledger; 0 if it can't be read.
+func (s *stage) generationOf(cm *corev1.ConfigMap) int64 {
+	gateway, _ := gatewayOfLedger(cm)
+	return codec.Decode(cm, read.MuxKey(gateway), s.keys).Ledger.Generation
+}
+
+// stampOf returns the generation that is written on a Gateway; 0 without one.
+func stampOf(s *stage, gateway *gatewayv1.Gateway) int64 {
+	if gateway == nil {
+		return 0
+	}
+	generation, _ := strconv.ParseInt(gateway.Annotations[s.keys.Generation], 10, 64)
+	return generation
+}
+
+// isOutdated is true for a Gateway whose ledger is an older copy.
+func (s *stage) isOutdated(gateway types.NamespacedName) bool {
+	cm := s.ledgerOf(gateway)
+	if cm == nil || cm.Data[codec.PlainKey] == "" {
+		return false
+	}
+	is := gatewaytest.Get[*gatewayv1.Gateway](s.api.Shelf, gateway.Namespace, gateway.Name)
+	return s.generationOf(cm) < stampOf(s, is)
+}
+
 // ledgerOf returns a Gateway's ledger; nil if it is lost.
 func (s *stage) ledgerOf(gateway types.NamespacedName) *corev1.ConfigMap {
 	return gatewaytest.Get[*corev1.ConfigMap](s.api.Shelf, gateway.Namespace, ledgerName(gateway))

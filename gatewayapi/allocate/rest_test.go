@@ -54,7 +54,7 @@ func (s *stage) isWell(key types.NamespacedName) bool {
 		return false
 	}
 	cm := s.ledgerOf(key)
-	return cm == nil || codec.Decode(cm, read.MuxKey(key), s.keys).Condition <= plan.Missing
+	return cm == nil || codec.Decode(cm, read.MuxKey(key), s.keys).Condition <= plan.Missing && !s.isOutdated(key)
 }
 
 // publishedFor returns the number that a route's ListenerSet on a Gateway has; 0 without one.

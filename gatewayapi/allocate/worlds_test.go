@@ -211,3 +211,22 @@ func TestARouteThatTheCacheLacksKeepsItsNumber(t *testing.T) {
 		t.Errorf("the claim is %s", claim.State)
 	}
 }
+
+// TestAnOlderCopyOfTheLedgerFreezesTheGateway restores the ledger of an hour ago. Since then, route a gave its number back, and b has it.
+func TestAnOlderCopyOfTheLedgerFreezesTheGateway(t *testing.T) {
+	w := newWorld(t)
+	w.asks(t, "a", "20000")
+	copied := w.ledgerOf(w.edge()).DeepCopy()
+	w.asks(t, "a", "20003")
+	w.asks(t, "b", "20000")
+	w.has(t, map[string]int32{"a": 20003, "b": 20000})
+	w.judge.harmed[w.edge()] = true
+	w.put(copied)
+	w.restart()
+	w.asks(t, "c", "auto")
+	w.has(t, map[string]int32{"a": 20003, "b": 20000, "c": 0})
+	w.isTold(t, "c", "Waiting", "gateway-edge-route-allocations is of generation")
+	w.drop(w.ledgerOf(w.edge())) // as the message says
+	w.rest()
+	w.has(t, map[string]int32{"a": 20003, "b": 20000, "c": 20002})
+}

@@ -54,7 +54,7 @@ func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listenin
 	for key, value := range gateway.Annotations {
 		svc.Annotations[key] = value
 	}
-	for _, ours := range [...]string{keys.Generation, keys.Ledger, keys.AllowedNamespaces} { // none has a meaning on a Gateway
+	for _, ours := range [...]string{keys.Ledger, keys.AllowedNamespaces} { // they have no meaning on a Gateway
 		delete(svc.Annotations, ours)
 	}
 	svc.Annotations[keys.Multiplexer] = "true"

@@ -94,7 +94,7 @@ func TestAGatewayAsAMux(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop-broker-tcp TCP", "listener dns UDP"}, ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
-	if mux.Generation != 0 || mux.Namespaces.Allows("infra") || len(mux.Problems) > 0 {
+	if mux.Generation != 7 || mux.Namespaces.Allows("infra") || len(mux.Problems) > 0 {
 		t.Errorf("annotations of Services have a meaning on a Gateway: %+v", mux)
 	}
 	if mux.Ledger != "gateway-edge-route-allocations" {
