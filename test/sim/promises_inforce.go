@@ -58,6 +58,13 @@ func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.
 	return p.believed(cm, mux, read), good && of == mux
 }
 
+// asWritten is the ledger in the ConfigMap that a mux names, with all that people wrote into it: a process that finds a claim there that the
+// ledger's next place lacks goes on with this one.
+func (p *promises) asWritten(mux types.NamespacedName, process *process) *plan.Ledger {
+	read, _, _ := p.reading(p.inForce(mux, process))
+	return &read
+}
+
 // inForce is the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others took the name away, it is the ConfigMap that the
 // mux named when the process saw it last.
 func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.ConfigMap {

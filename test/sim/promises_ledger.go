@@ -196,7 +196,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			return fmt.Sprintf("claims: generation %d follows %d", now.Generation, read.Generation)
 		}
 	}
-	if moves && !continues(&before, &named) {
+	if moves && !continues(&before, p.asWritten(mux, process)) {
 		before = named // it moves, perhaps over an older one, or over one that can't be read
 	}
 	if !moves && p.namesAnother(mux, c.Key) {
