@@ -28,6 +28,7 @@ func TestNumbers(t *testing.T) {
 		"drift is put right":                                  drift,
 		"a Gateway that comes back gives the same numbers":    comesBack,
 		"a lost ledger is rebuilt from ListenerSets":          lost,
+		"an older copy of the ledger is restored":             older,
 		"namespaces that may not attach":                      shutOut,
 		"a ListenerSet that isn't ours":                       taken,
 		"two routes with one ListenerSet":                     shared,
@@ -213,6 +214,28 @@ func lost(t *testing.T, w *world, space string) {
 	w.has(t, space, "d", 20004)
 	w.has(t, space, "a", 20003)
 	w.has(t, space, "c", 20000)
+}
+
+// older restores the ledger as it was before two numbers changed hands.
+func older(t *testing.T, w *world, space string) {
+	const ledger = "gateway-edge-route-allocations"
+	w.gateway(t, space, "")
+	w.route(t, space, space, "a", "20000")
+	w.has(t, space, "a", 20000)
+	copied := w.Kubectl(t, "get", "configmap", ledger, "--namespace="+space, "--output=jsonpath={.data}")
+	w.route(t, space, space, "a", "20003")
+	w.has(t, space, "a", 20003)
+	w.route(t, space, space, "b", "20000")
+	w.has(t, space, "b", 20000)
+	w.Kubectl(t, "patch", "configmap", ledger, "--namespace="+space, "--type=merge", `--patch={"data": `+copied+`}`)
+	w.route(t, space, space, "c", "auto")
+	w.isTold(t, space, "c", "Waiting", ledger+" is of generation", "older copy")
+	w.has(t, space, "a", 20003)
+	w.has(t, space, "b", 20000)
+	w.Kubectl(t, "delete", "configmap", ledger, "--namespace="+space) // as the message says
+	w.has(t, space, "c", 20002)
+	w.has(t, space, "a", 20003)
+	w.has(t, space, "b", 20000)
 }
 
 func shutOut(t *testing.T, w *world, space string) {
