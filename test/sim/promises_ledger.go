@@ -23,7 +23,7 @@ import (
 func (p *promises) ledger(c *api.Change, process *process) string {
 	after, _ := c.After.(*corev1.ConfigMap)
 	if after == nil {
-		return p.dropped(c)
+		return p.dropped(c, process)
 	}
 	now, mux, good := p.reading(after)
 	if !good {
@@ -74,12 +74,19 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 }
 
 // dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
-func (p *promises) dropped(c *api.Change) string {
+func (p *promises) dropped(c *api.Change, process *process) string {
 	mux, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap))
 	if !ours {
 		return fmt.Sprintf("not ours, not touched: ConfigMap %s is deleted", c.Key)
 	}
-	if svc := p.sim.world.service(mux); svc != nil && plan.ReadMux(p.sim.language, svc, false).LedgerInForce == c.Key.Name {
+	names := func(svc *corev1.Service) bool {
+		return svc != nil && plan.ReadMux(p.sim.language, svc, false).LedgerInForce == c.Key.Name
+	}
+	if names(p.sim.world.service(mux)) {
+		if process != nil && !names(process.decidedFrom(mux)) { // it was moved, and others made the mux name it again before this late deletion
+			p.loses(mux, c.Version)
+			return ""
+		}
 		return fmt.Sprintf("freeze: ledger %s is deleted, and the mux names it", c.Key)
 	}
 	return ""
