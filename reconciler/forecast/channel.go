@@ -149,17 +149,17 @@ func (o *Outlook) warnOfScarcity(c *plan.ObservedChannel, now *outcome) []Predic
 // warnOfForbiddenNames warns of DNS names that the mux doesn't allow. Names that another namespace may hold aren't predicted:
 // only the ledger records the holders.
 func (o *Outlook) warnOfForbiddenNames(before *plan.ObservedChannel, now *outcome) []Prediction {
-	var was []plan.Note
+	var was []plan.Remark
 	if before != nil {
-		was = o.try(before).Notes
+		was = o.try(before).Remarks
 	}
 	var predicted []Prediction
-	for _, note := range now.Notes {
-		if note.Reason == plan.HostnameNotAllowed && len(predicted) < plan.MaxNotes && !slices.Contains(was, note) {
+	for _, remark := range now.Remarks {
+		if remark.Reason == plan.HostnameNotAllowed && len(predicted) < plan.MaxRemarks && !slices.Contains(was, remark) {
 			// Names that external-dns takes from the channel itself aren't in the ledger, so the refusal is proven.
-			key := cmp.Or(note.Key, o.world.Keys.ChannelHostname)
-			predicted = append(predicted, Prediction{Proven: note.Key != "", Problem: validation.Problem{
-				Reason: note.Reason, Field: "metadata.annotations[" + key + "]", Message: note.Message,
+			key := cmp.Or(remark.Key, o.world.Keys.ChannelHostname)
+			predicted = append(predicted, Prediction{Proven: remark.Key != "", Problem: validation.Problem{
+				Reason: remark.Reason, Field: "metadata.annotations[" + key + "]", Message: remark.Message,
 			}})
 		}
 	}

@@ -84,7 +84,7 @@ func (o *Outlook) narrowed(before, after *plan.ObservedMux) []Prediction {
 	}
 	was, is := o.decided(before, o.onMux), o.decided(after, o.onMux)
 	var predicted []Prediction
-	if held, _ := was.Held(""); !scarce(before.Cap.Ports-held, before.Cap.Ports) {
+	if held, _ := was.InUse(""); !scarce(before.Cap.Ports-held, before.Cap.Ports) {
 		predicted = append(predicted, warnOfFewPorts(after, is)...)
 	}
 	if before.Auto.Len() == 0 || !scarce(was.Free(corev1.ProtocolTCP), before.Auto.Len()) {

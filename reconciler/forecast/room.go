@@ -18,7 +18,7 @@ func scarce(left, of int) bool { return left <= min(of/scarceShare, scarceMost) 
 
 // warnOfFewPorts warns of a mux that is nearly full.
 func warnOfFewPorts(mux *plan.ObservedMux, of plan.Judgement) []Prediction {
-	held, _ := of.Held("")
+	held, _ := of.InUse("")
 	if left := mux.Cap.Ports - held; scarce(left, mux.Cap.Ports) {
 		return warning(MuxNearlyFull, textNearlyFull(mux, left))
 	}
@@ -28,7 +28,7 @@ func warnOfFewPorts(mux *plan.ObservedMux, of plan.Judgement) []Prediction {
 // warnOfQuota warns of a namespace that has nearly used up its quota.
 func warnOfQuota(mux *plan.ObservedMux, of plan.Judgement, namespace string) []Prediction {
 	quota := mux.CapPerNamespace
-	_, held := of.Held(namespace)
+	_, held := of.InUse(namespace)
 	if left := quota - held; quota > 0 && scarce(left, quota) {
 		return warning(NamespaceNearlyFull, textQuotaNearlyFull(mux, namespace, left))
 	}

@@ -11,7 +11,7 @@ func admit(p *pass) (refused []*channel) {
 	a := &admission{p}
 	var asking []*channel
 	for _, c := range a.channels {
-		if c.isHeld() || c.refusal != nil {
+		if c.hasNumbers() || c.refusal != nil {
 			continue
 		}
 		if no := a.shutsOutNewcomer(c); no != nil {

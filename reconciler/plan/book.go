@@ -20,9 +20,9 @@ type book struct {
 	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
 	taken    map[corev1.Protocol]*numberSet
 	wished   map[corev1.Protocol]*numberSet // numbers that newcomers ask for: they are picked last
-	// held counts the numbers of claims in force and of foreign ports.
-	held     int
-	heldBy   map[string]int // by namespace, without foreign ports
+	// inUse counts the numbers of claims in force and of foreign ports.
+	inUse    int
+	inUseBy  map[string]int // by namespace, without foreign ports
 	carrying map[corev1.Protocol]int
 }
 
@@ -36,7 +36,7 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 		leaving:  map[Slot]bool{},
 		taken:    numberSets(),
 		wished:   numberSets(),
-		heldBy:   map[string]int{},
+		inUseBy:  map[string]int{},
 		carrying: map[corev1.Protocol]int{},
 	}
 }
@@ -133,8 +133,8 @@ func (b *book) count(claim *Claim, n int) {
 	if !claim.held() {
 		return
 	}
-	b.held += n * claim.Span().size()
-	b.heldBy[claim.Owner.Channel.Namespace] += n * claim.Span().size()
+	b.inUse += n * claim.Span().size()
+	b.inUseBy[claim.Owner.Channel.Namespace] += n * claim.Span().size()
 	b.carrying[claim.Owner.Protocol] += n
 }
 

@@ -10,7 +10,7 @@ func (b *book) reserve(port *corev1.ServicePort) {
 	}
 	b.foreign[slot] = port.Name
 	b.names[port.Name] = nil
-	b.held++
+	b.inUse++
 	b.carrying[slot.Protocol]++
 	if isPort(slot) {
 		b.taken[slot.Protocol].add(slot.Number)

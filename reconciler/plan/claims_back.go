@@ -38,7 +38,7 @@ func (r *reader) isOwn(c *channel, numbers Span) bool {
 // goBack moves a claim to the numbers that its port has on the mux. Its other numbers become claims that are released: another process may have
 // read them in the ledger, and may publish them.
 func (r *reader) goBack(claim *Claim, to Span) {
-	left := *claim
+	rest := *claim
 	r.forget(claim)
 	for slot := range to.slots() {
 		if holder := r.holders.at(slot); holder != nil {
@@ -48,9 +48,9 @@ func (r *reader) goBack(claim *Claim, to Span) {
 	}
 	claim.Public, claim.Last = to.First, to.end()
 	r.add(claim)
-	r.releaseRest(&left, to)
-	r.names[left.MuxName] = claim
-	for _, part := range left.Span().without(to) {
+	r.releaseRest(&rest, to)
+	r.names[rest.MuxName] = claim
+	for _, part := range rest.Span().without(to) {
 		r.neverPublished[part.slot()] = true
 	}
 }

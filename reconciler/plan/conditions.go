@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// MaxNotes bounds how many notes a channel's condition lists.
-const MaxNotes = 5
+// MaxRemarks bounds how many remarks a channel's condition lists.
+const MaxRemarks = 5
 
 // acceptedCondition returns the Accepted condition; false if the channel gets none.
 func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
@@ -20,18 +20,18 @@ func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 		return t.frozenCondition(c, live)
 	}
 	is := condition(kind, c.accepted, c.reason, c.message)
-	if !c.accepted { // a refusal is more important than notes
+	if !c.accepted { // a refusal is more important than remarks
 		if c.refusal != nil && c.refusal.reason == c.reason && c.refusal.advice != "" {
 			is.Message = advised(live, &is, c.refusal.advice)
 		}
 		return is, true
 	}
-	if len(c.notes) > 0 {
-		messages := make([]string, 0, MaxNotes+1)
-		for _, note := range c.notes[:min(len(c.notes), MaxNotes+1)] {
-			messages = append(messages, t.textOf(note))
+	if len(c.remarks) > 0 {
+		messages := make([]string, 0, MaxRemarks+1)
+		for _, remark := range c.remarks[:min(len(c.remarks), MaxRemarks+1)] {
+			messages = append(messages, t.textOf(remark))
 		}
-		is.Reason, is.Message = string(c.notes[0].reason), someOf(messages)
+		is.Reason, is.Message = string(c.remarks[0].reason), someOf(messages)
 	}
 	return is, true
 }
@@ -44,9 +44,9 @@ func (t *telling) frozenCondition(c *channel, live *metav1.Condition) (metav1.Co
 		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
 	case c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
 		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
-	case live != nil && (live.Reason != string(Waiting) || !c.isHeld()):
+	case live != nil && (live.Reason != string(Waiting) || !c.hasNumbers()):
 		return *live, true
-	case !c.isHeld():
+	case !c.hasNumbers():
 		return metav1.Condition{}, false
 	}
 	return condition(kind, true, Accepted, t.said.accepted), true
@@ -55,8 +55,8 @@ func (t *telling) frozenCondition(c *channel, live *metav1.Condition) (metav1.Co
 // someOf joins the first messages and adds "and more". It gives no count: a count would change often, and each change
 // is a write and an Event.
 func someOf(messages []string) string {
-	text := strings.Join(messages[:min(len(messages), MaxNotes)], "; ")
-	if len(messages) > MaxNotes {
+	text := strings.Join(messages[:min(len(messages), MaxRemarks)], "; ")
+	if len(messages) > MaxRemarks {
 		text += "; and more"
 	}
 	return text
@@ -86,7 +86,7 @@ func (t *telling) programmedCondition(c *channel) metav1.Condition {
 	kind := t.w.Keys.Programmed
 	live := meta.FindStatusCondition(c.Conditions, kind)
 	switch {
-	case c.isHeld() && t.lacks(c) != nil:
+	case c.hasNumbers() && t.lacks(c) != nil:
 		return condition(kind, false, MuxPatchRefused, textLeftOff(t.lacks(c), t.w.Key, t.m.Refused[c.Key].Words))
 	case t.isContested(c):
 		return condition(kind, false, Contested, textMissesPorts(t.w.Key, t.m.Contested))

@@ -19,7 +19,7 @@ func DeclaresPlaceholder(svc *corev1.Service) bool {
 	if _, helm := svc.Annotations[helmRelease]; helm {
 		return true
 	}
-	if note := svc.Annotations[lastApplied]; note != "" && noteDeclares(note) {
+	if applied := svc.Annotations[lastApplied]; applied != "" && appliedDeclares(applied) {
 		return true
 	}
 	for i := range svc.ManagedFields {
@@ -30,7 +30,7 @@ func DeclaresPlaceholder(svc *corev1.Service) bool {
 	return false
 }
 
-func noteDeclares(note string) bool {
+func appliedDeclares(text string) bool {
 	var applied struct {
 		Spec struct {
 			Ports []struct {
@@ -39,7 +39,7 @@ func noteDeclares(note string) bool {
 			} `json:"ports"`
 		} `json:"spec"`
 	}
-	if json.Unmarshal([]byte(note), &applied) != nil {
+	if json.Unmarshal([]byte(text), &applied) != nil {
 		return false // not written by kubectl
 	}
 	for _, port := range applied.Spec.Ports {

@@ -123,7 +123,7 @@ func (g *gathering) ask(c *channel, name string) {
 }
 
 func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
-	c.notes = append(c.notes, note{reason: reason, denied: denied})
+	c.remarks = append(c.remarks, remark{reason: reason, denied: denied})
 }
 
 // proxied is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a

@@ -8,9 +8,9 @@ import (
 
 // edit is the difference between a channel's claims and its requests.
 type edit struct {
-	channel *channel
-	left    []*Claim // whose ports are gone from the channel
-	wanted  []wanted // ports without a claim, or with one that isn't what they ask for
+	channel   *channel
+	unmatched []*Claim // whose ports are gone from the channel
+	wanted    []wanted // ports without a claim, or with one that isn't what they ask for
 }
 
 // wanted is a port that needs a number.
@@ -53,10 +53,10 @@ func (k *keeping) compare(c *channel) *edit {
 	}
 	for _, claim := range c.claims {
 		if claim.held() && !matched[claim] {
-			e.left = append(e.left, claim)
+			e.unmatched = append(e.unmatched, claim)
 		}
 	}
-	if len(e.left) > 0 {
+	if len(e.unmatched) > 0 {
 		k.followRenames(e)
 	}
 	return e
@@ -92,25 +92,25 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 // are asked for follow first, then picked ones if only one port can be meant. A port that was renamed and asks for another number keeps the
 // old one until it gets that.
 func (k *keeping) followRenames(e *edit) {
-	for _, sameAs := range [...]func(w *wanted, left *Claim) bool{
-		func(w *wanted, left *Claim) bool { return w.number() != 0 && left.Span() == w.asks() },
-		func(w *wanted, left *Claim) bool {
-			return w.number() == 0 && left.Source == Auto && left.Port == w.port.Port
+	for _, sameAs := range [...]func(w *wanted, claim *Claim) bool{
+		func(w *wanted, claim *Claim) bool { return w.number() != 0 && claim.Span() == w.asks() },
+		func(w *wanted, claim *Claim) bool {
+			return w.number() == 0 && claim.Source == Auto && claim.Port == w.port.Port
 		},
-		func(w *wanted, left *Claim) bool { return left.Port == w.port.Port },
+		func(w *wanted, claim *Claim) bool { return claim.Port == w.port.Port },
 	} {
 		for i := range e.wanted {
 			w := &e.wanted[i]
-			same := func(left *Claim) bool { return left.Owner.Protocol == w.port.Protocol && sameAs(w, left) }
-			at := slices.IndexFunc(e.left, same)
-			if at < 0 || w.has != nil || slices.ContainsFunc(e.left[at+1:], same) {
+			same := func(claim *Claim) bool { return claim.Owner.Protocol == w.port.Protocol && sameAs(w, claim) }
+			at := slices.IndexFunc(e.unmatched, same)
+			if at < 0 || w.has != nil || slices.ContainsFunc(e.unmatched[at+1:], same) {
 				continue
 			}
 			if w.port.Name != "" { // a port without a name is a mistake: the number stays where it was
-				w.has = e.left[at]
+				w.has = e.unmatched[at]
 				w.has.Owner = w.id(e.channel)
 			}
-			e.left = slices.Delete(e.left, at, at+1)
+			e.unmatched = slices.Delete(e.unmatched, at, at+1)
 		}
 	}
 	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool { return w.has != nil && k.satisfies(w.has, w.port) })

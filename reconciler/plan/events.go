@@ -66,10 +66,10 @@ func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
 		return []Event{{Object: c.Key, Reason: Disabled, Message: now.Message}}
 	case refused:
 		return []Event{{Object: c.Key, Warning: true, Reason: validation.Reason(now.Reason), Message: now.Message}}
-	case len(c.notes) > 0:
+	case len(c.remarks) > 0:
 		var events []Event
-		for _, note := range c.notes[:min(len(c.notes), MaxNotes)] {
-			events = append(events, Event{Object: c.Key, Warning: true, Reason: note.reason, Message: t.textOf(note)})
+		for _, remark := range c.remarks[:min(len(c.remarks), MaxRemarks)] {
+			events = append(events, Event{Object: c.Key, Warning: true, Reason: remark.reason, Message: t.textOf(remark)})
 		}
 		return events
 	case before != nil && before.Status == metav1.ConditionFalse:
@@ -93,7 +93,7 @@ type edges struct {
 	others       bool // other channels had backends before and have them now
 }
 
-func (e *edges) note(c *channel, live *metav1.Condition) {
+func (e *edges) record(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.showsAddress && c.Backends == Backed && c.RefusedSlices == ""
 	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // somebody emptied its status: nothing came and nothing went

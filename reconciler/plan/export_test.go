@@ -37,10 +37,10 @@ func Recount(w World, m Memory) error {
 		return fmt.Errorf("there are %d holders of %d numbers", p.holders.len(), numbers)
 	}
 	drop := func(m map[string]int) { maps.DeleteFunc(m, func(_ string, n int) bool { return n == 0 }) }
-	drop(p.heldBy)
+	drop(p.inUseBy)
 	maps.DeleteFunc(p.carrying, func(_ corev1.Protocol, n int) bool { return n == 0 })
-	if held != p.held || !maps.Equal(of, p.heldBy) || !maps.Equal(carrying, p.carrying) {
-		return fmt.Errorf("the counters are %d %v %v, want %d %v %v", p.held, p.heldBy, p.carrying, held, of, carrying)
+	if held != p.inUse || !maps.Equal(of, p.inUseBy) || !maps.Equal(carrying, p.carrying) {
+		return fmt.Errorf("the counters are %d %v %v, want %d %v %v", p.inUse, p.inUseBy, p.carrying, held, of, carrying)
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func Recount(w World, m Memory) error {
 func HeldNotes(w World) int {
 	held := 0
 	for _, c := range decide(&w, &Memory{}).channels {
-		for _, note := range c.notes {
+		for _, note := range c.remarks {
 			held += len(note.message) + len(note.denied.name) + len(note.denied.holder)
 		}
 	}

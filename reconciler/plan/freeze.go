@@ -67,7 +67,7 @@ func freeze(p *pass, why *Freeze) {
 		switch {
 		case f.before.guessed && f.showed(c): // the ledger isn't known, and the channel's status says that it has ports
 			c.showsAddress, c.keepsSaid = true, true
-		case c.isHeld():
+		case c.hasNumbers():
 			f.freezeHeld(c)
 		case len(c.Problems) > 0:
 			c.refuse(problemsOf(c.Problems))

@@ -5,14 +5,14 @@ import "slices"
 // checkCaps refuses more ports than the mux and the namespace may have.
 func (g *grant) checkCaps() *refusal {
 	mux, namespace := g.w.Mux, g.channel.Key.Namespace
-	if g.adding > 0 && g.held+g.adding > mux.Cap.Ports {
+	if g.adding > 0 && g.inUse+g.adding > mux.Cap.Ports {
 		return &refusal{
-			reason: MuxPortLimitExceeded, message: textLimit(mux, g.adding), advice: textLimitAdvice(g.held),
+			reason: MuxPortLimitExceeded, message: textLimit(mux, g.adding), advice: textLimitAdvice(g.inUse),
 		}
 	}
-	if quota := mux.CapPerNamespace; g.adding > 0 && quota > 0 && g.heldBy[namespace]+g.adding > quota {
+	if quota := mux.CapPerNamespace; g.adding > 0 && quota > 0 && g.inUseBy[namespace]+g.adding > quota {
 		return &refusal{
-			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding), advice: textQuotaAdvice(g.heldBy[namespace]),
+			reason: QuotaExceeded, message: textQuota(mux, namespace, g.adding), advice: textQuotaAdvice(g.inUseBy[namespace]),
 		}
 	}
 	return nil
@@ -59,12 +59,12 @@ func (g *grant) check(w *wanted) *refusal {
 	if outside, is := g.w.Mux.Explicit.FirstOutside(asks.run()); is {
 		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, Slot{outside, asks.Protocol}, g.w.Mux)}
 	}
-	left := asks.run()
-	for number := firstTaken(left, g.taken[asks.Protocol]); number != 0; number = firstTaken(left, g.taken[asks.Protocol]) {
+	rest := asks.run()
+	for number := firstTaken(rest, g.taken[asks.Protocol]); number != 0; number = firstTaken(rest, g.taken[asks.Protocol]) {
 		if no := g.checkNumber(w, Slot{number, asks.Protocol}); no != nil {
 			return no
 		}
-		left.First = number + 1 // it is a number of the channel itself
+		rest.First = number + 1 // it is a number of the channel itself
 	}
 	return nil
 }

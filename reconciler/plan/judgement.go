@@ -29,8 +29,8 @@ type Answer struct {
 	IsAccepted bool
 	// IsAttached is true if the channel has ports on the mux.
 	IsAttached bool
-	// Notes are warnings about an accepted channel.
-	Notes []Note
+	// Remarks are warnings about an accepted channel.
+	Remarks []Remark
 	// Refused names the refused request; nil if the refusal isn't about ports.
 	Refused *RefusedPorts
 	// Key is the annotation with a DNS name that was refused; empty if the refusal isn't about one.
@@ -49,8 +49,8 @@ type RefusedPorts struct {
 	Advice string
 }
 
-// Note is a warning about an accepted channel.
-type Note struct {
+// Remark is a warning about an accepted channel.
+type Remark struct {
 	Reason  validation.Reason
 	Message string
 	// Key is the annotation that external-dns reads, if the name is in such an annotation of the channel.
@@ -64,8 +64,8 @@ func (j Judgement) Of(key types.NamespacedName) Answer {
 		Reason: c.reason, Message: c.message, IsAccepted: c.accepted, IsAttached: c.showsAddress,
 		IsRefused: !c.accepted && !c.deferred && !c.keepsSaid && !j.isBlockedByPick(c.refusal),
 	}
-	for _, note := range c.notes {
-		answer.Notes = append(answer.Notes, Note{note.reason, j.textOf(note), note.denied.key})
+	for _, remark := range c.remarks {
+		answer.Remarks = append(answer.Remarks, Remark{remark.reason, j.textOf(remark), remark.denied.key})
 	}
 	if no := c.refusal; no != nil && no.isAboutPorts() {
 		answer.Refused = &RefusedPorts{no.slot, no.holder, no.usedUp, no.advice}
@@ -126,7 +126,7 @@ func (j Judgement) Unexplained() []string {
 }
 
 // Held returns how many slots of the mux are in use, and how many of them a namespace has.
-func (j Judgement) Held(namespace string) (all, own int) { return j.held, j.heldBy[namespace] }
+func (j Judgement) InUse(namespace string) (all, own int) { return j.inUse, j.inUseBy[namespace] }
 
 // Free counts the numbers of the mux's range that are free under a protocol.
 func (j Judgement) Free(protocol corev1.Protocol) int { return j.freeNumbers(protocol) }

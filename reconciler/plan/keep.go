@@ -17,7 +17,7 @@ func keep(p *pass) (refused []*edit) {
 	edits := map[*channel]*edit{}
 	var asking []*channel
 	for _, c := range k.channels {
-		if !c.isHeld() {
+		if !c.hasNumbers() {
 			continue
 		}
 		if no := k.shutsOut(c); no != nil {
@@ -27,7 +27,7 @@ func keep(p *pass) (refused []*edit) {
 		}
 		k.yield(c)
 		e := k.compare(c)
-		k.release(e.left...)
+		k.release(e.unmatched...)
 		if len(e.wanted) > 0 {
 			asking, edits[c] = append(asking, c), e
 			continue
@@ -91,16 +91,16 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	} else {
 		c.refuse(no)
 	}
-	c.showsAddress = c.isHeld() && slices.ContainsFunc(c.claims, k.belongsOnMux)
-	if c.Disabled && (c.isHeld() || len(c.Problems) == 0) {
-		off := &refusal{reason: Disabled, message: textDisabled(k.w.Keys.Disabled, c.isHeld())}
-		if no != nil && c.isHeld() { // a disabled channel may ask for another number, and the next pass may have that
+	c.showsAddress = c.hasNumbers() && slices.ContainsFunc(c.claims, k.belongsOnMux)
+	if c.Disabled && (c.hasNumbers() || len(c.Problems) == 0) {
+		off := &refusal{reason: Disabled, message: textDisabled(k.w.Keys.Disabled, c.hasNumbers())}
+		if no != nil && c.hasNumbers() { // a disabled channel may ask for another number, and the next pass may have that
 			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
 		}
 		c.refuse(off)
 	}
 	if c.withdrawn {
-		c.showsAddress, c.notes = false, nil
+		c.showsAddress, c.remarks = false, nil
 	}
 }
 

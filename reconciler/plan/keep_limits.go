@@ -33,7 +33,7 @@ func (p *pass) postpone(c *channel) *refusal {
 	}
 	p.lookAgain(until)
 	return &refusal{
-		reason: PortChangesLimited, message: textLimited(c.Key.Namespace, p.w.Key, c.isHeld(), until), until: until,
+		reason: PortChangesLimited, message: textLimited(c.Key.Namespace, p.w.Key, c.hasNumbers(), until), until: until,
 	}
 }
 

@@ -74,7 +74,7 @@ func newPass(w *World, m *Memory) *pass {
 }
 
 // isHeld is true if the channel has a claim in force.
-func (c *channel) isHeld() bool { return slices.ContainsFunc(c.claims, (*Claim).held) }
+func (c *channel) hasNumbers() bool { return slices.ContainsFunc(c.claims, (*Claim).held) }
 
 // lookAgain asks for another pass at a time.
 func (p *pass) lookAgain(at time.Time) {

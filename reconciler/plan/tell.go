@@ -20,7 +20,7 @@ func tell(p *pass) {
 	for _, c := range p.channels {
 		t.channel(c)
 		p.plan.Verdicts = append(p.plan.Verdicts, t.verdictOf(c))
-		t.edges.note(c, meta.FindStatusCondition(c.Conditions, p.w.Keys.BackendsReady))
+		t.edges.record(c, meta.FindStatusCondition(c.Conditions, p.w.Keys.BackendsReady))
 	}
 	t.tellEdges(t.edges)
 }

@@ -15,7 +15,7 @@ type verdict struct {
 	reason   validation.Reason
 	message  string
 	refusal  *refusal // why the channel doesn't get what it asks for
-	notes    []note   // said of an accepted channel
+	remarks  []remark // said of an accepted channel
 	// showsAddress is true if the channel shows the mux's address: it has ports on the mux.
 	showsAddress bool
 	// keepsSaid is true if the conditions stay as they are, because the mux is frozen.
@@ -51,16 +51,16 @@ func (v *verdict) refuse(no *refusal) {
 	v.accepted, v.reason, v.message, v.refusal = false, no.reason, no.message, no
 }
 
-// accept marks the channel as accepted, and adds notes.
+// accept marks the channel as accepted, and adds remarks.
 func (p *pass) accept(c *channel) {
 	c.accepted, c.reason, c.message, c.refusal = true, Accepted, p.said.accepted, nil
 	forbidden, _ := p.allowed.forbidden(c)
 	for _, name := range forbidden { // an incumbent may be older than that rule
-		c.notes = append(c.notes, note{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
+		c.remarks = append(c.remarks, remark{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
 	}
 	for _, claim := range sortedClaims(c.claims) {
-		if claim.held() && p.isOutOfRange(claim) && len(c.notes) <= MaxNotes { // one too many tells that there are more
-			c.notes = append(c.notes, note{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
+		if claim.held() && p.isOutOfRange(claim) && len(c.remarks) <= MaxRemarks { // one too many tells that there are more
+			c.remarks = append(c.remarks, remark{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
 		}
 	}
 }
@@ -72,8 +72,8 @@ func (p *pass) isOutOfRange(claim *Claim) bool {
 	return !p.w.Mux.Explicit.Contains(claim.Public)
 }
 
-// note is something to say of an accepted channel.
-type note struct {
+// remark is something to say of an accepted channel.
+type remark struct {
 	reason  validation.Reason
 	message string // empty if a DNS name was denied
 	denied  denial
@@ -88,18 +88,18 @@ type denial struct {
 	key    string // the annotation that external-dns reads, if that is the channel's own
 }
 
-func (p *pass) textOf(n note) string {
+func (p *pass) textOf(r remark) string {
 	switch {
-	case n.message != "":
-		return n.message
-	case n.denied.key != "":
-		return textDirect(n.denied.key, n.denied.name, p.w.Mux)
-	case n.denied.holder != "":
-		return textHostnameTaken(n.denied.name, n.denied.holder)
-	case n.denied.unread:
-		return textTooManyHostnames(n.denied.name, p.allowed.most)
-	case n.denied.full:
-		return textHostnamesFull(n.denied.name)
+	case r.message != "":
+		return r.message
+	case r.denied.key != "":
+		return textDirect(r.denied.key, r.denied.name, p.w.Mux)
+	case r.denied.holder != "":
+		return textHostnameTaken(r.denied.name, r.denied.holder)
+	case r.denied.unread:
+		return textTooManyHostnames(r.denied.name, p.allowed.most)
+	case r.denied.full:
+		return textHostnamesFull(r.denied.name)
 	}
-	return textHostnameNotAllowed(n.denied.name, p.w.Mux)
+	return textHostnameNotAllowed(r.denied.name, p.w.Mux)
 }
