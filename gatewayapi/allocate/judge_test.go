@@ -87,18 +87,21 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 }
 
 // isContradicted is true for a number that an older copy of the ledger gives to another route, or of a route to which it gives another number. A Gateway
-// that was created again doesn't tell that the copy is old, so the allocator goes by it.
+// that was created again doesn't tell that the copy is old, so the allocator goes by it. It goes by a copy from before that, too, if that lacks the number.
 func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	cm := j.ledgerOf(on.gateway)
 	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good || j.isOutdated(on.gateway) {
 		return false
 	}
-	for at, claim := range j.claimsIn(cm) {
+	claims := j.claimsIn(cm)
+	for at, claim := range claims {
 		if (at == on) != (claim.Owner.Channel == j.owners[uid]) {
 			return true
 		}
 	}
-	return false
+	gateway := gatewaytest.Get[*gatewayv1.Gateway](j.api.Shelf, on.gateway.Namespace, on.gateway.Name)
+	_, has := claims[on]
+	return !has && gateway != nil && codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Ledger.MuxUID != gateway.UID
 }
 
 // areEdited is true if people edited or deleted a ListenerSet of ours on a Gateway, or made one that looks like ours.

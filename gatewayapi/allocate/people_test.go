@@ -196,7 +196,7 @@ func (h *history) changeLedger() {
 	gateway, _ := gatewayOfLedger(is)
 	cm := is.DeepCopy()
 	h.copies = append(h.copies, is)
-	edit := pick(h, "edit of a ledger", "delete", "delete", "copy", "number", "empty", "broken", "key")
+	edit := pick(h, "edit of a ledger", "delete", "copy", "copy", "copy", "number", "empty", "broken", "key")
 	if edit != "key" {
 		h.judge.harmed[gateway] = true
 	}

@@ -209,11 +209,12 @@ func stampOf(s *stage, gateway *gatewayv1.Gateway) int64 {
 // isOutdated is true for a Gateway whose ledger is an older copy.
 func (s *stage) isOutdated(gateway types.NamespacedName) bool {
 	cm := s.ledgerOf(gateway)
-	if cm == nil || cm.Data[codec.PlainKey] == "" {
+	if cm == nil {
 		return false
 	}
 	is := gatewaytest.Get[*gatewayv1.Gateway](s.api.Shelf, gateway.Namespace, gateway.Name)
-	return s.generationOf(cm) < stampOf(s, is)
+	read := codec.Decode(cm, read.MuxKey(gateway), s.keys)
+	return (read.Condition == plan.Good || read.Condition == plan.Edited) && read.Ledger.Generation < stampOf(s, is)
 }
 
 // ledgerOf returns a Gateway's ledger; nil if it is lost.
