@@ -195,7 +195,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 	named, moves := p.named(mux, c.Key, process)
 	if cm, is := c.Before.(*corev1.ConfigMap); is && cm != nil {
 		read, _, good := p.reading(cm)
-		if !good && !p.namesAnother(mux, c.Key) {
+		if !good && !moves && !p.namesAnother(mux, c.Key) {
 			return fmt.Sprintf("freeze: ledger %s couldn't be read, and is written over", c.Key)
 		}
 		before = p.believed(cm, mux, read)
