@@ -88,7 +88,7 @@ func (c *cluster) checkGone(t *testing.T) {
 	for _, key := range c.channels() {
 		svc := c.services[key]
 		ours := slices.ContainsFunc(svc.Status.Conditions, func(is metav1.Condition) bool {
-			return slices.Contains([]string{keys.Accepted, keys.Programmed, keys.BackendsReady}, is.Type)
+			return slices.Contains(keys.Conditions(), is.Type)
 		})
 		if len(svc.Status.LoadBalancer.Ingress) > 0 || ours || svc.Annotations[keys.Ports] != "" {
 			t.Errorf("%s still has %v and %q", key, svc.Status, svc.Annotations[keys.Ports])

@@ -378,7 +378,7 @@ func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
 func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatch) error {
 	keys := c.language.Keys()
 	for _, condition := range patch.Conditions {
-		if condition.Type != keys.Accepted && condition.Type != keys.Programmed && condition.Type != keys.BackendsReady {
+		if !slices.Contains(keys.Conditions(), condition.Type) {
 			return fmt.Errorf("condition %s isn't ours", condition.Type)
 		}
 	}
