@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -151,13 +152,13 @@ func (p *promises) ledgerText(cm *corev1.ConfigMap) string {
 	return text
 }
 
-// claims returns the claims of all ledgers of a mux. It returns false if a ledger is unusable or was written by others.
-func (p *promises) claims(mux types.NamespacedName) ([]plan.Claim, int64, bool) {
+// claims returns the claims of all ledgers of a mux, or of some. It returns false if a ledger is unusable or was written by others.
+func (p *promises) claims(mux types.NamespacedName, some ...func(ledger types.NamespacedName) bool) ([]plan.Claim, int64, bool) {
 	var claims []plan.Claim
 	generation := int64(0)
 	for _, key := range p.sim.world.ledgers() {
 		read, of, good := p.reading(p.sim.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap))
-		if of != mux {
+		if of != mux || slices.ContainsFunc(some, func(is func(types.NamespacedName) bool) bool { return !is(key) }) {
 			continue
 		}
 		if !good {

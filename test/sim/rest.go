@@ -114,7 +114,8 @@ func (s *Sim) amidPolicies() string {
 		if !s.isMux(svc) || s.policies.noLedgers || s.promises.frozen(svc, nil) != "" || s.forbidden(key, []byte("{}")) != "" {
 			continue
 		}
-		claims, _, sure := s.promises.claims(key)
+		// A former leader may have created a ledger late, after the mux's owner named another one.
+		claims, _, sure := s.promises.claims(key, func(ledger types.NamespacedName) bool { return s.promises.leads(svc, ledger.Name) })
 		if !sure {
 			continue
 		}
