@@ -3,6 +3,7 @@ package looktest
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +15,12 @@ func rawKinds(resource string) string {
 		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "leases": "Lease", "certificates": "Certificate",
 		"prometheusrules": "PrometheusRule", "daemonsets": "DaemonSet", "nodes": "Node",
 		"gateways": "Gateway", "listenersets": "ListenerSet", "tcproutes": "TCPRoute", "udproutes": "UDPRoute", "namespaces": "Namespace",
+		"gatewayclasses": "GatewayClass", "referencegrants": "ReferenceGrant",
 	}[resource]
+}
+
+func isOfGatewayAPI(kind string) bool {
+	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "TCPRoute", "UDPRoute", "ReferenceGrant"}, kind)
 }
 
 // raw answers requests for kinds that this program reads as JSON. It is false for another kind.
@@ -25,6 +31,8 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 		answer = map[string]any{"major": "1", "minor": s.Minor, "gitVersion": "v1." + s.Minor + ".0"}
 	case ask.resource == "subjectaccessreviews":
 		answer = map[string]any{"status": map[string]any{"allowed": s.allows(r)}}
+	case ask.resource == "" && slices.ContainsFunc(s.cluster.order, func(at key) bool { return isOfGatewayAPI(at.kind) }):
+		answer = map[string]any{"kind": "APIResourceList", "groupVersion": "gateway.networking.k8s.io/v1"}
 	case kind != "" && ask.name == "":
 		items := []any{}
 		for _, at := range s.cluster.order {
@@ -32,7 +40,7 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 				items = append(items, s.cluster.objects[at])
 			}
 		}
-		if isCustom := kind == "Certificate" || kind == "PrometheusRule"; isCustom && len(items) == 0 {
+		if isCustom := kind == "Certificate" || kind == "PrometheusRule" || isOfGatewayAPI(kind); isCustom && len(items) == 0 {
 			return false
 		}
 		answer = map[string]any{"kind": kind + "List", "apiVersion": "v1", "items": items}
