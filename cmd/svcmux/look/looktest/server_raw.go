@@ -23,6 +23,10 @@ func isOfGatewayAPI(kind string) bool {
 	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "TCPRoute", "UDPRoute", "ReferenceGrant"}, kind)
 }
 
+func isCustom(kind string) bool {
+	return kind == "Certificate" || kind == "PrometheusRule" || isOfGatewayAPI(kind)
+}
+
 // raw answers requests for kinds that this program reads as JSON. It is false for another kind.
 func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 	var answer any
@@ -34,13 +38,16 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 	case ask.resource == "" && slices.ContainsFunc(s.cluster.order, func(at key) bool { return isOfGatewayAPI(at.kind) }):
 		answer = map[string]any{"kind": "APIResourceList", "groupVersion": "gateway.networking.k8s.io/v1"}
 	case kind != "" && ask.name == "":
-		items := []any{}
+		items, isKnown := []any{}, !isCustom(kind)
 		for _, at := range s.cluster.order {
-			if at.kind == kind && s.cluster.objects[at] != nil && (ask.namespace == "" || at.Namespace == ask.namespace) {
+			if at.kind != kind || s.cluster.objects[at] == nil {
+				continue
+			}
+			if isKnown = true; ask.namespace == "" || at.Namespace == ask.namespace {
 				items = append(items, s.cluster.objects[at])
 			}
 		}
-		if isCustom := kind == "Certificate" || kind == "PrometheusRule" || isOfGatewayAPI(kind); isCustom && len(items) == 0 {
+		if !isKnown {
 			return false
 		}
 		answer = map[string]any{"kind": kind + "List", "apiVersion": "v1", "items": items}
