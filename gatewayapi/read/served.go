@@ -110,9 +110,9 @@ func (s *Served) add(set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) 
 func newListener(gateway *gatewayv1.Gateway, set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) Listener {
 	l := Listener{Set: set, ListenerEntry: entry}
 	if set == nil {
-		l.Key = listenerKey(gateway.Namespace, listenerOfGateway, gateway.Name, entry.Name)
+		l.Key = ListenerOfGateway(gateway, entry.Name)
 	} else {
-		l.Key = listenerKey(set.Namespace, listenerOfSet, set.Name, entry.Name)
+		l.Key = ListenerOfSet(set, entry.Name)
 	}
 	switch entry.Protocol {
 	case gatewayv1.TCPProtocolType:
@@ -236,6 +236,16 @@ const (
 
 // maxKey is the longest name of a claimant: it is a label's value on slices.
 const maxKey = 63
+
+// ListenerOfGateway names a Gateway's own listener among claimants.
+func ListenerOfGateway(gateway *gatewayv1.Gateway, listener gatewayv1.SectionName) types.NamespacedName {
+	return listenerKey(gateway.Namespace, listenerOfGateway, gateway.Name, listener)
+}
+
+// ListenerOfSet names a listener of a ListenerSet among claimants.
+func ListenerOfSet(set *gatewayv1.ListenerSet, listener gatewayv1.SectionName) types.NamespacedName {
+	return listenerKey(set.Namespace, listenerOfSet, set.Name, listener)
+}
 
 // listenerKey names a listener among claimants. A name that is too long ends in digits of its hash.
 func listenerKey(namespace, kind, object string, listener gatewayv1.SectionName) types.NamespacedName {

@@ -58,8 +58,8 @@ func ChannelOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) (typ
 // slash stands for a slash in labels. No name of an object has it.
 const slash = "_"
 
-// labelOf returns a channel's name as a label's value.
-func labelOf(channel string) string { return strings.ReplaceAll(channel, "/", slash) }
+// LabelOf returns a channel's name as a label's value.
+func LabelOf(channel string) string { return strings.ReplaceAll(channel, "/", slash) }
 
 // MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. The annotation tells where another
 // writer removed the label.

@@ -21,7 +21,7 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 				discoveryv1.LabelServiceName: v.Mux.Key.Name,
 				discoveryv1.LabelManagedBy:   ManagedBy(v.Keys),
 				v.Keys.ChannelNamespace:      v.Channel.Namespace,
-				v.Keys.ChannelName:           labelOf(v.Channel.Name),
+				v.Keys.ChannelName:           LabelOf(v.Channel.Name),
 				v.Keys.Source:                shortened(source.Name),
 			},
 			Annotations: v.annotations(source),

@@ -28,9 +28,10 @@ func (a *Archive) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	isRead := slices.ContainsFunc(a.Read, func(list Request) bool { return list.includes(ask) })
+	isAbsent := slices.ContainsFunc(a.Absent, func(absent Request) bool { return absent == ask || absent.includes(ask) }) // of an absent kind, no object exists
 	found := a.find(ask)
 	switch {
-	case slices.Contains(a.Absent, ask), ask.Name != "" && len(found) == 0 && isRead:
+	case isAbsent, ask.Name != "" && len(found) == 0 && isRead:
 		return refuse(r, http.StatusNotFound, ask.Resource+" \""+ask.Name+"\" not found"), nil
 	case ask.Name != "" && len(found) > 0:
 		return answer(r, http.StatusOK, found[0]), nil

@@ -24,6 +24,7 @@ func TestGoldenPlan(t *testing.T) {
 		"channels-frozen":    {World: "frozen", Args: files + "channels.yaml", Code: 2},
 		"channels-paused":    {World: "paused", Args: files + "channels.yaml", Code: 2},
 		"channels-full":      {World: "full", Args: files + "channels.yaml", Code: 3},
+		"listeners":          {World: "listeners", Args: files + "listeners.yaml", Code: 3},
 		"ranges":             {World: "ranges", Args: files + "ranges.yaml", Code: 3},
 		"ranges-json":        {World: "ranges", Args: files + "ranges.yaml -o json", Code: 3},
 		"refused":            {World: "several", Args: files + "refused.yaml", Code: 3},

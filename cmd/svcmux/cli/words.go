@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Count returns "1 mux", "2 muxes", "3 ports".
+// Count returns "1 mux", "2 muxes", "3 ports", "4 classes".
 func Count(n int, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what
-	case strings.HasSuffix(what, "x"):
+	case strings.HasSuffix(what, "x") || strings.HasSuffix(what, "ss"):
 		return fmt.Sprintf("%d %ses", n, what)
 	}
 	return fmt.Sprintf("%d %ss", n, what)

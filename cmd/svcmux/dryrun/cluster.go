@@ -2,11 +2,13 @@ package dryrun
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
@@ -73,6 +75,7 @@ func (c *Cluster) decide(mux types.NamespacedName) (*sight.Sight, error) {
 			break
 		}
 	}
+	seen.Plan.Show = slices.DeleteFunc(seen.Plan.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // listeners aren't Services
 	return seen, nil
 }
 

@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,15 +26,16 @@ func (r *reading) readListeners(ctx context.Context) error {
 	r.Listeners, r.Unread.Listeners = map[types.NamespacedName]sight.Claimants{}, ""
 	gateways := map[types.NamespacedName]types.NamespacedName{} // by mux
 	for key, svc := range r.Services {
-		if isForGateway(r.Language.Keys(), svc) {
-			gateways[key] = types.NamespacedName{Namespace: key.Namespace, Name: metav1.GetControllerOf(svc).Name}
+		if gateway, is := GatewayOfMux(r.Language.Keys(), svc); is {
+			gateways[key] = gateway
 		}
 	}
 	if len(gateways) == 0 {
 		return nil
 	}
 	api, err := r.readGatewayAPI(ctx)
-	for mux, key := range gateways {
+	for _, mux := range slices.SortedFunc(maps.Keys(gateways), plan.CompareKeys) {
+		key := gateways[mux]
 		gateway, found := &gatewayv1.Gateway{}, false
 		if err == nil {
 			found, err = r.cluster.JSON(ctx, group+"namespaces/"+key.Namespace+"/gateways/"+key.Name, gateway)
@@ -143,15 +145,18 @@ func numberSaid(keys *validation.Keys, written []metav1.Condition) (said []metav
 	return said
 }
 
-// isForGateway is true for a mux that is made for a Gateway.
-func isForGateway(keys validation.Keys, svc *corev1.Service) bool {
+// GatewayOfMux returns the Gateway that a mux is made for; false for another Service.
+func GatewayOfMux(keys validation.Keys, svc *corev1.Service) (types.NamespacedName, bool) {
 	owner := metav1.GetControllerOf(svc)
-	return owner != nil && owner.Kind == "Gateway" && svc.Labels[keys.Managed] == "true"
+	if owner == nil || owner.Kind != "Gateway" || svc.Labels[keys.Managed] != "true" {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: svc.Namespace, Name: owner.Name}, true
 }
 
 // Claimants returns the listeners of the mux's Gateway.
 func (s *source) Claimants(mux *corev1.Service) (sight.Claimants, error) {
-	if !isForGateway(s.Language.Keys(), mux) {
+	if _, is := GatewayOfMux(s.Language.Keys(), mux); !is {
 		return sight.Claimants{}, nil
 	}
 	return s.Listeners[s.mux], unreadable(s.World.Unread.Listeners)

@@ -4,6 +4,7 @@
 //	trim.go     drops fields that no command reads
 //	pick.go     keeps some fields of an object
 //	hash.go     --hash-names: the hashes          hash_*.go  the names in objects and in the header
+//	*_gateway.go  the same for objects of the Gateway API
 //
 // Package archive has the file's format. Secrets are never read.
 package snapshot

@@ -30,6 +30,11 @@ func (o *options) gather(ctx context.Context, env cli.Env) (*archive.Archive, va
 		return nil, ask.Language, err
 	}
 	look.Remark(env, world.Remarks)
+	unread, err := readGatewayAPI(ctx, cluster, ask.Namespace)
+	if err != nil {
+		return nil, ask.Language, err
+	}
+	look.Remark(env, unread)
 	doctor.Examine(ctx, cluster, ask, env.Version)
 	if err := others(ctx, cluster); err != nil {
 		return nil, ask.Language, err

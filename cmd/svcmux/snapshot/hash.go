@@ -18,6 +18,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
 	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -26,19 +27,22 @@ const saltSize = 32
 
 // hashing replaces names by hashes. A hash is a valid name of an object.
 type hashing struct {
-	salt     []byte
-	language validation.Language
-	kept     map[string]bool   // names of the installation, and usual ones
-	hashes   map[string]string // by name
-	ledgers  map[types.NamespacedName]string
-	user     *regexp.Regexp
-	word     *regexp.Regexp
+	salt      []byte
+	language  validation.Language
+	kept      map[string]bool   // names of the installation, and usual ones
+	hashes    map[string]string // by name
+	ledgers   map[types.NamespacedName]string
+	listeners map[types.NamespacedName]string // by name among claimants
+	served    map[types.NamespacedName]bool   // Gateways that are served here
+	user      *regexp.Regexp
+	word      *regexp.Regexp
 }
 
 // hashNames replaces the names in a snapshot. Names in texts are replaced last, when all names are known.
 func hashNames(taken *archive.Archive, language validation.Language, salt []byte) {
 	h := &hashing{
-		salt, language, map[string]bool{}, map[string]string{}, map[types.NamespacedName]string{},
+		salt, language, map[string]bool{}, map[string]string{}, map[types.NamespacedName]string{}, map[types.NamespacedName]string{},
+		servedGateways(language, taken.Objects),
 		regexp.MustCompile(`User "[^"]*"`), regexp.MustCompile(`[A-Za-z0-9._/-]+`),
 	}
 	for _, name := range [...]string{"", "default", "ingress-nginx", "kube-system", language.DefaultMuxNamespace()} {
@@ -78,6 +82,10 @@ func (h *hashing) know(objects []archive.Object) {
 			if gateway, is := lease.GatewayOf(object.Name()); is {
 				names[gateway] = true
 			}
+		case gatewayClass, gatewayKind, listenerSet, read.TCPRoute, read.UDPRoute, referenceGrant, "Namespace":
+			for _, name := range h.namesIn(object) {
+				names[name] = true
+			}
 		case "EndpointSlice":
 			names[object.Name()] = true
 			for _, endpoint := range as[discoveryv1.EndpointSlice](object).Endpoints {
@@ -96,6 +104,7 @@ func (h *hashing) know(objects []archive.Object) {
 		}
 	}
 	for _, object := range objects {
+		h.nameListeners(object)
 		if svc := as[corev1.Service](object); object.Kind() == "Service" && h.language.Classify(svc).Mux() {
 			h.nameLedger(svc)
 		}
@@ -132,8 +141,11 @@ func (h *hashing) text(text string) string {
 		end := word[len(strings.TrimRight(word, ".")):]
 		switch {
 		case both && (h.hashes[namespace] != "" || h.kept[namespace]):
+			if strings.Contains(name, "/") { // a listener or a route
+				return h.claimant(types.NamespacedName{Namespace: namespace, Name: name}).String() + end
+			}
 			return h.known(namespace) + "/" + h.known(name) + end
-		case both || slices.Contains([]string{"mux", "channel", "port", "service", "auto", "other", "all"}, namespace):
+		case both || slices.Contains([]string{"mux", "channel", "port", "service", "auto", "other", "all", "gateway", "listener", "route", "tcp", "udp"}, namespace):
 			return word
 		}
 		return h.known(namespace) + end
@@ -161,6 +173,12 @@ func (h *hashing) object(object archive.Object) archive.Object {
 		found := as[coordinationv1.Lease](object)
 		h.lease(found)
 		return fieldsOf(found, object)
+	case "Namespace":
+		namespace := as[corev1.Namespace](object)
+		h.namespaceObject(namespace)
+		return fieldsOf(namespace, object)
+	case gatewayClass, gatewayKind, listenerSet, read.TCPRoute, read.UDPRoute, referenceGrant:
+		return h.gatewayAPI(object)
 	case "Node":
 		node := as[corev1.Node](object)
 		node.Name = h.name(node.Name)

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
@@ -28,7 +30,7 @@ func (h *hashing) request(r *archive.Request) {
 	switch {
 	case r.Resource == "configmaps" && is:
 		r.Name = ledger
-	case r.Resource == "configmaps" || r.Resource == "services":
+	case slices.Contains([]string{"configmaps", "services", "gatewayclasses", "gateways", "listenersets", "tcproutes", "udproutes", "referencegrants"}, r.Resource):
 		r.Name = h.name(r.Name)
 	}
 }

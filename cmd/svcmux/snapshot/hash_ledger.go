@@ -29,9 +29,9 @@ func (h *hashing) nameLedger(svc *corev1.Service) {
 	}
 }
 
-// ledgerOf returns the name that a ledger of a mux gets.
-func (h *hashing) ledgerOf(mux *corev1.Service, name string) string {
-	if hashed := h.ledgers[types.NamespacedName{Namespace: mux.Namespace, Name: name}]; hashed != "" {
+// ledgerOf returns the name that a ledger of a mux in a namespace gets.
+func (h *hashing) ledgerOf(namespace, name string) string {
+	if hashed := h.ledgers[types.NamespacedName{Namespace: namespace, Name: name}]; hashed != "" {
 		return hashed
 	}
 	return h.name(name)
@@ -64,7 +64,7 @@ func (h *hashing) ledger(cm *corev1.ConfigMap) {
 	ledger := read.Ledger.Clone()
 	ledger.Mux = h.key(mux)
 	for i := range ledger.Claims {
-		ledger.Claims[i].Owner.Channel = h.key(ledger.Claims[i].Owner.Channel)
+		ledger.Claims[i].Owner.Channel = h.claimant(ledger.Claims[i].Owner.Channel)
 	}
 	ledger.Hostnames = nil
 	contents, err := codec.Encode(ledger, keys)

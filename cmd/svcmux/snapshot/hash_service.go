@@ -19,7 +19,7 @@ func (h *hashing) service(svc *corev1.Service) {
 		class := h.language.Prefix() + "/" + h.name(mux.Name) + "." + h.name(mux.Namespace)
 		svc.Spec.LoadBalancerClass = &class
 	}
-	svc.Annotations = h.annotations(svc, kind)
+	svc.Annotations = h.annotations(svc.Annotations, svc.Namespace, kind == validation.Stranger)
 	svc.Namespace, svc.Name, svc.GenerateName = h.name(svc.Namespace), h.name(svc.Name), ""
 	for _, values := range [...]map[string]string{svc.Labels, svc.Spec.Selector} {
 		for key, value := range values {
@@ -40,11 +40,11 @@ func (h *hashing) service(svc *corev1.Service) {
 	}
 }
 
-// annotations hashes the values of annotations. Those with DNS names go.
-func (h *hashing) annotations(svc *corev1.Service, kind validation.Kind) map[string]string {
+// annotations hashes the values of annotations of an object in a namespace. Those with DNS names go. On a stranger, our annotations have no meaning.
+func (h *hashing) annotations(all map[string]string, namespace string, isStranger bool) map[string]string {
 	keys := h.language.Keys()
 	hashed := map[string]string{}
-	for key, value := range svc.Annotations {
+	for key, value := range all {
 		switch key {
 		case corev1.LastAppliedConfigAnnotation, keys.AllowedHostnames, keys.ChannelHostname, keys.AggregatedExternalDNS, validation.ExternalDNSHostname:
 			continue
@@ -55,9 +55,12 @@ func (h *hashing) annotations(svc *corev1.Service, kind validation.Kind) map[str
 		case keys.AllowedNamespaces:
 			value = h.namespaces(value)
 		case keys.AllocationConfigMap, keys.Ledger:
-			value = h.ledgerOf(svc, value)
+			value = h.ledgerOf(namespace, value)
+		case keys.Gateway:
+			of, name, _ := strings.Cut(value, "/")
+			value = h.name(of) + "/" + h.name(name)
 		default:
-			if !strings.HasPrefix(key, h.language.Prefix()+"/") || kind == validation.Stranger {
+			if !strings.HasPrefix(key, h.language.Prefix()+"/") || isStranger {
 				value = h.value(value)
 			}
 		}

@@ -11,11 +11,14 @@ import (
 // slice gives our slices the name that the reconciler gives them for the hashed channel.
 func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 	keys := h.language.Keys()
+	carried, _ := muxslices.ChannelOfSlice(keys, slice)
 	slice.Namespace, slice.Name, slice.GenerateName = h.name(slice.Namespace), h.name(slice.Name), ""
 	for label, value := range slice.Labels {
 		switch label {
-		case discoveryv1.LabelServiceName, keys.ChannelNamespace, keys.ChannelName, keys.Source:
+		case discoveryv1.LabelServiceName, keys.ChannelNamespace, keys.Source:
 			slice.Labels[label] = h.name(value)
+		case keys.ChannelName:
+			slice.Labels[label] = muxslices.LabelOf(h.claimant(carried).Name)
 		case discoveryv1.LabelManagedBy:
 		default:
 			slice.Labels[label] = h.value(value)

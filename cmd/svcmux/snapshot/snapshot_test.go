@@ -34,6 +34,7 @@ func tenant() []string {
 	return []string{
 		"services", "services/svc-mux", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux", "configmaps/ingress-nginx", "deployments",
 		"deployments/shop", "validatingwebhookconfigurations", "version", "subjectaccessreviews", "daemonsets", "nodes",
+		"gatewayclasses", "gateways", "gateways/infra", "gateways/quay", "listenersets", "tcproutes", "udproutes", "referencegrants", "namespaces",
 	}
 }
 
@@ -59,7 +60,7 @@ func taken(t *testing.T, kubeconfig string, args ...string) string {
 }
 
 func TestCommandsPrintTheSameFromSnapshot(t *testing.T) {
-	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "none", "paused", "pending", "ranges", "several"} {
+	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners", "none", "paused", "pending", "ranges", "routes", "several"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			path := taken(t, kubeconfig)
@@ -93,9 +94,14 @@ func unpacked(t *testing.T, path string) string {
 
 // TestGoldenSnapshot shows all fields that leave the cluster.
 func TestGoldenSnapshot(t *testing.T) {
-	kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/installed.yaml").Serve(t)
-	got := unpacked(t, taken(t, kubeconfig))
-	const golden = "testdata/installed.jsonl"
+	for _, world := range []string{"installed", "routes"} {
+		kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t)
+		compareGolden(t, "testdata/"+world+".jsonl", unpacked(t, taken(t, kubeconfig)))
+	}
+}
+
+func compareGolden(t *testing.T, golden, got string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

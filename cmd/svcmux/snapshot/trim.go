@@ -13,18 +13,20 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // trimming drops objects and fields that no command reads.
 type trimming struct {
-	world *look.World
-	parts map[string]bool // namespaces of the installation
+	world  *look.World
+	parts  map[string]bool // namespaces of the installation
+	chosen chosen
 }
 
 func trim(taken *archive.Archive, world *look.World) {
-	t := &trimming{world, map[string]bool{}}
+	t := &trimming{world, map[string]bool{}, choose(world.Language, taken.Objects)}
 	for _, object := range taken.Objects {
 		if object.Kind() == "Deployment" {
 			t.parts[object.Namespace()] = true
@@ -65,6 +67,10 @@ func (t *trimming) object(object archive.Object) archive.Object {
 		return pick(object, "status.notAfter")
 	case "PrometheusRule":
 		return pick(object)
+	case gatewayClass, gatewayKind, listenerSet, read.TCPRoute, read.UDPRoute, referenceGrant:
+		return t.gatewayAPI(object)
+	case "Namespace":
+		return t.namespace(object)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -371,6 +372,11 @@ func testCommandLine(t *testing.T, s *served, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	snapshot := filepath.Join(t.TempDir(), "snapshot.json.gz")
+	out, err := s.Run(t.Context(), cluster.Program{Args: []string{program, "snapshot", snapshot}})
+	if err != nil || !strings.Contains(out.Stdout, "GatewayClass") || strings.Contains(out.Stderr, "You may not read") {
+		t.Errorf("svcmux snapshot: %v\n%s%s", err, out.Stdout, out.Stderr)
+	}
 	for args, want := range map[string]string{
 		"ports":                                 "9092/TCP shop/listenerset/broker/tcp tcp explicit",
 		"ports infra/gateway-edge -o wide":      "80/TCP infra/gateway/edge/web tcp explicit",
@@ -382,9 +388,11 @@ func testCommandLine(t *testing.T, s *served, address string) {
 		"explain udproute/dns -n shop":          "ok parent ListenerSet shop/dns",
 		"explain infra/gateway-edge:80 -o json": `"whole": true`,
 	} {
-		out, err := s.Run(t.Context(), cluster.Program{Args: append([]string{program}, strings.Fields(args)...)})
-		if got := strings.Join(strings.Fields(out.Stdout), " "); err != nil || !strings.Contains(got, want) {
-			t.Errorf("svcmux %s says %s, and not %s: %v %s", args, got, want, err, out.Stderr)
+		for _, args := range [...]string{args, args + " --snapshot " + snapshot} {
+			out, err := s.Run(t.Context(), cluster.Program{Args: append([]string{program}, strings.Fields(args)...)})
+			if got := strings.Join(strings.Fields(out.Stdout), " "); err != nil || !strings.Contains(got, want) {
+				t.Errorf("svcmux %s says %s, and not %s: %v %s", args, got, want, err, out.Stderr)
+			}
 		}
 	}
 }

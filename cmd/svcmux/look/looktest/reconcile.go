@@ -36,6 +36,9 @@ func (c *Cluster) World() *look.World {
 // putListeners adds the listeners of muxes that are made for Gateways.
 func (c *Cluster) putListeners(w *look.World) {
 	api := &look.GatewayAPI{Namespaces: map[string]labels.Set{}, Sets: list[gatewayv1.ListenerSet](c, "ListenerSet")}
+	for _, namespace := range list[corev1.Namespace](c, "Namespace") {
+		api.Namespaces[namespace.Name] = namespace.Labels
+	}
 	for _, route := range list[gatewayv1.TCPRoute](c, "TCPRoute") {
 		api.Add(route)
 	}

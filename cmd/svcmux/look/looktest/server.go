@@ -70,8 +70,11 @@ func parse(path string) request {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	parts = parts[map[string]int{"api": 2, "apis": 3}[parts[0]]:]
 	var r request
-	if parts[0] == "namespaces" && len(parts) > 2 {
+	if len(parts) > 2 && parts[0] == "namespaces" {
 		r.namespace, parts = parts[1], parts[2:]
+	}
+	if len(parts) == 0 { // the kinds of a group
+		return r
 	}
 	r.resource = parts[0]
 	if len(parts) > 1 {

@@ -3,6 +3,7 @@ package looktest
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +15,16 @@ func rawKinds(resource string) string {
 		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "leases": "Lease", "certificates": "Certificate",
 		"prometheusrules": "PrometheusRule", "daemonsets": "DaemonSet", "nodes": "Node",
 		"gateways": "Gateway", "listenersets": "ListenerSet", "tcproutes": "TCPRoute", "udproutes": "UDPRoute", "namespaces": "Namespace",
+		"gatewayclasses": "GatewayClass", "referencegrants": "ReferenceGrant",
 	}[resource]
+}
+
+func isOfGatewayAPI(kind string) bool {
+	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "TCPRoute", "UDPRoute", "ReferenceGrant"}, kind)
+}
+
+func isCustom(kind string) bool {
+	return kind == "Certificate" || kind == "PrometheusRule" || isOfGatewayAPI(kind)
 }
 
 // raw answers requests for kinds that this program reads as JSON. It is false for another kind.
@@ -25,14 +35,19 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 		answer = map[string]any{"major": "1", "minor": s.Minor, "gitVersion": "v1." + s.Minor + ".0"}
 	case ask.resource == "subjectaccessreviews":
 		answer = map[string]any{"status": map[string]any{"allowed": s.allows(r)}}
+	case ask.resource == "" && slices.ContainsFunc(s.cluster.order, func(at key) bool { return isOfGatewayAPI(at.kind) }):
+		answer = map[string]any{"kind": "APIResourceList", "groupVersion": "gateway.networking.k8s.io/v1"}
 	case kind != "" && ask.name == "":
-		items := []any{}
+		items, isKnown := []any{}, !isCustom(kind)
 		for _, at := range s.cluster.order {
-			if at.kind == kind && s.cluster.objects[at] != nil && (ask.namespace == "" || at.Namespace == ask.namespace) {
+			if at.kind != kind || s.cluster.objects[at] == nil {
+				continue
+			}
+			if isKnown = true; ask.namespace == "" || at.Namespace == ask.namespace {
 				items = append(items, s.cluster.objects[at])
 			}
 		}
-		if isCustom := kind == "Certificate" || kind == "PrometheusRule"; isCustom && len(items) == 0 {
+		if !isKnown {
 			return false
 		}
 		answer = map[string]any{"kind": kind + "List", "apiVersion": "v1", "items": items}
