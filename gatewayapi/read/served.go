@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -110,9 +111,9 @@ func (s *Served) add(set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) 
 func newListener(gateway *gatewayv1.Gateway, set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) Listener {
 	l := Listener{Set: set, ListenerEntry: entry}
 	if set == nil {
-		l.Key = listenerKey(gateway.Namespace, listenerOfGateway, gateway.Name, entry.Name)
+		l.Key = listenerKey(gateway.Namespace, claimants.ListenerOfGateway, gateway.Name, entry.Name)
 	} else {
-		l.Key = listenerKey(set.Namespace, listenerOfSet, set.Name, entry.Name)
+		l.Key = listenerKey(set.Namespace, claimants.ListenerOfSet, set.Name, entry.Name)
 	}
 	switch entry.Protocol {
 	case gatewayv1.TCPProtocolType:
@@ -227,12 +228,6 @@ func (s *Served) Claimants() []plan.ObservedChannel {
 }
 
 func portName(slot plan.Slot) string { return strings.ToLower(string(slot.Protocol)) }
-
-// The kinds in the keys of listeners.
-const (
-	listenerOfGateway = "gateway/"
-	listenerOfSet     = "listenerset/"
-)
 
 // maxKey is the longest name of a claimant: it is a label's value on slices.
 const maxKey = 63
