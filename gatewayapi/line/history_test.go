@@ -68,6 +68,8 @@ type history struct {
 	todo map[string]map[types.NamespacedName]bool
 	// later are Gateways that are looked at again after a while.
 	later map[types.NamespacedName]bool
+	// served are the namespaces whose Gateways the process serves.
+	served []string
 	// taken are the numbers that the mux gives to nobody: a channel has them.
 	taken map[int32]bool
 	keys  map[string]types.NamespacedName // the claimant's key of each listener
@@ -86,7 +88,7 @@ func newHistory(t *testing.T, r *rapid.T) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &history{r: r, language: language, api: &gatewaytest.Server{Shelf: gatewaytest.NewShelf()}, cache: gatewaytest.NewShelf(), now: at(0), taken: map[int32]bool{},
+	h := &history{r: r, language: language, api: &gatewaytest.Server{Shelf: gatewaytest.NewShelf()}, cache: gatewaytest.NewShelf(), now: at(0), served: []string{"infra"}, taken: map[int32]bool{},
 		keys: map[string]types.NamespacedName{}, onMux: map[types.NamespacedName]int32{}}
 	h.api.Answer = func(_, _ client.Object) (bool, error) {
 		if !h.calm && h.chance("fails", 10) {
@@ -191,7 +193,7 @@ func (h *history) restart() {
 	board.SlicesOf = func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 		return nil, nil
 	}
-	options := &Options{Language: h.language, Board: board, Events: events{h: h}, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
+	options := &Options{Language: h.language, Name: "svc-mux/lease", Namespaces: slices.Clone(h.served), Board: board, Events: events{h: h}, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
 	w := gatewaytest.Writer{Server: h.api}
 	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
 		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{}}
@@ -346,7 +348,7 @@ func (h *history) rest() {
 			}
 		}
 		if timed = timed && wrote == h.api.Wrote; idle && !timed {
-			timed, wrote = true, h.api.Wrote
+			timed, wrote, h.now = true, h.api.Wrote, h.now.Add(othersPatience)
 			maps.Copy(h.todo["gateway"], h.later)
 			clear(h.later)
 			continue
@@ -388,6 +390,9 @@ func (h *history) judge(before, after client.Object) {
 	}
 	switch o := after.(type) {
 	case *gatewayv1.Gateway:
+		if said := meta.FindStatusCondition(before.(*gatewayv1.Gateway).Status.Conditions, "Accepted"); !slices.Contains(h.served, o.Namespace) && said != nil {
+			h.checkf(said.Reason == "MuxNotServed", "not ours, not touched: Gateway %s says %s of another release", o.Name, said.Reason)
+		}
 		for i, l := range o.Spec.Listeners {
 			if i < len(o.Status.Listeners) {
 				h.checkProgrammed(o, "gateway/"+o.Name+"/"+string(l.Name), l.Port, o.Status.Listeners[i].Conditions)
@@ -419,10 +424,10 @@ func (h *history) checkProgrammed(object client.Object, name string, number int3
 	}
 }
 
-// ours are the Gateways of a shelf that are ours.
+// ours are the Gateways of a shelf that are ours, in namespaces that the process serves.
 func (h *history) ours(s *gatewaytest.Shelf, is func(class *gatewayv1.GatewayClass) bool) (all []*gatewayv1.Gateway) {
 	for _, gateway := range gatewaytest.Of[*gatewayv1.Gateway](s) {
-		if is(gatewaytest.Get[*gatewayv1.GatewayClass](s, "", string(gateway.Spec.GatewayClassName))) {
+		if slices.Contains(h.served, gateway.Namespace) && is(gatewaytest.Get[*gatewayv1.GatewayClass](s, "", string(gateway.Spec.GatewayClassName))) {
 			all = append(all, gateway)
 		}
 	}
@@ -472,8 +477,15 @@ func (h *history) atRest() {
 	for key, missing := range statuses {
 		h.checkf(missing <= 0, "routes: no status: %s", key)
 	}
+	for _, gateway := range gatewaytest.Of[*gatewayv1.Gateway](h.api.Shelf) {
+		said := meta.FindStatusCondition(gateway.Status.Conditions, "Accepted")
+		if isOurs(gatewaytest.Get[*gatewayv1.GatewayClass](h.api.Shelf, "", string(gateway.Spec.GatewayClassName))) {
+			h.checkf(said != nil && (said.Reason != "MuxNotServed" || !slices.Contains(h.served, gateway.Namespace)), "statuses: Gateway %s/%s: %v", gateway.Namespace, gateway.Name, said)
+		}
+	}
 	for _, svc := range gatewaytest.Of[*corev1.Service](h.api.Shelf) {
 		if owner := metav1.GetControllerOf(svc); owner != nil {
+			h.checkf(slices.Contains(h.served, svc.Namespace), "mux: Service %s/%s is in a namespace that isn't served", svc.Namespace, svc.Name)
 			gateway := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, svc.Namespace, owner.Name)
 			h.checkf(gateway != nil && gateway.Spec.GatewayClassName != "other", "mux: Service %s stays, though its Gateway is another controller's", svc.Name)
 		}

@@ -27,6 +27,8 @@ import (
 // Options configure the feature.
 type Options struct {
 	Language validation.Language
+	// Name distinguishes this reconciler from others in the cluster.
+	Name string
 	// Namespaces are those whose Gateways are served; if empty, all.
 	Namespaces []string
 	Board      *Board
@@ -118,7 +120,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		}
 		return 0, err
 	case whose == elsewhere:
-		return 0, nil
+		return l.reportUnserved(ctx, key)
 	}
 	template := l.templateOf(string(o.Gateway.Spec.GatewayClassName))
 	if template == nil {

@@ -33,6 +33,11 @@ func (l *serving) whose(ctx context.Context, from client.Reader, key types.Names
 	if !l.serves(key) {
 		return nil, elsewhere, nil
 	}
+	return l.whoseByClass(ctx, from, key)
+}
+
+// whoseByClass is whose without regard to namespaces.
+func (l *serving) whoseByClass(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose, error) {
 	gateway := &gatewayv1.Gateway{}
 	err := from.Get(ctx, key, gateway)
 	if apierrors.IsNotFound(err) || err == nil && gateway.DeletionTimestamp != nil {

@@ -2,6 +2,7 @@ package line
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ func jsonOf(value any) (string, error) {
 // deed is something that people do.
 func (h *history) deed() {
 	switch pick(h, "deed", "gateway", "gateway", "set", "set", "set", "route", "route", "route", "route", "service", "service", "grant", "grant", "namespace",
-		"foreign", "number", "address", "address", "restart") {
+		"foreign", "number", "address", "address", "restart", "release") {
 	case "gateway":
 		h.gateway()
 	case "set":
@@ -51,7 +52,12 @@ func (h *history) deed() {
 	case "address":
 		h.address()
 	case "restart":
+		if h.chance("serves more", 30) && len(h.served) == 1 {
+			h.served = append(h.served, "shop")
+		}
 		h.restart()
+	case "release":
+		h.otherRelease()
 	}
 }
 
@@ -80,7 +86,7 @@ func (h *history) gatewayName() gatewayv1.ObjectName {
 }
 
 func (h *history) gateway() {
-	gateway, is := created(h, "infra", pick(h, "gateway", gateways()...), &gatewayv1.Gateway{})
+	gateway, is := created(h, pick(h, "namespace of Gateway", "infra", "infra", "infra", "shop"), pick(h, "gateway", gateways()...), &gatewayv1.Gateway{})
 	if !is {
 		return
 	}
@@ -221,6 +227,18 @@ func (h *history) foreignStatus() {
 		h.note("another controller writes the status of %s %s", route.kind, now.GetName())
 		h.api.Put(now, false)
 		return
+	}
+}
+
+// otherRelease serves the namespace shop until the process does, and writes a Gateway's status.
+func (h *history) otherRelease() {
+	for _, gateway := range gatewaytest.Of[*gatewayv1.Gateway](h.api.Shelf) {
+		if !slices.Contains(h.served, gateway.Namespace) {
+			now := gateway.DeepCopy()
+			now.Status.Conditions = []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted"}}
+			h.note("another release writes the status of Gateway %s/%s", now.Namespace, now.Name)
+			h.api.Put(now, false)
+		}
 	}
 }
 

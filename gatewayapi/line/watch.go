@@ -141,7 +141,7 @@ func (l *serving) index(ctx context.Context, indexer client.FieldIndexer) error 
 	})
 }
 
-// fill tells the board once every Gateway was posted.
+// fill tells the board once every served Gateway was posted.
 func (l *serving) fill(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if done, err := l.isFull(ctx); done && err == nil {
@@ -163,7 +163,10 @@ func (l *serving) isFull(ctx context.Context) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !slices.ContainsFunc(list.Items, func(g gatewayv1.Gateway) bool { return !l.passed[client.ObjectKeyFromObject(&g)] }), nil
+	return !slices.ContainsFunc(list.Items, func(g gatewayv1.Gateway) bool {
+		key := client.ObjectKeyFromObject(&g)
+		return l.serves(key) && !l.passed[key]
+	}), nil
 }
 
 // gatewaysOf returns the Gateways that a change of an object concerns.

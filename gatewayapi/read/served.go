@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -228,23 +229,17 @@ func (s *Served) Claimants() []plan.ObservedChannel {
 
 func portName(slot plan.Slot) string { return strings.ToLower(string(slot.Protocol)) }
 
-// The kinds in the keys of listeners.
-const (
-	listenerOfGateway = "gateway/"
-	listenerOfSet     = "listenerset/"
-)
-
 // maxKey is the longest name of a claimant: it is a label's value on slices.
 const maxKey = 63
 
 // ListenerOfGateway names a Gateway's own listener among claimants.
 func ListenerOfGateway(gateway *gatewayv1.Gateway, listener gatewayv1.SectionName) types.NamespacedName {
-	return listenerKey(gateway.Namespace, listenerOfGateway, gateway.Name, listener)
+	return listenerKey(gateway.Namespace, claimants.ListenerOfGateway, gateway.Name, listener)
 }
 
 // ListenerOfSet names a listener of a ListenerSet among claimants.
 func ListenerOfSet(set *gatewayv1.ListenerSet, listener gatewayv1.SectionName) types.NamespacedName {
-	return listenerKey(set.Namespace, listenerOfSet, set.Name, listener)
+	return listenerKey(set.Namespace, claimants.ListenerOfSet, set.Name, listener)
 }
 
 // listenerKey names a listener among claimants. A name that is too long ends in digits of its hash.

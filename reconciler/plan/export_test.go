@@ -62,11 +62,12 @@ func SettingsTold(mux *ObservedMux) map[string]string {
 	static := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Static}
 	picked := &Claim{Owner: PortID{Name: "http", Protocol: slot.Protocol}, Public: 2, Source: Auto}
 	return map[string]string{
-		"a name":             textHostnameNotAllowed("www.example.com", mux),
-		"a namespace":        textNamespace(mux, "else"),
-		"a number":           textNotExplicit("http", slot, mux),
-		"no number":          textExhausted("http", slot.Protocol, mux),
-		"a number asked for": textOutOfRange(static, mux),
-		"a number picked":    textOutOfRange(picked, mux),
+		"a name":              textHostnameNotAllowed("www.example.com", mux),
+		"a namespace":         textNamespace(mux, "else"),
+		"a number":            textNotExplicit("http", slot, mux, true),
+		"a listener's number": textNotExplicit("tcp", slot, mux, false),
+		"no number":           textExhausted("http", slot.Protocol, mux),
+		"a number asked for":  textOutOfRange(static, mux),
+		"a number picked":     textOutOfRange(picked, mux),
 	}
 }

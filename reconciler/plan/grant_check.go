@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
+)
 
 // checkCaps refuses more ports than the mux and the namespace may have.
 func (g *grant) checkCaps() *refusal {
@@ -57,7 +61,7 @@ func (g *grant) check(w *wanted) *refusal {
 		return &refusal{reason: PortRangesNotSupported, message: textPortRange(w.port, g.w.Key)}
 	}
 	if outside, is := g.w.Mux.Explicit.FirstOutside(asks.run()); is {
-		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, Slot{outside, asks.Protocol}, g.w.Mux)}
+		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, Slot{outside, asks.Protocol}, g.w.Mux, true)}
 	}
 	rest := asks.run()
 	for number := firstTaken(rest, g.taken[asks.Protocol]); number != 0; number = firstTaken(rest, g.taken[asks.Protocol]) {
@@ -72,7 +76,7 @@ func (g *grant) check(w *wanted) *refusal {
 // checkNumber refuses a number that the channel can't have.
 func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 	if !g.w.Mux.Explicit.Contains(slot.Number) {
-		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, slot, g.w.Mux)}
+		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, slot, g.w.Mux, !claimants.IsListener(g.channel.Key))}
 	}
 	holder := g.holders.at(slot)
 	name, foreign := g.foreign[slot]
@@ -95,7 +99,10 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 
 func (g *grant) conflict(w *wanted, slot Slot, message string) *refusal {
 	no := &refusal{reason: MuxPortConflict, slot: slot, message: message, advice: textOtherRange()}
-	if !w.asks().isRange() {
+	switch {
+	case claimants.IsListener(g.channel.Key):
+		no.advice = textListenerWayOut(g.nearest(g.w.Mux.Explicit, slot))
+	case !w.asks().isRange():
 		no.advice = textWayOut(g.nearest(g.w.Mux.Explicit, slot), g.w.Mux.Auto.Len() > 0)
 	}
 	return no

@@ -83,9 +83,13 @@ func textPlaceholderProtocol(mux *ObservedMux, asked corev1.Protocol, key string
 		"on the mux, or use another", mux.Key, asked, key)
 }
 
-func textNotExplicit(port string, slot Slot, mux *ObservedMux) string {
-	return fmt.Sprintf("port %q asks for %s; on the mux %s, numbers may be asked for in %s: take one of them, or auto",
-		port, slot, mux.Key, mux.Explicit.Brief())
+func textNotExplicit(port string, slot Slot, mux *ObservedMux, mayAskAuto bool) string {
+	text := fmt.Sprintf("port %q asks for %s; on the mux %s, numbers may be asked for in %s: take one of them", port, slot, mux.Key,
+		mux.Explicit.Brief())
+	if mayAskAuto {
+		text += ", or auto"
+	}
+	return text
 }
 
 func textForeign(port string, slot Slot, name string) string {
@@ -120,6 +124,14 @@ func textWayOut(near int32, canPick bool) string {
 		return "use another mux"
 	}
 	return strings.Join(ways, ", or ")
+}
+
+// textListenerWayOut is advice for a listener of a Gateway, which can't ask for auto.
+func textListenerWayOut(near int32) string {
+	if near == 0 {
+		return "use another Gateway"
+	}
+	return fmt.Sprintf("change the listener's port to another number such as %d", near)
 }
 
 func textOtherRange() string { return "ask for a range whose numbers are free" }

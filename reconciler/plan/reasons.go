@@ -29,7 +29,7 @@ const (
 
 	// MuxNotFound is a channel that names a mux that doesn't exist.
 	MuxNotFound validation.Reason = "MuxNotFound"
-	// MuxNotServed is a mux, or a channel of a mux, in a namespace that no reconciler serves.
+	// MuxNotServed is a mux, a channel of a mux, or a Gateway, in a namespace that no reconciler serves.
 	MuxNotServed validation.Reason = "MuxNotServed"
 	// MuxPortConflict is a number that belongs to another channel or to the mux's owner.
 	MuxPortConflict validation.Reason = "MuxPortConflict"

@@ -73,7 +73,7 @@ func (g *gateways) add(ctx context.Context, m manager.Manager, language validati
 	var features []run.Feature
 	if g.board != nil {
 		features = append(features, gatewayline.New(gatewayline.Options{
-			Language: language, Namespaces: p.Options.muxNamespaces(), Board: g.board, Events: events, Now: p.Now, Log: log,
+			Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(), Board: g.board, Events: events, Now: p.Now, Log: log,
 		}))
 	}
 	if p.Options.GatewayAPIAllocator && !p.dry() {

@@ -41,6 +41,8 @@ type world struct {
 	*cluster.Cluster
 	api client.Client
 	log *product.Log
+	// serves are the namespaces whose muxes the next reconciler serves, with commas; all if it is empty.
+	serves string
 	// without are the rights that the chart grants without the allocator.
 	without []product.Right
 }
@@ -115,7 +117,7 @@ func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = "svc-mux", "127.0.0.1:0", "127.0.0.1:0"
 	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
-	options.LogLevel, options.LeaseName = "info", "svc-mux"
+	options.LogLevel, options.LeaseName, options.MuxNamespaces = "info", "svc-mux", w.serves
 	options.GatewayAPIAllocator, options.GatewayAPIImplementation = slices.Contains(features, "allocator"), slices.Contains(features, "implementation")
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)

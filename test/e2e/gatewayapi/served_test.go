@@ -223,6 +223,7 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 	t.Run("a ListenerSet that goes", func(t *testing.T) { testSetGoes(t, s) })
 	t.Run("a Gateway that is deleted and created again", func(t *testing.T) { testRecreated(t, s) })
 	t.Run("a Gateway whose class changes hands", func(t *testing.T) { testOtherClass(t, s) })
+	t.Run("a Gateway in a namespace that isn't served", func(t *testing.T) { testUnserved(t, s) })
 	t.Run("ListenerSets by the sentences of the specification", func(t *testing.T) { testListenerSets(t, s) })
 	s.stop()
 	if !t.Failed() {
@@ -556,6 +557,33 @@ func testOtherClass(t *testing.T, s *served) {
 		}
 		return nil
 	})
+}
+
+func testUnserved(t *testing.T, s *served) {
+	s.stop()
+	s.Apply(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: lost, namespace: shop}
+spec: {gatewayClassName: mux, listeners: [{name: web, port: 80, protocol: TCP}]}
+`)
+	s.serves = "svc-mux,infra"
+	s.stop = s.reconcile(t, "implementation")
+	conditions := func(ctx context.Context) ([]metav1.Condition, error) {
+		var g gatewayv1.Gateway
+		err := s.api.Get(ctx, named("shop", "lost"), &g)
+		return g.Status.Conditions, err
+	}
+	says(t, "the Gateway", []string{"Accepted=False/MuxNotServed", "Programmed=False/Invalid"}, conditions)
+	said, err := conditions(t.Context())
+	if c := meta.FindStatusCondition(said, "Accepted"); err != nil || !strings.Contains(c.Message, "serves Gateways in svc-mux, infra alone, and Gateway shop/lost isn't there") {
+		t.Errorf("it says %+v: %v", c, err)
+	}
+	s.stop()
+	s.serves = ""
+	s.stop = s.reconcile(t, "implementation")
+	says(t, "the Gateway", []string{"Accepted=True/Accepted", "Programmed=True/Programmed"}, conditions)
+	s.Kubectl(t, "delete", "gateway", "lost", "--namespace=shop")
 }
 
 // testBothFeatures has a process that gives numbers and serves the Gateway, too. Packets show that it serves the ListenerSets that it makes.
