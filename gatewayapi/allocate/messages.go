@@ -5,7 +5,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -15,6 +18,15 @@ const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 func textNotServed(gateway types.NamespacedName, namespaces []string) string {
 	return fmt.Sprintf("numbers are given on Gateways in %s alone, and %s isn't there: name another Gateway, or add namespace %s to rbac.muxNamespaces of the chart",
 		strings.Join(namespaces, ", "), gateway, gateway.Namespace)
+}
+
+// textNotMine says whose a ListenerSet is that wasn't made for the route that names it.
+func (l *line) textNotMine(set *gatewayv1.ListenerSet) validation.Problem {
+	name := client.ObjectKeyFromObject(set)
+	if route, is := read.MadeFor(set); is && read.IsMade(&l.keys, set) {
+		return textShared(name, route)
+	}
+	return textTaken(name, l.keys.Managed)
 }
 
 func textTaken(set types.NamespacedName, key string) validation.Problem {

@@ -144,7 +144,7 @@ func (o *pass) checkSets(ctx context.Context) error {
 		older, shared := first[name]
 		switch {
 		case err == nil && !read.IsMadeFor(&o.keys, &set, &r.Route):
-			c.Problems = append(c.Problems, textTaken(name, o.keys.Managed))
+			c.Problems = append(c.Problems, o.textNotMine(&set))
 		case shared:
 			c.Problems = append(c.Problems, textShared(name, older))
 		default:

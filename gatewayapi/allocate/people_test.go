@@ -159,7 +159,7 @@ func (h *history) listenerSet() {
 		return
 	}
 	set := pick(h, "edited", sets...).DeepCopy()
-	switch pick(h, "edit", "delete", "delete", "port", "label", "foreign label", "gateway", "name") {
+	switch pick(h, "edit", "delete", "delete", "port", "label", "foreign label", "gateway", "name", "name", "second listener") {
 	case "delete":
 		h.drop(gatewaytest.Get[*gatewayv1.ListenerSet](h.api.Shelf, set.Namespace, set.Name))
 		return
@@ -171,8 +171,14 @@ func (h *history) listenerSet() {
 		set.Labels = map[string]string{h.keys.Managed: set.Labels[h.keys.Managed], "team": "red"}
 	case "gateway":
 		set.Spec.ParentRef.Name = gatewayv1.ObjectName(h.gatewayName())
-	case "name":
-		set.Annotations = map[string]string{h.keys.PortName: "other"}
+	case "name": // one of its own, that of another ListenerSet, or that of a listener
+		names := []string{"other", "listener web"}
+		for _, other := range sets {
+			names = append(names, other.Annotations[h.keys.PortName])
+		}
+		set.Annotations = map[string]string{h.keys.PortName: pick(h, "name", names...)}
+	case "second listener":
+		set.Spec.Listeners = append(set.Spec.Listeners, gatewayv1.ListenerEntry{Name: "more", Port: h.number(), Protocol: gatewayv1.TCPProtocolType})
 	}
 	h.put(set)
 }

@@ -212,6 +212,36 @@ func TestARouteThatTheCacheLacksKeepsItsNumber(t *testing.T) {
 	}
 }
 
+// TestANameThatIsThereTwiceIsPutRight has a tenant who gives the name of another ListenerSet to theirs, and then a second listener.
+func TestANameThatIsThereTwiceIsPutRight(t *testing.T) {
+	w := newWorld(t)
+	w.asks(t, "a", "auto")
+	w.asks(t, "b", "auto")
+	set := func(name string) *gatewayv1.ListenerSet {
+		return gatewaytest.Get[*gatewayv1.ListenerSet](w.api.Shelf, "shop", name).DeepCopy()
+	}
+	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		from, to := set(names[0]), set(names[1])
+		to.Annotations[w.keys.PortName] = from.Annotations[w.keys.PortName]
+		w.put(to)
+		w.asks(t, "after-"+to.Name, map[string]string{"a": "444", "b": "445"}[to.Name]) // the Gateway isn't frozen
+		w.has(t, map[string]int32{"a": 20000, "b": 20002, "after-" + to.Name: map[string]int32{"a": 444, "b": 445}[to.Name]})
+	}
+	grows := set("a")
+	grows.Spec.Listeners = append(grows.Spec.Listeners, gatewayv1.ListenerEntry{Name: "more", Port: 20003, Protocol: gatewayv1.TCPProtocolType})
+	w.put(grows)
+	w.rest()
+	w.has(t, map[string]int32{"a": 20000, "b": 20002})
+	if is := set("a"); len(is.Spec.Listeners) != 1 {
+		t.Errorf("the ListenerSet has %v", is.Spec.Listeners)
+	}
+	gateway := set("b")
+	gateway.Annotations[w.keys.PortName] = "listener web"
+	w.put(gateway)
+	w.rest()
+	w.has(t, map[string]int32{"a": 20000, "b": 20002})
+}
+
 // TestAnOlderCopyOfTheLedgerFreezesTheGateway restores the ledger of an hour ago. Since then, route a gave its number back, and b has it.
 func TestAnOlderCopyOfTheLedgerFreezesTheGateway(t *testing.T) {
 	w := newWorld(t)

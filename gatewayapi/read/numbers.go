@@ -3,6 +3,7 @@ package read
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -13,13 +14,19 @@ import (
 // Numbers returns the numbers in use on a Gateway: those that the allocator published come first, each under the name of its claim.
 func Numbers(keys *validation.Keys, gateway *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet) []Listening {
 	var ours, others []Listening
+	named := map[string]bool{}
 	for _, set := range sets {
 		if !IsMade(keys, set) {
 			others = append(others, SlotsOf(set)...)
 			continue
 		}
 		for _, on := range SlotsOf(set) {
-			ours = append(ours, Listening{Name: cmp.Or(set.Annotations[keys.PortName], on.Name), Slot: on.Slot})
+			// A tenant may have edited the name. A name of another ListenerSet, or like that of a listener, must not count twice.
+			if name := set.Annotations[keys.PortName]; !named[name] && !strings.Contains(name, " ") {
+				on.Name = cmp.Or(name, on.Name)
+			}
+			named[on.Name] = true
+			ours = append(ours, on)
 		}
 	}
 	return append(append(ours, ListenersOf(gateway)...), others...)
