@@ -49,6 +49,7 @@ func eventAbuses() map[string]attempt {
 func eventUses() map[string]attempt {
 	return map[string]attempt{
 		"an Event about a Service": {do: "POST " + events, body: event(aboutWeb + `, ` + reportedBy)},
+		"a sum of Events":          {do: "POST " + events, body: event(aboutWeb + `, type: Normal, reason: Tried, source: {component: svc-lb-mux}`)},
 		"an Event is counted":      {do: "PATCH " + events + "/web.ours", body: `{count: 2}`},
 		"an Event about the lease, by the leader election": {do: "POST /api/v1/namespaces/" + namespace + "/events",
 			body: event(`involvedObject: {apiVersion: coordination.k8s.io/v1, kind: Lease, name: ` + usual + `, namespace: ` + namespace + `},
