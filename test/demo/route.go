@@ -26,6 +26,7 @@ func (s *show) route(ctx context.Context) error {
 		"kubectl apply --filename test/demo/route.yaml",
 		"kubectl wait gateway/edge --namespace svc-mux --for=condition=Programmed --timeout=60s",
 		`kubectl wait tcproute/rooms --namespace chat --for=jsonpath='{.metadata.annotations.svc-mux\.nowake\.ai/ports}' --timeout=60s`,
+		"kubectl wait listenerset/rooms --namespace chat --for=condition=Programmed --timeout=60s",
 		"svcmux explain tcproute/rooms --namespace chat",
 	} {
 		if err := s.typed(ctx, command); err != nil {

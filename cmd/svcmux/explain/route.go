@@ -3,8 +3,11 @@ package explain
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -14,6 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -39,11 +43,54 @@ func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.
 	if !found {
 		object = nil
 	}
-	return chainOfRoute(language, kind, key, object), nil
+	sets, err := parentSets(ctx, cluster, object)
+	if err != nil {
+		return view.Chain{}, err
+	}
+	return chainOfRoute(language, kind, key, object, sets), nil
 }
 
-// chainOfRoute returns the chain of a route; the object is nil if it doesn't exist.
-func chainOfRoute(language validation.Language, kind string, key types.NamespacedName, object read.Object) view.Chain {
+// parentSets reads the ListenerSets that are a route's parents.
+func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) (map[types.NamespacedName]*gatewayv1.ListenerSet, error) {
+	route, is := read.RouteOf(object)
+	if !is || object == nil {
+		return nil, nil
+	}
+	sets := map[types.NamespacedName]*gatewayv1.ListenerSet{}
+	for i := range route.Spec.ParentRefs {
+		ref := &route.Spec.ParentRefs[i]
+		if ptr.Deref(ref.Kind, "") != "ListenerSet" {
+			continue
+		}
+		key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
+		var set gatewayv1.ListenerSet
+		found, err := cluster.JSON(ctx, fmt.Sprintf("/apis/%s/namespaces/%s/listenersets/%s", gatewayv1.GroupVersion.String(), key.Namespace, key.Name), &set)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			sets[key] = &set
+		}
+	}
+	return sets, nil
+}
+
+// listenerLink says whether the port of a listener is open.
+func listenerLink(set *gatewayv1.ListenerSet, listener *gatewayv1.ListenerEntryStatus) view.Link {
+	text := fmt.Sprintf("listener %s of ListenerSet %s/%s", listener.Name, set.Namespace, set.Name)
+	for _, kind := range [...]gatewayv1.ListenerEntryConditionType{gatewayv1.ListenerEntryConditionAccepted, gatewayv1.ListenerEntryConditionProgrammed} {
+		switch said := meta.FindStatusCondition(listener.Conditions, string(kind)); {
+		case said == nil:
+			return view.Link{Name: "port", State: "warn", Text: fmt.Sprintf("%s: the implementation doesn't say whether it is %s", text, kind)}
+		case said.Status != metav1.ConditionTrue:
+			return view.Link{Name: "port", State: "bad", Text: text + ": " + said.Message, Reason: said.Reason}
+		}
+	}
+	return view.Link{Name: "port", State: "ok", Text: text + " is open"}
+}
+
+// chainOfRoute returns the chain of a route; the object is nil if it doesn't exist. Sets are the ListenerSets that are its parents.
+func chainOfRoute(language validation.Language, kind string, key types.NamespacedName, object read.Object, sets map[types.NamespacedName]*gatewayv1.ListenerSet) view.Chain {
 	c := view.Chain{Schema: view.Schema, Namespace: key.Namespace, Name: strings.ToLower(kind) + "/" + key.Name, Kind: "route", Links: []view.Link{}}
 	add := func(name, state, text, reason, mend string) {
 		c.Links = append(c.Links, view.Link{Name: name, State: state, Text: text, Reason: reason, Mend: mend})
@@ -88,6 +135,13 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 		}
 		if said := conditionOf(p, string(gatewayv1.RouteConditionResolvedRefs)); said != nil && said.Status != metav1.ConditionTrue {
 			add("backends", "bad", said.Message, said.Reason, "")
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(sets), plan.CompareKeys) {
+		set := sets[name]
+		for i := range set.Status.Listeners {
+			link := listenerLink(set, &set.Status.Listeners[i])
+			add(link.Name, link.State, link.Text, link.Reason, "")
 		}
 	}
 	if others == 0 {

@@ -41,23 +41,36 @@ func TestAChainOfARoute(t *testing.T) {
 		annotations map[string]string
 		parents     []gatewayv1.RouteParentStatus
 		want        string
+		listener    []metav1.Condition
 	}{
 		"all is well": {asks, []gatewayv1.RouteParentStatus{said(read.Controller(&keys), condition(keys.Accepted, "True", "Accepted", "")),
 			said("example.com/gateway", condition("Accepted", "True", "Accepted", "Accepted"), condition("ResolvedRefs", "True", "ResolvedRefs", ""))},
-			"ok a TCPRoute; ok 20003 on Gateway infra/edge; ok ListenerSet shop/broker, by example.com/gateway: accepted"},
+			"ok a TCPRoute; ok 20003 on Gateway infra/edge; ok ListenerSet shop/broker, by example.com/gateway: accepted; ok listener tcp of ListenerSet shop/broker is open",
+			[]metav1.Condition{condition("Accepted", "True", "Accepted", ""), condition("Programmed", "True", "Programmed", "")}},
+		"another listener has the port": {asks, []gatewayv1.RouteParentStatus{said(read.Controller(&keys), condition(keys.Accepted, "True", "Accepted", "")),
+			said("example.com/gateway", condition("Accepted", "True", "Accepted", ""))},
+			"ok a TCPRoute; ok 20003 on Gateway infra/edge; ok ListenerSet shop/broker, by example.com/gateway: accepted; " +
+				"bad PortUnavailable listener tcp of ListenerSet shop/broker: evil/grab has it",
+			[]metav1.Condition{condition("Accepted", "False", "PortUnavailable", "evil/grab has it"), condition("Programmed", "False", "Invalid", "")}},
 		"no number": {asks, []gatewayv1.RouteParentStatus{said(read.Controller(&keys), condition(keys.Accepted, "False", "MuxFull", "it is full"))},
-			"ok a TCPRoute; bad MuxFull it is full; bad no implementation of the Gateway API says anything about it"},
-		"no allocator": {asks, nil, "ok a TCPRoute; bad the allocator says nothing about it; bad no implementation of the Gateway API says anything about it"},
+			"ok a TCPRoute; bad MuxFull it is full; bad no implementation of the Gateway API says anything about it", nil},
+		"no allocator": {asks, nil, "ok a TCPRoute; bad the allocator says nothing about it; bad no implementation of the Gateway API says anything about it", nil},
 		"not accepted": {nil, []gatewayv1.RouteParentStatus{said("example.com/gateway", condition("Accepted", "False", "NoMatchingParent", "no listener"))},
-			"ok a TCPRoute; bad NoMatchingParent ListenerSet shop/broker, by example.com/gateway: no listener"},
+			"ok a TCPRoute; bad NoMatchingParent ListenerSet shop/broker, by example.com/gateway: no listener", nil},
 		"no backend": {nil, []gatewayv1.RouteParentStatus{said("example.com/gateway", condition("Accepted", "True", "Accepted", "it waits"),
 			condition("ResolvedRefs", "False", "BackendNotFound", "no Service"))},
-			"ok a TCPRoute; ok ListenerSet shop/broker, by example.com/gateway: accepted; it waits; bad BackendNotFound no Service"},
+			"ok a TCPRoute; ok ListenerSet shop/broker, by example.com/gateway: accepted; it waits; bad BackendNotFound no Service", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			route := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}}
 			route.Status.Parents = c.parents
-			chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "broker-0"}, route)
+			sets := map[types.NamespacedName]*gatewayv1.ListenerSet{}
+			if c.listener != nil {
+				set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}}
+				set.Status.Listeners = []gatewayv1.ListenerEntryStatus{{Name: "tcp", Conditions: c.listener}}
+				sets[types.NamespacedName{Namespace: "shop", Name: "broker"}] = set
+			}
+			chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "broker-0"}, route, sets)
 			var words []string
 			for _, link := range chain.Links {
 				words = append(words, strings.Join(strings.Fields(link.State+" "+link.Reason+" "+link.Text), " "))
@@ -67,7 +80,7 @@ func TestAChainOfARoute(t *testing.T) {
 			}
 		})
 	}
-	if chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "x"}, nil); chain.Whole {
+	if chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "x"}, nil, nil); chain.Whole {
 		t.Errorf("a route that doesn't exist: %+v", chain)
 	}
 }
