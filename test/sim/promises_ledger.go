@@ -235,7 +235,11 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		name := live[claim.Slot()]
 		// If others wrote the ledger, and another process the mux, this process may know of neither.
 		unknown := p.doubted[mux] && !p.found(name, claim.Slot(), mux, process)
-		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !unknown && !p.drifted[place{mux, claim.Slot(), name}] {
+		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
+			if unknown {
+				p.drifted[place{mux, claim.Slot(), name}] = true // the other process will go by this ledger
+				continue
+			}
 			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel, owner)
 		}
 	}

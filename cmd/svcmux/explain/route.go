@@ -43,18 +43,14 @@ func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.
 	if !found {
 		object = nil
 	}
-	sets, err := parentSets(ctx, cluster, object)
-	if err != nil {
-		return view.Chain{}, err
-	}
-	return chainOfRoute(language, kind, key, object, sets), nil
+	return chainOfRoute(language, kind, key, object, parentSets(ctx, cluster, object)), nil
 }
 
-// parentSets reads the ListenerSets that are a route's parents.
-func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) (map[types.NamespacedName]*gatewayv1.ListenerSet, error) {
+// parentSets reads the ListenerSets that are a route's parents. It leaves out those that can't be read: the route's own status tells most.
+func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) map[types.NamespacedName]*gatewayv1.ListenerSet {
 	route, is := read.RouteOf(object)
 	if !is || object == nil {
-		return nil, nil
+		return nil
 	}
 	sets := map[types.NamespacedName]*gatewayv1.ListenerSet{}
 	for i := range route.Spec.ParentRefs {
@@ -64,15 +60,12 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 		}
 		key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
 		var set gatewayv1.ListenerSet
-		found, err := cluster.JSON(ctx, fmt.Sprintf("/apis/%s/namespaces/%s/listenersets/%s", gatewayv1.GroupVersion.String(), key.Namespace, key.Name), &set)
-		if err != nil {
-			return nil, err
-		}
-		if found {
+		path := fmt.Sprintf("/apis/%s/namespaces/%s/listenersets/%s", gatewayv1.GroupVersion.String(), key.Namespace, key.Name)
+		if found, err := cluster.JSON(ctx, path, &set); found && err == nil {
 			sets[key] = &set
 		}
 	}
-	return sets, nil
+	return sets
 }
 
 // listenerLink says whether the port of a listener is open.
