@@ -178,7 +178,7 @@ func (h *history) listenerSet() {
 		}
 		set.Annotations = map[string]string{h.keys.PortName: pick(h, "name", names...)}
 	case "second listener":
-		set.Spec.Listeners = append(set.Spec.Listeners, gatewayv1.ListenerEntry{Name: "more", Port: h.number(), Protocol: gatewayv1.TCPProtocolType})
+		set.Spec.Listeners = append(set.Spec.Listeners[:1:1], gatewayv1.ListenerEntry{Name: "more", Port: h.number(), Protocol: gatewayv1.TCPProtocolType})
 	}
 	h.put(set)
 }
