@@ -41,6 +41,9 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
 	}
+	if _, names := p.named(mux, c.Key, process); names && now.Generation <= p.stamp(mux) {
+		return "" // a former leader wrote late: the ledger that the mux names stays in force
+	}
 	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
 	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know the
