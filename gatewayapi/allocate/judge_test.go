@@ -87,7 +87,7 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 }
 
 // isContradicted is true for a number that an older copy of the ledger gives to another route, or of a route to which it gives another number. A Gateway
-// that was created again doesn't tell that the copy is old, so the allocator goes by it. It goes by a copy from before that, too, if that lacks the number.
+// that was created again doesn't tell that the copy is old, so the allocator goes by it. A copy from before that may lack the number.
 func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	cm := j.ledgerOf(on.gateway)
 	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good || j.isOutdated(on.gateway) {

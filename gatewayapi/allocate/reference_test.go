@@ -213,8 +213,8 @@ func (s *stage) isOutdated(gateway types.NamespacedName) bool {
 		return false
 	}
 	is := gatewaytest.Get[*gatewayv1.Gateway](s.api.Shelf, gateway.Namespace, gateway.Name)
-	read := codec.Decode(cm, read.MuxKey(gateway), s.keys)
-	return (read.Condition == plan.Good || read.Condition == plan.Edited) && read.Ledger.Generation < stampOf(s, is)
+	reading := codec.Decode(cm, read.MuxKey(gateway), s.keys)
+	return (reading.Condition == plan.Good || reading.Condition == plan.Edited) && reading.Ledger.Generation < stampOf(s, is)
 }
 
 // ledgerOf returns a Gateway's ledger; nil if it is lost.

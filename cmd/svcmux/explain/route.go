@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -55,10 +53,10 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 	sets := map[types.NamespacedName]*gatewayv1.ListenerSet{}
 	for i := range route.Spec.ParentRefs {
 		ref := &route.Spec.ParentRefs[i]
-		if ptr.Deref(ref.Kind, "") != "ListenerSet" {
+		kind, key := read.ParentOf(&route, ref)
+		if kind != "ListenerSet" {
 			continue
 		}
-		key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
 		var set gatewayv1.ListenerSet
 		path := fmt.Sprintf("/apis/%s/namespaces/%s/listenersets/%s", gatewayv1.GroupVersion.String(), key.Namespace, key.Name)
 		if found, err := cluster.JSON(ctx, path, &set); found && err == nil {
@@ -66,6 +64,23 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 		}
 	}
 	return sets
+}
+
+// portLinks say whether the ports are open that a parentRef means. If one is, the packets have a way, and another one that isn't is a warning.
+func portLinks(set *gatewayv1.ListenerSet, ref *gatewayv1.ParentReference) (links []view.Link) {
+	for i := range set.Status.Listeners {
+		if listener := &set.Status.Listeners[i]; ref.SectionName == nil || *ref.SectionName == listener.Name {
+			links = append(links, listenerLink(set, listener))
+		}
+	}
+	if slices.ContainsFunc(links, func(link view.Link) bool { return link.State == "ok" }) {
+		for i := range links {
+			if links[i].State == "bad" {
+				links[i].State = "warn"
+			}
+		}
+	}
+	return links
 }
 
 // listenerLink says whether the port of a listener is open.
@@ -130,11 +145,13 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 			add("backends", "bad", said.Message, said.Reason, "")
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(sets), plan.CompareKeys) {
-		set := sets[name]
-		for i := range set.Status.Listeners {
-			link := listenerLink(set, &set.Status.Listeners[i])
-			add(link.Name, link.State, link.Text, link.Reason, "")
+	for i := range route.Spec.ParentRefs {
+		ref := &route.Spec.ParentRefs[i]
+		kind, parent := read.ParentOf(&route, ref)
+		if set := sets[parent]; kind == "ListenerSet" && set != nil {
+			for _, link := range portLinks(set, ref) {
+				add(link.Name, link.State, link.Text, link.Reason, "")
+			}
 		}
 	}
 	if others == 0 {

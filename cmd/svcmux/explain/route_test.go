@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,8 +63,9 @@ func TestAChainOfARoute(t *testing.T) {
 			"ok a TCPRoute; ok ListenerSet shop/broker, by example.com/gateway: accepted; it waits; bad BackendNotFound no Service", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			route := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}}
+			route := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker-0", Annotations: c.annotations}}
 			route.Status.Parents = c.parents
+			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "broker"}}
 			sets := map[types.NamespacedName]*gatewayv1.ListenerSet{}
 			if c.listener != nil {
 				set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}}
@@ -82,5 +84,30 @@ func TestAChainOfARoute(t *testing.T) {
 	}
 	if chain := chainOfRoute(language, read.TCPRoute, types.NamespacedName{Namespace: "shop", Name: "x"}, nil, nil); chain.Whole {
 		t.Errorf("a route that doesn't exist: %+v", chain)
+	}
+}
+
+// TestPortsOfAListenerSet has a ListenerSet of a user with two listeners. Another route's listener says nothing about this route.
+func TestPortsOfAListenerSet(t *testing.T) {
+	set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}}
+	for name, status := range map[gatewayv1.SectionName]metav1.ConditionStatus{"open": metav1.ConditionTrue, "shut": metav1.ConditionFalse} {
+		set.Status.Listeners = append(set.Status.Listeners, gatewayv1.ListenerEntryStatus{Name: name,
+			Conditions: []metav1.Condition{{Type: "Accepted", Status: status}, {Type: "Programmed", Status: status}}})
+	}
+	for name, c := range map[string]struct {
+		section *gatewayv1.SectionName
+		want    []string
+	}{
+		"the open one": {ptr.To(gatewayv1.SectionName("open")), []string{"ok"}},
+		"the shut one": {ptr.To(gatewayv1.SectionName("shut")), []string{"bad"}},
+		"both":         {nil, []string{"ok", "warn"}},
+	} {
+		var states []string
+		for _, link := range portLinks(set, &gatewayv1.ParentReference{SectionName: c.section}) {
+			states = append(states, link.State)
+		}
+		if slices.Sort(states); !slices.Equal(states, c.want) {
+			t.Errorf("%s: %v, want %v", name, states, c.want)
+		}
 	}
 }
