@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -107,6 +108,19 @@ func (l *Load) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
+}
+
+// AwaitAnswers waits until each stream has an answer since the last Take. A stream that has just lost a request asks
+// again only after Patience.
+func (l *Load) AwaitAnswers() {
+	for end := time.Now().Add(2 * Patience); time.Now().Before(end) && !l.allAnswered(); time.Sleep(between) {
+	}
+}
+
+func (l *Load) allAnswered() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !slices.ContainsFunc(l.counts, func(c Count) bool { return c.Asked == len(c.Lost) })
 }
 
 // Take returns the counts since the last call, and resets them. A loss without a later answer is left for the next

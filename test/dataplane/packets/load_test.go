@@ -142,6 +142,23 @@ func TestPendingRequestIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestAwaitAnswers checks that a slow answer is waited for.
+func TestAwaitAnswers(t *testing.T) {
+	p := newPod(t, "web-1")
+	asked := 0
+	l := Start(t.Context(), here{}, Stream{Name: "web", Kind: Datagrams, Address: p.at, Right: func(string) bool {
+		if asked++; asked == 1 {
+			time.Sleep(20 * between)
+		}
+		return true
+	}})
+	defer l.End()
+	l.AwaitAnswers()
+	if count := l.Take()[0]; count.Asked == 0 {
+		t.Error("no request is answered")
+	}
+}
+
 // await takes counts until one is as wanted.
 func await(t *testing.T, l *Load, good func(Count) bool) Count {
 	t.Helper()

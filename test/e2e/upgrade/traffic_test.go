@@ -101,6 +101,7 @@ func (r *traffic) check(t *testing.T, w *world, n *numbers) {
 	}
 	r.allowances = append(r.allowances, passed...)
 	asked, lost := 0, 0
+	r.load.AwaitAnswers()
 	for _, count := range r.load.Take() {
 		asked += count.Asked
 		for _, loss := range count.Lost {
