@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +47,7 @@ type routes struct {
 	*bench
 	client client.Client
 	seen   map[string]*gatewayv1.TCPRoute
+	sets   map[string]*gatewayv1.ListenerSet
 }
 
 func startRoutes(b *testing.B, flag string) *routes {
@@ -58,18 +60,25 @@ func startRoutes(b *testing.B, flag string) *routes {
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "bench"
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	must(b, err)
-	r := &routes{bench: w, client: c, seen: map[string]*gatewayv1.TCPRoute{}}
+	r := &routes{bench: w, client: c, seen: map[string]*gatewayv1.TCPRoute{}, sets: map[string]*gatewayv1.ListenerSet{}}
 	watched, err := cache.New(config, cache.Options{Scheme: scheme})
 	must(b, err)
-	informer, err := watched.GetInformer(b.Context(), &gatewayv1.TCPRoute{}, cache.BlockUntilSynced(false))
-	must(b, err)
 	see := func(object any) {
-		if route, is := object.(*gatewayv1.TCPRoute); is {
-			w.eyes.see(func() { r.seen[route.Name] = route })
-		}
+		w.eyes.see(func() {
+			switch o := object.(type) {
+			case *gatewayv1.TCPRoute:
+				r.seen[o.Name] = o
+			case *gatewayv1.ListenerSet:
+				r.sets[o.Name] = o
+			}
+		})
 	}
-	_, err = informer.AddEventHandler(clientgocache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, object any) { see(object) }})
-	must(b, err)
+	for _, kind := range []client.Object{&gatewayv1.TCPRoute{}, &gatewayv1.ListenerSet{}} {
+		informer, err := watched.GetInformer(b.Context(), kind, cache.BlockUntilSynced(false))
+		must(b, err)
+		_, err = informer.AddEventHandler(clientgocache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, object any) { see(object) }})
+		must(b, err)
+	}
 	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
 	running.Go(func() { _ = watched.Start(ctx) })
@@ -116,6 +125,20 @@ func (r *routes) says(names []string, controller string, number bool) func(*eyes
 		for _, name := range names {
 			route := r.seen[name]
 			if route == nil || number && route.Annotations[prefix+"/ports"] == "" || !isAccepted(route, controller) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// opened returns whether the ListenerSets of all routes say that their port is on the mux and that a route is attached.
+func (r *routes) opened(names []string) func(*eyes) bool {
+	return func(*eyes) bool {
+		for _, name := range names {
+			set := r.sets[name]
+			if set == nil || len(set.Status.Listeners) != 1 || set.Status.Listeners[0].AttachedRoutes != 1 ||
+				!meta.IsStatusConditionTrue(set.Status.Conditions, "Programmed") {
 				return false
 			}
 		}
@@ -207,8 +230,8 @@ func served(b *testing.B, n int) {
 	r.eyes.await(b, "a first route", r.says(warm, prefix+"/gateway", false))
 	r.serve(b, all, 20000)
 	last := time.Now()
-	done := r.eyes.await(b, "all routes and slices", func(e *eyes) bool {
-		return e.onMux > n && r.says(all, prefix+"/gateway", false)(e)
+	done := r.eyes.await(b, "all routes, ListenerSets and slices", func(e *eyes) bool {
+		return e.onMux > n && r.says(all, prefix+"/gateway", false)(e) && r.opened(all)(e)
 	})
 	figure.Against(os.Stdout, fmt.Sprintf("reconciler/routes-served-%d", n), milliseconds(done.Sub(last)), "ms", milliseconds(floor), 1.5)
 	b.Logf("requests: %v", r.requests(b))
