@@ -144,7 +144,7 @@ func TestPendingRequestIsLostAtTheEnd(t *testing.T) {
 
 // TestAwaitAnswers checks that a slow answer is waited for.
 func TestAwaitAnswers(t *testing.T) {
-	p := newPod(t, "web-1")
+	p := newPod(t, "web")
 	asked := 0
 	l := Start(t.Context(), here{}, Stream{Name: "web", Kind: Datagrams, Address: p.at, Right: func(string) bool {
 		if asked++; asked == 1 {
