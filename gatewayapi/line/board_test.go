@@ -187,7 +187,7 @@ func TestTheConsoleIsToldOnceOfEachChange(t *testing.T) {
 
 func TestEntriesOfARouteKeepTheirPlaces(t *testing.T) {
 	b, _, keys := board(t)
-	l := &serving{Options: &Options{Board: b, WritesAtOnce: 1}, keys: keys}
+	l := &serving{Options: &Options{Board: b, WritesAtOnce: 1, WritesOfAPass: 100}, keys: keys}
 	parent := func(name string) gatewayv1.ParentReference {
 		return gatewayv1.ParentReference{Name: gatewayv1.ObjectName(name)}
 	}

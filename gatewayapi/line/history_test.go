@@ -193,7 +193,10 @@ func (h *history) restart() {
 	board.SlicesOf = func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 		return nil, nil
 	}
-	options := &Options{Language: h.language, Name: "svc-mux/lease", Namespaces: slices.Clone(h.served), Board: board, Events: events{h: h}, Now: func() time.Time { return h.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
+	options := &Options{Language: h.language, Name: "svc-mux/lease", Namespaces: slices.Clone(h.served), Board: board, Events: events{h: h},
+		Now: func() time.Time { return h.now }, Log: logr.Discard(),
+		WritesAtOnce:  1, // in one order, so that a history can be played again
+		WritesOfAPass: rapid.SampledFrom([]int{1, 3, 100}).Draw(h.r, "writes of a pass")}
 	w := gatewaytest.Writer{Server: h.api}
 	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
 		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{}}

@@ -37,6 +37,8 @@ type Options struct {
 	Log        logr.Logger
 	// WritesAtOnce is how many statuses are written at a time; run.WritesAtOnce if it is 0.
 	WritesAtOnce int
+	// WritesOfAPass is how many statuses a pass writes before the next one begins; writesOfAPass if it is 0.
+	WritesOfAPass int
 }
 
 // Line serves Gateways. It is a run.Feature.
@@ -45,6 +47,7 @@ type Line struct{ Options }
 // New returns the feature.
 func New(options Options) *Line {
 	options.WritesAtOnce = cmp.Or(options.WritesAtOnce, run.WritesAtOnce)
+	options.WritesOfAPass = cmp.Or(options.WritesOfAPass, writesOfAPass)
 	return &Line{options}
 }
 
@@ -78,6 +81,8 @@ type template struct {
 }
 
 const (
+	// writesOfAPass takes some half a second: long beside the few milliseconds in which a pass decides, and short for somebody who waits.
+	writesOfAPass = 256
 	// behindPause gives the cache time to show a write.
 	behindPause = 100 * time.Millisecond
 	// takenPause is how often a Service is looked at that has the name of a mux and isn't one.
@@ -147,7 +152,8 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		}
 	}
 	l.Board.setShown(o.Mux, key, given.Shown(read.ControllerName(&l.keys)))
-	return again, l.publish(ctx, &given)
+	more, err := l.publish(ctx, &given)
+	return cmp.Or(more, again), err
 }
 
 // serves is true for Gateways that this process looks after.

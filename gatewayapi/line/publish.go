@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,29 +19,46 @@ import (
 
 // publish writes the statuses that differ, and sends Events about what changed. One that can't be written doesn't keep the others from being
 // written.
-func (l *serving) publish(ctx context.Context, given *status.Given) error {
+//
+// It writes at most l.WritesOfAPass statuses, those of routes before those of ListenerSets, and returns when to write more. In a burst of new
+// routes, objects change faster than statuses are written. The next pass knows more, so it writes the rest once, where this one would write it
+// again and again.
+func (l *serving) publish(ctx context.Context, given *status.Given) (again time.Duration, err error) {
+	var due atomic.Int64
+	patch := func(object client.Object, set func(now client.Object) (bool, []status.News)) error {
+		return l.patchStatus(ctx, object, func(now client.Object) (bool, []status.News) {
+			changed, news := set(now)
+			if changed && due.Add(1) > int64(l.WritesOfAPass) {
+				return false, nil
+			}
+			return changed, news
+		})
+	}
 	gateway := given.Served.Gateway
-	ofGateway := l.patchStatus(ctx, gateway, func(now client.Object) (bool, []status.News) {
+	ofGateway := patch(gateway, func(now client.Object) (bool, []status.News) {
 		after := given.Gateway()
 		now.(*gatewayv1.Gateway).Status = after
 		return !equality.Semantic.DeepEqual(after, gateway.Status), status.GatewayNews(gateway, &after)
 	})
-	ofSets := run.InParallel(l.WritesAtOnce, given.Sets, func(set *gatewayv1.ListenerSet) error {
-		return l.patchStatus(ctx, set, func(now client.Object) (bool, []status.News) {
-			after := given.ListenerSet(set)
-			now.(*gatewayv1.ListenerSet).Status = after
-			return !equality.Semantic.DeepEqual(after, set.Status), status.ListenerSetNews(set, &after)
-		})
-	})
 	ofRoutes := run.InParallel(l.WritesAtOnce, given.Routes, func(route read.Route) error {
-		return l.patchStatus(ctx, route.Object.(client.Object), func(now client.Object) (bool, []status.News) {
+		return patch(route.Object.(client.Object), func(now client.Object) (bool, []status.News) {
 			after := l.parents(given, &route)
 			copied, _ := read.RouteOf(now)
 			copied.Status.Parents = after
 			return !equality.Semantic.DeepEqual(after, route.Status.Parents), status.RouteNews(read.ControllerName(&l.keys), &route, after)
 		})
 	})
-	return cmp.Or(ofGateway, ofSets, ofRoutes)
+	ofSets := run.InParallel(l.WritesAtOnce, given.Sets, func(set *gatewayv1.ListenerSet) error {
+		return patch(set, func(now client.Object) (bool, []status.News) {
+			after := given.ListenerSet(set)
+			now.(*gatewayv1.ListenerSet).Status = after
+			return !equality.Semantic.DeepEqual(after, set.Status), status.ListenerSetNews(set, &after)
+		})
+	})
+	if due.Load() > int64(l.WritesOfAPass) {
+		again = quiet
+	}
+	return again, cmp.Or(ofGateway, ofRoutes, ofSets)
 }
 
 // patchStatus writes an object's status if set changes it, and then tells the news. Others write the same lists, so the object must be as it was read.

@@ -31,7 +31,7 @@ func (l *serving) reportUnserved(ctx context.Context, key types.NamespacedName) 
 	if wait := gateway.CreationTimestamp.Add(othersPatience).Sub(l.Now()); wait > 0 && wait <= othersPatience {
 		return wait, nil
 	}
-	return 0, l.publish(ctx, &status.Given{Served: &read.Served{Observed: &read.Observed{Gateway: gateway}}, Now: l.Now(),
+	return l.publish(ctx, &status.Given{Served: &read.Served{Observed: &read.Observed{Gateway: gateway}}, Now: l.Now(),
 		Refused: &read.Refusal{Reason: string(plan.MuxNotServed), Message: l.textUnserved(key)}})
 }
 

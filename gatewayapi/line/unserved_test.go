@@ -46,7 +46,7 @@ func newUnserved(t *testing.T, class gatewayv1.ObjectName, said ...metav1.Condit
 	u.api.Put(gateway, true)
 	w := gatewaytest.Writer{Server: u.api}
 	u.line = &serving{Options: &Options{Language: language, Name: "svc-mux/lease", Namespaces: []string{"infra", "svc-mux"}, Board: NewBoard(keys), Events: u.told,
-		Now: func() time.Time { return u.now }, Log: logr.Discard(), WritesAtOnce: 1}, keys: keys, cache: u.cache, live: w, write: w,
+		Now: func() time.Time { return u.now }, Log: logr.Discard(), WritesAtOnce: 1, WritesOfAPass: 100}, keys: keys, cache: u.cache, live: w, write: w,
 		templates: map[string]template{}, passed: map[client.ObjectKey]bool{}}
 	return u
 }
