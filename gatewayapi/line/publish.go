@@ -20,19 +20,27 @@ import (
 // publish writes the statuses that differ, and sends Events about what changed. One that can't be written doesn't keep the others from being
 // written.
 //
-// It writes at most l.WritesOfAPass statuses, those of routes before those of ListenerSets, and returns when to write more. In a burst of new
-// routes, objects change faster than statuses are written. The next pass knows more, so it writes the rest once, where this one would write it
-// again and again.
+// It stops after l.WritesOfAPass writes, those of routes before those of ListenerSets, and returns when to write more. In a burst of new routes,
+// objects change faster than statuses are written. The next pass knows more, so it writes the rest once, where this one would write it again and
+// again. A write that fails doesn't count: a namespace whose routes can't be written must not keep other namespaces waiting.
 func (l *serving) publish(ctx context.Context, given *status.Given) (again time.Duration, err error) {
-	var due atomic.Int64
+	var written atomic.Int64
+	var more atomic.Bool
 	patch := func(object client.Object, set func(now client.Object) (bool, []status.News)) error {
-		return l.patchStatus(ctx, object, func(now client.Object) (bool, []status.News) {
+		writes := false
+		err := l.patchStatus(ctx, object, func(now client.Object) (bool, []status.News) {
 			changed, news := set(now)
-			if changed && due.Add(1) > int64(l.WritesOfAPass) {
-				return false, nil
+			full := written.Load() >= int64(l.WritesOfAPass)
+			if changed && full {
+				more.Store(true)
 			}
-			return changed, news
+			writes = changed && !full
+			return writes, news
 		})
+		if writes && err == nil {
+			written.Add(1)
+		}
+		return err
 	}
 	gateway := given.Served.Gateway
 	ofGateway := patch(gateway, func(now client.Object) (bool, []status.News) {
@@ -55,7 +63,7 @@ func (l *serving) publish(ctx context.Context, given *status.Given) (again time.
 			return !equality.Semantic.DeepEqual(after, set.Status), status.ListenerSetNews(set, &after)
 		})
 	})
-	if due.Load() > int64(l.WritesOfAPass) {
+	if more.Load() {
 		again = quiet
 	}
 	return again, cmp.Or(ofGateway, ofRoutes, ofSets)

@@ -110,8 +110,8 @@ func (l *Load) End() {
 	l.over = true
 }
 
-// AwaitAnswers waits until each stream has an answer since the last Take. A stream that has just lost a request asks
-// again only after Patience.
+// AwaitAnswers waits until each stream has an answer since the last Take, for at most twice Patience: a stream that has
+// just lost a request asks again only after Patience.
 func (l *Load) AwaitAnswers() {
 	for end := time.Now().Add(2 * Patience); time.Now().Before(end) && !l.allAnswered(); {
 		time.Sleep(between)
