@@ -12,13 +12,18 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux.
+// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux. Before the first
+// ledger, a mux names none.
 func (p *promises) movedMeanwhile(mux, from types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false
 	}
 	known, now := process.decidedFrom(mux), p.inForce(mux, nil)
-	return known != nil && now != nil && now.Name != from.Name && plan.ReadMux(p.sim.language, known, false).LedgerInForce == from.Name
+	if known == nil || now == nil || now.Name == from.Name {
+		return false
+	}
+	was := plan.ReadMux(p.sim.language, known, false).LedgerInForce
+	return was == "" || was == from.Name
 }
 
 // continues returns whether a ledger that is about to become the one in force is newer than that one, and has all its claims.
