@@ -63,11 +63,13 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 		case failed[i] != nil:
 			o.world.Live[key], o.unread = plan.Present, true
 		case key == o.world.Key:
-			if live[i] != nil {
-				o.services.Put(live[i]) // the next pass begins with it
-			}
 			o.memory.met = true
-			if live[i] == nil || live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
+			if live[i] == nil {
+				o.services.Delete(o.service)
+				return fmt.Errorf("mux %s is gone: %w", key, errBehind)
+			}
+			o.services.Put(live[i]) // the next pass begins with it
+			if live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}
 		default:

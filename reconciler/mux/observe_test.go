@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -63,6 +64,19 @@ func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 				t.Errorf("the write is known to be shown: %t", known)
 			}
 		})
+	}
+}
+
+// TestAPassFirstReadsWhatTheCacheShouldShow: it decides nothing while the cache is behind a write of long ago.
+func TestAPassFirstReadsWhatTheCacheShouldShow(t *testing.T) {
+	live := &countingReader{drainServer: &drainServer{language: languageOf(t), services: map[string]*corev1.Service{"mux": service("12")}}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	line := New(Options{Language: live.language, Cache: freshCache{live.drainServer}, Live: live, Now: func() time.Time { return now }})
+	line.services.Put(service("12"))
+	now = now.Add(2 * patience)
+	result, err := line.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(service(""))})
+	if err != nil || result.RequeueAfter != leastPause || live.reads != 1 {
+		t.Errorf("%d live reads, and another pass after %s; %v", live.reads, result.RequeueAfter, err)
 	}
 }
 

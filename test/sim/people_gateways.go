@@ -53,6 +53,8 @@ func (w *world) createClass() string {
 // gatewayDeed is something that people do with objects of the Gateway API.
 func (w *world) gatewayDeed() string {
 	switch n := w.rng.IntN(100); {
+	case w.Seed >= Fed && w.chance(50):
+		return w.fedRoute()
 	case n < 30:
 		return w.gateway(pick(w.Sim, gateways()...))
 	case n < 55:

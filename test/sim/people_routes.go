@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/test/sim/contract"
 )
 
 func (w *world) route() string {
@@ -19,8 +22,13 @@ func (w *world) route() string {
 	if w.chance(40) {
 		backends = append(backends, w.backend())
 	}
+	return w.lead(key, w.chance(25), spec, backends)
+}
+
+// lead lets a route lead from its parents to its backends.
+func (w *world) lead(key types.NamespacedName, isUDP bool, spec gatewayv1.CommonRouteSpec, backends []gatewayv1.BackendRef) string {
 	text := fmt.Sprintf("Route %s", key)
-	if w.chance(25) {
+	if isUDP {
 		text = "UDP" + text
 		route, is := own(w, key, &gatewayv1.UDPRoute{})
 		if !is {
@@ -36,6 +44,44 @@ func (w *world) route() string {
 	}
 	route.Spec.CommonRouteSpec, route.Spec.Rules = spec, []gatewayv1.TCPRouteRule{{BackendRefs: backends}}
 	return text + routeText(&spec, backends) + w.put(route, false)
+}
+
+// fedRoute lets a route lead from a listener that is there to a port that fits it, and changes the backends of that port.
+func (w *world) fedRoute() string {
+	listeners := w.promises.routing.listeners
+	if len(listeners) == 0 {
+		return w.gateway(gateways()[0])
+	}
+	listener := listeners[pick(w.Sim, sortedKeys(listeners)...)]
+	key := types.NamespacedName{Namespace: pick(w.Sim, "app", "other"), Name: pick(w.Sim, "r", "q")}
+	var fits []gatewayv1.BackendRef
+	for _, name := range []string{"a", "b", "c"} {
+		svc := w.service(types.NamespacedName{Namespace: key.Namespace, Name: name})
+		if svc == nil {
+			continue
+		}
+		for i := range svc.Spec.Ports {
+			if svc.Spec.Ports[i].Protocol == listener.Protocol {
+				fits = append(fits, backendRef(key.Namespace, name, svc.Spec.Ports[i].Port))
+			}
+		}
+	}
+	if len(fits) == 0 {
+		return w.backends()
+	}
+	to := pick(w.Sim, fits...)
+	text := w.lead(key, listener.Protocol == corev1.ProtocolUDP, gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{parentRef(listener)}},
+		[]gatewayv1.BackendRef{to})
+	return text + ", and " + w.backendsOf(types.NamespacedName{Namespace: key.Namespace, Name: string(to.Name)})
+}
+
+func parentRef(l *contract.Listener) gatewayv1.ParentReference {
+	kind := gatewayv1.Kind("Gateway")
+	if _, isSet := l.Owner.(*gatewayv1.ListenerSet); isSet {
+		kind = "ListenerSet"
+	}
+	return gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: &kind, SectionName: &l.Name,
+		Namespace: ptr.To(gatewayv1.Namespace(l.Owner.GetNamespace())), Name: gatewayv1.ObjectName(l.Owner.GetName())}
 }
 
 func routeText(spec *gatewayv1.CommonRouteSpec, backends []gatewayv1.BackendRef) string {
@@ -74,8 +120,12 @@ func (w *world) backend() gatewayv1.BackendRef {
 	if svc := w.service(key); svc != nil && w.chance(90) {
 		port = pick(w.Sim, svc.Spec.Ports...).Port
 	}
+	return backendRef(key.Namespace, key.Name, port)
+}
+
+func backendRef(namespace, name string, port int32) gatewayv1.BackendRef {
 	return gatewayv1.BackendRef{Weight: ptr.To[int32](1), BackendObjectReference: gatewayv1.BackendObjectReference{Group: ptr.To(gatewayv1.Group("")),
-		Kind: ptr.To(gatewayv1.Kind("Service")), Name: gatewayv1.ObjectName(key.Name), Namespace: ptr.To(gatewayv1.Namespace(key.Namespace)), Port: &port}}
+		Kind: ptr.To(gatewayv1.Kind("Service")), Name: gatewayv1.ObjectName(name), Namespace: ptr.To(gatewayv1.Namespace(namespace)), Port: &port}}
 }
 
 // grant lets the routes of one namespace refer to Services of the other.

@@ -98,6 +98,7 @@ func (p *promises) dropped(c *api.Change, process *process) string {
 // believe accepts a ledger that contradicts the mux's ports: they no longer count as promised.
 func (p *promises) believe(mux types.NamespacedName) {
 	delete(p.held, mux)
+	delete(p.pending, mux)
 	for slot, name := range slotsOf(p.sim.world.service(mux)) {
 		p.drifted[place{mux, slot, name}] = true
 	}

@@ -101,6 +101,7 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 	}
 	if setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
+		delete(p.pending, key)
 		maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool { return at.mux == key })
 	}
 	if after != nil && setting(keys.AllocationConfigMap) && p.unseen(key, after) {

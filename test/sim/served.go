@@ -25,6 +25,10 @@ import (
 // that once broke a promise are smaller.
 const Routed = 10_000_000_000
 
+// Fed is the first seed whose histories have routes that mostly lead from a listener that is there to a port that fits it. Without that, few
+// listeners have backends.
+const Fed = 15_000_000_000
+
 func (s *Sim) hasGateways() bool { return s.Seed >= Routed && s.Seed < Slow }
 
 // ofGateways is the part of a process that serves Gateways, as changes and requests name it.

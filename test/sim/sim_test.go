@@ -99,6 +99,9 @@ func TestSim(t *testing.T) {
 						if at%16 >= 8 {
 							seed += Routed
 						}
+						if at%32 >= 24 {
+							seed += Fed - Routed
+						}
 					}
 					o := play(t, seed, steps(*length), false)
 					c.add(&o)
@@ -228,7 +231,7 @@ func pointsOfGateways() []string {
 // TestSameSeedGivesTheSameHistory compares stories word by word: otherwise a failure couldn't be replayed.
 func TestSameSeedGivesTheSameHistory(t *testing.T) {
 	for n := range uint64(28) {
-		seed := 1000 + n + []uint64{0, Policed, Admitted, Bounded, Edited, Routed, Slow}[n%7]
+		seed := 1000 + n + []uint64{0, Policed, Admitted, Bounded, Edited, Routed, Fed, Slow}[n%8]
 		once, again := play(t, seed, steps(*length), true), play(t, seed, steps(*length), true)
 		for i := range once.Story {
 			if i >= len(again.Story) || once.Story[i] != again.Story[i] {
@@ -256,7 +259,7 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 		13001203, 1007028606, 410002609, 1310015122,
 		4900006503, 1700009021, 3900013526, 1310024472, 1310031568, 5900030398,
 		10010000077, 10000020058, 20950001283, 20950003887, 1950010739, 2950012804, 960026158, 20000000281,
-		20830000044} {
+		20830000044, 1830004338} {
 		if o := play(t, seed, steps(300), false); o.Broken != "" {
 			tell(t, o)
 		}

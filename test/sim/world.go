@@ -114,7 +114,10 @@ func (w *world) deed() string {
 
 // backends acts as the endpoints controller, and as the pods behind it.
 func (w *world) backends() string {
-	channel := types.NamespacedName{Namespace: pick(w.Sim, "app", "other"), Name: pick(w.Sim, "a", "b", "c")}
+	return w.backendsOf(types.NamespacedName{Namespace: pick(w.Sim, "app", "other"), Name: pick(w.Sim, "a", "b", "c")})
+}
+
+func (w *world) backendsOf(channel types.NamespacedName) string {
 	key := types.NamespacedName{Namespace: channel.Namespace, Name: channel.Name + "-" + pick(w.Sim, "1", "2")}
 	is, _ := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice)
 	if is != nil && w.chance(20) {
