@@ -65,10 +65,10 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 		case key == o.world.Key:
 			o.memory.met = true
 			if live[i] == nil {
-				o.services.Delete(o.service)
+				o.services.Delete(o.service) // the next pass begins with it, or without it
 				return fmt.Errorf("mux %s is gone: %w", key, errBehind)
 			}
-			o.services.Put(live[i]) // the next pass begins with it
+			o.services.Put(live[i])
 			if live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}

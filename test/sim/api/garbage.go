@@ -1,7 +1,6 @@
 package api
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +17,13 @@ import (
 func (s *Server) Orphans() []Change {
 	var orphans []Change
 	for _, kind := range [...]Kind{ConfigMaps, EndpointSlices, Endpoints, Services, ListenerSets} {
-		owned := maps.Clone(s.objects[kind])
-		maps.DeleteFunc(owned, func(_ types.NamespacedName, obj client.Object) bool { return len(obj.GetOwnerReferences()) == 0 })
-		for _, key := range sortedKeys(owned) {
-			obj := owned[key]
+		from := len(orphans)
+		for key, obj := range s.objects[kind] {
 			if after, is := s.disown(obj); is {
 				orphans = append(orphans, Change{Kind: kind, Key: key, Before: obj, After: after})
 			}
 		}
+		slices.SortFunc(orphans[from:], func(a, b Change) int { return byName(a.Key, b.Key) })
 	}
 	return orphans
 }
@@ -43,8 +41,11 @@ func (s *Server) Collect(c *Change) error {
 // disown returns whether the garbage collector must change an object, and the changed object. It leaves alone objects
 // that are being deleted, and objects with an owner of an unserved kind, whose existence is unknown.
 func (s *Server) disown(obj client.Object) (client.Object, bool) {
-	gone := map[types.UID]bool{}
 	owners := obj.GetOwnerReferences()
+	if len(owners) == 0 {
+		return nil, false
+	}
+	gone := map[types.UID]bool{}
 	for i := range owners {
 		kind := kindOfOwner(&owners[i])
 		if kind == "" {

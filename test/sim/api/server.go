@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -143,9 +144,11 @@ func (s *Server) Keys(kind Kind) []types.NamespacedName { return sortedKeys(s.ob
 
 // sortedKeys sorts keys as etcd does: by their paths, so that namespace a-b is before a.
 func sortedKeys(objects map[types.NamespacedName]client.Object) []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
+	return slices.SortedFunc(maps.Keys(objects), byName)
+}
+
+func byName(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 // Get returns a copy of an object.
