@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -147,8 +146,9 @@ func sortedKeys(objects map[types.NamespacedName]client.Object) []types.Namespac
 	return slices.SortedFunc(maps.Keys(objects), byName)
 }
 
+// byName compares as etcd does: a-b/x is before a/x.
 func byName(a, b types.NamespacedName) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 }
 
 // Get returns a copy of an object.
