@@ -7,7 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -59,16 +62,73 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 	})
 }
 
+// TestFirstLedgerOfAStaleLeader plays another one. A process was cut off from news of Services when a channel got its number. Somebody
+// restores the ledger of that time, and the process takes the lead. It knows of one more channel, which asks for any number.
+func TestFirstLedgerOfAStaleLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		language, err := validation.New(validation.DefaultPrefix, muxNamespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSim(language, 1, nil, true)
+		defer s.killAll()
+		channel := func(name string) {
+			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}}
+			svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(s.world.key("mux"))
+			svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+			svc.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80, Protocol: corev1.ProtocolTCP}}
+			annotate(svc, s.world.key("external-ports"), "x:auto")
+			s.happen(0, func() string { return "a channel: app/" + name + s.world.put(svc, false) })
+		}
+		s.world.begin()
+		s.newProcess(0).lead()
+		channel("a")
+		s.untilQuiet(t, nil)
+		key := s.world.ledgers()[0]
+		saved := s.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap).DeepCopy()
+		channel("c")
+		stale := s.newProcess(0)
+		s.processes = s.processes[:1]
+		channel("b") // is before c
+		s.untilQuiet(t, nil)
+
+		s.killAll()
+		saved.UID = ""
+		s.happen(0, func() string { return "somebody restores the ledger" + s.world.put(saved, false) })
+		s.processes = append(s.processes, stale)
+		stale.lead()
+		s.playUntilQuiet(t, func() []choice { return nil }, func(c *call) bool { return c.Kind == api.Services && !c.reads() })
+		live := slotsOf(s.world.service(ownMuxes()[0]))
+		claims, _, _ := s.promises.claims(ownMuxes()[0])
+		for i := range claims {
+			if name := live[claims[i].Slot()]; name != "" && name != claims[i].MuxName {
+				t.Errorf("%s\none owner: %s is on the mux as %s, and goes to %s", strings.Join(s.story, "\n"), claims[i].Slot(), name, claims[i].Owner)
+			}
+		}
+	})
+}
+
 // untilQuiet lets everything go well until nothing is left to do, and checks each write. Requests that are held stay on their way: it returns
 // the first of them.
 func (s *Sim) untilQuiet(t *testing.T, held func(*call) bool) (first *call) {
 	t.Helper()
+	return s.playUntilQuiet(t, s.deliveries, held)
+}
+
+// playUntilQuiet is untilQuiet with some news alone.
+func (s *Sim) playUntilQuiet(t *testing.T, news func() []choice, held func(*call) bool) (first *call) {
+	t.Helper()
+	const limit = time.Minute // a frozen mux is looked at every ten seconds
+	began := time.Now()
 	for range 10_000 {
 		synctest.Wait()
 		if broken := s.check(); broken != "" {
 			t.Fatalf("%s\n%s", strings.Join(s.story, "\n"), broken)
 		}
-		ready := append(s.deliveries(), s.work()...)
+		if time.Since(began) > limit {
+			return first
+		}
+		ready := append(news(), s.work()...)
 		for _, c := range s.underway(false) {
 			if held == nil || !held(c) {
 				ready = append(ready, choice{do: func() string { return s.deal(c) }})
