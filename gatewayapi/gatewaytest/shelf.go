@@ -36,7 +36,7 @@ func KindOf(object any) string {
 	return strings.TrimSuffix(reflect.TypeOf(object).Elem().Name(), "List")
 }
 
-// At returns the object of the same kind and name; nil if there is none.
+// At returns the object of the same kind and name, or nil if it doesn't exist.
 func (s *Shelf) At(object client.Object) client.Object {
 	return s.Objects[KindOf(object)][client.ObjectKeyFromObject(object)]
 }
@@ -73,7 +73,7 @@ func Of[T client.Object](s *Shelf) (all []T) {
 	return all
 }
 
-// Get returns an object; the zero value if there is none.
+// Get returns an object, or nil if it doesn't exist.
 func Get[T client.Object](s *Shelf, namespace, name string) T {
 	var none T
 	found, _ := s.Objects[KindOf(none)][types.NamespacedName{Namespace: namespace, Name: name}].(T)

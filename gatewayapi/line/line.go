@@ -81,7 +81,7 @@ type template struct {
 }
 
 const (
-	// writesOfAPass takes some half a second: long beside the few milliseconds in which a pass decides, and short for somebody who waits.
+	// writesOfAPass take about half a second. A pass decides in a few milliseconds, and a user can wait for half a second.
 	writesOfAPass = 256
 	// behindPause gives the cache time to show a write.
 	behindPause = 100 * time.Millisecond

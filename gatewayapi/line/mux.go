@@ -31,8 +31,8 @@ func (l *serving) muxOf(ctx context.Context, key types.NamespacedName) (*corev1.
 	return is, nil
 }
 
-// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. It returns the
-// Service, nil while there is none, and the reason if what the Gateway asks for can't be met.
+// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. It
+// returns the Service, or nil while it doesn't exist, and the reason if a wish of the Gateway can't be met.
 func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (*corev1.Service, *read.Refusal, error) {
 	want, refused := read.MuxService(l.Language, o.Gateway, &template.Template)
 	refused = cmp.Or(template.refused, refused)

@@ -36,7 +36,7 @@ type Number struct {
 	// Programmed is true once the mux has the port and an address. Until then, Pending is the reason in words.
 	Programmed bool
 	Pending    string
-	// Undecided is true until this process has decided. The status keeps what it says of the number.
+	// Undecided is true until this process has decided. Until then, the status keeps its words about the number.
 	Undecided bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// Parents returns what is said of a route about this Gateway, a parentRef each.
+// Parents returns a status for each parentRef of a route that leads to this Gateway.
 func (g *Given) Parents(controller gatewayv1.GatewayController, route *read.Route) []gatewayv1.RouteParentStatus {
 	var all []gatewayv1.RouteParentStatus
 	for i := range g.Attachments {
