@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // refusal is the start of the webhook's message about a channel that maps a port which the channel lacks.
@@ -23,7 +24,7 @@ func (w *world) tool(t *testing.T, tool tool) {
 	w.apply(t, tool, p.repository(t), 1)
 	w.rested(t, p)
 	w.asWanted(t, p)
-	t.Run("ten reconciliations find nothing and change nothing", func(t *testing.T) { w.stays(t, tool, p) })
+	t.Run("reconciliations find nothing and change nothing", func(t *testing.T) { w.stays(t, tool, p) })
 	t.Run("channels come and go meanwhile", func(t *testing.T) { w.traffic(t, tool, p) })
 	t.Run("a bad channel is refused with our message", func(t *testing.T) {
 		early(t, w.refuses(t, tool, p, p.repository(t, "bad.yaml")), tool.looksAtNew)
@@ -34,10 +35,15 @@ func (w *world) tool(t *testing.T, tool tool) {
 	t.Run("a change of a mux leaves its channels alone", func(t *testing.T) { w.changes(t, tool, p) })
 }
 
+// stays reconciles three times, or in `make long` ten times.
 func (w *world) stays(t *testing.T, tool tool, p place) {
+	times := 3
+	if long.Runs() {
+		times = 10
+	}
 	before := w.rested(t, p)
 	from := w.audited(t)
-	rounds := w.apply(t, tool, p.repository(t), 10)
+	rounds := w.apply(t, tool, p.repository(t), times)
 	requests := w.requests(t, from)
 	after, err := w.versions(t.Context(), p)
 	if err != nil {
@@ -59,7 +65,7 @@ func (w *world) stays(t *testing.T, tool tool, p place) {
 			t.Errorf("%s sent %d requests to %s", by, n, what)
 		}
 	}
-	t.Logf("requests to change something, in ten reconciliations: %v", requests)
+	t.Logf("requests to change something, in %d reconciliations: %v", times, requests)
 	w.asWanted(t, p)
 }
 
