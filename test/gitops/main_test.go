@@ -40,7 +40,12 @@ type world struct {
 func TestGitOps(t *testing.T) {
 	w := start(t)
 	for _, tool := range tools() {
-		t.Run(tool.name, func(t *testing.T) { w.tool(t, tool) })
+		t.Run(tool.name, func(t *testing.T) {
+			if tool.long {
+				long.Only(t, "argo, and argo-server-side with both settings")
+			}
+			w.tool(t, tool)
+		})
 	}
 	t.Run("a sync without differences", w.pressed)
 	t.Run("a repository moves from one tool to another", w.moves)

@@ -26,6 +26,8 @@ type tool struct {
 	// looks is the tool's message if a change is refused while it compares, before any write. looksAtNew is the same
 	// for a new object.
 	looks, looksAtNew string
+	// long is true for a tool that only make long runs.
+	long bool
 	// apply reconciles the given number of times, and returns each result.
 	apply func(ctx context.Context, w *world, manifests string, times int) ([]round, error)
 }
@@ -46,8 +48,8 @@ func tools() []tool {
 		{name: "helm4", agent: "Helm", apply: helm("helm4", "helm4"), writes: true},
 		{name: "flux", agent: "flux", apply: command("flux"), looks: "dry-run failed", looksAtNew: "dry-run failed"},
 		{name: "argo", agent: "argo", apply: command("argo")},
-		{name: "argo-server-side-diff", agent: "argo", apply: command("argo", "-server-side-diff"), looks: "error calculating server side diff"},
-		{name: "argo-server-side-apply", agent: "argo", apply: command("argo", "-server-side-apply")},
+		{name: "argo-server-side-diff", agent: "argo", apply: command("argo", "-server-side-diff"), looks: "error calculating server side diff", long: true},
+		{name: "argo-server-side-apply", agent: "argo", apply: command("argo", "-server-side-apply"), long: true},
 		{name: "argo-server-side", agent: "argo", apply: command("argo", "-server-side-apply", "-server-side-diff"),
 			looks: "error calculating server side diff"},
 	}
