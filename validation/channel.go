@@ -78,7 +78,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	channel.Disabled = l.disabled(svc, &found)
 	channel.Ports = l.channelPorts(svc, &found)
 	channel.SourceRanges = sourceRanges(svc, &found)
-	if n, set := l.note(svc, l.keys.ChannelHostname, InvalidHostname, &found); set {
+	if n, set := noteAt(svc, l.keys.ChannelHostname, InvalidHostname, &found); set {
 		channel.Hostnames = parseHostnames(&n)
 	}
 	if recorded, set := svc.Annotations[l.keys.Ports]; set {
@@ -90,8 +90,8 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	return channel, found
 }
 
-// note returns a note for an annotation, and whether the annotation is set.
-func (l Language) note(svc *corev1.Service, key string, reason Reason, found *Findings) (note, bool) {
+// noteAt returns a note for an annotation, and whether the annotation is set.
+func noteAt(svc *corev1.Service, key string, reason Reason, found *Findings) (note, bool) {
 	value, set := svc.Annotations[key]
 	return note{to: found, reason: reason, key: key, name: shortName(key), value: value}, set
 }
@@ -112,7 +112,7 @@ func (l Language) checkRoles(svc *corev1.Service, found *Findings) {
 }
 
 func (l Language) disabled(svc *corev1.Service, found *Findings) bool {
-	n, set := l.note(svc, l.keys.Disabled, InvalidDisabled, found)
+	n, set := noteAt(svc, l.keys.Disabled, InvalidDisabled, found)
 	if set && n.value != "true" && n.value != "false" {
 		n.problem("", n.value, textTrueOrFalse(n.value))
 	}
@@ -128,7 +128,7 @@ func (l Language) channelPorts(svc *corev1.Service, found *Findings) []ChannelPo
 	if count := len(channel); count > MaxChannelPorts {
 		found.exceeds(InvalidPort, "spec.ports", textTooManyPorts(count))
 	}
-	n, set := l.note(svc, l.keys.ExternalPorts, InvalidPortMapping, found)
+	n, set := noteAt(svc, l.keys.ExternalPorts, InvalidPortMapping, found)
 	if set {
 		parseExternalPorts(&n, channel, index)
 		checkRangeRequests(&n, channel, svc.Spec.Ports)

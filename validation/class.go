@@ -29,9 +29,9 @@ func (l Language) FormatClass(mux types.NamespacedName) string {
 	return l.prefix + "/" + mux.Name + "." + mux.Namespace
 }
 
-// addressable says that a class can name the mux: Kubernetes limits a class to 63 characters after the slash.
-func (l Language) addressable(mux types.NamespacedName) bool {
-	return mux.Namespace == l.namespace || len(mux.Name)+1+len(mux.Namespace) <= maxClass
+// isAddressable says that a class can name the mux: Kubernetes limits a class to 63 characters after the slash.
+func isAddressable(mux types.NamespacedName, defaultNamespace string) bool {
+	return mux.Namespace == defaultNamespace || len(mux.Name)+1+len(mux.Namespace) <= maxClass
 }
 
 func (l Language) muxOf(svc *corev1.Service, found *Findings) types.NamespacedName {

@@ -104,7 +104,7 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 }
 
 func (l Language) checkMux(svc *corev1.Service, found *Findings) {
-	n, set := l.note(svc, l.keys.Multiplexer, InvalidMultiplexer, found)
+	n, set := noteAt(svc, l.keys.Multiplexer, InvalidMultiplexer, found)
 	if !set || n.value != "true" {
 		n.problem("", n.value, textTrueOrFalse(n.value))
 	}
@@ -122,7 +122,7 @@ func (l Language) warnMux(svc *corev1.Service, mux *Mux, found *Findings) {
 		found.warn(LocalTrafficPolicy, "spec.externalTrafficPolicy", "", string(svc.Spec.ExternalTrafficPolicy),
 			textLocalPolicy())
 	}
-	if !l.addressable(mux.Key) {
+	if !isAddressable(mux.Key, l.namespace) {
 		found.warn(MuxNotAddressable, "metadata.name", "", mux.Key.Name, textNotAddressable(mux.Key, l.namespace))
 	}
 }

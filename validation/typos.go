@@ -39,7 +39,7 @@ func (l Language) meantClass(svc *corev1.Service) string {
 		return ""
 	}
 	prefix, name, _ := strings.Cut(*svc.Spec.LoadBalancerClass, "/")
-	if !l.isNearly(prefix) {
+	if !isNearly(prefix, l.prefix) {
 		return ""
 	}
 	return l.prefix + "/" + cmp.Or(name, "<mux>")
@@ -71,13 +71,13 @@ func (l Language) warnLabels(svc *corev1.Service, found *Findings) {
 // meant returns the annotation that a key probably stands for, even with typos in its prefix or name; else "".
 func (l Language) meant(key string) string {
 	prefix, name, _ := strings.Cut(key, "/")
-	if prefix != l.prefix && !l.isNearly(prefix) {
+	if prefix != l.prefix && !isNearly(prefix, l.prefix) {
 		return ""
 	}
 	return Nearest(lower(name), settable())
 }
 
-// isNearly says that the text is the prefix with one or two typos, or in capitals.
-func (l Language) isNearly(prefix string) bool {
-	return prefix != l.prefix && Nearest(lower(prefix), []string{l.prefix}) != ""
+// isNearly says that the text is our prefix with one or two typos, or in capitals.
+func isNearly(text, prefix string) bool {
+	return text != prefix && Nearest(lower(text), []string{prefix}) != ""
 }

@@ -202,7 +202,7 @@ func TestEntriesOfARouteKeepTheirPlaces(t *testing.T) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"}}
 	given := &status.Given{Served: read.Judge(&read.Observed{Gateway: gateway, Routes: []read.Route{route}})}
 	var got []string
-	for _, p := range l.parents(given, &route) {
+	for _, p := range parentsOfRoute(read.ControllerName(&l.keys), given, &route) {
 		got = append(got, string(p.ControllerName)+" "+string(p.ParentRef.Name))
 	}
 	want := []string{string(ours) + " edge", string(ours) + " two", string(others) + " theirs", string(others) + " former"}

@@ -115,11 +115,11 @@ func (l *serving) observeSets(ctx context.Context, o *read.Observed) error {
 	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: client.ObjectKeyFromObject(o.Gateway).String()}); err != nil {
 		return err
 	}
-	l.addSets(o, list.Items)
+	addSets(o, list.Items)
 	return nil
 }
 
-func (l *serving) addSets(o *read.Observed, list []gatewayv1.ListenerSet) {
+func addSets(o *read.Observed, list []gatewayv1.ListenerSet) {
 	for i := range list {
 		if set := &list[i]; set.DeletionTimestamp == nil && read.GatewayOfSet(set) == client.ObjectKeyFromObject(o.Gateway) {
 			o.Sets = append(o.Sets, set)
@@ -137,7 +137,7 @@ func (l *serving) renewSets(ctx context.Context, o *read.Observed, namespace str
 		return err
 	}
 	o.Sets = slices.DeleteFunc(o.Sets, func(set *gatewayv1.ListenerSet) bool { return set.Namespace == namespace })
-	l.addSets(o, list.Items)
+	addSets(o, list.Items)
 	return nil
 }
 

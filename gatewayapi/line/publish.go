@@ -50,7 +50,7 @@ func (l *serving) publish(ctx context.Context, given *status.Given) (again time.
 	})
 	ofRoutes := run.InParallel(l.WritesAtOnce, given.Routes, func(route read.Route) error {
 		return patch(route.Object.(client.Object), func(now client.Object) (bool, []status.News) {
-			after := l.parents(given, &route)
+			after := parentsOfRoute(read.ControllerName(&l.keys), given, &route)
 			copied, _ := read.RouteOf(now)
 			copied.Status.Parents = after
 			return !equality.Semantic.DeepEqual(after, route.Status.Parents), status.RouteNews(read.ControllerName(&l.keys), &route, after)
@@ -105,10 +105,9 @@ func referenceTo(object client.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
 }
 
-// parents returns the entries of a route's status: those of others as they are, and ours for its present parentRefs. An entry keeps its place:
+// parentsOfRoute returns the entries of a route's status: those of others as they are, and ours for its present parentRefs. An entry keeps its place:
 // otherwise two Gateways, or two controllers, would put theirs last in turns without end.
-func (l *serving) parents(given *status.Given, route *read.Route) []gatewayv1.RouteParentStatus {
-	controller := read.ControllerName(&l.keys)
+func parentsOfRoute(controller gatewayv1.GatewayController, given *status.Given, route *read.Route) []gatewayv1.RouteParentStatus {
 	ours := given.Parents(controller, route)
 	all := []gatewayv1.RouteParentStatus{}
 	for _, said := range route.Status.Parents {

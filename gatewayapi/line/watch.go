@@ -183,7 +183,7 @@ func (l *serving) gatewaysOf(ctx context.Context, object client.Object) (gateway
 			return slices.ContainsFunc(route.Services(), func(key types.NamespacedName) bool { return key.Namespace == o.Namespace })
 		})
 	case *corev1.Namespace:
-		return l.allGateways(ctx)
+		return l.gatewaysThat(ctx, func(*gatewayv1.Gateway) bool { return true })
 	case *corev1.Service:
 		if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == "Gateway" {
 			gateways = append(gateways, types.NamespacedName{Namespace: o.Namespace, Name: owner.Name})
@@ -225,10 +225,6 @@ func (l *serving) gatewaysOfParents(ctx context.Context, parents []string) (gate
 		}
 	}
 	return gateways
-}
-
-func (l *serving) allGateways(ctx context.Context) []types.NamespacedName {
-	return l.gatewaysThat(ctx, func(*gatewayv1.Gateway) bool { return true })
 }
 
 func (l *serving) gatewaysOfClass(ctx context.Context, class string) []types.NamespacedName {
