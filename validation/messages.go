@@ -54,7 +54,7 @@ func textGateway(value string) string {
 }
 
 func textRoutePort(value string) string {
-	return fmt.Sprintf("%s is neither auto nor a number: a route asks for one, without a port's name, such as %q or %q", quote(value), auto, "5432")
+	return fmt.Sprintf("%s is neither auto nor a number from 1 to 65535: a route asks for one, without a port's name, such as %q or %q", quote(value), auto, "5432")
 }
 
 func textNoListenerSet() string {

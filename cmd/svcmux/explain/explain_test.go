@@ -62,6 +62,7 @@ func TestGoldenExplanations(t *testing.T) {
 		"a-listeners-number":  {World: "listeners", Args: "infra/gateway-edge:9092", Code: 1},
 		"an-unread-listener":  {World: "listeners", Args: "infra/gateway-edge:80", Forbidden: []string{"tcproutes"}, Code: 1},
 		"no-such-listener":    {World: "listeners", Args: "infra/gateway/edge/nothing", Code: 1},
+		"half-a-listener":     {World: "listeners", Args: "listenerset/broker", Code: 1},
 		"a-bad-number":        {World: "healthy", Args: "mux:99999", Code: 2},
 		"a-bad-protocol":      {World: "healthy", Args: "mux:53/ICMP", Code: 2},
 		"nothing":             {World: "healthy", Code: 2},

@@ -144,6 +144,9 @@ func service(index *look.Index, key types.NamespacedName, now time.Time) (view.C
 	if why := index.World.Unread.Muxes[key]; svc == nil && why != "" {
 		return view.Chain{}, fmt.Errorf("you may not read %s: ask for this right", why)
 	}
+	if kind := key.Namespace; svc == nil && (kind == "gateway" || kind == "listenerset") {
+		return view.Chain{}, fmt.Errorf("there is no Service %s. A listener has the name that svcmux ports prints, such as infra/gateway/edge/web", key)
+	}
 	if svc != nil && index.Language.Classify(svc).Channel() {
 		mux, _ := index.Language.ParseClass(*svc.Spec.LoadBalancerClass)
 		seen, err := index.Sight(mux, now)
