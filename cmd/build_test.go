@@ -130,10 +130,12 @@ func copyTree(t *testing.T, from, to string) {
 		if err != nil {
 			return err
 		}
-		if rel == ".git" || rel == "bin" || rel == "dist" || rel == "test" {
+		switch {
+		case rel == ".git" && !entry.IsDir(): // a worktree
+			return nil
+		case rel == ".git" || rel == "bin" || rel == "dist" || rel == "test":
 			return fs.SkipDir
-		}
-		if entry.IsDir() {
+		case entry.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
 		}
 		data, err := os.ReadFile(path)
