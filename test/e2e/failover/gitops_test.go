@@ -55,7 +55,7 @@ func (w *world) awaitWaiting(t *testing.T, pods int) {
 	t.Helper()
 	cluster.Eventually(t, "pods wait for the original", func(ctx context.Context) error {
 		waiting := 0
-		for _, pod := range w.pods(t, namespace, selector+",svc-mux.nowake.ai/leader-election=lease") {
+		for _, pod := range w.pods(t, namespace, ours) {
 			out, err := w.TryKubectl(ctx, "", "logs", pod.Name, "--namespace="+namespace)
 			if err == nil && strings.Contains(out.Stdout+out.Stderr, "waits to lead") {
 				waiting++

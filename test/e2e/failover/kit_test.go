@@ -24,6 +24,7 @@ const (
 	prefix    = "svc-mux.nowake.ai"
 	shop      = "shop"
 	selector  = "app.kubernetes.io/name=svc-mux,app.kubernetes.io/instance=" + product.Release
+	ours      = selector + ",svc-mux.nowake.ai/leader-election=lease" // without the original's pods
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }

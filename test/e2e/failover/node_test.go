@@ -81,13 +81,15 @@ func testDeadNode(t *testing.T, w *world) {
 	}
 }
 
-// nodes returns the leader's node, and the other reconciler's.
+// nodes returns the leader's node, and the other reconciler's. A pod of the original, or one that ends, may still be there.
 func (w *world) nodes(t *testing.T, leader string) (dead, alive string) {
 	t.Helper()
-	for _, pod := range w.pods(t, namespace, selector) {
-		if strings.HasPrefix(leader, pod.Name+"_") {
+	for _, pod := range w.pods(t, namespace, ours) {
+		switch {
+		case pod.DeletionTimestamp != nil:
+		case strings.HasPrefix(leader, pod.Name+"_"):
 			dead = pod.Spec.NodeName
-		} else {
+		default:
 			alive = pod.Spec.NodeName
 		}
 	}

@@ -21,12 +21,18 @@ func TestLife(t *testing.T) {
 		long.Only(t, "test/e2e/upgrade")
 		testVersions(t, w, main)
 	})
-	t.Run("restarted under load", func(t *testing.T) { testRestart(t, w) })
+	t.Run("restarted under load", func(t *testing.T) {
+		long.Only(t, "test/e2e/upgrade")
+		testRestart(t, w)
+	})
 	t.Run("given a new certificate under load", func(t *testing.T) {
 		long.Only(t, "test/e2e/certs")
 		testRotation(t, w)
 	})
-	t.Run("with fewer namespaces for muxes, and then all again", func(t *testing.T) { testMuxNamespaces(t, w, main) })
+	t.Run("with fewer namespaces for muxes, and then all again", func(t *testing.T) {
+		long.Only(t, "TestMuxesOfOtherNamespaces in test/e2e/reconciler")
+		testMuxNamespaces(t, w, main)
+	})
 	t.Run("beside other releases", func(t *testing.T) {
 		long.Only(t, "test/e2e/install runs another release beside the first")
 		testBeside(t, w)

@@ -31,7 +31,7 @@ func TestACrashAfterEachWrite(t *testing.T) {
 	if count < 20 {
 		t.Fatalf("the burst took only %d writes", count)
 	}
-	step := 4
+	step := 8
 	if long.Runs() {
 		step = 1
 	}

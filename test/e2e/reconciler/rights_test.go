@@ -39,15 +39,14 @@ func TestRights(t *testing.T) {
 			release: "svc-mux-somewhere", set: []string{"rbac.muxNamespaces={" + muxNamespace + "}"},
 			options: func(o *process.Options) { o.MuxNamespaces = muxNamespace },
 		},
-		"where muxes have Endpoints too": {
-			release: "svc-mux-legacy", set: []string{"backends.legacyEndpoints=true"},
-			options: func(o *process.Options) { o.LegacyEndpoints = true },
-		},
-		"where the console shows what gateways count": {
-			release: "svc-mux-counted",
-			set:     []string{"gateways.pools[0].name=rack", "gateways.pools[0].addresses={192.0.2.1}", "gateways.pools[0].announce=none"},
-			options: func(o *process.Options) { o.ConsoleTraffic, o.ConsoleAddress = "true", console },
-			use:     func(t *testing.T) { awaitTraffic(t, "http://"+console+"/api/traffic") },
+		"where muxes have Endpoints too, and the console shows what gateways count": {
+			release: "svc-mux-legacy",
+			set: []string{"backends.legacyEndpoints=true",
+				"gateways.pools[0].name=rack", "gateways.pools[0].addresses={192.0.2.1}", "gateways.pools[0].announce=none"},
+			options: func(o *process.Options) {
+				o.LegacyEndpoints, o.ConsoleTraffic, o.ConsoleAddress = true, "true", console
+			},
+			use: func(t *testing.T) { awaitTraffic(t, "http://"+console+"/api/traffic") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
