@@ -122,6 +122,8 @@ AGAIN_HISTORY ?= $(BIN)/retries
 # processors were idle for half of the time.
 PACKAGES ?= 3
 PARALLEL ?= 2
+# They come first, so that none of them runs alone at the end.
+LONGEST := ./test/docs ./test/e2e/reconciler ./test/gitops
 
 # Debug information isn't needed to show a test's failure, and costs half of the time of linking.
 TEST := go test -ldflags=-w -timeout $(TIMEOUT)
@@ -144,7 +146,7 @@ test: deps ## Run every test, set-up included
 	go run ./test/cluster build -all
 	$(TEST) -count=1 $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
 	@go build -o $(BIN)/again ./test/again
-	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again -ldflags=-w -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- ./test/...
+	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again -ldflags=-w -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- $(LONGEST) ./test/...
 	cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...
 
 .PHONY: demo

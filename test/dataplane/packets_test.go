@@ -57,7 +57,7 @@ func stories() []story {
 		{name: "a hundred channels, each answered by its own pod", once: true, run: testHundred},
 		{name: "a full mux of GKE's refuses the next channel", once: true, long: true, cloud: true, run: testFull},
 		{name: "protocols, families, and ports of all kinds", run: testKinds},
-		{name: "two channels with one number of their own", once: true, run: testNoHijack},
+		{name: "two channels with one number of their own", run: testNoHijack},
 		{name: "the policy Local, and the client's address", once: true, cloud: true, run: testLocal},
 		{name: "a pod's readiness", once: true, run: testReadiness},
 		{name: "a deleted channel", once: true, run: testDeleted},

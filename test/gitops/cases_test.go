@@ -25,7 +25,12 @@ func (w *world) tool(t *testing.T, tool tool) {
 	w.rested(t, p)
 	w.asWanted(t, p)
 	t.Run("reconciliations find nothing and change nothing", func(t *testing.T) { w.stays(t, tool, p) })
-	t.Run("channels come and go meanwhile", func(t *testing.T) { w.traffic(t, tool, p) })
+	t.Run("channels come and go meanwhile", func(t *testing.T) {
+		if tool.slow {
+			long.Only(t, "the same tool with --server-side")
+		}
+		w.traffic(t, tool, p)
+	})
 	t.Run("a bad channel is refused with our message", func(t *testing.T) {
 		early(t, w.refuses(t, tool, p, p.repository(t, "bad.yaml")), tool.looksAtNew)
 	})
