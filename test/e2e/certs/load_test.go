@@ -11,9 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// load applies channels 50 times a second until it is stopped. Each apply causes one review, and so one handshake.
+// load applies channels until it is stopped: 20 times a second, or 50 times in `make long`. Each apply causes one review, and so one handshake.
 type load struct {
 	stop func() // returns when no apply is under way
 	done sync.WaitGroup
@@ -24,8 +26,7 @@ type load struct {
 }
 
 const (
-	channels  = 20
-	perSecond = 50
+	channels = 20
 	// atOnce limits concurrent applies, so that a busy machine isn't overloaded.
 	atOnce = 25
 )
@@ -44,7 +45,11 @@ func (r *release) underLoad(t *testing.T) *load {
 	ctx, cancel := detached(t)
 	l := &load{}
 	l.stop = func() { cancel(); l.done.Wait(); free() }
-	tick, room := time.NewTicker(time.Second/perSecond), make(chan struct{}, atOnce)
+	pause := 50 * time.Millisecond
+	if long.Runs() {
+		pause = 20 * time.Millisecond
+	}
+	tick, room := time.NewTicker(pause), make(chan struct{}, atOnce)
 	l.done.Go(func() {
 		defer tick.Stop()
 		for i := 0; ; i++ {
