@@ -481,7 +481,7 @@ func testClassUnread(t *testing.T, s *served, address string) {
 			}
 		}
 	}
-	s.Kubectl(t, "delete", "gatewayclass", "mux")
+	s.Kubectl(t, "delete", "gatewayclass", "mux", "--ignore-not-found") // the steps come in any order
 	s.Apply(t, class)
 	s.Apply(t, backend("shop", "broker", 8))
 	s.reaches(t, address, 9092, "10.244.200.8:9090")
