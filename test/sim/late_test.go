@@ -21,11 +21,7 @@ import (
 // on the mux. The write is on its way, while another process takes the lead, and sees that the channel is gone. Then the write arrives.
 func TestLateWriteOfAFormerLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		language, err := validation.New(validation.DefaultPrefix, muxNamespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := newSim(language, 1, nil, true)
+		s := newStory(t)
 		defer s.killAll()
 		web, mux := types.NamespacedName{Namespace: "app", Name: "a"}, ownMuxes()[0]
 		isMuxWrite := func(c *call) bool {
@@ -36,8 +32,6 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 			annotate(svc, s.world.key("disabled"), value)
 			s.happen(0, func() string { return web.String() + ": disabled is " + value + s.world.put(svc, false) })
 		}
-		s.world.begin()
-		s.newProcess(0).lead()
 		s.happen(0, func() string { return s.world.createChannel(web) })
 		s.untilQuiet(t, nil)
 		disable("true")
@@ -66,11 +60,7 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 // restores the ledger of that time, and the process takes the lead. It knows of one more channel, which asks for any number.
 func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		language, err := validation.New(validation.DefaultPrefix, muxNamespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := newSim(language, 1, nil, true)
+		s := newStory(t)
 		defer s.killAll()
 		channel := func(name string) {
 			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}}
@@ -80,8 +70,6 @@ func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 			annotate(svc, s.world.key("external-ports"), "x:auto")
 			s.happen(0, func() string { return "a channel: app/" + name + s.world.put(svc, false) })
 		}
-		s.world.begin()
-		s.newProcess(0).lead()
 		channel("a")
 		s.untilQuiet(t, nil)
 		key := s.world.ledgers()[0]
@@ -89,7 +77,7 @@ func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 		channel("c")
 		stale := s.newProcess(0)
 		s.processes = s.processes[:1]
-		channel("b") // is before c
+		channel("b") // gets its number before c does
 		s.untilQuiet(t, nil)
 
 		s.killAll()
@@ -108,6 +96,19 @@ func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 	})
 }
 
+// newStory returns a simulation with a leader, in which the test decides what happens.
+func newStory(t *testing.T) *Sim {
+	t.Helper()
+	language, err := validation.New(validation.DefaultPrefix, muxNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSim(language, 1, nil, true)
+	s.world.begin()
+	s.newProcess(0).lead()
+	return s
+}
+
 // untilQuiet lets everything go well until nothing is left to do, and checks each write. Requests that are held stay on their way: it returns
 // the first of them.
 func (s *Sim) untilQuiet(t *testing.T, held func(*call) bool) (first *call) {
@@ -115,10 +116,10 @@ func (s *Sim) untilQuiet(t *testing.T, held func(*call) bool) (first *call) {
 	return s.playUntilQuiet(t, s.deliveries, held)
 }
 
-// playUntilQuiet is untilQuiet with some news alone.
+// playUntilQuiet is untilQuiet where informers hear only the given news. Both end after a minute: a frozen mux is looked at without end.
 func (s *Sim) playUntilQuiet(t *testing.T, news func() []choice, held func(*call) bool) (first *call) {
 	t.Helper()
-	const limit = time.Minute // a frozen mux is looked at every ten seconds
+	const limit = time.Minute
 	began := time.Now()
 	for range 10_000 {
 		synctest.Wait()
