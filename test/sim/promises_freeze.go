@@ -76,8 +76,10 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	for i := range claims {
 		was[claims[i].Owner.Channel] = true
 	}
-	for _, name := range slotsOf(p.sim.world.service(mux)) { // if the ledger was edited, the mux has further ports
-		was[p.owners[called{mux, name}]] = true
+	for _, service := range [...]*corev1.Service{p.sim.world.service(mux), process.decidedFrom(mux)} { // the second may be reverted already
+		for _, name := range slotsOf(service) { // if the ledger was edited or lost, the mux has further ports
+			was[p.owners[called{mux, name}]] = true
+		}
 	}
 	for i := range now.Claims {
 		if now.Claims[i].State == plan.Held {
