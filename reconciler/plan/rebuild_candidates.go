@@ -77,11 +77,12 @@ func (r *rebuilding) recorded(live onMux) []portOf {
 	return nil
 }
 
-// annotatedAt are the ports whose channel says that they have the number, where no name tells.
+// annotatedAt are the ports whose channel says that they have the number, where no name tells. While the listeners aren't known, the port
+// may be one of theirs.
 func (r *rebuilding) annotatedAt(live onMux) []portOf {
 	_, recorded := r.w.Records[live.name]
 	named := slices.ContainsFunc(r.derived[live.name], func(o portOf) bool { return !r.owners[o.id()] })
-	if recorded || named || !LooksOurs(live.name) {
+	if recorded || named || !LooksOurs(live.name) || r.w.ListenersUnknown {
 		return nil
 	}
 	of := r.annotated[live.slot()]

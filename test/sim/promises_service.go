@@ -78,9 +78,13 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	// A ledger that is lost while two processes lead isn't promised anything: this one decided by what was there before.
 	late := process != nil && p.kept[visit{process.name, mux}] < p.lost[mux]
 	sure = sure && !late
-	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
+	claimed := map[plan.Slot][]string{}               // while a ledger moves, there are two
+	inChannel := map[plan.Slot]types.NamespacedName{} // a channel whose number went from one of its ports to another, after this was decided
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
+		if p.stamp(mux) < generation {
+			inChannel[claim.Slot()] = claim.Owner.Channel
+		}
 	}
 	for slot, name := range has {
 		old := had[slot]
@@ -92,7 +96,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 		case old == name || name == "placeholder":
 		case !known:
 			return fmt.Sprintf("claims: %s comes as %s, which is nobody's", slot, name)
-		case sure && !slices.Contains(claimed[slot], name):
+		case sure && !slices.Contains(claimed[slot], name) && inChannel[slot] != owner:
 			return fmt.Sprintf("claims: %s comes as %s, of %s, and isn't claimed: %s", slot, name, owner, claimsText(claims))
 		case old != "" && p.owners[called{mux, old}] != owner && p.owners[called{mux, old}] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
 			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[called{mux, old}], owner)
