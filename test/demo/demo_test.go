@@ -79,6 +79,7 @@ func TestFailureEndsWithASentenceAndLeavesNothing(t *testing.T) {
 		})
 	}
 	t.Run("Ctrl-C during the start", func(t *testing.T) {
+		long.Only(t, "a step fails, and TestDemo, which ends with Ctrl-C")
 		d := startDemo(t, nil, "-nodes=0")
 		d.await(t, "installed by its chart")
 		if len(d.processes(t)) < 3 { // the demo, the keeper, init

@@ -16,6 +16,7 @@ import (
 
 // TestHostileWords writes scripts into every text field of the API, and checks every page that shows them.
 func TestHostileWords(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.reconcile(t)
 	evil := func(where string) string {

@@ -67,6 +67,7 @@ func implementing(p *process.Process) { p.Options.GatewayAPIImplementation = tru
 
 // TestListeners has a mux with channels and listeners.
 func TestListeners(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	product.InstallGatewayAPI(t, w.Cluster)
 	w.namespace(t, "shop")

@@ -17,6 +17,7 @@ import (
 // TestManyChannels measures the page with 200 channels on one mux, or in `make long` with a thousand. The figures are only printed: a
 // busy machine fails no test.
 func TestManyChannels(t *testing.T) {
+	t.Parallel()
 	many := 200
 	if long.Runs() {
 		many = 1000

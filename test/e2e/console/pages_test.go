@@ -15,6 +15,7 @@ import (
 
 // TestPages checks every page of one reconciler, on one cluster, in one browser.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.reconcile(t)
 	w.shop(t)
@@ -167,6 +168,7 @@ func (w *world) changes(t *testing.T, b *tab) {
 
 // TestTokenIsRequired sets a token, on a process that is a standby.
 func TestTokenIsRequired(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.reconcile(t)
 	w.mux(t, "edge")

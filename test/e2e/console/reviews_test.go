@@ -21,6 +21,7 @@ import (
 // TestTheAPIServerReviewsTokens sends tokens of ServiceAccounts to a console that has only the rights of the chart's
 // template.
 func TestTheAPIServerReviewsTokens(t *testing.T) {
+	t.Parallel()
 	w := start(t, cluster.Helm())
 	roles := w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set", "debugWeb.auth.mode=kubernetes",
 		"--show-only", "templates/console-roles.yaml", "--show-only", "templates/reconciler-roles.yaml")

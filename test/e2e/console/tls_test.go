@@ -16,6 +16,7 @@ import (
 
 // TestTLS serves the console over TLS, and renews the certificate meanwhile.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))

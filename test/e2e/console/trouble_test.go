@@ -15,6 +15,7 @@ import (
 
 // TestTrouble checks how the console shows faults: in admission, an edit, and a mux's setting.
 func TestTrouble(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	edge := w.mux(t, "edge")
 	web := w.channel(t, "shop", "web", "edge", port("https", 443))

@@ -15,6 +15,7 @@ import (
 
 // TestFailover changes and breaks the reconciler's Deployment in several ways, one after the other, on one cluster.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	if !t.Run("rendered and applied over the original", func(t *testing.T) { testOverTheOriginal(t, w) }) {
 		return // the other parts need the result of this one

@@ -21,6 +21,7 @@ import (
 // TestLeaderStaysLeader watches the lease of two reconcilers that have the default times, on a machine that is busy with other
 // tests. LEASE_WATCH says for how long: one minute unless it is set, which is four leases. `make long` sets an hour.
 func TestLeaderStaysLeader(t *testing.T) {
+	t.Parallel()
 	length := time.Minute
 	if text := os.Getenv("LEASE_WATCH"); text != "" {
 		var err error
