@@ -83,7 +83,7 @@ func (o *pass) takeTurn(p *plan.Plan) *plan.Plan {
 	}
 	switch turn := o.paces.Ask(p.Mux, pace.Content(p.Publish.Content), o.Now()); {
 	case turn.Wait > 0:
-		o.known.Contested = o.memory.contestedUntil(o.Now().Add(turn.Wait))
+		o.known.ContestedUntil = o.memory.contestedUntil(o.Now().Add(turn.Wait))
 		return o.plan(plan.Mux)
 	case turn.Drift:
 		p.Publish.Events = o.drift(turn, p.Mux, p.Mux, p.Publish.Why)

@@ -110,7 +110,7 @@ func (o *pass) rememberPass(failed error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.known
-	known.Blocked, known.Contested, known.Frozen = o.memory.blocked.reason, time.Time{}, ""
+	known.Blocked, known.ContestedUntil, known.Frozen = o.memory.blocked.reason, time.Time{}, ""
 	o.passes[o.world.Key] = lastPass{at: o.Now(), failed: failed, known: known}
 }
 

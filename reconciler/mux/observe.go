@@ -50,7 +50,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 		return nil, err
 	}
 	o.known = plan.Memory{
-		Refused: m.refusals(&o.world), Stuck: m.setbacks.paused(itsAddress, now), Limited: m.spending.Limited(now),
+		Refused: m.refusals(&o.world), Stuck: m.setbacks.paused(itsAddress, now), LimitedUntil: m.spending.Limited(now),
 		Blocked: m.blocked.active(now), Frozen: m.frozenBy(),
 	}
 	if o.world.Mux == nil {

@@ -5,8 +5,8 @@ import "nowake.ai/svc-lb-mux/validation"
 // admission gives numbers to newcomers.
 type admission struct{ *pass }
 
-// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused. Picked numbers aren't among
-// those that newcomers ask for.
+// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused. A port that asks for any number
+// gets none that a newcomer asks for in this pass.
 func admit(p *pass) (refused []*channel) {
 	a := &admission{p}
 	var asking []*channel
@@ -22,22 +22,22 @@ func admit(p *pass) (refused []*channel) {
 		asking = append(asking, c)
 	}
 	for _, c := range byAge(asking) {
-		if a.judge(c); !c.accepted {
+		if a.judgeNewcomer(c); !c.accepted {
 			refused = append(refused, c)
 		}
 	}
 	return refused
 }
 
-// askAgain decides about refused requests once more. Now a number may be picked that a newcomer asked for and didn't get, and an incumbent may have
-// moved off another. All others are told who has what they ask for, now that everything is given.
+// askAgain decides about refused requests once more, when all else is given. Now any number may be picked that no newcomer got, and an incumbent may
+// have moved off another. The refusals that stay name the channel that has the number in the end.
 func askAgain(p *pass, edits []*edit, newcomers []*channel) {
 	p.wished = numberSets()
 	for _, e := range edits {
 		(&keeping{p}).judgeIncumbent(e.channel, e)
 	}
 	for _, c := range newcomers {
-		(&admission{p}).judge(c)
+		(&admission{p}).judgeNewcomer(c)
 	}
 }
 
@@ -52,7 +52,7 @@ func (a *admission) wish(c *channel) {
 	}
 }
 
-func (a *admission) judge(c *channel) {
+func (a *admission) judgeNewcomer(c *channel) {
 	g := &grant{pass: a.pass, channel: c, wanted: make([]wanted, 0, len(c.Ports))}
 	for i := range c.Ports {
 		g.wanted = append(g.wanted, wanted{port: &c.Ports[i]})

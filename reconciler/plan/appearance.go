@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -63,8 +64,8 @@ func (a *appearance) content(c *channel) uint64 {
 
 func (t *telling) wants(c *channel) appearance {
 	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
-	hasNoNote := c.Admitted && c.PortsNote == "" // a listener's is in memory, and a process has just started
-	if t.plan.Freeze != nil && !hasNoNote {
+	isForgotten := claimants.IsListener(c.Key) && c.PortsNote == "" // a listener's is in memory alone, and a process has just started
+	if t.plan.Freeze != nil && !isForgotten {
 		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
 	}
 	if c.showsAddress {

@@ -32,14 +32,16 @@ func (r *reader) rebuilt() []Claim {
 
 // readClaims decides which channel owns which number.
 //
-//	good              as the ledger says
-//	the original's    the same, and ports on the mux that it doesn't have; so, too, if the mux lost its generation: then
-//	                  nobody can tell whether the ledger is an old backup
-//	lost or emptied   rebuilt from the mux, our slices, and the channels' ports annotations; on a paused mux, and for a while
-//	                  after this process became the leader, frozen instead. A Gateway's mux is frozen, too, until the
-//	                  listeners are known
-//	edited            the same, and what else it says, as far as the mux doesn't contradict
-//	anything else     frozen: the last good ledger, else what the mux shows
+//	good                     as the ledger says
+//	the original's           as the ledger says, and ports on the mux that it doesn't have
+//	good, the mux lost its   the same: nobody can tell whether the ledger is an old backup
+//	generation
+//	lost or emptied          rebuilt from the mux, our slices, and the channels' ports annotations
+//	edited                   rebuilt, and then what the ledger says, as far as the mux doesn't contradict
+//	unusable                 frozen, with the last good ledger, else with what the mux shows
+//
+// A ledger that is lost can't be rebuilt yet on a paused mux, for a while after this process became the leader, and on a Gateway's mux until the
+// listeners are known.
 func readClaims(p *pass) {
 	r := &reader{pass: p}
 	read := &r.w.Ledger
@@ -47,20 +49,21 @@ func readClaims(p *pass) {
 	r.before = before{ledger: read.Ledger.sorted(), broken: r.brokenLedger()}
 	was := &r.before
 	lost := r.isLost()
-	frozen := was.broken != "" || lost && (len(r.w.Mux.Problems) > 0 || r.w.Mux.Disabled)
+	unusable := was.broken != "" || lost && (len(r.w.Mux.Problems) > 0 || r.w.Mux.Disabled)
 	switch {
-	case frozen && r.m.LastGood != nil:
+	case unusable && r.m.LastGood != nil:
 		r.adopt(r.m.LastGood.Claims)
-	case frozen:
+	case unusable:
 		was.guessed = true
 		r.adopt(r.rebuilt())
 	case read.Condition == Good && was.ledger.Generation > 0 && r.w.Mux.Generation > 0:
 		r.adopt(was.ledger.Claims)
 	case read.Condition == Good && !lost: // the original's, or the mux doesn't tell whether the ledger is an old one
 		r.adopt(explainPorts(p, was.ledger.Claims))
-	default:
+	default: // lost, emptied or edited
 		r.adopt(rebuild(p, was.ledger.Claims, true))
-		if was.renew = len(r.claims) > 0 || r.w.Mux.Generation > 0 || was.ledger.Generation > 0; was.renew {
+		was.renew = len(r.claims) > 0 || r.w.Mux.Generation > 0 || was.ledger.Generation > 0
+		if was.renew {
 			was.mend = textRebuilt(read)
 		}
 	}
@@ -74,7 +77,7 @@ func readClaims(p *pass) {
 	r.nameClaims()
 	r.recognize()
 	r.keepProvider()
-	if !frozen {
+	if !unusable {
 		r.takeBack()
 	}
 }

@@ -191,8 +191,8 @@ func (c *cluster) world() plan.World {
 // memory is what the process remembers. It shares nothing with the cluster.
 func (c *cluster) memory() plan.Memory {
 	m := plan.Memory{
-		Refused: maps.Clone(c.refused), Stuck: maps.Clone(c.stuck), Contested: c.contested,
-		Blocked: c.blocked, Frozen: c.frozen, Limited: maps.Clone(c.limited),
+		Refused: maps.Clone(c.refused), Stuck: maps.Clone(c.stuck), ContestedUntil: c.contested,
+		Blocked: c.blocked, Frozen: c.frozen, LimitedUntil: maps.Clone(c.limited),
 	}
 	if c.lastGood != nil {
 		last := c.lastGood.Clone()

@@ -31,9 +31,9 @@ func gatherNames(p *pass) {
 		}
 	}
 	asking = byAge(asking)
-	g := &gathering{pass: p, before: map[string]string{}, holders: map[string]string{}, asked: map[string]int{}}
+	g := &gathering{pass: p, had: map[string]string{}, has: map[string]string{}, asked: map[string]int{}}
 	for _, holder := range p.w.Ledger.Ledger.Hostnames {
-		g.before[holder.Hostname] = holder.Namespace
+		g.had[holder.Hostname] = holder.Namespace
 	}
 	p.dns.of = map[types.NamespacedName][]string{}
 	g.askAll(asking)
@@ -42,8 +42,8 @@ func gatherNames(p *pass) {
 	for _, name := range owners {
 		owns[name] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.holders)) {
-		p.dns.holders = append(p.dns.holders, HostnameHolder{name, g.holders[name]})
+	for _, name := range slices.Sorted(maps.Keys(g.has)) {
+		p.dns.holders = append(p.dns.holders, HostnameHolder{name, g.has[name]})
 		if !owns[name] {
 			p.dns.ours.Hostnames = append(p.dns.ours.Hostnames, name)
 		}
@@ -54,22 +54,22 @@ func gatherNames(p *pass) {
 
 type gathering struct {
 	*pass
-	before  map[string]string // the namespace that had a name before
-	holders map[string]string // the namespace that has it now
-	bytes   int
-	asked   map[string]int // how many names were compared, by namespace
+	had   map[string]string // the namespace that had a name before
+	has   map[string]string // the namespace that has it now
+	bytes int
+	asked map[string]int // how many names were compared, by namespace
 }
 
 // askAll asks for all names: first for names that the namespace had, then for the others. A channel with problems may
 // ask for invalid names: it only shares names that its namespace has anyway.
 func (g *gathering) askAll(asking []*channel) {
 	type round func(c *channel, name string) bool
-	had := func(c *channel, name string) bool { return g.before[name] == c.Key.Namespace }
+	had := func(c *channel, name string) bool { return g.had[name] == c.Key.Namespace }
 	for _, asks := range [...]round{
 		had,
 		func(c *channel, name string) bool { return !had(c, name) && len(c.Problems) == 0 },
 		func(c *channel, name string) bool {
-			return !had(c, name) && len(c.Problems) > 0 && g.holders[name] == c.Key.Namespace
+			return !had(c, name) && len(c.Problems) > 0 && g.has[name] == c.Key.Namespace
 		},
 	} {
 		for _, c := range asking {
@@ -96,8 +96,8 @@ func (g *gathering) ownersNames() []string {
 
 func (g *gathering) ask(c *channel, name string) {
 	namespace := c.Key.Namespace
-	had := g.before[name] == namespace
-	holder := g.holders[name]
+	had := g.had[name] == namespace
+	holder := g.has[name]
 	if holder == "" && !had {
 		g.asked[namespace]++
 	}
@@ -116,7 +116,7 @@ func (g *gathering) ask(c *channel, name string) {
 		g.deny(c, HostnameNotAllowed, denial{name: name, full: true})
 		return
 	default:
-		g.holders[name] = namespace
+		g.has[name] = namespace
 		g.bytes += len(name) + 1
 	}
 	g.dns.of[c.Key] = append(g.dns.of[c.Key], name)

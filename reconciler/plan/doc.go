@@ -10,22 +10,22 @@
 // A pass takes these steps (plan.go):
 //
 //	readClaims   which channel owns which number: from the ledger, or rebuilt from the mux where the ledger is lost
-//	readPorts    whose each port on the mux is: a claim's, nobody's any more, or foreign
-//	frozenBy     whether anything may be decided; a frozen mux keeps its ports
+//	readPorts    which ports on the mux are claimed, which are ours without a claim, and which are foreign
+//	frozenBy     whether anything may be decided; a frozen mux keeps its ports, and only tell follows
 //	keep         channels with ports keep them, change them, or release them
 //	admit        channels without ports get all requested ports, or nothing
 //	askAgain     refused requests are decided once more
 //	gatherNames  which DNS names the mux has
 //	write        the ledger and the mux as they are from now on
 //	tell         what each channel shows: address, conditions, ports
-//	confirm      which channels a live read must confirm first, because they lose something
+//	confirm      which channels a live read must confirm first, because they lose something, and whether the mux must be read
 //
 // The order in which a Plan is carried out keeps a number from ever having two owners:
 //
 //	Reserve  the ledger: new claims, and claims that are released
 //	Hide     addresses off channels that lose their last port
 //	Publish  the mux: ports, annotations, the ledger's name and generation
-//	Settle   the ledger: a released number is free, or reserved for its owner for a while; and changes that no port waits for
+//	Settle   the ledger: a released number is free, or reserved for its owner for a while; and changes that need no write of the mux
 //	Show     channels: address, conditions, ports
 //
 // A number that goes to another channel takes two passes or more. First it leaves the mux, then the ledger: at once, or after a grace.

@@ -11,7 +11,7 @@ type draining struct{ writing }
 func Drain(w World, m Memory) *Plan {
 	p := newPass(&w, &m)
 	d := &draining{writing{p}}
-	if !p.isServed() {
+	if !p.canGivePorts() {
 		d.clearChannels()
 		return p.plan
 	}

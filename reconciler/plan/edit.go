@@ -46,7 +46,9 @@ func (k *keeping) compare(c *channel) *edit {
 		case matched[claim]: // a name twice, which is told as a problem
 		default:
 			matched[claim] = true
-			if !k.satisfies(claim, port) {
+			if k.meets(claim, port) {
+				claim.follow(port)
+			} else {
 				e.wanted = append(e.wanted, wanted{port, claim})
 			}
 		}
@@ -113,5 +115,11 @@ func (k *keeping) followRenames(e *edit) {
 			e.unmatched = slices.Delete(e.unmatched, at, at+1)
 		}
 	}
-	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool { return w.has != nil && k.satisfies(w.has, w.port) })
+	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool {
+		if w.has == nil || !k.meets(w.has, w.port) {
+			return false
+		}
+		w.has.follow(w.port)
+		return true
+	})
 }

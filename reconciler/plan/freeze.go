@@ -40,9 +40,9 @@ func frozenBy(p *pass) *Freeze {
 		return &Freeze{MuxPaused, textPaused(p.w.Keys.Disabled)}
 	case p.m.Blocked != nil:
 		return &Freeze{MuxPatchRefused, textBlocked(mux, p.m.Blocked)}
-	case p.m.Contested.After(p.now):
-		p.lookAgain(p.m.Contested)
-		return &Freeze{Contested, textContested(p.m.Contested)}
+	case p.m.ContestedUntil.After(p.now):
+		p.lookAgain(p.m.ContestedUntil)
+		return &Freeze{Contested, textContested(p.m.ContestedUntil)}
 	}
 	if p.m.Frozen != "" {
 		p.plan.Told = append(p.plan.Told, Event{Object: p.w.Key, Reason: MuxUnfrozen, Message: textUnfrozen(p.m.Frozen)})
@@ -120,10 +120,7 @@ func (f *freezing) isEdited(c *channel) bool {
 	}
 	for i := range c.Ports {
 		claim := c.claimOf(&c.Ports[i])
-		if claim == nil {
-			return true
-		}
-		if is := *claim; !f.satisfies(&is, &c.Ports[i]) {
+		if claim == nil || !f.meets(claim, &c.Ports[i]) {
 			return true
 		}
 		held--
@@ -137,9 +134,9 @@ func (p *pass) showed(c *channel) bool {
 	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
 }
 
-// isReached is true if a channel of a frozen mux may show the address: it wasn't edited, and all its claims are on the mux. Or it showed the
-// address before, and one of its claims is on the mux, perhaps under another of its numbers. An edited channel that didn't show it may be another one of
-// the same name.
+// isReached is true if a channel of a frozen mux may show the address. Either it wasn't edited, and all its claims are on the mux. Or it showed the
+// address before, and one of its claims is on the mux, perhaps under another of its numbers. An edited channel that didn't show the address may have been
+// deleted and created again.
 func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {

@@ -16,7 +16,7 @@ type Judgement struct{ *pass }
 // Judge decides about a mux, and plans no writes.
 func Judge(w World) Judgement {
 	p := newPass(&w, &Memory{})
-	p.judge()
+	p.decidePorts()
 	return Judgement{p}
 }
 
@@ -125,7 +125,7 @@ func (j Judgement) Unexplained() []string {
 	return names
 }
 
-// Held returns how many slots of the mux are in use, and how many of them a namespace has.
+// InUse returns how many slots of the mux are in use, and how many of them a namespace has.
 func (j Judgement) InUse(namespace string) (all, own int) { return j.inUse, j.inUseBy[namespace] }
 
 // Free counts the numbers of the mux's range that are free under a protocol.

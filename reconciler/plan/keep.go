@@ -117,7 +117,7 @@ func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
 	case !c.withdrawn && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
 		if no := k.postpone(c); no != nil {
-			c.addsNothing = true
+			c.postponed = true
 			return no
 		}
 		k.changed[c.Key.Namespace] = true

@@ -38,30 +38,34 @@ func (p *pass) postpone(c *channel) *refusal {
 }
 
 func (p *pass) limitedUntil(namespace string) time.Time {
-	until := p.m.Limited[namespace]
+	until := p.m.LimitedUntil[namespace]
 	if p.before.renew || !until.After(p.now) {
 		return time.Time{}
 	}
 	return until
 }
 
-// satisfies is true if a claim is what the port asks for, and brings it up to date with the port. An auto port keeps its number though
-// the range has moved since.
-func (p *pass) satisfies(claim *Claim, port *validation.ChannelPort) bool {
+// meets is true if a claim is what the port asks for. An auto port keeps its number though the range has moved since.
+func (p *pass) meets(claim *Claim, port *validation.ChannelPort) bool {
 	switch port.Request.Kind {
 	case validation.Auto:
-		if claim.Source != Auto && !p.w.Mux.Auto.Contains(claim.Public) {
-			return false
-		}
-		claim.Source = Auto
+		return claim.Source == Auto || p.w.Mux.Auto.Contains(claim.Public)
 	case validation.Own, validation.Number:
-		if NewSpan(port.Request.Number, port.Request.Last, port.Protocol) != claim.Span() {
-			return false
-		}
-		claim.Source = Static
+		return claim.Span() == NewSpan(port.Request.Number, port.Request.Last, port.Protocol)
 	case validation.Unread: // refused elsewhere; until then it keeps what it has
-		return true
 	}
-	claim.Port = port.Port
 	return true
+}
+
+// follow brings a claim up to date with the port, which it meets.
+func (c *Claim) follow(port *validation.ChannelPort) {
+	switch port.Request.Kind {
+	case validation.Auto:
+		c.Source = Auto
+	case validation.Own, validation.Number:
+		c.Source = Static
+	case validation.Unread:
+		return
+	}
+	c.Port = port.Port
 }

@@ -26,7 +26,7 @@ func readPorts(p *pass) {
 			r.block(slot)
 		default:
 			r.occupy(port)
-			if _, ours := r.live.derived[port.Name]; LooksOurs(port.Name) && !ours && !r.w.ListenersUnknown {
+			if _, ours := r.ofChannel(port); LooksOurs(port.Name) && !ours && !r.w.ListenersUnknown {
 				r.warn(UnexplainedPort, textUnexplained(port))
 			}
 		}

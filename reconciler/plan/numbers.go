@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// numbers is a set of port numbers.
+// numberSet is a set of port numbers.
 type numberSet [1 << 16 / 64]uint64
 
 func numberSets() map[corev1.Protocol]*numberSet {

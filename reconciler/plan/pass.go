@@ -43,8 +43,8 @@ type channel struct {
 	speaks bool              // a port has an appProtocol
 	// withdrawn is true if the channel's numbers are held, but don't belong on the mux.
 	withdrawn bool
-	// addsNothing is true if ports of the channel that aren't on the mux mustn't come there.
-	addsNothing bool
+	// postponed is true if ports of the channel that aren't on the mux mustn't come there yet.
+	postponed bool
 }
 
 func newPass(w *World, m *Memory) *pass {
@@ -64,7 +64,6 @@ func newPass(w *World, m *Memory) *pass {
 		c := &channels[i]
 		c.ObservedChannel, c.claims = &w.Channels[i], c.room[:0]
 		c.withdrawn = p.isWithdrawn(c)
-		c.addsNothing = c.withdrawn
 		c.speaks = slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.AppProtocol != "" })
 		p.byKey[c.Key] = c
 	}
@@ -73,7 +72,7 @@ func newPass(w *World, m *Memory) *pass {
 	return p
 }
 
-// isHeld is true if the channel has a claim in force.
+// hasNumbers is true if the channel has a claim in force.
 func (c *channel) hasNumbers() bool { return slices.ContainsFunc(c.claims, (*Claim).held) }
 
 // lookAgain asks for another pass at a time.
@@ -99,8 +98,10 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
 		_, isLive := p.live.spanNamed(claim.MuxName)
 		return isLive
-	case c.addsNothing:
-		return p.live.has(claim) && (!c.withdrawn || p.m.Stuck[c.Key])
+	case c.withdrawn:
+		return p.live.has(claim) && p.m.Stuck[c.Key]
+	case c.postponed:
+		return p.live.has(claim)
 	}
 	no := p.m.Refused[c.Key]
 	return !no.Withheld || p.live.has(claim) || !slices.Contains(no.Slots, claim.Slot())

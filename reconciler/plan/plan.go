@@ -12,10 +12,10 @@ import (
 // Mux decides about one mux: what to write, and what each channel is told.
 func Mux(w World, m Memory) *Plan { return decide(&w, &m).finish() }
 
-// decide is a pass. Its steps are in the order in which they run; each has a file of its own.
+// decide is a pass. Its steps are in the order in which they run.
 func decide(w *World, m *Memory) *pass {
 	p := newPass(w, m)
-	decided := p.judge()
+	decided := p.decidePorts()
 	if decided {
 		write(p)
 	}
@@ -26,9 +26,9 @@ func decide(w *World, m *Memory) *pass {
 	return p
 }
 
-// judge decides which channel has which port. It returns false if ports, ledger and the mux's annotations stay as they are.
-func (p *pass) judge() bool {
-	if !p.isServed() {
+// decidePorts decides which channel has which port. It returns false if ports, ledger and the mux's annotations stay as they are.
+func (p *pass) decidePorts() bool {
+	if !p.canGivePorts() {
 		orphan(p)
 		return false
 	}
@@ -46,8 +46,8 @@ func (p *pass) judge() bool {
 	return true
 }
 
-// isServed is true for a mux that can give ports.
-func (p *pass) isServed() bool {
+// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer.
+func (p *pass) canGivePorts() bool {
 	mux := p.w.Mux
 	if mux == nil || mux.Deleting {
 		return false
@@ -66,9 +66,10 @@ func orphan(p *pass) {
 		message = textMuxDeleting(p.w.Key)
 	}
 	for _, c := range p.channels {
-		c.refuse(&refusal{reason: MuxNotFound, message: message})
 		if len(c.Problems) > 0 {
 			c.refuse(problemsOf(c.Problems))
+		} else {
+			c.refuse(&refusal{reason: MuxNotFound, message: message})
 		}
 	}
 }
@@ -84,8 +85,8 @@ func (p *pass) finish() *Plan {
 	return p.plan
 }
 
-// confirm asks for a live read of each channel one of whose ports would lose its number, or its place on the mux. A cache may be behind: the number
-// could be another channel's by the time that the cache shows that its owner still wants it.
+// confirm asks for a live read of each channel that would lose a number, or a port on the mux. The cache may be behind: the channel may still want the
+// number, which could then go to another one.
 func confirm(p *pass) {
 	confirmMux(p)
 	if p.plan.Reserve == nil && p.plan.Publish == nil && p.plan.Settle == nil {
@@ -112,7 +113,7 @@ func confirm(p *pass) {
 			ask(claim.Owner.Channel)
 		}
 	}
-	for _, claim := range p.claims { // of a disabled channel, or of a ledger that was rebuilt
+	for _, claim := range p.claims { // the number stays, and the port goes: of a disabled channel, or of a ledger that was rebuilt
 		if claim.State != InGrace && p.live.has(claim) && !p.belongsOnMux(claim) {
 			ask(claim.Owner.Channel)
 		}

@@ -8,10 +8,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// rebuild finds out who owns what without a ledger. A port on the mux tells most: by its name, by the channel that our slices carry
-// under that name, and by the ports annotation of channels, as far as they may ask for the number. Then come the claims of an
-// edited ledger that the mux doesn't contradict, and last, with annotations, ports annotations about numbers that aren't on the mux: it
-// may have been created again.
+// rebuild finds the claims without a ledger. It starts from the ports on the mux: their names tell whose they are, or the slices that we wrote under
+// those names, or channels' ports annotations, as far as the channels may ask for the numbers. Then it adds the claims of an edited ledger that no port on the
+// mux contradicts. Last, with annotations, it adds numbers that ports annotations have and the mux doesn't: the mux may have been created again.
 func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range edited {
@@ -28,8 +27,8 @@ func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
 	if annotations && len(edited) == 0 {
 		r.takeAnnotations()
 	}
-	slices.SortFunc(r.claims, compareClaims)
-	return r.claims
+	slices.SortFunc(r.found, compareClaims)
+	return r.found
 }
 
 // explainPorts adds to claims those of ports on the mux that aren't among them.
@@ -39,7 +38,7 @@ func explainPorts(p *pass, known []Claim) []Claim {
 		r.take(claim)
 	}
 	r.explain()
-	return r.claims
+	return r.found
 }
 
 type rebuilding struct {
@@ -50,11 +49,11 @@ type rebuilding struct {
 	annotated map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
 	dropped   map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
 
-	claims      []Claim
+	found       []Claim
 	size        int // how many numbers the claims have
 	slots       slots[bool]
 	owners      map[PortID]bool
-	names       map[string]bool
+	foundNames  map[string]bool
 	unexplained map[Slot]bool // of ports on the mux
 	byNamespace map[string]int
 }
@@ -70,7 +69,7 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
 		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
-		owners: map[PortID]bool{}, names: map[string]bool{}, unexplained: map[Slot]bool{},
+		owners: map[PortID]bool{}, foundNames: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
 	for _, c := range byAge(p.channels) {
@@ -101,16 +100,16 @@ func nameOf(claim *Claim) string {
 
 // take adds a claim unless one of its numbers, its owner or its name is claimed already.
 func (r *rebuilding) take(claim Claim) {
-	if r.isTaken(claim.Span()) || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.names[claim.MuxName]) {
+	if r.isTaken(claim.Span()) || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.foundNames[claim.MuxName]) {
 		return
 	}
 	for slot := range claim.Span().slots() {
 		r.slots.set(slot, true)
 	}
 	if claim.held() {
-		r.owners[claim.Owner], r.names[claim.MuxName] = true, true
+		r.owners[claim.Owner], r.foundNames[claim.MuxName] = true, true
 	}
-	r.claims = append(r.claims, claim)
+	r.found = append(r.found, claim)
 	r.size += claim.Span().size()
 	r.byNamespace[claim.Owner.Channel.Namespace] += claim.Span().size()
 }

@@ -44,7 +44,7 @@ func (r *rebuilding) takeAnnotations() {
 				more += numbers.size()
 				annotated = append(annotated, r.claim(port, numbers, freeName(port.id(), func(name string) bool {
 					_, isLive := r.live.spanNamed(name)
-					return isLive || r.names[name]
+					return isLive || r.foundNames[name]
 				})))
 			}
 		}
@@ -66,7 +66,7 @@ func (r *rebuilding) hasRoom(c *channel, more int) bool {
 	}
 	for i := range c.Ports {
 		protocol := c.Ports[i].Protocol
-		if !mux.Protocols.Allowed.Has(protocol) || mux.Protocols.OneOnly && len(r.claims) > 0 && r.claims[0].Owner.Protocol != protocol {
+		if !mux.Protocols.Allowed.Has(protocol) || mux.Protocols.OneOnly && len(r.found) > 0 && r.found[0].Owner.Protocol != protocol {
 			return false
 		}
 	}

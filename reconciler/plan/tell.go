@@ -48,7 +48,7 @@ func (t *telling) channel(c *channel) {
 	case len(patch.Why) == 0:
 	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && slices.ContainsFunc(c.claims, t.isMissing):
 		t.hideOnly(c)
-		t.plan.Show = append(t.plan.Show, patch) // the ports annotation comes after Publish: wasShown takes it for a proof
+		t.plan.Show = append(t.plan.Show, patch) // the ports annotation goes after Publish: until then it proves that the port was on the mux, see wasShown
 	case patch.SetAddress && len(patch.Address) == 0:
 		t.plan.Hide = append(t.plan.Hide, patch)
 	default:

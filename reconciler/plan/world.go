@@ -46,12 +46,12 @@ type Memory struct {
 	Stuck map[types.NamespacedName]bool
 	// Blocked is set while the API server refuses to store the mux or its ledger.
 	Blocked *Blocked
-	// Contested is set if another writer keeps undoing the write that this pass would make: nothing is written until then.
-	Contested time.Time
+	// ContestedUntil is set if another writer keeps undoing the write that this pass would make: nothing is written until then.
+	ContestedUntil time.Time
 	// Frozen is the message of the freeze at the last pass; empty if there was none.
 	Frozen string
-	// Limited are namespaces whose channels changed their ports too often, and when they may do so again.
-	Limited map[string]time.Time
+	// LimitedUntil are namespaces whose channels changed their ports too often, and when they may do so again.
+	LimitedUntil map[string]time.Time
 }
 
 // Refusal is what the API server said about a channel's ports on the mux.

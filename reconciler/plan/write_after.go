@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deferRefusals says nothing of refusals that the next pass may lift, because this pass frees numbers: a channel that is told no would be told yes
-// right after. A refusal that isn't about a number has the zero Slot, which is never free.
+// deferRefusals says nothing of a refusal if this pass frees the number: the next pass follows at once, and can give it. A refusal that isn't about a
+// number has the zero Slot, which is never free.
 func (w *writing) deferRefusals(now, after Ledger) {
 	freed := map[Slot]bool{}
 	for i := range now.Claims {

@@ -59,7 +59,7 @@ func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *pr
 }
 
 // newcomers checks that newcomers get all their ports or none, and respect the mux's bounds.
-// A channel that an edited ledger names isn't new.
+// A channel that an edited ledger names isn't new, nor one that the written ConfigMap named before.
 func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
 	if process == nil {
 		return ""
@@ -68,9 +68,9 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	claims := slices.Clone(before.Claims)
 	written, _ := c.Before.(*corev1.ConfigMap)
 	for _, cm := range [...]*corev1.ConfigMap{written, p.inForce(mux, process)} { // two, while the ledger moves
-		if cm != nil && p.edited(cm) {
-			edited, _, _ := p.reading(cm)
-			claims = append(claims, edited.Claims...)
+		if cm != nil && (cm == written || p.edited(cm)) {
+			known, _, _ := p.reading(cm)
+			claims = append(claims, known.Claims...)
 		}
 	}
 	for i := range claims {
