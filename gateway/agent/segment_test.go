@@ -70,7 +70,7 @@ func (s *segment) config(name string) childConfig {
 		Source: []netip.Addr{netip.MustParseAddr("10.9.2." + number), netip.MustParseAddr("fd09:2::" + number)}}
 }
 
-// news is one mux with the ports 80/TCP and 53/UDP, whose seat the gateways take in this order.
+// news is one mux with the ports 80/TCP and 53/UDP. order has the gateways for its seat, the first choice first.
 func news(order ...string) *newsText {
 	text := fmt.Sprintf(`{"schemaVersion":1,"pool":"p","gateways":[{"name":"a","addresses":["10.9.1.1","fd09:1::1"]},`+
 		`{"name":"b","addresses":["10.9.1.2","fd09:1::2"]}],"seats":[%s],`+

@@ -52,8 +52,8 @@ func (j *judge) deed() {
 	}
 }
 
-// calmed is called at rest: disasters are over on Gateways that are there.
-func (j *judge) calmed() {
+// forgetDisasters ends the excuses of Gateways that are well again. It is called at rest.
+func (j *judge) forgetDisasters() {
 	maps.DeleteFunc(j.harmed, func(gateway types.NamespacedName, _ bool) bool { return j.isWell(gateway) })
 	maps.DeleteFunc(j.made, func(_ types.NamespacedName, made *gatewayv1.ListenerSet) bool {
 		return j.isWell(gatewayOfSet(made)) && gatewaytest.Get[*gatewayv1.ListenerSet](j.api.Shelf, made.Namespace, made.Name) == nil

@@ -233,7 +233,7 @@ func (s *stage) rest() {
 	s.settle()
 	s.atRest()
 	s.api.Collect()
-	s.judge.calmed()
+	s.judge.forgetDisasters()
 }
 
 func (s *stage) route(kind, namespace, name string) *read.Route {

@@ -27,7 +27,7 @@ type tally struct {
 // load holds the counts of a channel on its mux.
 type load struct{ endpoints, refused int }
 
-// NewMetrics returns metrics without series.
+// NewMetrics returns metrics that have no values yet. The caller registers them.
 func NewMetrics() *Metrics {
 	mux := []string{"mux_namespace", "mux"}
 	return &Metrics{

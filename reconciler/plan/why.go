@@ -25,7 +25,7 @@ func whyLedger(mend string, before, after *Ledger) []string {
 		case now.held() && (old == nil || !old.held() || old.Owner != now.Owner || old.Last != now.Last):
 			why = append(why, textClaimGiven(now))
 		case now.State == Releasing && old != nil && old.held():
-			why = append(why, fmt.Sprintf("%s is let go by %s", now.Numbers(), now.Owner.Channel))
+			why = append(why, fmt.Sprintf("%s is released by %s", now.Numbers(), now.Owner.Channel))
 		case now.State == InGrace && (old == nil || old.State != InGrace):
 			why = append(why, fmt.Sprintf("%s is held for %s until %s", now.Numbers(), now.Owner.Channel, textUntil(now.Until)))
 		case old == nil || !now.same(old):

@@ -149,7 +149,7 @@ func waysToAddress(seen *sight.Sight) string {
 	return "look at the Events on the mux, and at the logs of the cloud's controller"
 }
 
-// carried tells of an address on gateways. Where the controller doesn't know, because Leases are stale, gateways go on carrying.
+// carried adds the link of an address on gateways. It is only a warning if Leases are stale: the carrier isn't known, and gateways go on carrying.
 func (c *Chain) carried(carrier *sight.Carrier, addresses string) {
 	trouble, is := carrier.Trouble()
 	switch {

@@ -25,8 +25,8 @@ func (c *Chain) admission(q *Question) bool {
 	return true
 }
 
-// slicesSaid adds the links of slices and backends where slices of one kind can't be read. It is false if those that can be read tell
-// enough.
+// slicesSaid adds the links of slices and backends from the channel's conditions, because slices of one kind can't be read. It returns false and adds nothing
+// if the other kind tells enough.
 func (c *Chain) slicesSaid(seen *sight.Sight, observed *plan.ObservedChannel, shown *Channel) bool {
 	carriedUnread := cmp.Or(seen.Unread.Carried, seen.Unread.Mux)
 	sources := len(seen.Sources[observed.Key])

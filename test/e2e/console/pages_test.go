@@ -82,7 +82,7 @@ func TestPages(t *testing.T) {
 	})
 	part("the timeline tells what was decided, and why", func(t *testing.T) {
 		b.goTo("#/timeline")
-		b.Says("MuxPortConflict", "carried out", "payments/clash", "20009/TCP is let go by search/old-index")
+		b.Says("MuxPortConflict", "carried out", "payments/clash", "20009/TCP is released by search/old-index")
 		b.click("Warnings")
 		b.Until("warnings alone", `[...document.querySelectorAll('.timeline > li')].every((li) => li.dataset.tone === 'warn')`)
 	})
