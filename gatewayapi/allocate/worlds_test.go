@@ -142,6 +142,24 @@ func TestAListenerSetThatIsNotOursIsLeftAlone(t *testing.T) {
 	w.has(t, map[string]int32{"a": 20002, "b": 20000})
 }
 
+func TestNoOtherRouteGetsTheNumberOfAWithdrawnOne(t *testing.T) {
+	w := newWorld(t)
+	w.asks(t, "a", "auto")
+	w.has(t, map[string]int32{"a": 20000})
+	route := w.tcp("a").Object.(*gatewayv1.TCPRoute).DeepCopy()
+	route.Annotations[w.keys.Disabled] = "true"
+	w.put(route)
+	w.rest()
+	w.isTold(t, "a", "Disabled", "no other route gets its number")
+	w.asks(t, "b", "auto")
+	w.has(t, map[string]int32{"a": 0, "b": 20002})
+	route = route.DeepCopy()
+	delete(route.Annotations, w.keys.Disabled)
+	w.put(route)
+	w.rest()
+	w.has(t, map[string]int32{"a": 20000, "b": 20002})
+}
+
 func TestALostLedgerIsRebuiltFromListenerSets(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"c", "b", "a"} {

@@ -78,7 +78,7 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)
 	case c.Disabled:
-		return &refusal{reason: Disabled, message: textDisabled(a.w.Keys.Disabled, false)}
+		return &refusal{reason: Disabled, message: textDisabled(c, a.w.Keys.Disabled, false)}
 	case a.m.Refused[c.Key].Words != "":
 		return &refusal{reason: MuxPatchRefused, message: textRefused(a.m.Refused[c.Key].Words)}
 	}

@@ -91,7 +91,7 @@ func (f *freezing) freezeHeld(c *channel) {
 	edited := f.isEdited(c)
 	c.showsAddress = f.isReached(c, edited) || f.isContested(c) && f.showed(c)
 	if c.Disabled && (!c.showsAddress || len(c.Address) == 0 || len(f.w.Mux.Address) == 0) {
-		c.reason, c.message, c.showsAddress = Disabled, textDisabled(f.w.Keys.Disabled, true), false
+		c.reason, c.message, c.showsAddress = Disabled, textDisabled(c, f.w.Keys.Disabled, true), false
 		return
 	}
 	if no := f.restrict(c); no != nil && !c.Disabled && (!c.showsAddress || f.isOriginals(c)) {

@@ -93,7 +93,7 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	}
 	c.showsAddress = c.hasNumbers() && slices.ContainsFunc(c.claims, k.belongsOnMux)
 	if c.Disabled && (c.hasNumbers() || len(c.Problems) == 0) {
-		off := &refusal{reason: Disabled, message: textDisabled(k.w.Keys.Disabled, c.hasNumbers())}
+		off := &refusal{reason: Disabled, message: textDisabled(c, k.w.Keys.Disabled, c.hasNumbers())}
 		if no != nil && c.hasNumbers() { // a disabled channel may ask for another number, and the next pass may have that
 			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
 		}

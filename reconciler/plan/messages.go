@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 )
 
 // The messages to users. Each names the object, the value and the way out. No message may change from pass to pass
@@ -96,9 +98,12 @@ func textFamilyMismatch(mux *ObservedMux) string {
 		mux.Key, strings.Join(families, ", "))
 }
 
-func textDisabled(key string, holds bool) string {
-	if !holds {
+func textDisabled(c *channel, key string, holds bool) string {
+	switch {
+	case !holds:
 		return fmt.Sprintf("gets no ports because of %s", key)
+	case !claimants.IsService(c.Key): // others can ask for a route's number by a ListenerSet
+		return fmt.Sprintf("withdrawn because of %s; no other route gets its number", key)
 	}
 	return fmt.Sprintf("withdrawn because of %s; its numbers are held", key)
 }

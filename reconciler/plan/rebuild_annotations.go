@@ -1,6 +1,12 @@
 package plan
 
-import "nowake.ai/svc-lb-mux/validation"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"nowake.ai/svc-lb-mux/validation"
+)
 
 // annotation is the numbers that the channel's ports annotation has for a port. Its owner can write that annotation, so it counts
 // only if the port could ask for the numbers today.
@@ -28,7 +34,7 @@ func (r *rebuilding) mayAsk(port *validation.ChannelPort, numbers Span) bool {
 // takeAnnotations restores claims that only ports annotations tell of: ledger and mux were restored from a backup, or channels are disabled. A channel
 // gets no more than as a newcomer, and all or nothing.
 func (r *rebuilding) takeAnnotations() {
-	for _, c := range byAge(r.channels) {
+	for _, c := range r.byProof() {
 		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
 			continue
 		}
@@ -55,6 +61,23 @@ func (r *rebuilding) takeAnnotations() {
 			r.take(claim)
 		}
 	}
+}
+
+// byProof returns the channels whose status says that they have numbers, then the withdrawn ones, then all others; each by age. A tenant can write a
+// channel's annotation, but usually not its status.
+func (r *rebuilding) byProof() []*channel {
+	rank := func(c *channel) int {
+		switch {
+		case meta.IsStatusConditionTrue(c.Conditions, r.w.Keys.Accepted):
+			return 0
+		case c.withdrawn:
+			return 1
+		}
+		return 2
+	}
+	sorted := byAge(r.channels)
+	slices.SortStableFunc(sorted, func(a, b *channel) int { return rank(a) - rank(b) })
+	return sorted
 }
 
 // hasRoom is true if the mux's limits leave room for that many ports more of the channel.
