@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -14,6 +15,11 @@ func (s *show) buildCommandLine(ctx context.Context) error {
 		return fmt.Errorf("build svcmux: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// linkCommandLine puts svcmux beside kubectl, for the commands that the demo prints.
+func (s *show) linkCommandLine() error {
+	return os.Symlink(filepath.Join(s.scratch, "svcmux"), filepath.Join(s.cluster.BinDir(), "svcmux"))
 }
 
 // look shows the cluster as the command line sees it.

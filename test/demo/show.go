@@ -62,6 +62,10 @@ func run(ctx context.Context, o options, p printer) (err error) {
 
 // begin starts the cluster. Package binaries builds the missing programs and prints its progress.
 func (s *show) begin(ctx context.Context) error {
+	kubernetes, err := binaries.KubernetesVersion()
+	if err != nil {
+		return err
+	}
 	begun := time.Now()
 	s.heading("Webhook, reconciler and command line, built from this checkout")
 	patience := time.AfterFunc(15*time.Second, func() { s.text("  with cold caches this takes some minutes") })
@@ -80,17 +84,13 @@ func (s *show) begin(ctx context.Context) error {
 	s.took(begun)
 
 	begun = time.Now()
-	kubernetes, err := binaries.KubernetesVersion()
-	if err != nil {
-		return err
-	}
 	s.heading(fmt.Sprintf("A cluster: Kubernetes %s, cert-manager %s, %s", kubernetes, binaries.CertManagerVersion, s.nodes()))
 	s.cluster, err = cluster.Up(ctx, s.clusterOptions(archive)...)
 	if err != nil {
 		return err
 	}
 	s.took(begun)
-	return nil
+	return s.linkCommandLine()
 }
 
 func (s *show) parts(ctx context.Context) error {
@@ -117,8 +117,8 @@ func (s *show) typed(ctx context.Context, command string) error {
 // shell runs a command, and returns its whole output.
 func (s *show) shell(ctx context.Context, command string) (string, error) {
 	out, err := s.cluster.Run(ctx, cluster.Program{
-		Args: []string{"/bin/sh", "-c", "cd \"$CHECKOUT\" && PATH=\"$SCRATCH:$PATH\" && {\n" + command + "\n} 2>&1"},
-		Env:  []string{"CHECKOUT=" + s.root, "SCRATCH=" + s.scratch, "GATEWAY_API=" + s.gatewayAPI}})
+		Args: []string{"/bin/sh", "-c", "cd \"$CHECKOUT\" && {\n" + command + "\n} 2>&1"},
+		Env:  []string{"CHECKOUT=" + s.root, "GATEWAY_API=" + s.gatewayAPI}})
 	if err != nil {
 		return out.Stdout, fmt.Errorf("this failed: %s\n%s", command, strings.TrimRight(out.Stdout, "\n"))
 	}

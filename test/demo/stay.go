@@ -23,6 +23,7 @@ func (s *show) stay(ctx context.Context, took time.Duration) error {
   export PATH=%s:$PATH
   kubectl get services --all-namespaces
   kubectl describe service web --namespace shop
+  svcmux explain shop/web
 %s
 Load balancers answer in the cluster's network alone. In this folder, this asks one as the world would:
 
