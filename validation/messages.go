@@ -171,7 +171,7 @@ func textOverlap(run, before PortRange) string {
 }
 
 func textCap(value string) string {
-	return fmt.Sprintf("%s is not a number of ports: write 1 or more in up to nine plain digits%s", quote(value), zeroHint(value))
+	return fmt.Sprintf("%s is not a number of ports: write 1 to 2147483647 in plain digits%s", quote(value), zeroHint(value))
 }
 
 func textTwice(entry string) string {

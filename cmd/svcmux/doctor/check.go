@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
@@ -98,4 +100,9 @@ func flagOf(d *appsv1.Deployment, container, flag string) string {
 		}
 	}
 	return ""
+}
+
+// hasFlag is true if a container has a flag without a value.
+func hasFlag(d *appsv1.Deployment, container, flag string) bool {
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container && slices.Contains(c.Args, flag) })
 }

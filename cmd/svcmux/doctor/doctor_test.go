@@ -67,7 +67,7 @@ func TestServerAndRights(t *testing.T) {
 			"restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values",
 		}},
 		"too many rights": {func(s *looktest.Server) { s.Excessive = true }, Check{
-			"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, delete services, create services, create clusterrolebindings, and never needs to",
+			"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, create clusterrolebindings, delete services, create services, and never needs to",
 			"find the binding that gives more than the chart's roles",
 		}},
 	} {
@@ -127,4 +127,19 @@ func reportOf(t *testing.T, text string) report {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	return got
+}
+
+// TestServedGatewaysNeedServices gives the reconciler every right. With the implementation of the Gateway API it may make Services.
+func TestServedGatewaysNeedServices(t *testing.T) {
+	c := looktest.Load(t, looktest.Worlds+"/installed.yaml")
+	c.Apply("kind: Deployment\nmetadata: {namespace: svc-mux, name: svc-mux}\nspec: {template: {spec: {containers: [{name: reconciler, args: [--gateway-api-implementation]}]}}}\n")
+	kubeconfig, server := c.Serve(t)
+	server.Excessive = true
+	want := Check{
+		"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, create clusterrolebindings, and never needs to",
+		"find the binding that gives more than the chart's roles",
+	}
+	if got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out); !slices.Contains(got.Checks, want) {
+		t.Errorf("got %+v\nwant %+v", got.Checks, want)
+	}
 }

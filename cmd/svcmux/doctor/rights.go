@@ -35,25 +35,29 @@ func neededOnMuxes() []kube.Right {
 	}
 }
 
-// excessive are rights that neither part uses. A thief of a pod's token could do harm with them.
-func excessive() []kube.Right {
-	return []kube.Right{
-		{Verb: "list", Resource: "secrets"}, {Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "services"},
-		{Verb: "create", Resource: "services"}, {Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings"},
+// excessive are rights that neither part uses. A thief of a pod's token could do harm with them. A reconciler that serves Gateways makes their Services.
+func excessive(servesGateways bool) []kube.Right {
+	rights := []kube.Right{
+		{Verb: "list", Resource: "secrets"}, {Verb: "create", Resource: "pods"},
+		{Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings"},
 	}
+	if !servesGateways {
+		rights = append(rights, kube.Right{Verb: "delete", Resource: "services"}, kube.Right{Verb: "create", Resource: "services"})
+	}
+	return rights
 }
 
 // rights asks the API server about the rights of both parts.
 func (e *examination) rights() {
 	for _, d := range e.find(reconciler) {
-		e.rightsOf(reconciler, d, needed(), neededOnMuxes(), excessive())
+		e.rightsOf(reconciler, d, needed(), neededOnMuxes(), excessive(hasFlag(d, reconciler, "--gateway-api-implementation")))
 	}
 	for _, d := range e.find(webhook) {
 		var wanted []kube.Right
 		if flagOf(d, webhook, "--predict") == "true" {
 			wanted = reads()
 		}
-		e.rightsOf(webhook, d, wanted, nil, append(neededOnMuxes(), excessive()...))
+		e.rightsOf(webhook, d, wanted, nil, append(neededOnMuxes(), excessive(false)...))
 	}
 }
 

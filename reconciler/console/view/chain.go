@@ -171,10 +171,16 @@ func (c *Chain) notChannel(q *Question) {
 	}
 }
 
-// exampleClass returns a class that names an existing mux, or a pattern.
+// exampleClass returns a class that names the mux of the default namespace, if there is one alone, or a pattern. A mux elsewhere may be a tenant's.
 func (q *Question) exampleClass() string {
-	if len(q.Muxes) == 0 {
-		return q.Language.Prefix() + "/<mux>.<namespace>"
+	var usual []types.NamespacedName
+	for _, mux := range q.Muxes {
+		if mux.Namespace == q.Language.DefaultMuxNamespace() {
+			usual = append(usual, mux)
+		}
 	}
-	return q.Language.Prefix() + "/" + q.Muxes[0].Name + "." + q.Muxes[0].Namespace
+	if len(usual) == 1 {
+		return q.Language.Prefix() + "/" + usual[0].Name + "." + usual[0].Namespace
+	}
+	return q.Language.Prefix() + "/<mux>.<namespace>"
 }

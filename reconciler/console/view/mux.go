@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -64,7 +65,8 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	case mux == nil && s.Unread.Mux != "":
 		return muxUnread, "", s.Unread.Mux
 	case mux == nil:
-		return muxMissing, string(plan.MuxNotFound), "channels name this mux, but it doesn't exist: create it, or create the channels again with another class"
+		return muxMissing, string(plan.MuxNotFound), fmt.Sprintf(`channels name this mux, and there is none: a Service by that name needs type LoadBalancer and annotation %s: "true"; `+
+			"or create the channels again with another class", s.World.Keys.Multiplexer)
 	case mux.Deleting:
 		return muxDeleting, string(plan.MuxNotFound), "the mux is being deleted: its channels lose their address"
 	case freeze != nil && freeze.Reason == plan.MuxPaused:
