@@ -80,7 +80,7 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	case c.Disabled:
 		return &refusal{reason: Disabled, message: textDisabled(c, a.w.Keys.Disabled, false)}
 	case a.m.Refused[c.Key].Words != "":
-		return &refusal{reason: MuxPatchRefused, message: textRefused(a.m.Refused[c.Key].Words)}
+		return &refusal{reason: MuxPatchRefused, message: textRefused(a.w.Key, a.m.Refused[c.Key].Words)}
 	}
 	switch forbidden, unread := a.allowed.forbidden(c); {
 	case unread:

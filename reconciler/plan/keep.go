@@ -114,7 +114,7 @@ func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 	case e == nil && k.lacks(c) != nil:
 		return &refusal{reason: MuxPatchRefused, message: textLeftOff(k.lacks(c), k.w.Key, said.Words)}
 	case e != nil && said.Words != "":
-		return &refusal{reason: MuxPatchRefused, message: textRefused(said.Words)}
+		return &refusal{reason: MuxPatchRefused, message: textRefused(k.w.Key, said.Words)}
 	case !c.withdrawn && slices.ContainsFunc(c.claims, k.isMissing) && k.isReturning(c):
 		if no := k.postpone(c); no != nil {
 			c.postponed = true

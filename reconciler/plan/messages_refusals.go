@@ -32,13 +32,21 @@ func textLimited(namespace string, mux types.NamespacedName, has bool, until tim
 	return fmt.Sprintf("channels of namespace %s change their ports on the mux %s too often: %s", namespace, mux, comes)
 }
 
-func textRefused(words string) string {
-	return fmt.Sprintf("the API server didn't take this channel's ports on the mux: %s", words)
+func textRefused(mux types.NamespacedName, words string) string {
+	return fmt.Sprintf("the API server didn't take this channel's ports on the mux %s: %s", mux, words) + moreNodePorts(words)
+}
+
+// moreNodePorts is the way out if the API server has no node ports left.
+func moreNodePorts(words string) string {
+	if !strings.Contains(words, "allocate a nodePort") {
+		return ""
+	}
+	return "; free node ports, or let the mux's owner set spec.allocateLoadBalancerNodePorts to false, if its provider needs none"
 }
 
 func textLeftOff(claim *Claim, mux types.NamespacedName, words string) string {
 	return fmt.Sprintf("%s was taken off the mux %s, and the API server doesn't take it back: %s; the number stays this channel's, and is tried "+
-		"again", claim.Numbers(), mux, words)
+		"again", claim.Numbers(), mux, words) + moreNodePorts(words)
 }
 
 func textLimit(mux *ObservedMux, adding int) string {
