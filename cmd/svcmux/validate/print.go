@@ -37,12 +37,15 @@ func printText(rep *report, to io.Writer) error {
 	return err
 }
 
-// withField puts the field before the message, unless the message starts with it.
+// withField puts the field before the message, unless the message starts with it. Messages about an annotation start with its name without
+// the prefix, which the field has, too: it is left out.
 func withField(f finding) string {
 	if f.Field == "" || strings.HasPrefix(f.Message, f.Field+":") {
 		return f.Message
 	}
-	return printable(f.Field) + ": " + f.Message
+	key := strings.TrimSuffix(f.Field, "]")
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	return printable(f.Field) + ": " + strings.TrimPrefix(f.Message, name+": ")
 }
 
 func printJSON(rep *report, to io.Writer) error {

@@ -28,3 +28,17 @@ func TestWorkflowCommandsAreEscaped(t *testing.T) {
 		})
 	}
 }
+
+func TestAnnotationIsNamedOnce(t *testing.T) {
+	for name, tc := range map[string]struct{ field, message, want string }{
+		"an annotation":             {"metadata.annotations[x.io/max-ports]", `max-ports: "0" is no number`, `metadata.annotations[x.io/max-ports]: "0" is no number`},
+		"a message with the field":  {"metadata.annotations[x.io/multiplexer]", "metadata.annotations[x.io/multiplexer]: true is not text", "metadata.annotations[x.io/multiplexer]: true is not text"},
+		"a message without a name":  {"spec.type", "a channel is a LoadBalancer", "spec.type: a channel is a LoadBalancer"},
+		"another annotation's name": {"metadata.annotations[x.io/max-ports]", "ports: none", "metadata.annotations[x.io/max-ports]: ports: none"},
+		"a message without a field": {"", "ports: none", "ports: none"},
+	} {
+		if got := withField(finding{Field: tc.field, Message: tc.message}); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
