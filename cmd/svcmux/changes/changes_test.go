@@ -29,6 +29,7 @@ func TestGoldenPlan(t *testing.T) {
 		"ranges-json":        {World: "ranges", Args: files + "ranges.yaml -o json", Code: 3},
 		"refused":            {World: "several", Args: files + "refused.yaml", Code: 3},
 		"refused-markdown":   {World: "several", Args: files + "refused.yaml -o markdown", Code: 3},
+		"still-refused":      {World: "full", Args: files + "still-refused.yaml", Code: 2},
 		"same":               {World: "healthy", Args: files + "same.yaml"},
 		"same-json":          {World: "healthy", Args: files + "same.yaml -o json"},
 		"dropped":            {World: "healthy", Args: files + "dropped.yaml", Code: 2},

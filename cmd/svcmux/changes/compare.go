@@ -2,6 +2,7 @@ package changes
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/dryrun"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // side is the outcome of a mux, without the manifests or with them.
@@ -89,12 +91,28 @@ func (c *comparison) channel(key types.NamespacedName) Channel {
 	return changed
 }
 
-// reportsRefusal is true if a channel is refused and the files have it, or the files cause the refusal.
+// reportsRefusal is true if a channel is refused and wasn't without the files, or if the files change what it asks for or gets. Another
+// message about a channel that stays refused is no change.
 func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
 	was, is := c.before.verdicts[key], c.after.verdicts[key]
 	if is == nil || is.Accepted || is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
 		return false
 	}
-	return c.inFiles[key] || was == nil || was.Accepted || was.Reason != is.Reason ||
-		slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool { return c.before.grants[id] != c.after.grants[id] })
+	if was == nil || was.Accepted || changeOf(was.Reason) != changeOf(is.Reason) {
+		return true
+	}
+	return !reflect.DeepEqual(c.before.wish(key), c.after.wish(key)) || slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool {
+		return c.before.grants[id] != c.after.grants[id] || c.before.ports[id] != c.after.ports[id]
+	})
+}
+
+// wish is what a channel asks for: all that was parsed from its Service, without the object's versions and what the reconciler wrote.
+func (s *side) wish(key types.NamespacedName) (wish validation.Channel) {
+	for i := range s.World.Channels {
+		if s.World.Channels[i].Key == key {
+			wish = s.World.Channels[i].Channel
+		}
+	}
+	wish.Object, wish.Recorded = validation.Object{}, nil
+	return wish
 }
