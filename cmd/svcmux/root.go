@@ -65,7 +65,22 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(changes.Command(env), doctor.Command(env), explain.Command(env), imports(env), ports.Command(env), snapshot.Command(env),
 		status.Command(env), survey.Command(env), top.Command(env), validate.Command(env), versions.Command(env))
+	strictCompletion(root, env)
 	return root
+}
+
+// strictCompletion makes completion refuse a wrong shell as other groups refuse a wrong command: cobra's own command prints its help and succeeds.
+func strictCompletion(root *cobra.Command, env cli.Env) {
+	root.InitDefaultCompletionCmd()
+	for _, group := range root.Commands() {
+		if group.Name() != "completion" {
+			continue
+		}
+		group.Args, group.RunE = knownCommand, usage(env)
+		for _, shell := range group.Commands() {
+			shell.Args = cli.NoArgs
+		}
+	}
 }
 
 // imports returns the group of commands that turn the settings of other tools into channels.
@@ -93,7 +108,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := cmd.CommandPath() + " help lists the commands"
+	hint := cmd.CommandPath() + " -h lists the commands"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + near[0] + "?"
 	}

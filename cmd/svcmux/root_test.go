@@ -37,7 +37,7 @@ func TestCommandLines(t *testing.T) {
 		"--help of validate":                    {args: []string{"validate", "--help"}, out: "Judge the Services"},
 		"the version":                           {args: []string{"--version"}, out: "svcmux v1.2.3\n"},
 		"a command with a typo":                 {args: []string{"validat"}, code: 2, err: "svcmux: unknown command \"validat\": did you mean validate?\n"},
-		"an unknown command":                    {args: []string{"x"}, code: 2, err: "svcmux: unknown command \"x\": svcmux help lists the commands\n"},
+		"an unknown command":                    {args: []string{"x"}, code: 2, err: "svcmux: unknown command \"x\": svcmux -h lists the commands\n"},
 		"an unknown command is escaped":         {args: []string{"\x1b[31m"}, code: 2, err: `svcmux: unknown command "\x1b[31m"`},
 		"a flag before the command":             {args: []string{"-f", "x"}, code: 2, err: "svcmux: unknown shorthand flag: 'f' in -f (svcmux -h lists the flags)\n"},
 		"an unknown flag of validate":           {args: []string{"validate", "--no"}, code: 2, err: "svcmux validate: flag provided but not defined: -no (svcmux validate -h"},
@@ -45,6 +45,9 @@ func TestCommandLines(t *testing.T) {
 		"completion for zsh":                    {args: []string{"completion", "zsh"}, out: "#compdef svcmux"},
 		"completion for fish":                   {args: []string{"completion", "fish"}, out: "# fish completion"},
 		"completion for PowerShell":             {args: []string{"completion", "powershell"}, out: "# powershell completion"},
+		"completion for an unknown shell":       {args: []string{"completion", "foo"}, code: 2, err: "svcmux completion: unknown command \"foo\": svcmux completion -h lists the commands\n"},
+		"completion for no shell":               {args: []string{"completion"}, code: 2, err: "Usage:\n  svcmux completion"},
+		"completion for two shells":             {args: []string{"completion", "bash", "zsh"}, code: 2, err: "svcmux completion bash: unexpected argument \"zsh\" ("},
 		"flags of validate are completed":       {args: []string{"__complete", "validate", "--str"}, out: "--strict\n", err: "Completion ended"},
 		"formats of validate are completed":     {args: []string{"__complete", "validate", "-o", ""}, out: "text\njson\nsarif\ngithub\n", err: "Completion ended"},
 	}
