@@ -2,6 +2,7 @@ package fresh
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -21,6 +22,9 @@ type Glance[T Object] struct {
 	store   *Store[T]
 	written map[types.NamespacedName]write[T]
 }
+
+// Keys returns the objects that the cache may lack, in no order.
+func (g Glance[T]) Keys() []types.NamespacedName { return slices.Collect(maps.Keys(g.written)) }
 
 // Latest does the same as Store.Latest for an object that was read after the copy was taken.
 func (g Glance[T]) Latest(key types.NamespacedName, cached T) T {

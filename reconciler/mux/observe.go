@@ -152,19 +152,32 @@ func (o *pass) observeChannels(ctx context.Context) error {
 		return fmt.Errorf("channels of mux %s: %w", o.world.Key, err)
 	}
 	for i := range list.Items {
-		svc := written.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i])
-		if svc == nil {
-			continue
+		o.observeChannel(ctx, written.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i]))
+	}
+	for _, key := range written.Keys() { // read live, or written, and the cache doesn't have it yet: its watch may hang
+		if o.channels[key] == nil && o.world.Key != noMux {
+			svc, err := o.Line.service(ctx, key)
+			if err != nil {
+				return err
+			}
+			o.observeChannel(ctx, svc)
 		}
-		channel, names := o.channel(svc, o.memory)
-		if !names || channel.Mux != o.world.Key && o.world.Key != noMux {
-			continue // it changed since it was listed
-		}
-		o.channels[channel.Key] = svc
-		o.addChannel(ctx, channel)
 	}
 	o.observeClaimants(ctx)
 	return nil
+}
+
+// observeChannel adds a Service if it is a channel of the mux. It may have changed since it was listed.
+func (o *pass) observeChannel(ctx context.Context, svc *corev1.Service) {
+	if svc == nil {
+		return
+	}
+	channel, names := o.channel(svc, o.memory)
+	if !names || channel.Mux != o.world.Key && o.world.Key != noMux {
+		return
+	}
+	o.channels[channel.Key] = svc
+	o.addChannel(ctx, channel)
 }
 
 // channel parses a channel, or returns the result of the last time if its resource version is the same.

@@ -8,12 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -143,4 +145,29 @@ func (listed) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 func (l listed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	list.(*corev1.ServiceList).Items = l
 	return nil
+}
+
+// hangingCache is a cache whose watch hangs: it has nothing.
+type hangingCache struct{ listed }
+
+func (hangingCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("services"), key.Name)
+}
+
+// TestAChannelThatTheCacheLacksIsKnown: a live read found it, and the watch hangs.
+func TestAChannelThatTheCacheLacksIsKnown(t *testing.T) {
+	line := newLine(t, answering{})
+	line.Cache = hangingCache{}
+	for name, class := range map[string]string{"web": "svc-mux.nowake.ai/mux.svc-mux", "other": "svc-mux.nowake.ai/spare.svc-mux"} {
+		line.services.Put(&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "7"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class},
+		})
+	}
+	for mux, want := range map[types.NamespacedName]int{{Namespace: "svc-mux", Name: "mux"}: 1, noMux: 0} {
+		o := &pass{Line: line, world: plan.World{Key: mux}, channels: map[types.NamespacedName]*corev1.Service{}, memory: newMemory(budget.Limit{})}
+		if err := o.observeChannels(t.Context()); err != nil || len(o.world.Channels) != want {
+			t.Errorf("mux %q: channels %v, %v; want %d", mux, o.world.Channels, err, want)
+		}
+	}
 }
