@@ -29,7 +29,7 @@ type options struct {
 func Command(env cli.Env) *cobra.Command {
 	o := options{dial: (&net.Dialer{}).DialContext}
 	cmd := &cobra.Command{
-		Use:   "explain NAMESPACE/NAME | MUX:NUMBER[/PROTOCOL] | tcproute/NAME",
+		Use:   "explain NAMESPACE/NAME | MUX:NUMBER[/PROTOCOL] | KIND/[NAMESPACE/]NAME",
 		Short: "Tell how a Service is reached through its mux, or why it isn't",
 		Long: `Tell link by link how a Service is reached through its mux: its class, admission, the mux, its numbers, the ports on the
 mux, the provider's address, EndpointSlices and ready backends. The first broken link is marked, with the way out. It is
@@ -38,16 +38,16 @@ the chain that the console shows on its page "Why not?".
 The Service is NAMESPACE/NAME, or a name in the namespace. Or give a number of a mux, such as svc-mux/mux:443. Where you
 may not read something, its link is marked with a ?, and the conditions of the channel tell what they can.
 
-Of a route of the Gateway API, tcproute/NAME or udproute/NAME in the namespace, it tells the number that it got, and what
+Of a route of the Gateway API, tcproute/NAMESPACE/NAME or udproute/NAMESPACE/NAME, it tells the number that it got, and what
 the implementations of its Gateways say. A listener of a Gateway that is a mux has the name that ports prints, such as
-infra/gateway/edge/web or shop/listenerset/broker/tcp.
+infra/gateway/edge/web or shop/listenerset/broker/tcp. Of a ListenerSet, listenerset/NAMESPACE/NAME, it tells each listener.
 
 The exit code is 1 if a link is broken.`,
 		Example: `  {{.}} explain shop/web
   {{.}} explain svc-mux/mux:443
   {{.}} explain svc-mux/mux:53/UDP
   {{.}} explain shop/web --probe
-  {{.}} explain tcproute/broker-0 -n shop`,
+  {{.}} explain tcproute/shop/broker-0`,
 		Args:              oneArg,
 		ValidArgsFunction: o.CompleteChannel,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), env, args[0]) },
@@ -72,12 +72,20 @@ func (o *options) run(ctx context.Context, env cli.Env, argument string) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if kind, name, is := routeNamed(argument); is {
-		return o.runRoute(ctx, env, kind, name)
+	if kind, key, is := routeNamed(argument); is {
+		if err := o.inNamespace(argument, key.Namespace); err != nil {
+			return err
+		}
+		return o.runRoute(ctx, env, kind, key)
 	}
 	what, err := parse(argument)
 	if err != nil {
 		return err
+	}
+	if what.listener {
+		if err := o.inNamespace(argument, what.name.Namespace); err != nil {
+			return err
+		}
 	}
 	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {

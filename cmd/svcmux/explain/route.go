@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,20 +15,30 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// routeNamed returns the kind and name in an argument such as tcproute/broker-0; false if it names no route.
-func routeNamed(argument string) (kind, name string, is bool) {
-	prefix, name, found := strings.Cut(argument, "/")
+// routeNamed returns the kind and name in an argument such as tcproute/broker-0 or tcproute/shop/broker-0; false if it names no route.
+func routeNamed(argument string) (kind string, key types.NamespacedName, is bool) {
+	prefix, name, _ := strings.Cut(argument, "/")
 	for _, kind := range [...]string{read.TCPRoute, read.UDPRoute} {
-		if found && name != "" && (strings.EqualFold(prefix, kind) || strings.EqualFold(prefix, kind+"s")) {
-			return kind, name, true
+		if strings.EqualFold(prefix, kind) || strings.EqualFold(prefix, kind+"s") {
+			key, err := look.Name(name)
+			return kind, key, err == nil
 		}
 	}
-	return "", "", false
+	return "", types.NamespacedName{}, false
+}
+
+// inNamespace returns an error if an argument has another namespace than the flag -n.
+func (o *options) inNamespace(argument, namespace string) error {
+	if given := o.Kube.NamespaceGiven(); given != "" && namespace != "" && given != namespace {
+		return cli.Usagef("%s is in namespace %s, and -n says %s: leave one out", cli.Shown(argument), cli.Shown(namespace), cli.Shown(given))
+	}
+	return nil
 }
 
 // routeChain reads a route, and returns what its status tells of it.
@@ -182,13 +193,14 @@ func conditionOf(p *gatewayv1.RouteParentStatus, kind string) *metav1.Condition 
 }
 
 // runRoute explains a route.
-func (o *options) runRoute(ctx context.Context, env cli.Env, kind, name string) error {
+func (o *options) runRoute(ctx context.Context, env cli.Env, kind string, key types.NamespacedName) error {
 	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {
 		return err
 	}
+	key.Namespace = cmp.Or(key.Namespace, ask.Namespace)
 	done := env.Progress("reading from " + cluster.Server)
-	chain, err := routeChain(ctx, cluster, ask.Language, kind, types.NamespacedName{Namespace: ask.Namespace, Name: name})
+	chain, err := routeChain(ctx, cluster, ask.Language, kind, key)
 	done()
 	if err != nil {
 		return err

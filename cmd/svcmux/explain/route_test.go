@@ -16,10 +16,15 @@ import (
 
 func TestArgumentsThatNameARoute(t *testing.T) {
 	for argument, want := range map[string]string{
-		"tcproute/broker-0": "TCPRoute broker-0", "TCPRoutes/a.b": "TCPRoute a.b", "udproute/dns": "UDPRoute dns", "shop/web": " ", "tcproute/": " ", "tcproute": " ",
+		"tcproute/broker-0": "TCPRoute /broker-0", "TCPRoutes/a.b": "TCPRoute /a.b", "udproute/dns": "UDPRoute /dns", "shop/web": "", "tcproute/": "", "tcproute": "",
+		"tcproute/shop/broker-0": "TCPRoute shop/broker-0", "udproutes/shop/dns": "UDPRoute shop/dns", "tcproute//a": "", "tcproute/a/": "", "tcproute/a/b/c": "",
 	} {
-		if kind, name, _ := routeNamed(argument); kind+" "+name != want {
-			t.Errorf("%s is %q %q, want %q", argument, kind, name, want)
+		got := ""
+		if kind, key, is := routeNamed(argument); is {
+			got = kind + " " + key.String()
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", argument, got, want)
 		}
 	}
 }

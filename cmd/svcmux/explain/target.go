@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
@@ -22,14 +20,21 @@ import (
 type target struct {
 	name   types.NamespacedName // without a namespace if the argument has none
 	number int32                // 0 for a Service or a listener
-	// listener is true for a listener, as the claimants of a mux name it.
+	// listener is true for a listener, as the claimants of a mux name it, or for a ListenerSet, whose name its listeners begin with.
 	listener bool
 	// protocols are those that are asked for.
 	protocols []corev1.Protocol
 }
 
+// listenerSet begins the name of a ListenerSet's listener among claimants, and an argument that names the ListenerSet.
+const listenerSet = "listenerset/"
+
 func parse(argument string) (target, error) {
-	if namespace, name, _ := strings.Cut(argument, "/"); strings.HasPrefix(name, "gateway/") || strings.HasPrefix(name, "listenerset/") {
+	if named, is := strings.CutPrefix(argument, listenerSet); is && strings.Count(named, "/") == 1 {
+		set, err := look.Name(named)
+		return target{name: types.NamespacedName{Namespace: set.Namespace, Name: listenerSet + set.Name}, listener: true}, err
+	}
+	if namespace, name, _ := strings.Cut(argument, "/"); strings.HasPrefix(name, "gateway/") || strings.HasPrefix(name, listenerSet) {
 		return target{name: types.NamespacedName{Namespace: namespace, Name: name}, listener: true}, nil
 	}
 	name, number, isNumber := strings.Cut(argument, ":")
@@ -81,8 +86,7 @@ func (t *target) needs(*look.World) bool { return t.number != 0 }
 func (t *target) chains(world *look.World, given, usual string, now time.Time) ([]view.Chain, error) {
 	index := world.Index()
 	if t.listener {
-		chain, err := t.ofListener(index, now)
-		return []view.Chain{chain}, err
+		return t.ofListener(index, now)
 	}
 	if t.number == 0 {
 		chain, err := service(index, t.name, now)
@@ -105,21 +109,26 @@ func (t *target) chains(world *look.World, given, usual string, now time.Time) (
 	return chains, nil
 }
 
-// ofListener returns the chain of a listener.
-func (t *target) ofListener(index *look.Index, now time.Time) (view.Chain, error) {
+// ofListener returns the chain of a listener, or those of a ListenerSet's listeners.
+func (t *target) ofListener(index *look.Index, now time.Time) (chains []view.Chain, err error) {
 	for _, mux := range index.Existing() {
 		seen, err := index.Sight(mux, now)
 		if err != nil {
-			return view.Chain{}, err
+			return nil, err
 		}
-		if slices.ContainsFunc(seen.Listeners, func(l claimants.Listener) bool { return l.Key == t.name }) {
-			return view.WhyListener(seen, t.name), nil
+		for i := range seen.Listeners {
+			if key := seen.Listeners[i].Key; key == t.name || key.Namespace == t.name.Namespace && strings.HasPrefix(key.Name, t.name.Name+"/") {
+				chains = append(chains, view.WhyListener(seen, key))
+			}
 		}
+	}
+	if len(chains) > 0 {
+		return chains, nil
 	}
 	if why := index.World.Unread.Listeners; why != "" {
-		return view.Chain{}, fmt.Errorf("you may not read %s: ask for this right", why)
+		return nil, fmt.Errorf("you may not read %s: ask for this right", why)
 	}
-	return view.Chain{}, fmt.Errorf("no Gateway that is served here has the listener %s: svcmux ports lists those that have a number", t.name)
+	return nil, fmt.Errorf("no Gateway that is served here has the listener %s: svcmux ports lists those that have a number", t.name)
 }
 
 // inUse returns the protocols under which the number is in use, or the first one.
