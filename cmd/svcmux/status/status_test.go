@@ -2,6 +2,7 @@ package status
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
@@ -52,5 +53,17 @@ func TestThreeChannelsAreNamedAndTheOthersCounted(t *testing.T) {
 		if got := named(channels); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestMuxWithoutItsChannelsPortsIsPending takes the ports away while no reconciler runs.
+func TestMuxWithoutItsChannelsPortsIsPending(t *testing.T) {
+	c := looktest.Load(t, looktest.Worlds+"/healthy.yaml")
+	c.Apply("kind: Service\nmetadata: {namespace: svc-mux, name: mux}\nspec: {ports: [{name: placeholder, port: 101, protocol: TCP}]}\n")
+	kubeconfig, _ := c.Serve(t)
+	got := looktest.RunAt(t, Command, kubeconfig, "500")
+	const want = "svc-mux/mux is pending: ports of accepted channels aren't on the mux yet: 5222/TCP of chat/rooms, 5222/UDP of chat/rooms, 20000/TCP of shop/web and 1 more\n"
+	if !strings.Contains(got.Out, want) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -14,7 +14,7 @@ export const channelStates = {
 
 export const muxStates = {
   ok: { word: 'serving', tone: 'ok', sign: '✓' },
-  pending: { word: 'no address yet', tone: 'warn', sign: '…' },
+  pending: { word: 'not ready yet', tone: 'warn', sign: '…' },
   uncarried: { word: 'no gateway answers', tone: 'bad', sign: '✕' },
   frozen: { word: 'frozen', tone: 'bad', sign: '!' },
   paused: { word: 'paused', tone: 'off', sign: '–' },

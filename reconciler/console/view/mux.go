@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,7 +80,33 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	case s.Carrier != nil && s.Carrier.Nobody():
 		return muxUncarried, s.Carrier.Carried.Reason, s.Carrier.Carried.Message
 	}
+	if missing := missingPorts(s); len(missing) > 0 {
+		return muxPending, "", "ports of accepted channels aren't on the mux yet: " + someOf(missing)
+	}
 	return muxOK, "", ""
+}
+
+// missingPorts returns the numbers of accepted channels that aren't on the mux, each with its channel.
+func missingPorts(s *sight.Sight) (missing []string) {
+	live := liveNames(s.World.Mux)
+	for i := range s.Plan.Verdicts {
+		verdict := &s.Plan.Verdicts[i]
+		for j := range verdict.Ports {
+			if port := &verdict.Ports[j]; verdict.Accepted && port.Public != 0 && !live.has(port) {
+				missing = append(missing, port.Span().String()+" of "+verdict.Channel.String())
+			}
+		}
+	}
+	return missing
+}
+
+// someOf lists the first few.
+func someOf(all []string) string {
+	const few = 3
+	if len(all) <= few {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:few], ", "), len(all)-few)
 }
 
 // noAddress says why a mux has no address.
