@@ -75,10 +75,14 @@ func textPortEntry(entry string) string {
 
 func textUnknownPort(name string, names []string) string {
 	if len(names) == 0 {
-		return fmt.Sprintf("port %s is not one of this Service's ports, which have no names", quote(name))
+		return fmt.Sprintf("port %s is not one of this Service's ports, which have no names: give that name to one, or remove the entry",
+			quote(name))
 	}
-	return fmt.Sprintf("port %s is not one of this Service's ports (%s)%s", quote(name), list(names),
-		didYouMean(lower(name), names))
+	wayOut := didYouMean(lower(name), names)
+	if wayOut == "" { // a port may have been renamed in the spec alone
+		wayOut = ": use one of these names, or remove the entry"
+	}
+	return fmt.Sprintf("port %s is not one of this Service's ports (%s)%s", quote(name), list(names), wayOut)
 }
 
 func textPortNamedTwice(name string) string {
