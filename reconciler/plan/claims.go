@@ -64,7 +64,7 @@ func readClaims(p *pass) {
 		r.adopt(rebuild(p, was.ledger.Claims, true))
 		was.renew = len(r.claims) > 0 || r.w.Mux.Generation > 0 || was.ledger.Generation > 0
 		if was.renew {
-			was.mend = textRebuilt(read)
+			was.mend = textRebuilt(read, r.w.Keys.Ledger)
 		}
 	}
 	switch {

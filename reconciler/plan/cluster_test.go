@@ -216,6 +216,8 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	case elsewhere: // nothing tells of it
 		c.ledger, c.condition, c.why = nil, plan.Good, ""
 		read.Condition, read.Why = plan.Good, ""
+	case c.old == nil && c.condition == plan.Good && mux.LedgerInForce != "" && mux.LedgerInForce != mux.Ledger:
+		read.Condition, read.Gone = plan.Edited, mux.LedgerInForce // as codec.Ask.Doubt
 	}
 	switch {
 	case c.ledger == nil && c.condition <= plan.Edited:

@@ -55,18 +55,25 @@ func textRebuildsLater(name string, at time.Time) string {
 
 func textListenersUnknown(read *Reading) string {
 	what := "is lost"
-	if read.Condition == Edited {
+	switch {
+	case read.Gone != "":
+		what = fmt.Sprintf("may be out of date, as the mux names ConfigMap %s, which doesn't exist", read.Gone)
+	case read.Condition == Edited:
 		what = "was edited"
 	}
 	return fmt.Sprintf("the ledger (ConfigMap %s) %s, and this process doesn't know the listeners of the mux's Gateway yet. Once it does, it compares the ledger "+
 		"with the mux", read.Name, what)
 }
 
-func textRebuilt(read *Reading) string {
+func textRebuilt(read *Reading, key string) string {
 	switch read.Condition {
 	case Missing:
 		return "the ledger is lost: rebuilt from the mux"
 	case Edited:
+		if read.Gone != "" {
+			return fmt.Sprintf("annotation %s named ConfigMap %s, which doesn't exist: the ledger is ConfigMap %s, and where it contradicts "+
+				"the mux, the mux counts", key, read.Gone, read.Name)
+		}
 		if len(read.Ledger.Claims) == 0 {
 			break
 		}

@@ -86,7 +86,7 @@ type Condition uint8
 // Missing must come from a live read: a cache may be behind. All from Unreadable on freeze the mux.
 const (
 	Good Condition = iota
-	// Edited is well-formed, and wasn't written by us as it is.
+	// Edited is well-formed, and wasn't written by us as it is, or may be out of date: see Reading.Gone.
 	Edited
 	Missing
 	Unreadable
@@ -104,6 +104,9 @@ type Reading struct {
 	Name string
 	// Moved is true if it is still under another name than the one that the mux's owner wants.
 	Moved bool
+	// Gone is the ConfigMap that the mux names as its ledger, if it doesn't exist: an Edited ledger may then be left over from an
+	// earlier move. The ConfigMap was deleted, or somebody edited the mux's annotation.
+	Gone string
 	// Unlabelled is true if a correct ledger lacks a label by which caches find it.
 	Unlabelled bool
 	// Why names the fault of a ledger that freezes the mux, and the way out.

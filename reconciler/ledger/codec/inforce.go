@@ -112,11 +112,11 @@ func (r *Read) continues(old *Read) bool {
 	return true
 }
 
-// Doubt returns the reading of the wanted ConfigMap as it counts. If somebody deleted the ledger in force while it moves, this one may
-// be left over from an earlier move: then it counts as an edited one, and the mux counts more.
+// Doubt returns the reading of the wanted ConfigMap as it counts. If the mux names another one that doesn't exist, this one may be left
+// over from an earlier move: then it counts as an edited one, and the mux counts more.
 func (a *Ask) Doubt(wanted plan.Reading, old *Read) plan.Reading {
 	if _, moves := a.Names(); moves != "" && old == nil && wanted.Condition == plan.Good {
-		wanted.Condition, wanted.Why = plan.Edited, textLeftOver(moves)
+		wanted.Condition, wanted.Gone, wanted.Why = plan.Edited, moves, textLeftOver(moves)
 	}
 	return wanted
 }

@@ -44,6 +44,19 @@ func TestContinues(t *testing.T) {
 	}
 }
 
+// TestMuxNamesLedgerThatDoesNotExist: the ConfigMap was deleted, or somebody edited the mux's annotation. Nobody edited the ledger.
+func TestMuxNamesLedgerThatDoesNotExist(t *testing.T) {
+	wanted := &Read{plan.Reading{Name: "ledger", Ledger: one(2)}, true}
+	got := InForce(Ask{Name: "ledger", InForce: "foo", Stamp: 2}, wanted, nil)
+	if got.Condition != plan.Edited || got.Gone != "foo" || got.Name != "ledger" {
+		t.Errorf("got %+v", got)
+	}
+	edited := &Read{plan.Reading{Name: "ledger", Condition: plan.Edited, Ledger: one(2)}, true}
+	if got := InForce(Ask{Name: "ledger", InForce: "ledger", Stamp: 2}, edited, nil); got.Condition != plan.Edited || got.Gone != "" {
+		t.Errorf("an edited ledger: got %+v", got)
+	}
+}
+
 func TestLedgerInForceIsFoundWhileItMoves(t *testing.T) {
 	here := func(name string, generation int64, ours bool) *Read {
 		return &Read{plan.Reading{Name: name, Ledger: one(generation)}, ours}

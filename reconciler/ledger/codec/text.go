@@ -47,7 +47,7 @@ func textEdited(generation int64) string {
 }
 
 func textLeftOver(gone string) string {
-	return fmt.Sprintf("the ledger in force, %s, is gone, and this one may be older", gone)
+	return fmt.Sprintf("the mux names ConfigMap %s as its ledger, which doesn't exist, and this one may be older", short(gone))
 }
 
 func errTooLarge(mux types.NamespacedName, claims, size int) error {
