@@ -42,10 +42,12 @@ type predictor struct {
 	strict, hide bool
 	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes; nil without them.
 	ready, routesReady func() bool
-	log                *zap.Logger
-	metrics            predictionMetrics
-	slots              chan struct{}
-	timeout            time.Duration
+	// live reads a Service from the API server; may be nil.
+	live    func(context.Context, types.NamespacedName) (*corev1.Service, error)
+	log     *zap.Logger
+	metrics predictionMetrics
+	slots   chan struct{}
+	timeout time.Duration
 }
 
 // newPredictor returns the predictor and the function that keeps it up to date. Both are nil if predictions are off.
@@ -68,6 +70,7 @@ func newPredictor(options Options, lang validation.Language, version string, log
 		log.Error("predictions are off: the API server can't be reached with this configuration; admission continues without them", zap.Error(err))
 		return predictor, func(context.Context) {}
 	}
+	predictor.live = clients.service
 	services.feeds = []feed{index.services(clients.core)}
 	if options.routes() {
 		predictor.routesReady = routes.ready
@@ -195,10 +198,28 @@ func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []for
 		channel := plan.ReadChannel(p.lang, old)
 		before = &channel
 	}
-	if outlook := p.index.outlook(after.Mux); outlook != nil {
-		return outlook.Channel(before, after, p.hide)
+	outlook := p.index.outlook(after.Mux)
+	if outlook == nil {
+		return nil
 	}
-	return nil
+	found := outlook.Channel(before, after, p.hide)
+	isMissing := func(p forecast.Prediction) bool { return p.Reason == plan.MuxNotFound }
+	if slices.ContainsFunc(found, isMissing) && p.hasAppeared(after.Mux) {
+		return nil
+	}
+	return found
+}
+
+// hasAppeared is true if a mux exists that the index doesn't know yet. One kubectl apply often creates a mux and its channels, and on a
+// busy cluster a channel's review may come before the mux's event.
+func (p *predictor) hasAppeared(mux types.NamespacedName) bool {
+	if p.live == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
+	defer cancel()
+	svc, err := p.live(ctx, mux)
+	return err == nil && p.kind(svc).Mux()
 }
 
 // knows says that the mux is known to honour what a warning is about, or predicted to refuse it. Then the warning, which tells what

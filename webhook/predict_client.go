@@ -1,12 +1,14 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -30,6 +32,13 @@ func newClients(kubeconfig, version string) (clients, error) {
 	}
 	gatewayAPI, err := newClient(config, "/apis", schema.GroupVersion(gatewayv1.GroupVersion), gatewayv1.Install) // custom resources know JSON alone
 	return clients{core, gatewayAPI}, err
+}
+
+// service reads a Service live.
+func (c clients) service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	svc := &corev1.Service{}
+	err := c.core.Get().Namespace(key.Namespace).Resource("services").Name(key.Name).Do(ctx).Into(svc)
+	return svc, err
 }
 
 func newClient(config *rest.Config, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {

@@ -25,6 +25,7 @@ import (
 type apiServer struct {
 	*httptest.Server
 	services []corev1.Service
+	late     *corev1.Service // exists, and no list or watch shows it
 	refuses  atomic.Bool
 	asked    atomic.Int64
 	cut      chan struct{} // ends an open watch
@@ -56,6 +57,14 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-s.cut:
 		case <-r.Context().Done():
 		}
+	case strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"):
+		late := s.late
+		if late == nil || !strings.HasSuffix(r.URL.Path, late.Namespace+"/services/"+late.Name) {
+			s.status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(late)
 	default:
 		list := corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, Items: s.services}
 		list.ResourceVersion = "1"
@@ -134,6 +143,33 @@ func TestPredictionsStartOnceServicesAreKnown(t *testing.T) {
 	}
 	if testutil.ToFloat64(foresight.metrics.readyGauge) != 1 || strings.Count(logs.String(), "\n") != 1 {
 		t.Errorf("known: %v, log: %s", testutil.ToFloat64(foresight.metrics.readyGauge), logs)
+	}
+}
+
+// TestMuxThatWasJustCreatedIsNotCalledMissing: one kubectl apply creates a mux and a channel, and the webhook hasn't heard of the mux.
+func TestMuxThatWasJustCreatedIsNotCalledMissing(t *testing.T) {
+	mux := testMux(t, nil)
+	mux.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
+	stranger := mux.DeepCopy()
+	stranger.Annotations = nil
+	for name, c := range map[string]struct {
+		late  *corev1.Service
+		warns bool
+	}{
+		"it exists":      {late: mux},
+		"it doesn't":     {warns: true},
+		"it isn't a mux": {late: stranger, warns: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t)
+			server.late = c.late
+			foresight, _ := following(t, server.kubeconfig(t))
+			eventually(t, "ready", foresight.ready)
+			got := review(testLanguage(t), foresight, nil, request(t, nil, named("team-a", "web", 8080))).Response
+			if warns := len(got.Warnings) > 0; warns != c.warns || !got.Allowed {
+				t.Errorf("allowed %v, the warnings are %q", got.Allowed, got.Warnings)
+			}
+		})
 	}
 }
 
