@@ -388,6 +388,8 @@ func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
 	wanted := plan.ReadMux(c.language, c.mux(), false).Ledger
 	if c.ledger != nil && c.name != "" && c.name != wanted {
 		c.old, c.oldName = c.ledger, c.name
+	} else if wanted == c.oldName {
+		c.old = nil // this write replaces it
 	}
 	ledger := l.Ledger.Clone()
 	c.ledger, c.condition, c.why, c.name = &ledger, plan.Good, "", wanted
