@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,12 +52,29 @@ func (t *telling) show(c *channel) ChannelPatch {
 }
 
 func (a *appearance) content(c *channel) uint64 {
-	hash := fnv.New64a()
-	_, _ = fmt.Fprintf(hash, "%q %q %q", c.UID, a.note, addressText(a.address))
+	content := contentOf(string(c.UID), a.note).and(addressText(a.address)...)
 	for i := range a.conditions {
 		is := &a.conditions[i]
-		_, _ = fmt.Fprintf(hash, "%q %q %q %q", is.Type, is.Status, is.Reason, is.Message)
+		content = content.and(is.Type, string(is.Status), is.Reason, is.Message)
 	}
+	return content.hash()
+}
+
+// content is texts that identify what we write.
+type content []byte
+
+func contentOf(texts ...string) content { return content(nil).and(texts...) }
+
+func (c content) and(texts ...string) content {
+	for _, text := range texts {
+		c = append(append(c, text...), 0)
+	}
+	return c
+}
+
+func (c content) hash() uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write(c)
 	return hash.Sum64()
 }
 

@@ -31,7 +31,6 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 		channels: channels,
 		absent:   map[types.NamespacedName][]*Claim{},
 		holders:  &slots[*Claim]{},
-		names:    map[string]*Claim{},
 		foreign:  map[Slot]string{},
 		leaving:  map[Slot]bool{},
 		taken:    numberSets(),
@@ -43,7 +42,7 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 
 // adopt enters claims. Impossible ports are left out.
 func (b *book) adopt(claims []Claim) {
-	b.claims = make([]*Claim, 0, len(claims))
+	b.claims, b.names = make([]*Claim, 0, len(claims)), make(map[string]*Claim, len(claims))
 	own := slices.Clone(claims)
 	for i := range own {
 		if isPort(own[i].Slot()) && own[i].Last <= validation.MaxPort {

@@ -36,16 +36,16 @@ func (w *wanted) asks() Span { return NewSpan(w.number(), w.port.Request.Last, w
 // new names.
 func (k *keeping) compare(c *channel) *edit {
 	e := &edit{channel: c}
-	matched := make(map[*Claim]bool, len(c.claims))
+	clear(k.matched)
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		claim := c.claimOf(port)
 		switch {
 		case claim == nil:
 			e.wanted = append(e.wanted, wanted{port: port})
-		case matched[claim]: // a name twice, which is told as a problem
+		case k.matched[claim]: // a name twice, which is told as a problem
 		default:
-			matched[claim] = true
+			k.matched[claim] = true
 			if k.meets(claim, port) {
 				claim.follow(port)
 			} else {
@@ -54,7 +54,7 @@ func (k *keeping) compare(c *channel) *edit {
 		}
 	}
 	for _, claim := range c.claims {
-		if claim.held() && !matched[claim] {
+		if claim.held() && !k.matched[claim] {
 			e.unmatched = append(e.unmatched, claim)
 		}
 	}

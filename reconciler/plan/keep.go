@@ -6,12 +6,15 @@ import (
 )
 
 // keeping decides about channels that have ports.
-type keeping struct{ *pass }
+type keeping struct {
+	*pass
+	matched map[*Claim]bool // of one channel; see compare
+}
 
 // keep decides about channels that have ports: incumbents, which come before newcomers. First all of them release the numbers that they don't
 // ask for any more, then those that ask for something else get it, the oldest first. It returns the edits that are refused.
 func keep(p *pass) (refused []*edit) {
-	k := &keeping{p}
+	k := &keeping{p, map[*Claim]bool{}}
 	k.releaseGone()
 	k.endGraces()
 	edits := map[*channel]*edit{}

@@ -99,11 +99,11 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 		_, isLive := p.live.spanNamed(claim.MuxName)
 		return isLive
 	case c.withdrawn:
-		return p.live.has(claim) && p.m.Stuck[c.Key]
+		return p.live.has(claim) && p.m.Stuck[claim.Owner.Channel]
 	case c.postponed:
 		return p.live.has(claim)
 	}
-	no := p.m.Refused[c.Key]
+	no := p.m.Refused[claim.Owner.Channel]
 	return !no.Withheld || p.live.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 

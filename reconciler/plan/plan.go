@@ -92,16 +92,6 @@ func confirm(p *pass) {
 	if p.plan.Reserve == nil && p.plan.Publish == nil && p.plan.Settle == nil {
 		return
 	}
-	type number struct {
-		owner PortID
-		slot  Slot
-	}
-	stays := map[number]bool{}
-	for _, claim := range p.claims {
-		if claim.State == Held {
-			stays[number{claim.Owner, claim.Slot()}] = true
-		}
-	}
 	ask := func(channel types.NamespacedName) {
 		if p.byKey[channel] != nil && !p.w.Confirmed[channel] {
 			p.plan.Confirm = append(p.plan.Confirm, channel)
@@ -109,7 +99,9 @@ func confirm(p *pass) {
 	}
 	for i := range p.before.ledger.Claims {
 		claim := &p.before.ledger.Claims[i]
-		if claim.State == Held && !stays[number{claim.Owner, claim.Slot()}] {
+		now := p.holders.at(claim.Slot())
+		stays := now != nil && now.held() && now.Owner == claim.Owner && now.Slot() == claim.Slot()
+		if claim.held() && !stays {
 			ask(claim.Owner.Channel)
 		}
 	}

@@ -47,16 +47,18 @@ func (w *writing) ranges(published []*Claim) []validation.MuxRange {
 	return ranges
 }
 
-// publishedClaims are those that belong on the mux, in the order of their ports.
-func (w *writing) publishedClaims() []*Claim {
-	claims := make([]*Claim, 0, len(w.claims))
+// publishedClaims are those that belong on the mux, in the order of their ports; others don't.
+func (w *writing) publishedClaims() (published, others []*Claim) {
+	published = make([]*Claim, 0, len(w.claims))
 	for _, claim := range w.claims {
 		if w.belongsOnMux(claim) {
-			claims = append(claims, claim)
+			published = append(published, claim)
+		} else {
+			others = append(others, claim)
 		}
 	}
-	slices.SortFunc(claims, byNumber)
-	return claims
+	slices.SortFunc(published, byNumber)
+	return published, others
 }
 
 // port is a claim's port on the mux. It keeps its node port, also when its number or its name changes.

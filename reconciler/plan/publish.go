@@ -2,10 +2,9 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,17 +112,16 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 
 // muxContent identifies our part of the mux.
 func (w *writing) muxContent(to *target) uint64 {
-	hash := fnv.New64a()
-	for i := range to.ports {
-		port := &to.ports[i]
-		if _, foreign := w.foreign[SlotOf(port)]; !foreign {
-			_, _ = fmt.Fprintln(hash, port.Name, SlotOf(port), ptr.Deref(port.AppProtocol, ""))
-		}
-	}
-	_, _ = fmt.Fprintf(hash, "%q", []string{
+	content := contentOf(
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
 		validation.FormatGeneration(to.generation), validation.FormatHostnames(w.dns.all.Hostnames), w.dns.all.Proxied.String(),
 		validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
-	})
-	return hash.Sum64()
+	)
+	for i := range to.ports {
+		port := &to.ports[i]
+		if _, foreign := w.foreign[SlotOf(port)]; !foreign {
+			content = content.and(port.Name, strconv.Itoa(int(port.Port)), string(port.Protocol), ptr.Deref(port.AppProtocol, ""))
+		}
+	}
+	return content.hash()
 }

@@ -17,6 +17,11 @@ func tell(p *pass) {
 		t.address = shown(p.w.Mux.Address)
 	}
 	p.plan.Verdicts = make([]Verdict, 0, len(p.channels))
+	ports := 0
+	for _, c := range p.channels {
+		ports += len(c.Ports)
+	}
+	t.ports = make([]PortVerdict, 0, ports)
 	for _, c := range p.channels {
 		t.channel(c)
 		p.plan.Verdicts = append(p.plan.Verdicts, t.verdictOf(c))
@@ -33,6 +38,7 @@ type telling struct {
 	conditions []metav1.Condition
 	mappings   []validation.PortMapping
 	note       []byte
+	ports      []PortVerdict // of all channels, one after the other
 }
 
 func (t *telling) channel(c *channel) {
@@ -64,16 +70,18 @@ func (t *telling) verdictOf(c *channel) Verdict {
 	accepted, _ := t.acceptedCondition(c)
 	verdict := Verdict{
 		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
-		Programmed: c.showsAddress && len(t.w.Mux.Address) > 0 && t.lacks(c) == nil && !t.isContested(c), Ports: make([]PortVerdict, 0, len(c.Ports)),
+		Programmed: c.showsAddress && len(t.w.Mux.Address) > 0 && t.lacks(c) == nil && !t.isContested(c),
 	}
+	first := len(t.ports)
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		is := PortVerdict{Name: port.Name, Protocol: port.Protocol, Port: port.Port}
 		if claim := c.claimOf(port); claim != nil {
 			is.Public, is.Last, is.MuxName, is.Source = claim.Public, claim.Last, claim.MuxName, claim.Source
 		}
-		verdict.Ports = append(verdict.Ports, is)
+		t.ports = append(t.ports, is)
 	}
+	verdict.Ports = slices.Clip(t.ports[first:])
 	return verdict
 }
 

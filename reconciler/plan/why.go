@@ -13,14 +13,14 @@ func whyLedger(mend string, before, after *Ledger) []string {
 	if mend != "" {
 		why = append(why, mend)
 	}
-	was := make(map[Slot]*Claim, len(before.Claims))
+	was := &slots[*Claim]{}
 	for i := range before.Claims {
-		was[before.Claims[i].Slot()] = &before.Claims[i]
+		was.set(before.Claims[i].Slot(), &before.Claims[i])
 	}
 	for i := range after.Claims {
 		now := &after.Claims[i]
-		old := was[now.Slot()]
-		delete(was, now.Slot())
+		old := was.at(now.Slot())
+		was.set(now.Slot(), nil)
 		switch {
 		case now.held() && (old == nil || !old.held() || old.Owner != now.Owner || old.Last != now.Last):
 			why = append(why, textClaimGiven(now))
@@ -33,7 +33,7 @@ func whyLedger(mend string, before, after *Ledger) []string {
 		}
 	}
 	for i := range before.Claims {
-		if gone := &before.Claims[i]; was[gone.Slot()] != nil {
+		if gone := &before.Claims[i]; was.at(gone.Slot()) != nil {
 			why = append(why, gone.Numbers()+" is free")
 		}
 	}

@@ -12,7 +12,7 @@ type writing struct{ *pass }
 // release, even if only the generation on the mux changes. So a slow process that decided from the old ledger meets a new resourceVersion.
 func write(p *pass) {
 	w := &writing{p}
-	published := w.publishedClaims()
+	published, others := w.publishedClaims()
 	ports, ranges := w.ports(published), w.ranges(published)
 	change := w.diffPorts(ports, ranges)
 	ledger := w.ledgerNow()
@@ -30,7 +30,7 @@ func write(p *pass) {
 		w.plan.Settle = &LedgerWrite{Ledger: settled, Why: whyLedger(mend, was, &settled)}
 	}
 	w.deferRefusals(ledger, settled)
-	w.setInForce(published)
+	w.setInForce(published, others)
 	w.tellRebuilt()
 	w.plan.Changed = slices.Sorted(maps.Keys(w.changed))
 	w.measure()
@@ -42,15 +42,16 @@ func (w *writing) ledgerNow() Ledger {
 		Mux: w.w.Key, MuxUID: w.w.Mux.UID, HeldUntil: w.holdUntil, Provider: w.w.Mux.Provider.Key,
 		Generation: w.before.ledger.Generation, Hostnames: w.dns.holders,
 	}
+	isSame := func(now *Claim, was Claim) bool { return now.same(&was) }
+	if slices.EqualFunc(w.claims, w.before.ledger.Claims, isSame) {
+		now.Claims = w.before.ledger.Claims
+		return now
+	}
 	now.Claims = make([]Claim, 0, len(w.claims))
 	for _, claim := range w.claims {
 		now.Claims = append(now.Claims, *claim)
 	}
-	now = now.sorted()
-	if sameClaims(now.Claims, w.before.ledger.Claims) {
-		now.Claims = w.before.ledger.Claims
-	}
-	return now
+	return now.sorted()
 }
 
 // ledgerAfter is the ledger once the mux has changed: released claims that are off the mux are dropped, or reserved for their owner for a while.

@@ -12,7 +12,9 @@ import (
 func (w *writing) deferRefusals(now, after Ledger) {
 	freed := map[Slot]bool{}
 	for i := range now.Claims {
-		freed[now.Claims[i].Slot()] = true
+		if claim := &now.Claims[i]; !claim.held() {
+			freed[claim.Slot()] = true
+		}
 	}
 	for i := range after.Claims {
 		delete(freed, after.Claims[i].Slot())
@@ -42,14 +44,13 @@ func (w *writing) deferRefusals(now, after Ledger) {
 }
 
 // setInForce lists the claims that get backends: those that belong on the mux, and those that leave it as long as they are there.
-func (w *writing) setInForce(published []*Claim) {
+func (w *writing) setInForce(published, others []*Claim) {
 	w.plan.InForce = make([]Claim, 0, len(published))
 	for _, claim := range published {
 		w.plan.InForce = append(w.plan.InForce, *claim)
 	}
-	for _, claim := range w.claims {
+	for _, claim := range others {
 		switch {
-		case w.belongsOnMux(claim):
 		case claim.State != InGrace && w.live.has(claim):
 			w.plan.Leaving = append(w.plan.Leaving, *claim)
 		case claim.held() && w.m.Refused[claim.Owner.Channel].Withheld: // it comes back to the mux
