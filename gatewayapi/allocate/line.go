@@ -68,7 +68,7 @@ type memory struct {
 
 // refusal is what the API server said about a route's ListenerSet, and when it is tried again.
 type refusal struct {
-	plan.Refusal
+	plan.PatchRefusal
 	setback
 }
 

@@ -62,10 +62,10 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 	if err := o.observeRoutes(ctx); err != nil {
 		return nil, err
 	}
-	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.Refusal{}, LimitedUntil: m.spending.Limited(now)}
+	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.PatchRefusal{}, LimitedUntil: m.spending.Limited(now)}
 	for route, no := range m.refused {
 		if now.Before(no.until) {
-			o.known.Refused[route] = no.Refusal
+			o.known.Refused[route] = no.PatchRefusal
 		}
 	}
 	if now.Before(m.blocked.until) {

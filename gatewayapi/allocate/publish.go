@@ -205,7 +205,7 @@ func (o *pass) refuse(claim *plan.Claim, err error) error {
 	key := claim.Owner.Channel
 	_, again := o.known.Refused[key]
 	o.memory.refused[key] = refusal{
-		plan.Refusal{Words: wordsOf(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now(), longestPause),
+		plan.PatchRefusal{Words: wordsOf(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now(), longestPause),
 	}
 	o.again = true
 	return nil

@@ -60,15 +60,15 @@ func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, erro
 // that the plan adds nothing for get nothing in the dry run either: they may wait for the room of those that are left out.
 func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (reason, err error) {
 	trial := *o
-	trial.known.Refused = make(map[types.NamespacedName]plan.Refusal, len(o.known.Refused)+len(without))
+	trial.known.Refused = make(map[types.NamespacedName]plan.PatchRefusal, len(o.known.Refused)+len(without))
 	for i := range o.world.Channels {
 		if key := o.world.Channels[i].Key; len(adds[key]) == 0 {
-			trial.known.Refused[key] = plan.Refusal{Words: refusal.Words(why)}
+			trial.known.Refused[key] = plan.PatchRefusal{Words: refusal.Words(why)}
 		}
 	}
 	maps.Copy(trial.known.Refused, o.known.Refused)
 	for _, key := range without {
-		trial.known.Refused[key] = plan.Refusal{Words: refusal.Words(why), Slots: adds[key], Withheld: true}
+		trial.known.Refused[key] = plan.PatchRefusal{Words: refusal.Words(why), Slots: adds[key], Withheld: true}
 	}
 	p := trial.plan(plan.Mux)
 	if p.Publish == nil || p.Freeze != nil {
@@ -100,8 +100,8 @@ func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error,
 	o.memory.setbacks.failed(w, o.Now())
 	before, again := o.known.Refused[key]
 	o.memory.refused[key] = refused{
-		request: hashRequest(&o.world.Channels[at]),
-		Refusal: plan.Refusal{Words: refusal.Words(reason), Slots: slots, Withheld: again && before.Words != ""},
+		request:      hashRequest(&o.world.Channels[at]),
+		PatchRefusal: plan.PatchRefusal{Words: refusal.Words(reason), Slots: slots, Withheld: again && before.Words != ""},
 	}
 }
 

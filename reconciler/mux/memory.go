@@ -39,7 +39,7 @@ type memory struct {
 
 // refused is the API server's refusal of a channel's ports, with a hash of the channel's request.
 type refused struct {
-	plan.Refusal
+	plan.PatchRefusal
 	request uint64
 }
 
@@ -85,8 +85,8 @@ func (m *memory) dropDue() {
 
 // refusals returns the refusals in force. A refusal ends after its pause, when the channel's request changes, or once the mux has the
 // numbers: the former leader may still have written them.
-func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.Refusal {
-	refused, has := map[types.NamespacedName]plan.Refusal{}, map[plan.Slot]bool{}
+func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.PatchRefusal {
+	refused, has := map[types.NamespacedName]plan.PatchRefusal{}, map[plan.Slot]bool{}
 	if w.Mux != nil {
 		has = slotsOf(w.Mux.Ports, w.Mux.Ranges)
 	}
@@ -97,7 +97,7 @@ func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.Refusal {
 			continue
 		}
 		if slices.ContainsFunc(no.Slots, func(slot plan.Slot) bool { return !has[slot] }) {
-			refused[c.Key] = no.Refusal
+			refused[c.Key] = no.PatchRefusal
 		}
 	}
 	return refused

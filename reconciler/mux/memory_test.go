@@ -106,8 +106,8 @@ func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	m := newMemory(budget.Limit{})
 	m.setbacks.failed(write{itsPorts, channel.Key}, w.Now)
 	m.refused[channel.Key] = refused{
-		request: hashRequest(&channel),
-		Refusal: plan.Refusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
+		request:      hashRequest(&channel),
+		PatchRefusal: plan.PatchRefusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
 	}
 	for _, step := range []struct {
 		has  int32
@@ -124,7 +124,7 @@ func TestRefusalEndsWithItsPauseOrItsRequest(t *testing.T) {
 	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
 	m, began := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
 	m.setbacks.failed(write{itsPorts, web}, began)
-	m.refused[web] = refused{request: hashRequest(&channel), Refusal: plan.Refusal{Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}}}}
+	m.refused[web] = refused{request: hashRequest(&channel), PatchRefusal: plan.PatchRefusal{Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}}}}
 	edited := channel
 	edited.Ports = []validation.ChannelPort{{Name: "http"}}
 	for name, test := range map[string]struct {

@@ -57,7 +57,7 @@ type cluster struct {
 	rebuildFrom time.Time
 	unmet       bool
 	lastGood    *plan.Ledger
-	refused     map[types.NamespacedName]plan.Refusal
+	refused     map[types.NamespacedName]plan.PatchRefusal
 	stuck       map[types.NamespacedName]bool
 	contested   time.Time
 	limited     map[string]time.Time
@@ -86,7 +86,7 @@ func newCluster(t testing.TB) *cluster {
 		services:  map[types.NamespacedName]*corev1.Service{},
 		nodePort:  30000,
 		published: map[types.NamespacedName]bool{},
-		refused:   map[types.NamespacedName]plan.Refusal{},
+		refused:   map[types.NamespacedName]plan.PatchRefusal{},
 		limited:   map[string]time.Time{},
 		stuck:     map[types.NamespacedName]bool{},
 		backends:  map[types.NamespacedName]plan.Backing{},

@@ -468,7 +468,7 @@ func (h *history) weather() {
 	case "unstuck":
 		clear(h.stuck)
 	case "refused":
-		h.refused[key] = plan.Refusal{Words: "no"}
+		h.refused[key] = plan.PatchRefusal{Words: "no"}
 	case "taken":
 		clear(h.refused)
 	case "later":

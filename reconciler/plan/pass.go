@@ -36,7 +36,7 @@ type pass struct {
 // channel is a channel that names the mux, with the decision about it.
 type channel struct {
 	*ObservedChannel
-	verdict
+	decision
 	claims []*Claim          // in every state
 	room   [2]*Claim         // for the first of them: most channels have no more
 	index  map[PortID]*Claim // see claimOf

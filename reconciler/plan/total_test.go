@@ -33,7 +33,7 @@ func anyWorld(r *rapid.T, language validation.Language) (plan.World, plan.Memory
 		Key: muxKey, Keys: language.Keys(), Now: time.Unix(rapid.Int64Range(0, 1e9).Draw(r, "now"), 0),
 		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{},
 	}
-	m := plan.Memory{Refused: map[types.NamespacedName]plan.Refusal{}, Stuck: map[types.NamespacedName]bool{}}
+	m := plan.Memory{Refused: map[types.NamespacedName]plan.PatchRefusal{}, Stuck: map[types.NamespacedName]bool{}}
 	if rapid.IntRange(0, 9).Draw(r, "mux") > 0 {
 		w.Mux = plan.ReadMux(language, anyMux(r), rapid.Bool().Draw(r, "declares"))
 	}
@@ -56,7 +56,7 @@ func anyWorld(r *rapid.T, language validation.Language) (plan.World, plan.Memory
 		w.Live[key] = plan.Liveness(rapid.IntRange(0, 3).Draw(r, "live"))
 		m.Stuck[key] = rapid.Bool().Draw(r, "stuck")
 		claim := anyClaim(r)
-		m.Refused[key] = plan.Refusal{Words: "no", Slots: []plan.Slot{claim.Slot()}}
+		m.Refused[key] = plan.PatchRefusal{Words: "no", Slots: []plan.Slot{claim.Slot()}}
 		w.Confirmed[key] = rapid.Bool().Draw(r, "confirmed")
 	}
 	return w, m

@@ -41,7 +41,7 @@ type Memory struct {
 	// LastGood is the ledger that was last in force. A frozen mux goes on with it.
 	LastGood *Ledger
 	// Refused are channels whose ports the API server refused.
-	Refused map[types.NamespacedName]Refusal
+	Refused map[types.NamespacedName]PatchRefusal
 	// Stuck are channels whose address couldn't be taken off. Their ports stay until it is.
 	Stuck map[types.NamespacedName]bool
 	// Blocked is set while the API server refuses to store the mux or its ledger.
@@ -54,8 +54,8 @@ type Memory struct {
 	LimitedUntil map[string]time.Time
 }
 
-// Refusal is what the API server said about a channel's ports on the mux.
-type Refusal struct {
+// PatchRefusal is what the API server said about a channel's ports on the mux.
+type PatchRefusal struct {
 	Words string
 	// Slots are the numbers that it refused.
 	Slots []Slot

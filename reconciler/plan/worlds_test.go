@@ -204,7 +204,7 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 		clear(c.refused)
 	}
 	for name, words := range w.Refused {
-		no := plan.Refusal{Words: words, Withheld: slices.Contains(w.Withheld, name)}
+		no := plan.PatchRefusal{Words: words, Withheld: slices.Contains(w.Withheld, name)}
 		for _, text := range w.Unpublished[name] {
 			no.Slots = append(no.Slots, slotFrom(t, text))
 		}

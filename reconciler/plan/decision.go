@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// verdict is the decision about a channel.
-type verdict struct {
+// decision is what the pass decided about a channel.
+type decision struct {
 	accepted bool
 	reason   validation.Reason
 	message  string
@@ -47,8 +47,8 @@ func (r *refusal) isAboutPorts() bool {
 	return true
 }
 
-func (v *verdict) refuse(no *refusal) {
-	v.accepted, v.reason, v.message, v.refusal = false, no.reason, no.message, no
+func (d *decision) refuse(no *refusal) {
+	d.accepted, d.reason, d.message, d.refusal = false, no.reason, no.message, no
 }
 
 // accept marks the channel as accepted, and adds remarks.
