@@ -98,7 +98,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 			return fmt.Sprintf("claims: %s comes as %s, which is nobody's", slot, name)
 		case sure && !slices.Contains(claimed[slot], name) && inChannel[slot] != owner:
 			return fmt.Sprintf("claims: %s comes as %s, of %s, and isn't claimed: %s", slot, name, owner, claimsText(claims))
-		case old != "" && p.owners[called{mux, old}] != owner && p.owners[called{mux, old}] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
+		case old != "" && !late && p.owners[called{mux, old}] != owner && p.owners[called{mux, old}] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
 			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[called{mux, old}], owner)
 		}
 	}
@@ -111,7 +111,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 		}
 		// A ledger from before one that was lost may have another name for the channel's port.
 		renamed := p.rebuilt[mux] && p.owners[called{mux, has[slot]}] == claim.Owner.Channel
-		if held && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
+		if held && !late && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
 			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
 		}
 	}
