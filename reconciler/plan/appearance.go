@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"hash/fnv"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,24 +56,6 @@ func (a *appearance) content(c *channel) uint64 {
 		content = content.and(is.Type, string(is.Status), is.Reason, is.Message)
 	}
 	return content.hash()
-}
-
-// content is texts that identify what we write.
-type content []byte
-
-func contentOf(texts ...string) content { return content(nil).and(texts...) }
-
-func (c content) and(texts ...string) content {
-	for _, text := range texts {
-		c = append(append(c, text...), 0)
-	}
-	return c
-}
-
-func (c content) hash() uint64 {
-	hash := fnv.New64a()
-	_, _ = hash.Write(c)
-	return hash.Sum64()
 }
 
 func (t *telling) wants(c *channel) appearance {
