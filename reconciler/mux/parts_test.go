@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,6 +97,17 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 				t.Errorf("told %q as well", more)
 			}
 		})
+	}
+}
+
+// TestNoAnnotationIsLeftOutForNodePorts: fewer annotations don't help if the cluster has no node port.
+func TestNoAnnotationIsLeftOutForNodePorts(t *testing.T) {
+	o := newIsolation(t, &strictServer{}, 0)
+	server, why := &pickyServer{}, apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full"))
+	o.Writer = server
+	patch := plan.MuxPatch{Annotations: map[string]string{o.Language.Keys().Topology: "now"}}
+	if again, err := o.publishInParts(t.Context(), &plan.Plan{Mux: o.world.Key, Publish: &patch}, patch, why); again || !errors.Is(err, why) || len(server.wrote) > 0 {
+		t.Errorf("another plan %t, %v, after %d writes", again, err, len(server.wrote))
 	}
 }
 
