@@ -111,3 +111,22 @@ func TestTheConsoleShowsRefusedSlices(t *testing.T) {
 		t.Errorf("got %q", why)
 	}
 }
+
+// TestAStrayLosesWhatIsOurs. A Service that is gone, or has nothing of ours, isn't written.
+func TestAStrayLosesWhatIsOurs(t *testing.T) {
+	g := newDrainServer(t, map[string]int32{"web": 20000})
+	stray := g.services["web"].DeepCopy()
+	stray.Name, stray.Spec.LoadBalancerClass = "stray", nil
+	g.services["stray"] = stray
+	line := newLine(t, answering{})
+	line.Cache, line.Writer, line.Events = freshCache{g}, g, record.NewFakeRecorder(10)
+	for name, version := range map[string]string{"stray": "2", "web": "1", "gone": ""} {
+		key := types.NamespacedName{Namespace: "app", Name: name}
+		if _, err := (outside{line}).reconcileStray(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if svc := g.services[name]; svc != nil && svc.ResourceVersion != version {
+			t.Errorf("%s has version %s, want %s", name, svc.ResourceVersion, version)
+		}
+	}
+}

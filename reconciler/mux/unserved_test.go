@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -91,6 +92,28 @@ func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
 		})
 	}
 }
+
+// TestAChannelOfAMuxElsewhereIsLookedAt: if no reconciler serves that mux, this one tells the channel's owner.
+func TestAChannelOfAMuxElsewhereIsLookedAt(t *testing.T) {
+	line := &Line{Options: Options{Language: languageOf(t), Namespaces: []string{"edge"}}}
+	for class, want := range map[string]int{"mux.away": 1, "mux.edge": 0} {
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web"}, Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/" + class)}}
+		q := &counted{}
+		outside{line}.onUnserved().Update(t.Context(), event.TypedUpdateEvent[*corev1.Service]{ObjectOld: svc, ObjectNew: svc}, q)
+		if q.added != want {
+			t.Errorf("channel of %s: looked at %d times, want %d", class, q.added, want)
+		}
+	}
+}
+
+// counted is a queue that counts what is added at once.
+type counted struct {
+	ignored
+	added int
+}
+
+func (c *counted) Add(reconcile.Request) { c.added++ }
 
 // ignored is a queue that drops what is added.
 type ignored struct{ queue }
