@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -79,7 +80,7 @@ func (s *Sim) restart() string {
 			return ""
 		}
 		for _, change := range s.server.Changes(s.checked) {
-			if change.By != "" {
+			if change.By != "" && (change.After != nil || !s.isStripped(change.Before)) {
 				return "at rest, quiet: a new leader writes " + s.describe(&change)
 			}
 		}
@@ -87,6 +88,12 @@ func (s *Sim) restart() string {
 			return broken
 		}
 	}
+}
+
+// isStripped is true for a slice of a mux that has no label of ours: the process that led before can't have known whose it is.
+func (s *Sim) isStripped(object client.Object) bool {
+	slice, is := object.(*discoveryv1.EndpointSlice)
+	return is && slice.Annotations[s.language.Keys().Managed] == "true" && slice.Labels[discoveryv1.LabelServiceName] == ""
 }
 
 // freezes returns true for one history in four.
