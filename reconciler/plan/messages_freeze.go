@@ -44,8 +44,8 @@ func textUnfrozen(before string) string {
 }
 
 func textUnexplained(port *corev1.ServicePort) string {
-	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and its number "+
-		"given to nobody; take it off the mux if it isn't needed", port.Name, SlotOf(port))
+	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and no channel gets its number "+
+		"while it is there; take it off the mux if it isn't needed", port.Name, SlotOf(port))
 }
 
 func textRebuildsLater(name string, at time.Time) string {
