@@ -179,7 +179,7 @@ func deletionWhileDown(t *testing.T, w world, hook process) {
 }
 
 func readsServicesOnly(t *testing.T, w world) {
-	allowed := map[string]bool{"list services": true, "watch services": true}
+	allowed := map[string]bool{"get services": true, "list services": true, "watch services": true}
 	requests := requestsOfWebhook(t, w)
 	if len(requests) == 0 {
 		t.Error("the webhook sent no requests: the filter is wrong")
