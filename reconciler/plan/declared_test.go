@@ -10,7 +10,7 @@ import (
 )
 
 func TestOnlyAnApplierOwnsThePlaceholder(t *testing.T) {
-	owns := &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}`)}
+	owns := metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}`)
 	for name, test := range map[string]struct {
 		entry metav1.ManagedFieldsEntry
 		want  bool
