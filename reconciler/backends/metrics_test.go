@@ -80,7 +80,7 @@ func seriesOf(t *testing.T, m *Metrics) map[string]float64 {
 	return sums
 }
 
-// TestEndpointsAreCountedOnceClaimsAreKnown: until then a pass carries nothing, and the mux has what it had.
+// TestEndpointsAreCountedOnceClaimsAreKnown: until then a pass carries nothing, and the mux keeps its slices.
 func TestEndpointsAreCountedOnceClaimsAreKnown(t *testing.T) {
 	l, c := victim(t, 0)
 	key := types.NamespacedName{Namespace: "app", Name: "web"}

@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// readGateways are claimants of which it is known whether their Gateways were read. There are none.
+// readGateways are claimants that know whether their Gateways were read, and claim nothing.
 type readGateways struct {
 	Claimants
 	read bool

@@ -48,7 +48,7 @@ func (p *pickyServer) Patch(_ context.Context, obj client.Object, patch client.P
 	return nil
 }
 
-// TestAnnotationsThatAreRefusedAreLeftOut: ports, and the other annotations, come to the mux all the same. They are left out of the next patches, too,
+// TestAnnotationsThatAreRefusedAreLeftOut: ports, and the other annotations, still come to the mux. They are left out of the next patches, too,
 // until their pause is over, and their owner hears of it once.
 func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 	keys := languageOf(t).Keys()

@@ -44,7 +44,7 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// TestMuxNamesLedgerThatDoesNotExist: the ConfigMap was deleted, or somebody edited the mux's annotation. Nobody edited the ledger.
+// TestMuxNamesLedgerThatDoesNotExist: the ConfigMap was deleted, or another writer changed the annotation of the mux. Nobody edited the ledger.
 func TestMuxNamesLedgerThatDoesNotExist(t *testing.T) {
 	wanted := &Read{plan.Reading{Name: "ledger", Ledger: one(2)}, true}
 	got := InForce(Ask{Name: "ledger", InForce: "foo", Stamp: 2}, wanted, nil)

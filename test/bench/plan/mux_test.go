@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// subject is a world of n channels, and what is true of its plan.
+// subject returns a world of n channels, and a check of its plan.
 type subject func(tb testing.TB, n int) (plan.World, func(*plan.Plan) bool)
 
 // BenchmarkSteady decides about an unchanged mux.
