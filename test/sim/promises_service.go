@@ -111,7 +111,8 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 		}
 		// A ledger from before one that was lost may have another name for the channel's port.
 		renamed := p.rebuilt[mux] && p.owners[called{mux, has[slot]}] == claim.Owner.Channel
-		if held && !late && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
+		undone := process != nil && p.isOvertaken(mux, process) && !p.knewOf(&claim, mux, process)
+		if held && !late && !undone && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
 			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
 		}
 	}
@@ -119,6 +120,16 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger %d", stamp, generation)
 	}
 	return p.gone(mux, had, has, func(slot plan.Slot) bool { return !sure || claimed[slot] != nil }, process)
+}
+
+// isOvertaken is true if another process has written the ledger since this one did.
+func (p *promises) isOvertaken(mux types.NamespacedName, process *process) bool {
+	for at, version := range p.kept {
+		if at.mux == mux && at.process != process.name && version > p.kept[visit{process.name, mux}] {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string, claimed func(plan.Slot) bool, process *process) string {
