@@ -106,10 +106,13 @@ func BenchmarkSingleChanges(b *testing.B) {
 		w.channels(b, "mux", all)
 		w.channels(b, "missing", names("lost", 100))
 		w.eyes.await(b, "all channels", programmed(all))
-		time.Sleep(2 * time.Second) // wait until the burst is over
+		rest := func() { time.Sleep(2 * time.Second) } // until the passes after a change are over
+		rest()
 
 		figure.AtMost(os.Stdout, "reconciler/deleted-port-gone", milliseconds(w.deletion(b, all[99])), "ms", 1000)
+		rest()
 		figure.AtMost(os.Stdout, "reconciler/drift-put-right", milliseconds(w.drift(b)), "ms", 1000)
+		rest()
 		figure.AtMost(os.Stdout, "reconciler/new-address-everywhere", milliseconds(w.readdress(b, all[:99])), "ms", 1000)
 	}
 }
