@@ -30,7 +30,7 @@ type scene struct {
 	run   *running
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, edits ...func(*process.Process)) *scene {
 	t.Helper()
 	w := start(t, cluster.Helm())
 	w.restrain(t)
@@ -40,7 +40,7 @@ func newScene(t *testing.T) *scene {
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
 	s := &scene{world: w, proxy: proxy}
-	s.run = s.again(t)
+	s.run = s.again(t, edits...)
 	return s
 }
 
