@@ -34,7 +34,7 @@ func admit(p *pass) (refused []*channel) {
 func askAgain(p *pass, edits []*edit, newcomers []*channel) {
 	p.wished = numberSets()
 	for _, e := range edits {
-		(&keeping{pass: p}).judgeIncumbent(e.channel, e)
+		(&keeping{p}).judgeIncumbent(e.channel, e)
 	}
 	for _, c := range newcomers {
 		(&admission{p}).judgeNewcomer(c)

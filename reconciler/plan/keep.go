@@ -6,18 +6,15 @@ import (
 )
 
 // keeping decides about channels that have ports.
-type keeping struct {
-	*pass
-	matched map[*Claim]bool // of one channel; see compare
-}
+type keeping struct{ *pass }
 
 // keep decides about channels that have ports: incumbents, which come before newcomers. First all of them release the numbers that they don't
 // ask for any more, then those that ask for something else get it, the oldest first. It returns the edits that are refused.
 func keep(p *pass) (refused []*edit) {
-	k := &keeping{p, map[*Claim]bool{}}
+	k := &keeping{p}
 	k.releaseGone()
 	k.endGraces()
-	edits := map[*channel]*edit{}
+	edits, matched := map[*channel]*edit{}, map[*Claim]bool{}
 	var asking []*channel
 	for _, c := range k.channels {
 		if !c.hasNumbers() {
@@ -29,7 +26,7 @@ func keep(p *pass) (refused []*edit) {
 			continue
 		}
 		k.yield(c)
-		e := k.compare(c)
+		e := k.compare(c, matched)
 		k.release(e.unmatched...)
 		if len(e.wanted) > 0 {
 			asking, edits[c] = append(asking, c), e

@@ -50,11 +50,13 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	// writes to the new place.
 	_, moves := p.named(mux, c.Key, process)
 	isLeftOver := former.Name != "" && (moves || p.namesAnother(mux, former))
-	given := p.given
-	if p.sim.world.service(mux) == nil && former.Name != "" && former.Name != c.Key.Name {
-		given = allGiven // the mux was deleted while its ledger moved, over one that was left over from before
+	// The mux was deleted while its ledger moved, over one that was left over from before.
+	isOverwritten := p.sim.world.service(mux) == nil && former.Name != "" && former.Name != c.Key.Name
+	broken := p.onFrozen(c, mux, process)
+	if !isOverwritten {
+		broken = cmp.Or(broken, p.given(c, mux, &now, process))
 	}
-	broken := cmp.Or(p.onFrozen(c, mux, process), given(c, mux, &now, process), p.stay(mux, &now, process, isLeftOver))
+	broken = cmp.Or(broken, p.stay(mux, &now, process, isLeftOver))
 	had := p.held[mux]
 	p.held[mux], p.pending[mux] = map[plan.Slot]plan.Claim{}, map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
@@ -196,8 +198,6 @@ func (p *promises) knewOf(claim *plan.Claim, mux types.NamespacedName, process *
 	seen := process.saw(mux, claim.Owner.Channel)
 	return seen != nil && p.asksFor(seen, mux, claim)
 }
-
-func allGiven(*api.Change, types.NamespacedName, *plan.Ledger, *process) string { return "" }
 
 // given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
