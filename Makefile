@@ -214,6 +214,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/bench/webhook ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops ./test/release
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	LONG=1 go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
+	go test -run '^$$' -bench . -benchtime 1x -timeout 0 -p 1 ./... # that each benchmark still runs
 
 .PHONY: sim-mutants
 sim-mutants: ## Break the code on purpose, once for each patch in a folder of mutants, and check that histories fail
