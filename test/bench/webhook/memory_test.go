@@ -22,9 +22,9 @@ import (
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
-// inFlight is the number of concurrent reviews: eight on each connection, which is what the webhook allows.
 const (
-	senders  = 100
+	senders = 100 // with one connection each
+	// inFlight is the number of concurrent reviews. The webhook allows eight on each connection.
 	inFlight = 8 * senders
 )
 
@@ -171,7 +171,7 @@ func (s *server) round(b *testing.B, body []byte, count int) (peak float64) {
 	for i := range count {
 		asked.Go(func() {
 			done := sync.OnceFunc(sent.Done)
-			defer done() // also for a review that fails before
+			defer done() // a review that failed to send is never held
 			held := &heldBody{body: bytes.NewReader(body), hold: len(body) - 10, held: done, end: end}
 			s.send(b, s.clients[i%len(s.clients)], held, len(body))
 		})

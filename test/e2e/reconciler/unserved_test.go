@@ -77,7 +77,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 }
 
 // nothingRuns waits until all goroutines of reconcilers in this process have ended. A reconciler that is stopped while
-// it fills its caches leaves one behind, so no test here may do that.
+// it fills its caches leaves one behind (see process/manager.go), so a test that calls this must not do that.
 func nothingRuns(t *testing.T) {
 	t.Helper()
 	cluster.Eventually(t, "all goroutines have ended", func(context.Context) error {
