@@ -89,7 +89,7 @@ func firstWeight(announced int64) int64 {
 
 func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) {
 	l.beginReading(func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) })
-	body, err := readChunks(r.Context(), http.MaxBytesReader(w, r.Body, maxBody), l)
+	body, err := readChunks(r.Context(), http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength, l)
 	if !l.endReading() {
 		return nil, tooMany()
 	}
@@ -108,9 +108,11 @@ func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) 
 	return body, nil
 }
 
-// readChunks takes the memory for each chunk after the first before it reads the chunk.
-func readChunks(ctx context.Context, from io.Reader, l *loan) ([]byte, error) {
+// readChunks takes the memory for each chunk after the first before it reads the chunk. The buffer of the first chunk has
+// the announced size from the start: a buffer that grows would end up with twice that, and leave as much garbage.
+func readChunks(ctx context.Context, from io.Reader, announced int64, l *loan) ([]byte, error) {
 	var body bytes.Buffer
+	body.Grow(int(max(0, min(announced, chunkSize))) + bytes.MinRead)
 	for {
 		if body.Len() > 0 {
 			if fault := l.take(ctx, bodyBuffers*chunkSize); fault != nil {
