@@ -82,10 +82,8 @@ func (o *options) run(ctx context.Context, env cli.Env, argument string) error {
 	if err != nil {
 		return err
 	}
-	if what.listener {
-		if err := o.inNamespace(argument, what.name.Namespace); err != nil {
-			return err
-		}
+	if err := o.inNamespace(argument, what.name.Namespace); err != nil {
+		return err
 	}
 	cluster, ask, err := o.Open(ctx, env)
 	if err != nil {

@@ -65,6 +65,7 @@ func TestGoldenExplanations(t *testing.T) {
 		"a-listener-set":      {World: "listeners", Args: "listenerset/shop/broker", Code: 1},
 		"no-such-set":         {World: "listeners", Args: "listenerset/shop/brok", Code: 1},
 		"a-set-elsewhere":     {World: "listeners", Args: "listenerset/shop/broker -n infra", Code: 2},
+		"a-service-elsewhere": {World: "healthy", Args: "shop/web -n infra", Code: 2},
 		"a-route-elsewhere":   {World: "listeners", Args: "tcproute/shop/broker -n infra", Code: 2},
 		"a-route":             {World: "routes", Args: "tcproute/quay/ferry", Code: 1},
 		"half-a-listener":     {World: "listeners", Args: "listenerset/broker", Code: 1},
