@@ -66,7 +66,25 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.AddCommand(changes.Command(env), doctor.Command(env), explain.Command(env), imports(env), ports.Command(env), snapshot.Command(env),
 		status.Command(env), survey.Command(env), top.Command(env), validate.Command(env), versions.Command(env))
 	strictCompletion(root, env)
+	strictHelp(root)
 	return root
+}
+
+// strictHelp makes help refuse a command that isn't there: cobra's own command prints the help of the root and succeeds.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		help.Args = func(_ *cobra.Command, args []string) error {
+			of, unknown, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			return knownCommand(of, unknown)
+		}
+	}
 }
 
 // strictCompletion makes completion refuse a wrong shell as other groups refuse a wrong command: cobra's own command prints its help and succeeds.

@@ -34,6 +34,8 @@ func TestCommandLines(t *testing.T) {
 		"help succeeds":                         {args: []string{"help"}, out: "svcmux is the command line"},
 		"--help succeeds":                       {args: []string{"--help"}, out: "svcmux is the command line"},
 		"help about validate":                   {args: []string{"help", "validate"}, out: "Judge the Services"},
+		"help about an unknown command":         {args: []string{"help", "validat"}, code: 2, err: "svcmux help: unknown command \"validat\": did you mean validate?\n"},
+		"help about a command of a group":       {args: []string{"help", "import", "tcp-services"}, out: "Turn"},
 		"--help of validate":                    {args: []string{"validate", "--help"}, out: "Judge the Services"},
 		"the version":                           {args: []string{"--version"}, out: "svcmux v1.2.3\n"},
 		"a command with a typo":                 {args: []string{"validat"}, code: 2, err: "svcmux: unknown command \"validat\": did you mean validate?\n"},
