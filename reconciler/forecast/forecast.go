@@ -70,11 +70,11 @@ func (o *Outlook) decided(mux *plan.ObservedMux, claims []plan.Claim, channels .
 	})
 }
 
-// carried returns the channels with ports on the mux, sorted.
-func (o *Outlook) carried() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(o.onMux))
-	for i := range o.onMux {
-		keys = append(keys, o.onMux[i].Owner.Channel)
+// channelsOf returns the channels that have claims, sorted.
+func channelsOf(claims []plan.Claim) []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(claims))
+	for i := range claims {
+		keys = append(keys, claims[i].Owner.Channel)
 	}
 	slices.SortFunc(keys, plan.CompareKeys)
 	return slices.Compact(keys)

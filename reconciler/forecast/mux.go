@@ -22,11 +22,11 @@ func (o *Outlook) Dropped(hide bool) []Prediction {
 }
 
 func (o *Outlook) predictGone(part string, hide bool, text func(types.NamespacedName, string) string) []Prediction {
-	carried := o.carried()
+	carried := channelsOf(o.onMux)
 	if len(carried) == 0 {
 		return nil
 	}
-	return []Prediction{o.about(MuxInUse, part, text(o.world.Key, o.named(carried, hide)))}
+	return predict(MuxInUse, part, text(o.world.Key, o.named(carried, hide)))
 }
 
 // Mux predicts the effect of a change of the mux on its channels. Only what the change causes is predicted.
@@ -43,16 +43,12 @@ func (o *Outlook) dropped(before, after *plan.ObservedMux, hide bool) []Predicti
 	if len(dropped) == 0 {
 		return nil
 	}
-	keys := make([]types.NamespacedName, 0, len(dropped))
-	for i := range dropped {
-		keys = append(keys, dropped[i].Owner.Channel)
-	}
-	slices.SortFunc(keys, plan.CompareKeys)
-	message := textPortsDropped(len(dropped), o.named(slices.Compact(keys), hide))
+	channels := o.named(channelsOf(dropped), hide)
+	message := textPortsDropped(len(dropped), channels)
 	if after.Disabled {
-		message = textPortsDroppedPaused(len(dropped), o.named(slices.Compact(keys), hide), o.world.Keys.Disabled)
+		message = textPortsDroppedPaused(len(dropped), channels, o.world.Keys.Disabled)
 	}
-	return []Prediction{o.about(ChannelPortsDropped, "spec.ports", message)}
+	return predict(ChannelPortsDropped, "spec.ports", message)
 }
 
 // detached predicts which channels lose their ports because the change excludes their namespace. Effects of earlier
@@ -73,8 +69,8 @@ func (o *Outlook) detached(before, after *plan.ObservedMux, hide bool) []Predict
 		return nil
 	}
 	slices.SortFunc(keys, plan.CompareKeys)
-	return []Prediction{o.about(ChannelsDetached, "metadata.annotations["+o.world.Keys.AllowedNamespaces+"]",
-		textDetached(after, o.named(keys, hide)))}
+	return predict(ChannelsDetached, "metadata.annotations["+o.world.Keys.AllowedNamespaces+"]",
+		textDetached(after, o.named(keys, hide)))
 }
 
 // narrowed warns if the change makes a cap or a range nearly used up.
@@ -93,8 +89,8 @@ func (o *Outlook) narrowed(before, after *plan.ObservedMux) []Prediction {
 	return predicted
 }
 
-func (o *Outlook) about(reason validation.Reason, part, message string) Prediction {
-	return Prediction{Problem: validation.Problem{Reason: reason, Field: part, Message: message}}
+func predict(reason validation.Reason, part, message string) []Prediction {
+	return []Prediction{{Problem: validation.Problem{Reason: reason, Field: part, Message: message}}}
 }
 
 // named counts channels, and names the first of those that may be named.

@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
-	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Numbers or ports are scarce if at most a tenth is left, and no more than ten. A mux of 5,000 ports isn't nearly full at
@@ -20,7 +19,7 @@ func scarce(left, of int) bool { return left <= min(of/scarceShare, scarceMost) 
 func warnOfFewPorts(mux *plan.ObservedMux, of plan.Judgement) []Prediction {
 	held, _ := of.InUse("")
 	if left := mux.Cap.Ports - held; scarce(left, mux.Cap.Ports) {
-		return warning(MuxNearlyFull, textNearlyFull(mux, left))
+		return predict(MuxNearlyFull, "", textNearlyFull(mux, left))
 	}
 	return nil
 }
@@ -30,7 +29,7 @@ func warnOfQuota(mux *plan.ObservedMux, of plan.Judgement, namespace string) []P
 	quota := mux.CapPerNamespace
 	_, held := of.InUse(namespace)
 	if left := quota - held; quota > 0 && scarce(left, quota) {
-		return warning(NamespaceNearlyFull, textQuotaNearlyFull(mux, namespace, left))
+		return predict(NamespaceNearlyFull, "", textQuotaNearlyFull(mux, namespace, left))
 	}
 	return nil
 }
@@ -41,9 +40,5 @@ func warnOfFewNumbers(mux *plan.ObservedMux, of plan.Judgement, protocol corev1.
 	if all == 0 || !scarce(left, all) {
 		return nil
 	}
-	return warning(RangeNearlyUsedUp, textNearlyUsedUp(mux, protocol, left))
-}
-
-func warning(reason validation.Reason, message string) []Prediction {
-	return []Prediction{{Problem: validation.Problem{Reason: reason, Message: message}}}
+	return predict(RangeNearlyUsedUp, "", textNearlyUsedUp(mux, protocol, left))
 }
