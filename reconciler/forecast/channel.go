@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
@@ -125,21 +126,13 @@ func (o *Outlook) refusedField(c *plan.ObservedChannel, no *plan.RefusedPorts) (
 
 // warnOfScarcity warns if the channel takes some of the last numbers or ports.
 func (o *Outlook) warnOfScarcity(c *plan.ObservedChannel, now *outcome) []Prediction {
-	had := o.count(c)
-	has := map[corev1.Protocol]int{} // picked numbers, by protocol
-	more := -had.all
-	for _, claim := range now.of.ClaimsOf(c.Key) {
-		more++
-		if claim.Source == plan.Auto {
-			has[claim.Owner.Protocol]++
-		}
-	}
+	had, has := count(c.Key, o.onMux, o.coming), count(c.Key, now.of.ClaimsOf(c.Key))
 	var predicted []Prediction
-	if more > 0 {
+	if has.all > had.all {
 		predicted = append(warnOfFewPorts(o.world.Mux, now.of), warnOfQuota(o.world.Mux, now.of, c.Key.Namespace)...)
 	}
 	for _, protocol := range [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
-		if has[protocol] > had.picked[protocol] {
+		if has.picked[protocol] > had.picked[protocol] {
 			predicted = append(predicted, warnOfFewNumbers(o.world.Mux, now.of, protocol)...)
 		}
 	}
@@ -166,17 +159,18 @@ func (o *Outlook) warnOfForbiddenNames(before *plan.ObservedChannel, now *outcom
 	return predicted
 }
 
+// claimCount counts a channel's claims, and those with a picked number by protocol.
 type claimCount struct {
 	all    int
 	picked map[corev1.Protocol]int
 }
 
-func (o *Outlook) count(c *plan.ObservedChannel) claimCount {
+func count(channel types.NamespacedName, lists ...[]plan.Claim) claimCount {
 	count := claimCount{picked: map[corev1.Protocol]int{}}
-	for _, claims := range [...][]plan.Claim{o.onMux, o.coming} {
+	for _, claims := range lists {
 		for i := range claims {
 			claim := &claims[i]
-			if claim.Owner.Channel != c.Key {
+			if claim.Owner.Channel != channel {
 				continue
 			}
 			count.all++

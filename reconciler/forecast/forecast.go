@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -45,21 +44,12 @@ func Survey(w plan.World) *Outlook {
 	o := &Outlook{world: w}
 	o.onMux, o.coming = judged.Claims()
 	if w.Mux != nil {
-		o.world.Mux = without(w.Mux, judged.Unexplained())
+		// The channels of unexplained ports were most likely deleted a moment ago, and the ports are about to be removed.
+		mux := *w.Mux
+		mux.Ports = slices.DeleteFunc(slices.Clone(mux.Ports), judged.IsUnexplained)
+		o.world.Mux = &mux
 	}
 	return o
-}
-
-// without returns the mux without unexplained ports. Their channels were most likely deleted a moment ago, and the ports
-// are about to be removed.
-func without(mux *plan.ObservedMux, unexplained []string) *plan.ObservedMux {
-	names := make(map[string]bool, len(unexplained))
-	for _, name := range unexplained {
-		names[name] = true
-	}
-	rest := *mux
-	rest.Ports = slices.DeleteFunc(slices.Clone(mux.Ports), func(port corev1.ServicePort) bool { return names[port.Name] })
-	return &rest
 }
 
 // decided decides about the mux as if a ledger had these claims.

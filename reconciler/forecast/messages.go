@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,28 +37,17 @@ func textNearlyFull(mux *plan.ObservedMux, left int) string {
 		which = mux.Provider.Name
 	}
 	return fmt.Sprintf("after this the mux %s has room for %s (of %d, %s): make another mux in time, or have the limit raised",
-		mux.Key, counted(left, "port"), mux.Cap.Ports, which)
+		mux.Key, plan.Counted(left, "port"), mux.Cap.Ports, which)
 }
 
 func textQuotaNearlyFull(mux *plan.ObservedMux, namespace string, left int) string {
 	return fmt.Sprintf("after this namespace %s may have %s more on the mux %s (of %d): free some in time, or have the limit "+
-		"raised", namespace, counted(left, "port"), mux.Key, mux.CapPerNamespace)
+		"raised", namespace, plan.Counted(left, "port"), mux.Key, mux.CapPerNamespace)
 }
 
 func textNearlyUsedUp(mux *plan.ObservedMux, protocol corev1.Protocol, left int) string {
 	return fmt.Sprintf("after this the mux %s has %s left for %s in %s: have its port-range widened in time",
-		mux.Key, counted(left, "number"), protocol, mux.Auto.Brief())
-}
-
-// counted reads "no port", "1 port", "2 ports". Above its limit, a mux has no port left either.
-func counted(n int, what string) string {
-	switch {
-	case n <= 0:
-		return "no " + what
-	case n == 1:
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
+		mux.Key, plan.Counted(left, "number"), protocol, mux.Auto.Brief())
 }
 
 func textMuxGone(mux types.NamespacedName, channels string) string {
@@ -74,11 +62,11 @@ func textMuxDropped(mux types.NamespacedName, channels string) string {
 
 func textPortsDropped(ports int, channels string) string {
 	return fmt.Sprintf("takes %s of %s off the mux until the reconciler puts them back: apply the mux with its own ports "+
-		"alone, and don't replace it", counted(ports, "port"), channels)
+		"alone, and don't replace it", plan.Counted(ports, "port"), channels)
 }
 
 func textPortsDroppedPaused(ports int, channels, key string) string {
-	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set", counted(ports, "port"), channels, key)
+	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set", plan.Counted(ports, "port"), channels, key)
 }
 
 func textDetached(mux *plan.ObservedMux, channels string) string {
@@ -97,7 +85,7 @@ func textChannels(count int, shown []types.NamespacedName) string {
 		}
 		text = append(text, key.String())
 	}
-	channels := counted(count, "channel")
+	channels := plan.Counted(count, "channel")
 	if len(text) == 0 {
 		return channels
 	}

@@ -114,15 +114,10 @@ func (j Judgement) ClaimsOf(key types.NamespacedName) []Claim {
 	return claims
 }
 
-// Unexplained returns the names of ports that have the form of ours and belong to no channel.
-func (j Judgement) Unexplained() []string {
-	var names []string
-	for _, port := range j.live.foreign {
-		if LooksOurs(port.Name) {
-			names = append(names, port.Name)
-		}
-	}
-	return names
+// IsUnexplained is true for a port on the mux that has the form of ours and belongs to no channel.
+func (j Judgement) IsUnexplained(port corev1.ServicePort) bool {
+	_, foreign := j.foreign[SlotOf(&port)]
+	return foreign && LooksOurs(port.Name)
 }
 
 // InUse returns how many slots of the mux are in use, and how many of them a namespace has.

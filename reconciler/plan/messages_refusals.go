@@ -54,7 +54,7 @@ func textLimit(mux *ObservedMux, adding int) string {
 	if mux.Cap.Reason != "" {
 		which = mux.Provider.Name
 	}
-	return fmt.Sprintf("%s more would pass the %d ports (%s) of the mux %s", portCount(adding), mux.Cap.Ports, which, mux.Key)
+	return fmt.Sprintf("%s more would pass the %d ports (%s) of the mux %s", Counted(adding, "port"), mux.Cap.Ports, which, mux.Key)
 }
 
 func textLimitAdvice(held int) string {
@@ -62,7 +62,7 @@ func textLimitAdvice(held int) string {
 }
 
 func textQuota(mux *ObservedMux, namespace string, adding int) string {
-	return fmt.Sprintf("%s more would pass the %d ports that namespace %s may have on the mux %s", portCount(adding),
+	return fmt.Sprintf("%s more would pass the %d ports that namespace %s may have on the mux %s", Counted(adding, "port"),
 		mux.CapPerNamespace, namespace, mux.Key)
 }
 
@@ -70,11 +70,15 @@ func textQuotaAdvice(held int) string {
 	return fmt.Sprintf("it has %d; free some, or ask for the limit to be raised", held)
 }
 
-func portCount(n int) string {
-	if n == 1 {
-		return "1 port"
+// Counted reads "no port", "1 port", "2 ports". Above its limit, a mux has no port left either.
+func Counted(n int, what string) string {
+	switch {
+	case n <= 0:
+		return "no " + what
+	case n == 1:
+		return "1 " + what
 	}
-	return strconv.Itoa(n) + " ports"
+	return strconv.Itoa(n) + " " + what + "s"
 }
 
 func textProtocol(mux *ObservedMux, protocol corev1.Protocol) string {
