@@ -138,7 +138,7 @@ func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice), jsonOf(muxslices.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
 		all := []corev1.ServicePort{{Name: "http"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
-		text += fmt.Sprintf("of %s: %s, %s\n", service, muxslices.BackingOf(list, all, nil),
+		text += fmt.Sprintf("of %s: %d, %d\n", service, muxslices.BackingOf(list, all, nil),
 			muxslices.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
 	}
 	decided := muxslices.Decide(viewOf(keys, slice))

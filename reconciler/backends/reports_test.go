@@ -63,7 +63,7 @@ func TestReportsTellOfChangesOnly(t *testing.T) {
 	} {
 		r.set(test.seen, test.refused, time.Now())
 		if is, why := r.Of(reported, "1"); is != test.is || why != test.why || changes != test.changes {
-			t.Errorf("%d: %s, %q after %d changes", i, is, why, changes)
+			t.Errorf("%d: %d, %q after %d changes", i, is, why, changes)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func TestReportsAreAboutOneMux(t *testing.T) {
 	var r Reports
 	r.set(saw(true, true), wordsOfSlices{edge: "refused"}, time.Now())
 	if is, why := r.Of(reported, "2"); is != plan.Unknown || why != "" {
-		t.Errorf("of another mux: %s, %q", is, why)
+		t.Errorf("of another mux: %d, %q", is, why)
 	}
 	seen := saw(true, true)
 	seen.Mux.IsMux = false
 	r.set(seen, nil, time.Now())
 	if is, _ := r.Of(reported, "1"); is != plan.Unknown {
-		t.Errorf("the Service is no mux any more: %s", is)
+		t.Errorf("the Service is no mux any more: %d", is)
 	}
 	seen.isAttached = false
 	if r.set(seen, nil, time.Now()); len(r.channels) != 0 {
@@ -110,7 +110,7 @@ func TestMissingBackendsCountAfterAPause(t *testing.T) {
 		now = now.Add(step.after)
 		again := r.set(saw(step.ready, step.carried), nil, now)
 		if is, _ := r.Of(reported, "1"); is != step.want || again != step.again {
-			t.Errorf("after %s: %s, again after %s; want %s, %s", step.after, is, again, step.want, step.again)
+			t.Errorf("after %s: %d, again after %s; want %d, %s", step.after, is, again, step.want, step.again)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestANewChannelWithoutEndpointsHasNoBackends(t *testing.T) {
 			o := &pass{Line: line, world: plan.World{Mux: &plan.ObservedMux{}}}
 			o.addChannel(t.Context(), channel)
 			if got := o.world.Channels[0]; got.Backends != test.want || got.RefusedSlices != "why" {
-				t.Errorf("%s, %q; want %s", got.Backends, got.RefusedSlices, test.want)
+				t.Errorf("%d, %q; want %d", got.Backends, got.RefusedSlices, test.want)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // shown returns a mux's address as its channels show it: without ports, and every IP with ipMode Proxy. Without that
@@ -32,18 +33,14 @@ func sameAddress(a, b []corev1.LoadBalancerIngress) bool {
 }
 
 func sameIngress(a, b corev1.LoadBalancerIngress) bool {
-	mode := a.IPMode == b.IPMode || a.IPMode != nil && b.IPMode != nil && *a.IPMode == *b.IPMode
-	return a.IP == b.IP && a.Hostname == b.Hostname && mode
+	return a.IP == b.IP && a.Hostname == b.Hostname && ptr.Equal(a.IPMode, b.IPMode)
 }
 
 func addressText(address []corev1.LoadBalancerIngress) []string {
 	text := make([]string, 0, len(address))
 	for _, ingress := range address {
-		mode := ""
-		if ingress.IPMode != nil {
-			mode = string(*ingress.IPMode)
-		}
-		text = append(text, strings.Join([]string{ingress.IP, ingress.Hostname, mode}, " "))
+		mode := ptr.Deref(ingress.IPMode, "")
+		text = append(text, strings.Join([]string{ingress.IP, ingress.Hostname, string(mode)}, " "))
 	}
 	slices.Sort(text)
 	return slices.Compact(text)

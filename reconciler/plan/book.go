@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -82,18 +83,14 @@ func (b *book) forget(gone ...*Claim) {
 	if len(gone) == 0 {
 		return
 	}
-	is := make(map[*Claim]bool, len(gone))
-	for _, claim := range gone {
-		is[claim] = true
-	}
-	in := func(c *Claim) bool { return is[c] }
-	b.claims = slices.DeleteFunc(b.claims, in)
+	isGone := sets.New(gone...).Has
+	b.claims = slices.DeleteFunc(b.claims, isGone)
 	for _, claim := range gone {
 		b.count(claim, -1)
 		if c := b.channels[claim.Owner.Channel]; c != nil {
-			c.claims = slices.DeleteFunc(c.claims, in)
+			c.claims = slices.DeleteFunc(c.claims, isGone)
 		} else {
-			b.absent[claim.Owner.Channel] = slices.DeleteFunc(b.absent[claim.Owner.Channel], in)
+			b.absent[claim.Owner.Channel] = slices.DeleteFunc(b.absent[claim.Owner.Channel], isGone)
 		}
 		for slot := range claim.Span().slots() {
 			if b.holders.at(slot) == claim {

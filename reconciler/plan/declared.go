@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,12 +23,7 @@ func DeclaresPlaceholder(svc *corev1.Service) bool {
 	if applied := svc.Annotations[lastApplied]; applied != "" && appliedDeclares(applied) {
 		return true
 	}
-	for i := range svc.ManagedFields {
-		if managerOwns(&svc.ManagedFields[i]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(svc.ManagedFields, managerOwns)
 }
 
 func appliedDeclares(text string) bool {
@@ -51,7 +47,7 @@ func appliedDeclares(text string) bool {
 }
 
 // managerOwns is true if a server-side applier owns the port, by the key that managedFields use.
-func managerOwns(entry *metav1.ManagedFieldsEntry) bool {
+func managerOwns(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -38,13 +39,10 @@ func gatherNames(p *pass) {
 	p.dns.of = map[types.NamespacedName][]string{}
 	g.askAll(asking)
 	owners := g.ownersNames()
-	owns := make(map[string]bool, len(owners))
-	for _, name := range owners {
-		owns[name] = true
-	}
+	owns := sets.New(owners...)
 	for _, name := range slices.Sorted(maps.Keys(g.has)) {
 		p.dns.holders = append(p.dns.holders, HostnameHolder{name, g.has[name]})
-		if !owns[name] {
+		if !owns.Has(name) {
 			p.dns.ours.Hostnames = append(p.dns.ours.Hostnames, name)
 		}
 	}
@@ -87,11 +85,7 @@ func (g *gathering) askAll(asking []*channel) {
 
 // ownersNames returns the names that the mux's owner set.
 func (g *gathering) ownersNames() []string {
-	ours := make(map[string]bool, len(g.w.Mux.OurDNS.Hostnames))
-	for _, name := range g.w.Mux.OurDNS.Hostnames {
-		ours[name] = true
-	}
-	return slices.DeleteFunc(slices.Clone(g.w.Mux.DNS.Hostnames), func(name string) bool { return ours[name] })
+	return slices.DeleteFunc(slices.Clone(g.w.Mux.DNS.Hostnames), sets.New(g.w.Mux.OurDNS.Hostnames...).Has)
 }
 
 func (g *gathering) ask(c *channel, name string) {

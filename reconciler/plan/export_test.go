@@ -13,7 +13,7 @@ func DerivedName(id PortID) string { return derivedName(id) }
 // Recount counts slots after a decision, and compares them with the counters that the decision kept.
 func Recount(w World, m Memory) error {
 	p := decide(&w, &m)
-	numbers, held, of, carrying := 0, 0, map[string]int{}, map[corev1.Protocol]int{}
+	numbers, holders, held, of, carrying := 0, 0, 0, map[string]int{}, map[corev1.Protocol]int{}
 	for slot := range p.foreign {
 		held++
 		carrying[slot.Protocol]++
@@ -33,8 +33,20 @@ func Recount(w World, m Memory) error {
 			return fmt.Errorf("%s of %s isn't among its channel's claims", claim.Slot(), claim.Owner.Channel)
 		}
 	}
-	if p.holders.len() != numbers {
-		return fmt.Errorf("there are %d holders of %d numbers", p.holders.len(), numbers)
+	for _, pages := range p.holders.pages {
+		for _, page := range pages {
+			if page == nil {
+				continue
+			}
+			for _, claim := range page {
+				if claim != nil {
+					holders++
+				}
+			}
+		}
+	}
+	if holders != numbers {
+		return fmt.Errorf("there are %d holders of %d numbers", holders, numbers)
 	}
 	drop := func(m map[string]int) { maps.DeleteFunc(m, func(_ string, n int) bool { return n == 0 }) }
 	drop(p.inUseBy)

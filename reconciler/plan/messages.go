@@ -50,20 +50,10 @@ type sayings struct{ accepted, programmed, addressPending string }
 
 func sayingsOf(mux types.NamespacedName) sayings {
 	return sayings{
-		accepted: textAccepted(mux), programmed: textProgrammed(mux), addressPending: textAddressPending(mux),
+		accepted:       fmt.Sprintf("all ports have a number on the mux %s", mux),
+		programmed:     fmt.Sprintf("all ports are on the mux %s, which has an address", mux),
+		addressPending: fmt.Sprintf("all ports are on the mux %s, which has no address from its provider yet", mux),
 	}
-}
-
-func textAccepted(mux types.NamespacedName) string {
-	return fmt.Sprintf("all ports have a number on the mux %s", mux)
-}
-
-func textProgrammed(mux types.NamespacedName) string {
-	return fmt.Sprintf("all ports are on the mux %s, which has an address", mux)
-}
-
-func textAddressPending(mux types.NamespacedName) string {
-	return fmt.Sprintf("all ports are on the mux %s, which has no address from its provider yet", mux)
 }
 
 func textNotProgrammed() string { return "the channel has no ports on a mux" }

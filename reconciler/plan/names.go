@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 )
 
 // Lengths of port names on a mux. A tenant can find a collision of the original's 7 digits in seconds.
@@ -34,13 +35,5 @@ func digits(id PortID, salt string, length int) string {
 
 // LooksOurs is true if a port's name has the form of a channel port's name.
 func LooksOurs(name string) bool {
-	if len(name) != legacyDigits && len(name) != nameDigits {
-		return false
-	}
-	for _, r := range name {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return true
+	return (len(name) == legacyDigits || len(name) == nameDigits) && strings.TrimLeft(name, "0123456789abcdef") == ""
 }

@@ -18,39 +18,35 @@ func numberSets() map[corev1.Protocol]*numberSet {
 func (n *numberSet) add(number int32)    { n[number/64] |= 1 << (number % 64) }
 func (n *numberSet) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
+// within returns the bits of a word that are numbers of the run.
+func within(run validation.PortRange, word int32) uint64 {
+	some := ^uint64(0)
+	if word == run.First/64 {
+		some <<= run.First % 64
+	}
+	if word == run.Last/64 {
+		some &= ^uint64(0) >> (63 - run.Last%64)
+	}
+	return some
+}
+
 // addRun adds the numbers of the run, 64 at a time: any tenant may ask for a long one.
 func (n *numberSet) addRun(run validation.PortRange) {
 	for word := run.First / 64; word <= run.Last/64; word++ {
-		some := ^uint64(0)
-		if word == run.First/64 {
-			some &^= 1<<(run.First%64) - 1
-		}
-		if word == run.Last/64 && run.Last%64 != 63 {
-			some &= 1<<(run.Last%64+1) - 1
-		}
-		n[word] |= some
+		n[word] |= within(run, word)
 	}
 }
 
 // firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
 // that a range with one free number costs no more than an empty one.
 func firstFree(run validation.PortRange, sets ...*numberSet) int32 {
-	if run.First > run.Last {
-		return 0
-	}
 	for word := run.First / 64; word <= run.Last/64; word++ {
-		var taken uint64
+		free := within(run, word)
 		for _, set := range sets {
-			taken |= set[word]
+			free &^= set[word]
 		}
-		if word == run.First/64 {
-			taken |= 1<<(run.First%64) - 1
-		}
-		if taken == ^uint64(0) {
-			continue
-		}
-		if free := word*64 + int32(bits.TrailingZeros64(^taken)); free <= run.Last {
-			return free
+		if free != 0 {
+			return word*64 + int32(bits.TrailingZeros64(free))
 		}
 	}
 	return 0
@@ -58,34 +54,19 @@ func firstFree(run validation.PortRange, sets ...*numberSet) int32 {
 
 // firstTaken returns the first number of the run that is in the set, or 0. It checks 64 numbers at a time.
 func firstTaken(run validation.PortRange, set *numberSet) int32 {
-	for number := run.First; number <= run.Last; number = number - number%64 + 64 {
-		taken := set[number/64] >> (number % 64)
-		if taken == 0 {
-			continue
+	for word := run.First / 64; word <= run.Last/64; word++ {
+		if taken := within(run, word) & set[word]; taken != 0 {
+			return word*64 + int32(bits.TrailingZeros64(taken))
 		}
-		if number += int32(bits.TrailingZeros64(taken)); number <= run.Last {
-			return number
-		}
-		return 0
 	}
 	return 0
 }
 
 // lastFree returns the last number of the run that isn't in the set, or 0.
 func lastFree(run validation.PortRange, set *numberSet) int32 {
-	if run.First > run.Last {
-		return 0
-	}
 	for word := run.Last / 64; word >= run.First/64; word-- {
-		free := ^set[word]
-		if word == run.Last/64 && run.Last%64 != 63 {
-			free &= 1<<(run.Last%64+1) - 1
-		}
-		if free == 0 {
-			continue
-		}
-		if number := word*64 + 63 - int32(bits.LeadingZeros64(free)); number >= run.First {
-			return number
+		if free := within(run, word) &^ set[word]; free != 0 {
+			return word*64 + 63 - int32(bits.LeadingZeros64(free))
 		}
 	}
 	return 0
@@ -95,14 +76,7 @@ func lastFree(run validation.PortRange, set *numberSet) int32 {
 func countFree(run validation.PortRange, set *numberSet) int {
 	count := 0
 	for word := run.First / 64; word <= run.Last/64; word++ {
-		free := ^set[word]
-		if word == run.First/64 {
-			free &^= 1<<(run.First%64) - 1
-		}
-		if word == run.Last/64 && run.Last%64 != 63 {
-			free &= 1<<(run.Last%64+1) - 1
-		}
-		count += bits.OnesCount64(free)
+		count += bits.OnesCount64(within(run, word) &^ set[word])
 	}
 	return count
 }

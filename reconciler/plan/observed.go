@@ -61,18 +61,3 @@ const (
 	// NotCarried is a channel that has a ready backend, and none on the mux.
 	NotCarried
 )
-
-func (b Backing) String() string {
-	switch b {
-	case Unbacked:
-		return "unbacked"
-	case Backed:
-		return "backed"
-	case OtherFamily:
-		return "backed by another family"
-	case NotCarried:
-		return "not carried"
-	case Unknown:
-	}
-	return "unknown"
-}

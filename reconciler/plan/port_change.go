@@ -37,7 +37,7 @@ func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRa
 			change.changed = append(change.changed, slot.String())
 		}
 	}
-	if stay < w.live.bySlot.len() {
+	if stay < len(w.live.ports) {
 		change.removed = append(change.removed, w.removed(want)...)
 	}
 	return change

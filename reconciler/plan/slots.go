@@ -4,9 +4,8 @@ import corev1 "k8s.io/api/core/v1"
 
 // slots is a map from slots to values. It indexes by number: hashing thousands of slots would cost more than the whole
 // decision. It ignores numbers that no port can have.
-type slots[T comparable] struct {
+type slots[T any] struct {
 	pages [3][1 << 6]*[1 << 10]T
-	n     int
 }
 
 // at returns the value of a slot, or the zero value.
@@ -31,19 +30,8 @@ func (s *slots[T]) set(slot Slot, value T) {
 	if *page == nil {
 		*page = new([1 << 10]T)
 	}
-	var nothing T
-	entry := &(*page)[slot.Number&(1<<10-1)]
-	if *entry != nothing {
-		s.n--
-	}
-	if value != nothing {
-		s.n++
-	}
-	*entry = value
+	(*page)[slot.Number&(1<<10-1)] = value
 }
-
-// len counts the slots with a value.
-func (s *slots[T]) len() int { return s.n }
 
 func protocolIndex(protocol corev1.Protocol) int {
 	switch protocol {

@@ -2,12 +2,10 @@ package plan
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -17,13 +15,6 @@ type Step struct {
 	Object  string
 	Why     []string
 	Details []string // the content, line by line
-}
-
-func (s *Step) print(w io.Writer) {
-	fmt.Fprintf(w, "%s %s: %s\n", s.Verb, s.Object, strings.Join(s.Why, "; "))
-	for _, line := range s.Details {
-		fmt.Fprintf(w, "  %s\n", line)
-	}
 }
 
 // Steps returns all intended writes in order.
@@ -89,15 +80,11 @@ func (c *ChannelPatch) step(verb string) Step {
 	if c.SetAddress {
 		step.Details = append(step.Details, "address: "+strings.Join(addressText(c.Address), ", "))
 	}
-	for _, condition := range c.Conditions {
-		step.Details = append(step.Details, conditionLine(condition))
+	for _, is := range c.Conditions {
+		step.Details = append(step.Details, fmt.Sprintf("%s: %s, %s: %s", is.Type, is.Status, is.Reason, is.Message))
 	}
 	if c.SetNote {
 		step.Details = append(step.Details, fmt.Sprintf("ports: %q", c.PortsNote))
 	}
 	return step
-}
-
-func conditionLine(c metav1.Condition) string {
-	return fmt.Sprintf("%s: %s, %s: %s", c.Type, c.Status, c.Reason, c.Message)
 }

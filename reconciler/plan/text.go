@@ -18,7 +18,10 @@ func (p *Plan) Print(w io.Writer) {
 		fmt.Fprintf(w, "confirm %s\n", key)
 	}
 	for _, step := range p.Steps() {
-		step.print(w)
+		fmt.Fprintf(w, "%s %s: %s\n", step.Verb, step.Object, strings.Join(step.Why, "; "))
+		for _, line := range step.Details {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
 	}
 	if p.Empty() {
 		fmt.Fprintln(w, "nothing to do")
@@ -42,11 +45,7 @@ func (p *Plan) printEvents(w io.Writer) {
 		events = append(events, p.Show[i].Events...)
 	}
 	for _, event := range append(events, p.Told...) {
-		kind := "Normal"
-		if event.Warning {
-			kind = "Warning"
-		}
-		fmt.Fprintf(w, "event on %s: %s %s: %s\n", event.Object, kind, event.Reason, event.Message)
+		fmt.Fprintf(w, "event on %s: %s %s: %s\n", event.Object, event.Type(), event.Reason, event.Message)
 	}
 }
 

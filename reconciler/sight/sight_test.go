@@ -199,7 +199,7 @@ func TestBackendsWithoutRights(t *testing.T) {
 		}
 		s := f.look(t, true)
 		if got := s.World.Channels[0].Backends; got != tc.want {
-			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
 		if skipped := errors.As(tc.err, &Skipped{}); s.Unread.Any() != (len(tc.fails) > 0 && !skipped) {
 			t.Errorf("%s: unread %+v", name, s.Unread)

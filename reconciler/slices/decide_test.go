@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
@@ -121,22 +122,22 @@ func TestCarriedBacking(t *testing.T) {
 	for name, test := range map[string]struct {
 		carried, sources []*discoveryv1.EndpointSlice
 		ports            []corev1.ServicePort
-		want             string
+		want             plan.Backing
 	}{
-		"nothing ready":           {nil, []*discoveryv1.EndpointSlice{source("IPv4", false)}, http, "unbacked"},
-		"no port that counts":     {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, dns, "unbacked"},
-		"a listener":              {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, "not carried"},
-		"another family":          {nil, []*discoveryv1.EndpointSlice{source("IPv6", true)}, http, "backed by another family"},
-		"another family, then ok": {nil, []*discoveryv1.EndpointSlice{source("IPv6", true), source("IPv4", true)}, http, "not carried"},
-		"host names":              {nil, []*discoveryv1.EndpointSlice{source("FQDN", true)}, http, "unbacked"},
-		"carried":                 {[]*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, http, "backed"},
-		"carried, not ready":      {[]*discoveryv1.EndpointSlice{source("IPv4", false)}, nil, http, "unbacked"},
-		"carried without ports":   {[]*discoveryv1.EndpointSlice{{Endpoints: source("IPv4", true).Endpoints}}, nil, http, "unbacked"},
+		"nothing ready":           {nil, []*discoveryv1.EndpointSlice{source("IPv4", false)}, http, plan.Unbacked},
+		"no port that counts":     {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, dns, plan.Unbacked},
+		"a listener":              {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, plan.NotCarried},
+		"another family":          {nil, []*discoveryv1.EndpointSlice{source("IPv6", true)}, http, plan.OtherFamily},
+		"another family, then ok": {nil, []*discoveryv1.EndpointSlice{source("IPv6", true), source("IPv4", true)}, http, plan.NotCarried},
+		"host names":              {nil, []*discoveryv1.EndpointSlice{source("FQDN", true)}, http, plan.Unbacked},
+		"carried":                 {[]*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, http, plan.Backed},
+		"carried, not ready":      {[]*discoveryv1.EndpointSlice{source("IPv4", false)}, nil, http, plan.Unbacked},
+		"carried without ports":   {[]*discoveryv1.EndpointSlice{{Endpoints: source("IPv4", true).Endpoints}}, nil, http, plan.Unbacked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := muxslices.CarriedBacking(test.carried, test.sources, test.ports, []corev1.IPFamily{"IPv4"})
-			if got.String() != test.want {
-				t.Errorf("backing: %s", got)
+			if got != test.want {
+				t.Errorf("backing: %d, want %d", got, test.want)
 			}
 		})
 	}

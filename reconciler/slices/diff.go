@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
 )
 
 // compare returns how a slice differs from the wanted one, nothing if it doesn't, and whether an endpoint or a port must go.
@@ -40,21 +40,19 @@ func compareValues(what string, is, want map[string]string) []string {
 	return why
 }
 
-func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
-
 func samePort(a, b discoveryv1.EndpointPort) bool {
-	return same(a.Name, b.Name) && same(a.Protocol, b.Protocol) && same(a.Port, b.Port) && same(a.AppProtocol, b.AppProtocol)
+	return ptr.Equal(a.Name, b.Name) && ptr.Equal(a.Protocol, b.Protocol) && ptr.Equal(a.Port, b.Port) && ptr.Equal(a.AppProtocol, b.AppProtocol)
 }
 
 // sameEndpoint compares every field that is carried. A test fails if Kubernetes adds a field to endpoints.
 func sameEndpoint(a, b discoveryv1.Endpoint) bool {
 	return slices.Equal(a.Addresses, b.Addresses) && sameConditions(a.Conditions, b.Conditions) &&
-		same(a.Hostname, b.Hostname) && same(a.NodeName, b.NodeName) && same(a.Zone, b.Zone) &&
-		same[corev1.ObjectReference](a.TargetRef, b.TargetRef) && sameHints(a.Hints, b.Hints)
+		ptr.Equal(a.Hostname, b.Hostname) && ptr.Equal(a.NodeName, b.NodeName) && ptr.Equal(a.Zone, b.Zone) &&
+		ptr.Equal(a.TargetRef, b.TargetRef) && sameHints(a.Hints, b.Hints)
 }
 
 func sameConditions(a, b discoveryv1.EndpointConditions) bool {
-	return same(a.Ready, b.Ready) && same(a.Serving, b.Serving) && same(a.Terminating, b.Terminating)
+	return ptr.Equal(a.Ready, b.Ready) && ptr.Equal(a.Serving, b.Serving) && ptr.Equal(a.Terminating, b.Terminating)
 }
 
 // sameHints treats empty hints and no hints as equal, because the API server stores them alike.

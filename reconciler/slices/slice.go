@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // slice returns the slice that carries a source on the mux. It shares endpoints with the source.
@@ -78,13 +79,7 @@ type portKey struct {
 // keyOfPort returns the key of a slice's port. No claim is for a port without a name, because it can't be told from others,
 // nor for a port without a number, which stands for all ports of an endpoint.
 func keyOfPort(port discoveryv1.EndpointPort) (portKey, bool) {
-	key := portKey{protocol: corev1.ProtocolTCP}
-	if port.Protocol != nil {
-		key.protocol = *port.Protocol
-	}
-	if port.Name != nil {
-		key.name = *port.Name
-	}
+	key := portKey{ptr.Deref(port.Name, ""), ptr.Deref(port.Protocol, corev1.ProtocolTCP)}
 	return key, key.name != "" && port.Port != nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Subsets returns our slices of a mux as the subsets of an Endpoints object. It has no ports without a name, one address for
@@ -24,10 +25,8 @@ func Subsets(list []*discoveryv1.EndpointSlice) []corev1.EndpointSubset {
 		}
 		for i := range slice.Endpoints {
 			e := &slice.Endpoints[i]
-			address := corev1.EndpointAddress{IP: firstAddress(e), NodeName: e.NodeName, TargetRef: e.TargetRef}
-			if e.Hostname != nil {
-				address.Hostname = *e.Hostname
-			}
+			address := corev1.EndpointAddress{IP: firstAddress(e), Hostname: ptr.Deref(e.Hostname, ""),
+				NodeName: e.NodeName, TargetRef: e.TargetRef}
 			switch {
 			case address.IP == "":
 			case isReady(e):
