@@ -17,7 +17,7 @@ func (l Language) ParseClass(class string) (types.NamespacedName, bool) {
 	if !both {
 		namespace = l.namespace
 	}
-	if !isLabel(name) || !isLabel(namespace) {
+	if !IsLabel(name) || !IsLabel(namespace) {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, true

@@ -85,7 +85,7 @@ func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 func portNames(channel []ChannelPort) []string {
 	names := make([]string, 0, len(channel))
 	for _, port := range channel {
-		if isLabel(port.Name) {
+		if IsLabel(port.Name) {
 			names = append(names, port.Name)
 		}
 	}

@@ -21,7 +21,7 @@ func (l Language) GatewayPool(class string) (string, bool) {
 	if l.prefix == "" || !is {
 		return "", false
 	}
-	if !isLabel(pool) {
+	if !IsLabel(pool) {
 		return "", true
 	}
 	return pool, true

@@ -56,9 +56,9 @@ func portNumber(s string) (int32, bool) {
 	return int32(n), ok //nolint:gosec // number keeps it within 65535
 }
 
-// isLabel says that s is a DNS-1123 label, the rule for names of Services, namespaces and ports. Since Kubernetes 1.36,
+// IsLabel says that s is a DNS-1123 label, the rule for names of Services, namespaces and ports. Since Kubernetes 1.36,
 // a Service's name may begin with a digit; on older versions, such a mux can't exist and is never found.
-func isLabel(s string) bool {
+func IsLabel(s string) bool {
 	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
 	}
@@ -80,7 +80,7 @@ func isDNSName(s string) bool {
 		return false
 	}
 	for label := range strings.SplitSeq(s, ".") {
-		// Kubernetes allows labels of a subdomain to be longer than DNS does, so isLabel doesn't fit.
+		// Kubernetes allows labels of a subdomain to be longer than DNS does, so IsLabel doesn't fit.
 		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
 			return false
 		}

@@ -96,7 +96,7 @@ func isHostname(s string) bool {
 	}
 	last := ""
 	for label := range strings.SplitSeq(s, ".") {
-		if !isLabel(label) {
+		if !IsLabel(label) {
 			return false
 		}
 		last = label

@@ -22,7 +22,7 @@ func New(prefix, defaultMuxNamespace string) (Language, error) {
 	if !isDNSName(prefix) {
 		return Language{}, fmt.Errorf("prefix %s is not a DNS name in lower case, such as %s", quote(prefix), DefaultPrefix)
 	}
-	if !isLabel(defaultMuxNamespace) {
+	if !IsLabel(defaultMuxNamespace) {
 		return Language{}, fmt.Errorf("default mux namespace %s is not the name of a namespace", quote(defaultMuxNamespace))
 	}
 	l := Language{prefix: prefix, namespace: defaultMuxNamespace, keys: keysUnder(prefix), names: byName()}

@@ -136,7 +136,7 @@ func FuzzHostnamePatterns(f *testing.F) {
 			(len(problems.Problems) > 0 || !reread.Equal(allowed)) {
 			t.Fatalf("%q reads as %q after being written out", allowed, reread)
 		}
-		if len(found.Problems) > 0 || !isLabel(namespace) || !isHostname(strings.TrimPrefix(hostname, "*.")) {
+		if len(found.Problems) > 0 || !IsLabel(namespace) || !isHostname(strings.TrimPrefix(hostname, "*.")) {
 			return
 		}
 		want := false

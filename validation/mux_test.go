@@ -126,7 +126,7 @@ func TestLedgerName(t *testing.T) {
 			if c.want != "" && got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
-			if !isLabel(got) || strings.Contains(got, "--") {
+			if !IsLabel(got) || strings.Contains(got, "--") {
 				t.Errorf("%s isn't a valid name", got)
 			}
 		})

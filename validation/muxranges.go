@@ -34,7 +34,7 @@ func ParseRanges(value string) []MuxRange {
 		name, numbers, _ := cut(entry, "=")
 		run, under, _ := cut(numbers, "/")
 		asked, ok := parseRequest(run)
-		if !ok || !asked.IsRange() || !isLabel(name) || seen[name] || protocol(corev1.Protocol(under)) == 0 {
+		if !ok || !asked.IsRange() || !IsLabel(name) || seen[name] || protocol(corev1.Protocol(under)) == 0 {
 			continue
 		}
 		seen[name] = true

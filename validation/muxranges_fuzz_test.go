@@ -47,7 +47,7 @@ func FuzzRangesAnnotation(f *testing.F) {
 			t.Errorf("it doesn't read as it is written (-want +got):\n%s", diff)
 		}
 		for _, r := range ranges {
-			if r.Run.First < MinPort || r.Run.First >= r.Run.Last || r.Run.Last > MaxPort || !isLabel(r.Name) {
+			if r.Run.First < MinPort || r.Run.First >= r.Run.Last || r.Run.Last > MaxPort || !IsLabel(r.Name) {
 				t.Errorf("%+v is no range of a mux", r)
 			}
 		}

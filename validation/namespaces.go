@@ -95,5 +95,5 @@ func parseNamespaces(own string, n *note) Namespaces {
 
 // isNamespacePattern says that some namespace can match.
 func isNamespacePattern(s string) bool {
-	return isLabel(strings.ReplaceAll(s, "*", "x"))
+	return IsLabel(strings.ReplaceAll(s, "*", "x"))
 }

@@ -44,7 +44,7 @@ func ParsePorts(value string) ([]PortMapping, bool) {
 		own, public, _ := cut(numbers, "->")
 		from, ok := portNumber(own)
 		to, ok2 := parseRequest(public)
-		if !ok || !ok2 || to.Kind != Number || !isLabel(name) || seen[name] {
+		if !ok || !ok2 || to.Kind != Number || !IsLabel(name) || seen[name] {
 			return nil, false
 		}
 		seen[name] = true

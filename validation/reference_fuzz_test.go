@@ -44,7 +44,7 @@ func FuzzLabels(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if want := len(apivalidation.IsDNS1123Label(s)) == 0; isLabel(s) != want {
+		if want := len(apivalidation.IsDNS1123Label(s)) == 0; IsLabel(s) != want {
 			t.Fatalf("label: Kubernetes says %v", want)
 		}
 		if want := len(apivalidation.IsDNS1123Subdomain(s)) == 0; isDNSName(s) != want {

@@ -46,7 +46,7 @@ func (l Language) ParseRoute(meta *metav1.ObjectMeta, listenerSets []string) (Ro
 		return &note{to: &found, reason: reason, key: key, name: shortName(key), value: trim(value)}, set
 	}
 	n, _ := annotation(l.keys.Gateway, InvalidGateway)
-	if namespace, name, _ := cut(n.value, "/"); isLabel(namespace) && isDNSName(name) && len(name) <= maxLabel {
+	if namespace, name, _ := cut(n.value, "/"); IsLabel(namespace) && isDNSName(name) && len(name) <= maxLabel {
 		route.Gateway = types.NamespacedName{Namespace: namespace, Name: name}
 	} else {
 		n.problem("", n.value, textGateway(n.value))

@@ -99,7 +99,7 @@ func (b *Board) sheet(mux types.NamespacedName) *sheet {
 func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 	sorted := plan.Ledger{Claims: slices.Clone(inForce)}
 	sorted.Sort()
-	if slices.EqualFunc(sorted.Claims, before.claims, same) {
+	if plan.SameClaims(sorted.Claims, before.claims) {
 		next := *before
 		return &next
 	}
@@ -114,7 +114,7 @@ func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 func (b *Board) tell(before, after *sheet) {
 	var channels []types.NamespacedName
 	for channel, claims := range after.byChannel {
-		if !slices.EqualFunc(claims, before.byChannel[channel], same) {
+		if !plan.SameClaims(claims, before.byChannel[channel]) {
 			channels = append(channels, channel)
 		}
 	}
@@ -127,13 +127,4 @@ func (b *Board) tell(before, after *sheet) {
 		slices.SortFunc(channels, plan.CompareKeys)
 		b.changed(channels)
 	}
-}
-
-// same compares claims; times are equal at the same moment in any time zone.
-func same(a, b plan.Claim) bool {
-	if !a.Since.Equal(b.Since) || !a.Until.Equal(b.Until) {
-		return false
-	}
-	a.Since, a.Until = b.Since, b.Until
-	return a == b
 }

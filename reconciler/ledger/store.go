@@ -90,12 +90,6 @@ type reading struct {
 	at version
 }
 
-func (r *reading) entry(ask Ask) Entry {
-	entry := Entry{Reading: r.Reading, ask: ask, at: &r.at}
-	entry.Ledger = r.Ledger.Clone()
-	return entry
-}
-
 // read returns nil for nil.
 func (r *reading) read() *codec.Read {
 	if r == nil {

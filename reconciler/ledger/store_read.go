@@ -33,7 +33,7 @@ func (s *Store) Peek(ctx context.Context, ask Ask) (plan.Reading, error) {
 	return entry.Reading, err
 }
 
-// resolve reads the ConfigMaps that may hold a ledger, and returns the ledger in force: see codec.HolderOf.
+// resolve reads the ConfigMaps that may hold a ledger, and returns the ledger in force: see codec.InForce.
 func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
 	var moved string
 	ask.Name, moved = ask.Names()
@@ -47,18 +47,10 @@ func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
 			return Entry{}, err
 		}
 	}
-	entry := Entry{Reading: plan.Reading{Condition: plan.Missing, Name: ask.Name}, ask: ask}
-	switch codec.HolderOf(ask.Stamp, wanted.read(), old.read()) {
-	case codec.Wanted:
-		entry = wanted.entry(ask)
-		entry.Reading = ask.Doubt(entry.Reading, old.read())
-	case codec.Old:
-		entry = old.entry(ask)
-		entry.Moved, entry.at = true, nil
-		if wanted != nil {
-			entry.at = &wanted.at
-		}
-	case codec.Nobody:
+	entry := Entry{Reading: codec.InForce(ask, wanted.read(), old.read()), ask: ask}
+	entry.Ledger = entry.Ledger.Clone()
+	if wanted != nil {
+		entry.at = &wanted.at
 	}
 	if old != nil && old.Ours && (wanted == nil || wanted.Ours) {
 		entry.old = &old.at

@@ -38,9 +38,10 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 		s.forget(place{mux, cm.Name}) // what the store remembers may be outdated
 		return Entry{}, fmt.Errorf("write the ledger of mux %s to ConfigMap %s: %w", mux, client.ObjectKeyFromObject(cm), err)
 	}
-	written := s.remember(mux, &reading{codec.Read{Reading: plan.Reading{Ledger: contents.Ledger, Name: cm.Name}, Ours: true}, versionOf(cm)}).entry(entry.ask)
-	written.old = entry.old
-	return written, nil
+	written := plan.Reading{Ledger: contents.Ledger, Name: cm.Name}
+	known := s.remember(mux, &reading{codec.Read{Reading: written, Ours: true}, versionOf(cm)})
+	written.Ledger = written.Ledger.Clone()
+	return Entry{Reading: written, ask: entry.ask, at: &known.at, old: entry.old}, nil
 }
 
 // writable refuses to overwrite a ledger that freezes its mux.

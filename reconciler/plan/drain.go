@@ -32,7 +32,7 @@ func Drain(w World, m Memory) *Plan {
 func (d *draining) rememberClaims() {
 	now := d.ledgerNow()
 	now.Hostnames = d.before.ledger.Hostnames
-	if d.before.mend == "" && sameClaims(now.Claims, d.before.ledger.Claims) {
+	if d.before.mend == "" && SameClaims(now.Claims, d.before.ledger.Claims) {
 		return
 	}
 	now.Generation = d.nextGeneration()

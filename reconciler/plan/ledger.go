@@ -45,7 +45,7 @@ func (l *Ledger) Sort() {
 
 // sorted returns the ledger itself if it is sorted, or else a sorted copy.
 func (l Ledger) sorted() Ledger {
-	if inOrder(l.Claims) && slices.IsSortedFunc(l.Hostnames, compareHolders) {
+	if slices.IsSortedFunc(l.Claims, compareClaims) && slices.IsSortedFunc(l.Hostnames, compareHolders) {
 		return l
 	}
 	l = l.Clone()
@@ -53,31 +53,14 @@ func (l Ledger) sorted() Ledger {
 	return l
 }
 
-func inOrder(claims []Claim) bool {
-	for i := 1; i < len(claims); i++ {
-		if byNumber(&claims[i-1], &claims[i]) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 func compareHolders(a, b HostnameHolder) int { return cmp.Compare(a.Hostname, b.Hostname) }
 
-// sameClaims is true if two lists would be written alike.
-func sameClaims(a, b []Claim) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	if len(a) > 0 && &a[0] == &b[0] {
+// SameClaims is true if two lists would be written alike: a moment is the same in any time zone.
+func SameClaims(a, b []Claim) bool {
+	if len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] {
 		return true // the same slice
 	}
-	for i := range a {
-		if !a[i].same(&b[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(a, b Claim) bool { return a.same(&b) })
 }
 
 func (c *Claim) same(other *Claim) bool {

@@ -19,14 +19,14 @@ func write(p *pass) {
 	was, mend := &w.before.ledger, w.before.mend
 	needsGeneration := w.before.renew || w.w.Ledger.Moved
 	releases := slices.ContainsFunc(ledger.Claims, func(c Claim) bool { return c.State == Releasing })
-	if needsGeneration || (!change.empty() || releases) && !sameClaims(ledger.Claims, was.Claims) {
+	if needsGeneration || (!change.empty() || releases) && !SameClaims(ledger.Claims, was.Claims) {
 		ledger.Generation = w.nextGeneration()
 		w.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: whyLedger(mend, was, &ledger)}
 		was, mend = &ledger, ""
 	}
 	w.publish(target{ports, ranges, published, change, w.writeNotes(published), ledger.Generation})
 	settled := w.ledgerAfter(ledger, indexPorts(ports, ranges))
-	if mend != "" || !sameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
+	if mend != "" || !SameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
 		w.plan.Settle = &LedgerWrite{Ledger: settled, Why: whyLedger(mend, was, &settled)}
 	}
 	w.deferRefusals(ledger, settled)

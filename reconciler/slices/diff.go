@@ -41,7 +41,8 @@ func compareValues(what string, is, want map[string]string) []string {
 }
 
 func samePort(a, b discoveryv1.EndpointPort) bool {
-	return ptr.Equal(a.Name, b.Name) && ptr.Equal(a.Protocol, b.Protocol) && ptr.Equal(a.Port, b.Port) && ptr.Equal(a.AppProtocol, b.AppProtocol)
+	return ptr.Equal(a.Name, b.Name) && ptr.Equal(a.Protocol, b.Protocol) && ptr.Equal(a.Port, b.Port) &&
+		ptr.Equal(a.AppProtocol, b.AppProtocol)
 }
 
 // sameEndpoint compares every field that is carried. A test fails if Kubernetes adds a field to endpoints.

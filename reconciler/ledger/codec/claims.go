@@ -87,7 +87,7 @@ func (e *entry) badName() error {
 		{"namespace", e.Namespace}, {"service", e.Service}, {"portName", e.PortName}, {"name", e.Name},
 	} {
 		isOther := field.name == "name" && field.value == "" || field.name == "service" && isOfGatewayAPI(field.value)
-		if !isLabel(field.value) && !isOther {
+		if !validation.IsLabel(field.value) && !isOther {
 			return fmt.Errorf("%s %s can't be a name in Kubernetes", field.name, short(field.value))
 		}
 	}
@@ -98,7 +98,7 @@ func (e *entry) badName() error {
 // "listenerset/brokers/tcp".
 func isOfGatewayAPI(name string) bool {
 	parts := strings.Split(name, "/")
-	return len(parts) >= 2 && len(parts) <= 3 && isLabel(parts[0]) &&
+	return len(parts) >= 2 && len(parts) <= 3 && validation.IsLabel(parts[0]) &&
 		!slices.ContainsFunc(parts[1:], func(part string) bool { return len(kube.IsDNS1123Subdomain(part)) > 0 })
 }
 
@@ -154,14 +154,4 @@ func parseTime(field, value string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%s %s isn't a time such as 2026-01-02T03:04:05Z", field, short(value))
 	}
 	return t, nil
-}
-
-// isLabel is true for what Kubernetes lets Services, namespaces and ports be called.
-func isLabel(name string) bool {
-	if len(name) == 0 || len(name) > 63 || name[0] == '-' || name[len(name)-1] == '-' {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
-	})
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // contradiction returns the first contradiction in a sorted ledger.
@@ -41,7 +42,7 @@ func contradiction(ledger *plan.Ledger) error {
 // hostnameContradiction expects the names in order.
 func hostnameContradiction(holders []plan.HostnameHolder) error {
 	for i, holder := range holders {
-		if !isLabel(holder.Namespace) {
+		if !validation.IsLabel(holder.Namespace) {
 			return fmt.Errorf("hostnames: %s can't be a namespace", short(holder.Namespace))
 		}
 		if i > 0 && holders[i-1].Hostname == holder.Hostname {

@@ -51,39 +51,6 @@ func ReadOf(cm *corev1.ConfigMap, mux types.NamespacedName, keys validation.Keys
 	return Read{Decode(cm, mux, keys), cm.Annotations[keys.Mux] == mux.String()}
 }
 
-// Holder says which of two ConfigMaps holds the ledger in force.
-type Holder uint8
-
-// The holders. Nobody means that the ledger is lost.
-const (
-	Nobody Holder = iota
-	Wanted        // the ConfigMap that the mux's owner wants
-	Old           // the ConfigMap that the ledger moves from
-)
-
-// HolderOf returns which ConfigMap holds the ledger in force; nil is a ConfigMap that doesn't exist. It is the ConfigMap that the
-// mux's annotation names, if that is the mux's, else the one that the mux's owner wants. If these are two, the ledger moves, and each
-// step may be the last before a crash:
-//
-//	                     InForce        Name              the ledger is
-//	the owner renames    generation 7   nothing, or old   InForce, Moved: the plan reserves generation 8 under Name
-//	Name is written      generation 7   generation 8      Name: the plan publishes generation 8 and the name
-//	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
-//
-// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its
-// generation is past the mux's stamp and past InForce's, and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
-func HolderOf(stamp int64, wanted, old *Read) Holder {
-	switch {
-	case wanted != nil && (old == nil || !old.Ours || !wanted.Ours):
-		return Wanted
-	case old == nil || !old.Ours:
-		return Nobody
-	case wanted != nil && wanted.Ledger.Generation > stamp && wanted.continues(old):
-		return Wanted
-	}
-	return Old
-}
-
 func (r *Read) readable() bool { return r.Condition == plan.Good || r.Condition == plan.Edited }
 
 // Good is true for good news: a ledger that isn't older than the mux, and that hasn't lost its claims.
@@ -112,26 +79,36 @@ func (r *Read) continues(old *Read) bool {
 	return true
 }
 
-// Doubt returns the reading of the wanted ConfigMap as it counts. If the mux names another one that doesn't exist, this one may be left
+// doubt returns the reading of the wanted ConfigMap as it counts. If the mux names another one that doesn't exist, this one may be left
 // over from an earlier move: then it counts as an edited one, and the mux counts more.
-func (a *Ask) Doubt(wanted plan.Reading, old *Read) plan.Reading {
+func (a *Ask) doubt(wanted plan.Reading, old *Read) plan.Reading {
 	if _, moves := a.Names(); moves != "" && old == nil && wanted.Condition == plan.Good {
 		wanted.Condition, wanted.Gone, wanted.Why = plan.Edited, moves, textLeftOver(moves)
 	}
 	return wanted
 }
 
-// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist.
+// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist. It is in the
+// ConfigMap that the mux's annotation names, if that is the mux's, else in the one that the mux's owner wants. If these are two, the
+// ledger moves, and each step may be the last before a crash:
+//
+//	                     InForce        Name              the ledger is
+//	the owner renames    generation 7   nothing, or old   InForce, Moved: the plan reserves generation 8 under Name
+//	Name is written      generation 7   generation 8      Name: the plan publishes generation 8 and the name
+//	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
+//
+// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its
+// generation is past the mux's stamp and past InForce's, and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
 func InForce(ask Ask, wanted, old *Read) plan.Reading {
-	name, _ := ask.Names()
-	switch HolderOf(ask.Stamp, wanted, old) {
-	case Wanted:
-		return ask.Doubt(wanted.Reading, old)
-	case Old:
-		reading := old.Reading
-		reading.Moved = true
-		return reading
-	case Nobody:
+	moves := old != nil && old.Ours
+	switch {
+	case wanted == nil && !moves:
+		name, _ := ask.Names()
+		return plan.Reading{Condition: plan.Missing, Name: name}
+	case wanted != nil && (!moves || !wanted.Ours || wanted.Ledger.Generation > ask.Stamp && wanted.continues(old)):
+		return ask.doubt(wanted.Reading, old)
 	}
-	return plan.Reading{Condition: plan.Missing, Name: name}
+	reading := old.Reading
+	reading.Moved = true
+	return reading
 }
