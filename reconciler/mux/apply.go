@@ -3,10 +3,10 @@ package mux
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -160,16 +160,7 @@ func notInForce(claims, inForce []plan.Claim) []plan.Claim {
 	return slices.DeleteFunc(claims, func(c plan.Claim) bool { return names[c.MuxName] })
 }
 
-// inParallel calls do with 0 to n-1, at most Parallel calls at a time.
+// inParallel calls do with 0 to n-1, at most Parallel calls at a time. It leaves none out when a pass is told to end.
 func (l *Line) inParallel(n int, do func(int)) {
-	var all sync.WaitGroup
-	places := make(chan struct{}, max(l.Parallel, 1))
-	for i := range n {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			do(i)
-		})
-	}
-	all.Wait()
+	workqueue.ParallelizeUntil(context.Background(), max(l.Parallel, 1), n, do)
 }

@@ -100,7 +100,7 @@ func (o *pass) logFrozen(ctx context.Context, p *plan.Plan) {
 	if p.Freeze != nil {
 		now = p.Freeze.Message
 	}
-	before := o.memory.setFrozen(now)
+	before, _ := o.memory.frozen.Swap(now).(string)
 	switch {
 	case before == now || o.world.Mux == nil:
 	case now == "":

@@ -115,27 +115,38 @@ func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error
 		o.Claimants.Show(o.world.Key, patch)
 		return nil
 	}
-	before := o.channels[patch.Channel]
-	body, err := channelBody(patch, before.UID, o.Language.Keys())
+	wrote, err := o.patchStatus(ctx, o.channels[patch.Channel], patch)
 	if err != nil {
-		return err
-	}
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
-	err = o.Writer.Status().Patch(ctx, svc, client.RawPatch(types.StrategicMergePatchType, body))
-	switch {
-	case apierrors.IsNotFound(err), isRecreated(err):
-		return nil // it was deleted meanwhile
-	case err != nil:
 		o.log(ctx).Info("a channel can't be told", "channel", patch.Channel, "error", err.Error())
 		return fmt.Errorf("status of channel %s: %w", patch.Channel, err)
 	}
-	o.Metrics.Wrote("channel")
-	o.rememberWrite(svc)
-	for _, event := range patch.Events {
-		o.tell(before, event)
+	if wrote {
+		o.tellProgrammed(patch)
 	}
-	o.tellProgrammed(patch)
 	return nil
+}
+
+// patchStatus writes a Service's status, and sends the patch's Events. It returns false for a Service that was deleted
+// meanwhile.
+func (l *Line) patchStatus(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (wrote bool, err error) {
+	body, err := channelBody(patch, svc.UID, l.Language.Keys())
+	if err != nil {
+		return false, err
+	}
+	after := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name}}
+	err = l.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
+	if apierrors.IsNotFound(err) || isRecreated(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.Metrics.Wrote("channel")
+	l.rememberWrite(after)
+	for _, event := range patch.Events {
+		l.tell(svc, event)
+	}
+	return true, nil
 }
 
 // tellProgrammed measures how long a channel waited for its first address.

@@ -84,17 +84,12 @@ func (c *debouncer) due(w *recentChanges, now time.Time) time.Time {
 		due = w.first // the first change in a while
 	}
 	if missing := 1 - w.writes.TokensAt(now); missing > 0 {
-		distant := now.Add(time.Duration(missing * float64(c.distance())))
-		due = later(due, earlier(distant, w.first.Add(c.longest)))
+		distant := earlier(now.Add(time.Duration(missing*float64(c.distance()))), w.first.Add(c.longest))
+		if distant.After(due) {
+			due = distant
+		}
 	}
 	return due
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func (c *debouncer) forget(mux types.NamespacedName) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -82,7 +83,7 @@ type Line struct {
 	services *fresh.Store[*corev1.Service]
 	paces    *pace.Pace[types.NamespacedName]
 	debounce *debouncer
-	woken    waker
+	woken    atomic.Pointer[queue] // nil until the line runs
 	turns    *fair.Turns
 
 	mu       sync.Mutex

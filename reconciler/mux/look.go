@@ -50,7 +50,7 @@ type cached struct {
 }
 
 func (c *cached) Mux() (*corev1.Service, bool, error) {
-	svc, err := c.line.service(c.ctx, c.mux)
+	svc, err := c.line.Service(c.ctx, c.mux)
 	if svc == nil {
 		return nil, false, err
 	}
@@ -112,12 +112,6 @@ func (o *pass) rememberPass(failed error) {
 	known := o.known
 	known.Blocked, known.ContestedUntil, known.Frozen = o.memory.blocked.reason, time.Time{}, ""
 	o.passes[o.world.Key] = lastPass{at: o.Now(), failed: failed, known: known}
-}
-
-// Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs
-// to the cache.
-func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
-	return l.service(ctx, key)
 }
 
 // MuxOf returns the mux that a channel names, or the mux itself. It is false for a plain Service, and for a mux that

@@ -5,10 +5,11 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -33,8 +34,7 @@ type memory struct {
 	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
 
-	mu     sync.Mutex
-	frozen string // why the last pass froze the mux
+	frozen atomic.Value // a string: why the last pass froze the mux
 }
 
 // refused is the API server's refusal of a channel's ports, with a hash of the channel's request.
@@ -111,34 +111,17 @@ func hashRequest(c *plan.ObservedChannel) uint64 {
 }
 
 // sentEvents are Events that were sent, and whose cause still exists.
-type sentEvents map[plan.Event]bool
+type sentEvents struct{ sets.Set[plan.Event] }
 
 // unsent returns the Events that weren't sent yet. An Event that is missing from the list is forgotten, so that it counts
 // as new later.
 func (s *sentEvents) unsent(events []plan.Event) []plan.Event {
-	var news []plan.Event
-	said := make(sentEvents, len(events))
-	for _, event := range events {
-		if !(*s)[event] {
-			news = append(news, event)
-		}
-		said[event] = true
-	}
-	*s = said
+	news := slices.DeleteFunc(slices.Clone(events), s.Has)
+	s.Set = sets.New(events...)
 	return news
 }
 
-// setFrozen records why the mux is frozen, and returns why it was before.
-func (m *memory) setFrozen(why string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before := m.frozen
-	m.frozen = why
-	return before
-}
-
 func (m *memory) frozenBy() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.frozen
+	why, _ := m.frozen.Load().(string)
+	return why
 }

@@ -63,7 +63,7 @@ func (l *Line) concerned(ctx context.Context, obj any) []types.NamespacedName {
 			return []types.NamespacedName{muxslices.MuxOfSlice(l.Language.Keys(), is)}
 		}
 		name := is.Labels[discoveryv1.LabelServiceName]
-		if svc, err := l.service(ctx, types.NamespacedName{Namespace: is.Namespace, Name: name}); err == nil && svc != nil {
+		if svc, err := l.Service(ctx, types.NamespacedName{Namespace: is.Namespace, Name: name}); err == nil && svc != nil {
 			return l.muxesOf(svc)
 		}
 	}

@@ -85,7 +85,7 @@ func (l *Line) rebuildFrom() time.Time {
 }
 
 func (o *pass) observeMux(ctx context.Context) error {
-	svc, err := o.Line.service(ctx, o.world.Key)
+	svc, err := o.Service(ctx, o.world.Key)
 	if err != nil || svc == nil || !o.isMux(svc) {
 		return err
 	}
@@ -99,8 +99,9 @@ func (l *Line) isMux(svc *corev1.Service) bool {
 	return l.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// service returns the newest known state of a Service; nil if it doesn't exist.
-func (l *Line) service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+// Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs to
+// the cache.
+func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	var svc corev1.Service
 	written := l.services.Before()
 	err := l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy)
@@ -131,7 +132,7 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		default:
 			l.trim(&live)
 			l.services.Renew(&live, false)
-			if _, err := l.service(ctx, key); err != nil { // drops the write if the cache shows it: the event came before the response
+			if _, err := l.Service(ctx, key); err != nil { // drops the write if the cache shows it: the event came before the response
 				return true, err
 			}
 		}
@@ -156,7 +157,7 @@ func (o *pass) observeChannels(ctx context.Context) error {
 	}
 	for _, key := range written.Keys() { // read live, or written, and the cache doesn't have it yet: its watch may hang
 		if o.channels[key] == nil && o.world.Key != noMux {
-			svc, err := o.Line.service(ctx, key)
+			svc, err := o.Service(ctx, key)
 			if err != nil {
 				return err
 			}
@@ -220,11 +221,4 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
 	return muxslices.RecordsOf(l.Language.Keys(), onMux), nil
-}
-
-func class(svc *corev1.Service) string {
-	if svc.Spec.LoadBalancerClass == nil {
-		return ""
-	}
-	return *svc.Spec.LoadBalancerClass
 }

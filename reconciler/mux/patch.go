@@ -62,19 +62,16 @@ func orNull(annotations map[string]string) map[string]any {
 // value. The API server accepts annotations and finalizers in it, too. It carries the UID, so that a Service created
 // again under the same name doesn't get the verdict of the old one.
 func channelBody(p *plan.ChannelPatch, uid types.UID, keys validation.Keys) ([]byte, error) {
-	annotations := map[string]any{}
+	annotations := map[string]string{}
 	if p.SetNote {
 		annotations[keys.Ports] = p.PortsNote
-		if p.PortsNote == "" {
-			annotations[keys.Ports] = nil
-		}
 	}
 	for _, key := range p.Leftovers.Annotations {
-		annotations[key] = nil
+		annotations[key] = ""
 	}
 	metadata, status := map[string]any{}, map[string]any{}
 	if len(annotations) > 0 {
-		metadata["annotations"] = annotations
+		metadata["annotations"] = orNull(annotations)
 	}
 	if p.Leftovers.Finalizer != "" {
 		metadata["$deleteFromPrimitiveList/finalizers"] = []string{p.Leftovers.Finalizer}

@@ -5,12 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/pace"
@@ -23,15 +18,9 @@ type outside struct{ *Line }
 // A stray is a former channel, or a mux that is being deleted or is no mux any more. It has a controller of its own,
 // because its mux may be long gone.
 
-func (o outside) onStray() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
-	look := func(q queue, svc *corev1.Service) {
-		if o.strayPatch(svc) != nil {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(svc)})
-		}
-	}
-	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) { look(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) { look(q, e.ObjectNew) },
+func (o outside) onStray(q queue, _, now *corev1.Service) {
+	if now != nil && o.strayPatch(now) != nil {
+		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(now)})
 	}
 }
 
@@ -61,7 +50,7 @@ func (o outside) leftoversPatch(svc *corev1.Service) *plan.ChannelPatch {
 }
 
 func (o outside) reconcileStray(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	svc, err := o.service(ctx, request.NamespacedName)
+	svc, err := o.Service(ctx, request.NamespacedName)
 	if err != nil || svc == nil {
 		return reconcile.Result{}, err
 	}
@@ -90,22 +79,9 @@ func (o outside) writeOutside(ctx context.Context, svc *corev1.Service, patch *p
 		o.Print(&plan.Plan{Mux: noMux, Hide: []plan.ChannelPatch{*patch}})
 		return false, nil
 	}
-	body, err := channelBody(patch, svc.UID, o.Language.Keys())
-	if err != nil {
-		return false, err
-	}
-	after := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: patch.Channel.Namespace, Name: patch.Channel.Name}}
-	err = o.Writer.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, body))
-	if apierrors.IsNotFound(err) || isRecreated(err) {
-		return false, nil
-	}
+	wrote, err := o.patchStatus(ctx, svc, patch)
 	if err != nil {
 		return false, fmt.Errorf("status of %s: %w", patch.Channel, err)
 	}
-	o.Metrics.Wrote("channel")
-	for _, event := range patch.Events {
-		o.tell(svc, event)
-	}
-	o.rememberWrite(after)
-	return true, nil
+	return wrote, nil
 }

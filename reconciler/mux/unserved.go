@@ -81,7 +81,7 @@ func (o outside) isServedBefore(svc *corev1.Service) bool {
 }
 
 func (o outside) reconcileUnserved(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	svc, err := o.service(ctx, request.NamespacedName)
+	svc, err := o.Service(ctx, request.NamespacedName)
 	if err != nil || svc == nil {
 		return reconcile.Result{}, err
 	}

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -44,20 +46,20 @@ func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, w.onService())); err != nil {
+	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, onChange(w.onService))); err != nil {
 		return err
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), w.onLedger())); err != nil {
+	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), onChange(w.onLedger))); err != nil {
 		return err
 	}
-	if err := line.Watch(l.woken.source()); err != nil {
+	if err := line.Watch(l.wakes()); err != nil {
 		return err
 	}
 	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(o.reconcileStray), RateLimiter: retries()})
 	if err != nil {
 		return err
 	}
-	if err := strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, o.onStray())); err != nil {
+	if err := strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, onChange(o.onStray))); err != nil {
 		return err
 	}
 	return o.setupUnserved(m)
@@ -78,7 +80,7 @@ func (l *Line) indexByMux(obj client.Object) []string {
 
 // muxOf returns the mux that a channel names; noMux if its class can't be parsed.
 func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
-	mux, _ := l.Language.ParseClass(class(svc))
+	mux, _ := l.Language.ParseClass(ptr.Deref(svc.Spec.LoadBalancerClass, ""))
 	return mux
 }
 
@@ -103,30 +105,44 @@ func (l *Line) muxOfLedger(cm *metav1.PartialObjectMetadata) types.NamespacedNam
 // watching turns events of informers into passes.
 type watching struct{ *Line }
 
-// onService wakes the mux itself, or the muxes that a channel names and named before.
-func (w watching) onService() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {
-	wake := func(q queue, services ...*corev1.Service) {
-		for _, svc := range services {
-			for _, mux := range w.muxesOf(svc) {
-				w.wake(q, mux)
-			}
-		}
+// object is a pointer to a kind of the API.
+type object interface {
+	comparable
+	client.Object
+}
+
+// onChange calls changed for each event of an object. The old state is nil for a new object, the new one for an object that
+// is gone.
+func onChange[T object](changed func(q queue, old, now T)) handler.TypedEventHandler[T, reconcile.Request] {
+	var none T
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) { changed(q, none, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) { changed(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) { changed(q, e.Object, none) },
 	}
-	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
-			w.services.Seen(e.Object)
-			wake(q, e.Object)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q queue) {
-			w.services.Seen(e.ObjectNew)
-			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
-				wake(q, e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Service], q queue) {
-			w.services.Seen(e.Object)
-			wake(q, e.Object)
-		},
+}
+
+// differing returns the states of an object that an event shows; none if the event shows no change.
+func differing[T object](old, now T) []T {
+	var none T
+	switch {
+	case old == none:
+		return []T{now}
+	case now == none:
+		return []T{old}
+	case old.GetResourceVersion() == now.GetResourceVersion():
+		return nil
+	}
+	return []T{old, now}
+}
+
+// onService wakes the mux itself, or the muxes that a channel names and named before.
+func (w watching) onService(q queue, old, now *corev1.Service) {
+	w.services.Seen(cmp.Or(now, old))
+	for _, svc := range differing(old, now) {
+		for _, mux := range w.muxesOf(svc) {
+			w.wake(q, mux)
+		}
 	}
 }
 
@@ -140,28 +156,14 @@ func (w watching) wake(q queue, mux types.NamespacedName) {
 
 // onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap
 // that they need.
-func (w watching) onLedger() handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
-	wake := func(q queue, cm *metav1.PartialObjectMetadata) {
+func (w watching) onLedger(q queue, old, now *metav1.PartialObjectMetadata) {
+	for _, cm := range differing(old, now) {
 		if mux := w.muxOfLedger(cm); mux.Namespace == cm.Namespace {
 			w.wake(q, mux)
 		}
 		for _, mux := range w.frozenIn(cm.Namespace) {
 			w.wake(q, mux)
 		}
-	}
-	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q queue) {
-			wake(q, e.Object)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q queue) {
-			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
-				wake(q, e.ObjectOld)
-				wake(q, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q queue) {
-			wake(q, e.Object)
-		},
 	}
 }
 
