@@ -45,7 +45,7 @@ func (l *line) muxOf(ctx context.Context, channel types.NamespacedName) (types.N
 
 // observeChannel adds what a channel itself says to a view.
 func (l *line) observeChannel(ctx context.Context, v *muxslices.View) (err error) {
-	v.Sources, err = l.sources(ctx, v.Channel)
+	v.Sources, err = SourcesOf(l.Claimants)(ctx, l.cache, v.Channel)
 	if err != nil || !claimants.IsService(v.Channel) {
 		v.Settings = muxslices.SettingsOf(&corev1.Service{})
 		return err
@@ -57,11 +57,14 @@ func (l *line) observeChannel(ctx context.Context, v *muxslices.View) (err error
 	return err
 }
 
-func (l *line) sources(ctx context.Context, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	if claimants.IsService(channel) || l.Claimants == nil {
-		return Sources(ctx, l.cache, channel)
+// SourcesOf returns a function like Sources for Services and for listeners, which may be nil.
+func SourcesOf(listeners Claimants) func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return func(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+		if claimants.IsService(channel) || listeners == nil {
+			return Sources(ctx, cache, channel)
+		}
+		return listeners.Sources(ctx, cache, channel)
 	}
-	return l.Claimants.Sources(ctx, l.cache, channel)
 }
 
 // users returns requests for the claimants that send packets to a Service.

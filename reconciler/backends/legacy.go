@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -169,7 +170,5 @@ func readiness(subsets []corev1.EndpointSubset) map[string]bool {
 
 // covers is true if a map has everything of another one.
 func covers(all, some map[string]string) bool {
-	missing := maps.Clone(some)
-	maps.DeleteFunc(missing, func(key, value string) bool { return all[key] == value })
-	return len(missing) == 0
+	return labels.SelectorFromSet(some).Matches(labels.Set(all))
 }

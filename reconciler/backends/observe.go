@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
@@ -54,11 +55,7 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 
 // mux returns a Service as a mux. A mux with problems is a mux still: it carries on with the claims that it has.
 func (l *line) mux(svc *corev1.Service) muxslices.Mux {
-	class := ""
-	if svc.Spec.LoadBalancerClass != nil {
-		class = *svc.Spec.LoadBalancerClass
-	}
-	_, onGateways := l.Language.GatewayPool(class)
+	_, onGateways := l.Language.GatewayPool(ptr.Deref(svc.Spec.LoadBalancerClass, ""))
 	return muxslices.Mux{
 		Key: client.ObjectKeyFromObject(svc), UID: svc.UID, Families: svc.Spec.IPFamilies,
 		IsMux:    svc.Spec.Type == corev1.ServiceTypeLoadBalancer && l.Language.Classify(svc).Mux(),

@@ -19,8 +19,10 @@ const uncarriedPause = 5 * time.Second
 // Reports tells whether channels have backends on their muxes, and which of their slices can't be written. This line writes it. The mux
 // line reads it for the condition BackendsReady. Its zero value is empty.
 type Reports struct {
+	// Changed is called when Of returns something else for a channel of a mux. It is set before the line runs, and may be nil.
+	Changed func(mux types.NamespacedName)
+
 	mu       sync.Mutex
-	changed  func(mux types.NamespacedName)
 	channels map[types.NamespacedName]report
 }
 
@@ -34,13 +36,6 @@ type report struct {
 	refused wordsOfSlices
 	// uncarried is since when ready backends are missing on the mux.
 	uncarried time.Time
-}
-
-// Notify sets a function that is called when Of returns something else for a channel of a mux.
-func (r *Reports) Notify(changed func(mux types.NamespacedName)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changed = changed
 }
 
 // Of returns whether a channel has backends on the mux with that UID, and why the first of its slices can't be written; empty if all can.
@@ -91,11 +86,10 @@ func (r *Reports) set(seen *observation, refused wordsOfSlices, now time.Time) (
 	if !seen.isAttached && len(refused) == 0 {
 		delete(r.channels, seen.Channel)
 	}
-	changed := r.changed
 	r.mu.Unlock()
 	same := is.mux == before.mux && is.backing == before.backing && first(is.refused) == first(before.refused)
-	if changed != nil && !same {
-		changed(seen.Mux.Key)
+	if r.Changed != nil && !same {
+		r.Changed(seen.Mux.Key)
 	}
 	return max(again, 0)
 }

@@ -41,11 +41,11 @@ func TestReportsTellOfChangesOnly(t *testing.T) {
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	r.set(saw(true, true), wordsOfSlices{a: "before anybody listens"}, time.Now())
 	changes := 0
-	r.Notify(func(m types.NamespacedName) {
+	r.Changed = func(m types.NamespacedName) {
 		if changes++; m != edge {
 			t.Errorf("told of %s", m)
 		}
-	})
+	}
 	for i, test := range []struct {
 		seen    *observation
 		refused wordsOfSlices

@@ -161,7 +161,7 @@ func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice)
 	if isOwned && muxslices.HasOwnName(s.keys, slice) {
 		return false
 	}
-	sources, err := s.sources(ctx, channel)
+	sources, err := SourcesOf(s.Claimants)(ctx, s.cache, channel)
 	return err == nil && !slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
 		return slice.Name == muxslices.SliceName(key, channel, source.Name, source.AddressType)
 	})

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -30,27 +30,22 @@ func request(key types.NamespacedName) reconcile.Request {
 
 // Waker wakes the line for channels whose claims have changed: ledger.NewBoard takes its Wake. Before the line starts, it does
 // nothing: the start is a pass over every channel.
-type Waker struct {
-	mu    sync.Mutex
-	queue queue
-}
+type Waker struct{ queue atomic.Pointer[queue] }
 
 // Wake adds channels to the queue.
 func (w *Waker) Wake(channels []types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	q := w.queue.Load()
+	if q == nil {
+		return
+	}
 	for _, channel := range channels {
-		if w.queue != nil {
-			w.queue.Add(request(channel))
-		}
+		(*q).Add(request(channel))
 	}
 }
 
 func (w *Waker) source() source.Source {
-	return source.Func(func(_ context.Context, queue queue) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.queue = queue
+	return source.Func(func(_ context.Context, q queue) error {
+		w.queue.Store(&q)
 		return nil
 	})
 }

@@ -5,17 +5,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/allocate"
 	gatewayline "nowake.ai/svc-lb-mux/gatewayapi/line"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -57,14 +53,6 @@ func (g *gateways) ofBackends() backends.Claimants {
 		return nil
 	}
 	return g.board
-}
-
-// sources returns the slices of a channel or a listener.
-func (g *gateways) sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	if g.board == nil || claimants.IsService(channel) {
-		return backends.Sources(ctx, cache, channel)
-	}
-	return g.board.Sources(ctx, cache, channel)
 }
 
 // add adds the features that are on to a manager.

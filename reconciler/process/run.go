@@ -197,7 +197,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: gateways.sources, Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Backing: reports.Of,
+		Sources: backends.SourcesOf(gateways.ofBackends()), Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Backing: reports.Of,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
@@ -207,7 +207,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	if err := line.Setup(ctx, m); err != nil {
 		return nil, err
 	}
-	reports.Notify(line.Wake)
+	reports.Changed = line.Wake
 	gateways.wake(line)
 	if err := gateways.add(ctx, m, language, t, out.events); err != nil {
 		return nil, err

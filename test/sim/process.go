@@ -108,7 +108,7 @@ func (p *process) setup() error {
 	p.served.begin(waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
-		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: p.served.sources, Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
+		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.SourcesOf(p.served.ofBackends()), Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
 		Backing: reports.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
@@ -117,7 +117,7 @@ func (p *process) setup() error {
 	if err := line.Setup(p.ctx, m); err != nil {
 		return err
 	}
-	reports.Notify(line.Wake)
+	reports.Changed = line.Wake
 	if err := p.served.setup(line); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -15,7 +14,6 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/line"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"
@@ -96,13 +94,6 @@ func (g *served) ofBackends() backends.Claimants {
 		return nil
 	}
 	return g.board
-}
-
-func (g *served) sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	if g == nil || claimants.IsService(channel) {
-		return backends.Sources(ctx, cache, channel)
-	}
-	return g.board.Sources(ctx, cache, channel)
 }
 
 // setup adds the controllers. Where a process runs them, all kinds are installed.
