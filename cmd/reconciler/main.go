@@ -2,9 +2,6 @@
 package main
 
 import (
-	"context"
-	"io"
-
 	"nowake.ai/svc-lb-mux/cmd/internal/run"
 	"nowake.ai/svc-lb-mux/reconciler/process"
 )
@@ -12,12 +9,5 @@ import (
 func main() { run.Main(program) }
 
 func program(getenv func(string) string) run.Program {
-	options := process.DefaultOptions(getenv)
-	return run.Program{
-		Name:    "reconciler",
-		Options: &options,
-		Run: func(ctx context.Context, version string, logs io.Writer) error {
-			return process.Run(ctx, options, version, logs)
-		},
-	}
+	return run.Of("reconciler", process.DefaultOptions(getenv), process.Run)
 }

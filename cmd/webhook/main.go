@@ -2,9 +2,6 @@
 package main
 
 import (
-	"context"
-	"io"
-
 	"nowake.ai/svc-lb-mux/cmd/internal/run"
 	"nowake.ai/svc-lb-mux/webhook"
 )
@@ -12,12 +9,5 @@ import (
 func main() { run.Main(program) }
 
 func program(getenv func(string) string) run.Program {
-	options := webhook.DefaultOptions(getenv)
-	return run.Program{
-		Name:    "webhook",
-		Options: &options,
-		Run: func(ctx context.Context, version string, logs io.Writer) error {
-			return webhook.Run(ctx, options, version, logs)
-		},
-	}
+	return run.Of("webhook", webhook.DefaultOptions(getenv), webhook.Run)
 }

@@ -11,14 +11,7 @@ import (
 
 // Program is the agent of one machine.
 func Program(getenv func(string) string) run.Program {
-	options := process.DefaultOptions(getenv)
-	return run.Program{
-		Name:    "gateway agent",
-		Options: &options,
-		Run: func(ctx context.Context, version string, logs io.Writer) error {
-			return process.Run(ctx, options, version, logs)
-		},
-	}
+	return run.Of("gateway agent", process.DefaultOptions(getenv), process.Run)
 }
 
 // CleanupProgram removes what the agent left in the kernel and on the disk of this machine. It takes the agent's flags.

@@ -23,12 +23,25 @@ const (
 // Program is one process.
 type Program struct {
 	Name    string
-	Options interface {
-		AddFlags(flags *flag.FlagSet)
-		Check() error
-	}
+	Options Options
 	// Run runs the program with the parsed Options until the context ends.
 	Run func(ctx context.Context, version string, logs io.Writer) error
+}
+
+// Options are the settings of a process.
+type Options interface {
+	AddFlags(flags *flag.FlagSet)
+	Check() error
+}
+
+// Of returns a program whose work takes its options, as they are after parsing.
+func Of[T any, P interface {
+	*T
+	Options
+}](name string, options T, work func(ctx context.Context, options T, version string, logs io.Writer) error) Program {
+	return Program{Name: name, Options: P(&options), Run: func(ctx context.Context, version string, logs io.Writer) error {
+		return work(ctx, options, version, logs)
+	}}
 }
 
 // Main runs a program with the process's environment and arguments, and exits.
