@@ -13,11 +13,8 @@ import (
 
 // cacheOptions keep of ledgers the names, and of Services what backends and muxes need.
 func cacheOptions(language validation.Language, namespaces []string) cache.Options {
-	var served map[string]cache.Config
+	served := map[string]cache.Config{} // if empty, all
 	for _, namespace := range namespaces {
-		if served == nil {
-			served = map[string]cache.Config{}
-		}
 		served[namespace] = cache.Config{}
 	}
 	return cache.Options{

@@ -2,7 +2,6 @@ package backends
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -82,12 +81,9 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Setup registers the line, the sweeper, and the takeover or the writer of legacy Endpoints with a manager.
-func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
+// Setup registers the line, the sweeper, and the takeover or the writer of legacy Endpoints with a manager, whose cache has the Index.
+func Setup(mgr manager.Manager, options Options) error {
 	if err := options.complete(); err != nil {
-		return err
-	}
-	if err := Index(ctx, mgr.GetFieldIndexer(), options.Language); err != nil {
 		return err
 	}
 	l := newLine(options, mgr.GetCache())

@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Index adds the cache index that finds the channels of a mux. Setup also calls it.
+// Index adds the cache index that finds the channels of a mux.
 func (l *Line) Index(ctx context.Context, m manager.Manager) error {
 	return m.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexMux, l.indexByMux)
 }

@@ -34,11 +34,8 @@ var noMux = types.NamespacedName{} //nolint:gochecknoglobals // never changed; a
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Setup adds the line's controllers to a manager.
-func (l *Line) Setup(ctx context.Context, m manager.Manager) error {
-	if err := l.Index(ctx, m); err != nil {
-		return err
-	}
+// Setup adds the line's controllers to a manager, whose cache has the Index.
+func (l *Line) Setup(m manager.Manager) error {
 	w, o := watching{l}, outside{l}
 	line, err := controller.New("mux", m, controller.Options{
 		Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes, RateLimiter: retries(), NewQueue: fair.NewQueue(l.Muxes),

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"nowake.ai/svc-lb-mux/certs/follow"
@@ -146,10 +145,6 @@ func (p Process) certificateKeeper(log logr.Logger) (*selfmanaged.Keeper, error)
 	if err != nil {
 		return nil, err
 	}
-	return p.keeper(api, log), nil
-}
-
-func (p Process) keeper(api client.WithWatch, log logr.Logger) *selfmanaged.Keeper {
 	policy := p.SelfManaged
 	if policy == (selfmanaged.Policy{}) {
 		policy = p.Options.policy()
@@ -158,5 +153,5 @@ func (p Process) keeper(api client.WithWatch, log logr.Logger) *selfmanaged.Keep
 		Client: api, Configuration: p.Options.WebhookConfiguration,
 		Secret: types.NamespacedName{Namespace: p.Options.Namespace, Name: p.Options.SelfManagedSecret},
 		Policy: policy, Now: p.Now, Log: log.WithName("certificate"),
-	})
+	}), nil
 }

@@ -19,6 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // newScheme returns a scheme with the kinds that we read and write.
@@ -42,16 +43,9 @@ func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 
 // cacheOptions makes informers keep as little as possible: tenants can make Services, slices and ConfigMaps large. A
 // transform looks only at its own object, since the object isn't sent again when another one changes.
-func cacheOptions(options *Options) (cache.Options, error) {
-	language, err := options.language()
-	if err != nil {
-		return cache.Options{}, err
-	}
-	var muxNamespaces map[string]cache.Config // the namespaces of muxes
+func cacheOptions(options *Options, language validation.Language) cache.Options {
+	muxNamespaces := map[string]cache.Config{} // if empty, all
 	for _, namespace := range options.muxNamespaces() {
-		if muxNamespaces == nil {
-			muxNamespaces = map[string]cache.Config{}
-		}
 		muxNamespaces[namespace] = cache.Config{}
 	}
 	return cache.Options{
@@ -67,7 +61,7 @@ func cacheOptions(options *Options) (cache.Options, error) {
 			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: muxNamespaces}, //nolint:staticcheck // deprecated, but some readers still need it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
-	}, nil
+	}
 }
 
 // trim returns a transform for objects of one kind.

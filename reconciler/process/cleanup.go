@@ -23,23 +23,19 @@ const cleanupRetry = 200 * time.Millisecond
 // The configuration is in no namespace, so it would stay. Its webhook is gone, so it would have every change of a mux
 // or channel refused. Helm's release record, with which helm could remove it, is deleted with the namespace. Pods are
 // deleted first, so the process still has its rights.
-func (p Process) cleanUpWithNamespace(ctx context.Context, log logr.Logger) {
+func (p Process) cleanUpWithNamespace(ctx context.Context, set kubernetes.Interface, log logr.Logger) {
 	if p.Options.WebhookConfiguration == "" || p.dry() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	if err := p.deleteOrphanedConfiguration(ctx, log); err != nil {
+	if err := p.deleteOrphanedConfiguration(ctx, set, log); err != nil {
 		log.Error(err, "if the namespace is being deleted, delete the webhook's configuration by hand",
 			"validatingWebhookConfiguration", p.Options.WebhookConfiguration)
 	}
 }
 
-func (p Process) deleteOrphanedConfiguration(ctx context.Context, log logr.Logger) error {
-	set, err := kubernetes.NewForConfig(p.Config)
-	if err != nil {
-		return err
-	}
+func (p Process) deleteOrphanedConfiguration(ctx context.Context, set kubernetes.Interface, log logr.Logger) error {
 	namespace, err := set.CoreV1().Namespaces().Get(ctx, p.Options.Namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):

@@ -21,7 +21,7 @@ const certificateInterval = 10 * time.Second
 
 // addConsole adds the console to the manager, if it is enabled. A failure to listen is only logged: a console that
 // can't be shown must not stop the reconciler.
-func (p Process) addConsole(m manager.Manager, terms *terms, timeline *console.Timeline, watching *guard.Guard,
+func (p Process) addConsole(m *processManager, terms *terms, timeline *console.Timeline, watching *guard.Guard,
 	registry *prometheus.Registry, log logr.Logger) error {
 	o := &p.Options
 	if !o.Console.Yes() {
@@ -33,28 +33,20 @@ func (p Process) addConsole(m manager.Manager, terms *terms, timeline *console.T
 		log.Error(err, "the console isn't served: give it another --console-address (DEBUG_WEB_PORT), or set --console=false")
 		return nil
 	}
-	language, err := o.language()
-	if err != nil {
-		return err
-	}
 	name, err := os.Hostname()
 	if err != nil {
 		name = "reconciler"
 	}
 	options := console.Options{
-		Language: language, Line: terms, Cache: m.GetCache(), Timeline: timeline, Leading: terms.leads.Load, Metrics: registry,
+		Language: m.language, Line: terms, Cache: m.GetCache(), Timeline: timeline, Leading: terms.leads.Load, Metrics: registry,
 		Log: log, Now: p.Now, Name: name, Version: p.Version, DryRun: p.dry(), Token: o.ConsoleToken,
 		Actions: o.ConsoleActions.Yes(), Dial: p.Dial,
 	}
 	if o.ConsoleAuth == authKubernetes {
-		if options.Review, err = newReviewer(p.Config, o); err != nil {
-			return err
-		}
+		options.Review = newReviewer(m.set, o)
 	}
 	if o.ConsoleTraffic.Yes() {
-		if options.Gateways, err = gatewaysIn(p.Config, o.Namespace, language.Keys()); err != nil {
-			return err
-		}
+		options.Gateways = gatewaysIn(m.set, o.Namespace, m.language.Keys())
 	}
 	if watching != nil {
 		options.Admission = watching.Status

@@ -8,7 +8,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"nowake.ai/svc-lb-mux/reconciler/console"
 )
@@ -19,14 +18,10 @@ const consoles = "consoles"
 
 // newReviewer returns a reviewer that asks the API server for a token's user, and then for that user's right to the
 // console. It needs the rights to create TokenReviews, and LocalSubjectAccessReviews in this namespace.
-func newReviewer(config *rest.Config, o *Options) (console.Reviewer, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
+func newReviewer(set kubernetes.Interface, o *Options) console.Reviewer {
 	namespace, group, name := o.Namespace, o.APIPrefix, o.LeaseName
 	return func(ctx context.Context, token string, act bool) (console.Opinion, error) {
-		who, err := client.AuthenticationV1().TokenReviews().Create(ctx,
+		who, err := set.AuthenticationV1().TokenReviews().Create(ctx,
 			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 		if err != nil {
 			return console.Opinion{}, fmt.Errorf("a TokenReview: %w", err)
@@ -47,7 +42,7 @@ func newReviewer(config *rest.Config, o *Options) (console.Reviewer, error) {
 				},
 			},
 		}
-		may, err := client.AuthorizationV1().LocalSubjectAccessReviews(namespace).Create(ctx, asked, metav1.CreateOptions{})
+		may, err := set.AuthorizationV1().LocalSubjectAccessReviews(namespace).Create(ctx, asked, metav1.CreateOptions{})
 		if err != nil {
 			return console.Opinion{}, fmt.Errorf("a LocalSubjectAccessReview in %s: %w", namespace, err)
 		}
@@ -56,7 +51,7 @@ func newReviewer(config *rest.Config, o *Options) (console.Reviewer, error) {
 			Why: fmt.Sprintf("%s may not %s %s.%s %q in namespace %s: ask an administrator to bind you to a Role there with "+
 				"apiGroups [%[4]s], resources [%[3]s], verbs [%[2]s]", who.Status.User.Username, verb, consoles, group, name, namespace),
 		}, nil
-	}, nil
+	}
 }
 
 func extraOf(extra map[string]authenticationv1.ExtraValue) map[string]authorizationv1.ExtraValue {

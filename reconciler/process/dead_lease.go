@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // freeDeadLease releases a lease whose holder's pod is gone. helm uninstall deletes a reconciler's rights before its
@@ -17,13 +16,9 @@ import (
 // listed, the drain waits; nothing else depends on this.
 //
 //	helm uninstall:  roles gone ─▶ pod told to end, can't release its lease ─▶ pod gone ─▶ the lease is free ─▶ drain
-func (p Process) freeDeadLease(ctx context.Context, m manager.Manager) {
-	set, err := kubernetes.NewForConfig(p.Config)
-	if err != nil {
-		return
-	}
+func (p Process) freeDeadLease(ctx context.Context, m *processManager) {
 	for {
-		holder, err := p.freeLease(ctx, set)
+		holder, err := p.freeLease(ctx, m.set)
 		if err != nil {
 			return
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -35,30 +34,21 @@ type election struct {
 // elect makes the manager run elections, and returns the predecessors that keep this process from leading. Without
 // leader election, the process works at once.
 func (p Process) elect(m *processManager, terms *terms, recorder resourcelock.EventRecorder, log logr.Logger) (*predecessors, error) {
-	client, err := kubernetes.NewForConfig(p.Config)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := newIdentity()
+	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
 	log = log.WithName("election")
-	earlier := &predecessors{client: client, namespace: p.Options.Namespace, log: log}
+	earlier := &predecessors{client: m.set, namespace: p.Options.Namespace, log: log}
 	run := terms.work
 	if p.elects() {
 		earlier.selector = p.Options.Predecessors
 		e := &election{options: &p.Options, config: p.Config, recorder: recorder, predecessors: earlier, log: log,
-			identity: identity, work: terms.work}
+			identity: host + "_" + string(uuid.NewUUID()), // freeDeadLease reads the pod's name from it
+			work:     terms.work}
 		run = e.run
 	}
 	return earlier, m.Add(everyReplica(run))
-}
-
-// newIdentity returns the holder name for the lease. freeDeadLease reads the pod's name from it.
-func newIdentity() (string, error) {
-	host, err := os.Hostname()
-	return host + "_" + string(uuid.NewUUID()), err
 }
 
 // run takes part in elections until the context ends.

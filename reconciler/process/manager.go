@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // stopTimeout limits the wait for running work after the process is told to end. managerStopTimeout adds a little for
@@ -22,6 +25,9 @@ const (
 type processManager struct {
 	manager.Manager
 
+	language validation.Language
+	set      kubernetes.Interface
+
 	synced     chan struct{} // closed once the caches are filled
 	base       context.Context
 	cancelBase context.CancelFunc
@@ -30,14 +36,14 @@ type processManager struct {
 // manager makes the process's manager. If elects is true, the manager itself takes part in leader election.
 func (p Process) manager(logger logr.Logger, elects bool) (*processManager, error) {
 	o := &p.Options
-	caching, err := cacheOptions(o)
+	language, err := o.language()
 	if err != nil {
 		return nil, err
 	}
 	unnamed := true
 	base, abandon := context.WithCancel(context.Background())
 	m, err := manager.New(p.Config, manager.Options{
-		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger, Cache: caching,
+		Scheme: newScheme(), MapperProvider: newMapper, Logger: logger, Cache: cacheOptions(o, language),
 		BaseContext:            func() context.Context { return base },
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // served with the probes
 		HealthProbeBindAddress: "0",
@@ -50,22 +56,20 @@ func (p Process) manager(logger logr.Logger, elects bool) (*processManager, erro
 		abandon()
 		return nil, err
 	}
-	b := &processManager{Manager: m, synced: make(chan struct{}), base: base, cancelBase: abandon}
-	return b, m.Add(afterCaches{b.synced})
+	set, err := kubernetes.NewForConfig(p.Config)
+	if err != nil {
+		abandon()
+		return nil, err
+	}
+	b := &processManager{Manager: m, language: language, set: set, synced: make(chan struct{}), base: base, cancelBase: abandon}
+	return b, m.Add(everyReplica(func(context.Context) error {
+		close(b.synced)
+		return nil
+	}))
 }
 
 // elects says that the process needs a lease to work.
 func (p Process) elects() bool { return p.Options.LeaderElection && !p.dry() }
-
-// afterCaches runs in every replica once the caches are filled.
-type afterCaches struct{ synced chan struct{} }
-
-func (afterCaches) NeedLeaderElection() bool { return false }
-
-func (a afterCaches) Start(context.Context) error {
-	close(a.synced)
-	return nil
-}
 
 // run works until the context ends. A manager that is stopped while its caches are being filled, for example while no
 // API server answers, never returns and keeps a processor busy. So run doesn't stop it then, but abandons it: nothing

@@ -47,10 +47,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	language, err := p.Options.language()
-	if err != nil {
-		return err
-	}
+	language := m.language
 	var print printer
 	if p.dry() {
 		print = newPrinter(p.Logs, 0)
@@ -107,7 +104,7 @@ func (p Process) asLeader(ctx context.Context, m *processManager, work func(cont
 }
 
 // awaitLease ends the wait for the lease after Patience.
-func (p Process) awaitLease(ctx context.Context, m manager.Manager, end context.CancelCauseFunc) {
+func (p Process) awaitLease(ctx context.Context, m *processManager, end context.CancelCauseFunc) {
 	for _, wait := range []time.Duration{min(leaseHint, p.Options.Patience/2), p.Options.Patience} {
 		select {
 		case <-ctx.Done():
@@ -117,23 +114,19 @@ func (p Process) awaitLease(ctx context.Context, m manager.Manager, end context.
 		case <-time.After(wait):
 		}
 		if wait < p.Options.Patience {
-			fmt.Fprintf(p.Logs, "waiting for %s\n", p.leaseHolder(ctx))
+			fmt.Fprintf(p.Logs, "waiting for %s\n", p.leaseHolder(ctx, m.set))
 		}
 	}
 	end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and drain again",
-		p.Options.Patience, p.leaseHolder(ctx)))
+		p.Options.Patience, p.leaseHolder(ctx, m.set)))
 }
 
 // leaseHint is the time until the lease's holder is reported.
 const leaseHint = 3 * time.Second
 
 // leaseHolder describes the lease and its holder.
-func (p Process) leaseHolder(ctx context.Context) string {
+func (p Process) leaseHolder(ctx context.Context, set kubernetes.Interface) string {
 	lease := fmt.Sprintf("the lease %s/%s", p.Options.Namespace, p.Options.LeaseName)
-	set, err := kubernetes.NewForConfig(p.Config)
-	if err != nil {
-		return lease
-	}
 	got, err := set.CoordinationV1().Leases(p.Options.Namespace).Get(ctx, p.Options.LeaseName, metav1.GetOptions{})
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
@@ -28,6 +29,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Run works until the context ends, then releases the lease, and returns nil. It returns an error if the work fails.
@@ -89,10 +91,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := p.outputs()
-	if err != nil {
-		return err
-	}
+	out := p.outputs(m.set)
 	defer out.close()
 	registry, timeline := newRegistry(p.Version), console.NewTimeline(p.Now)
 	lease := out.events
@@ -128,7 +127,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err := m.run(ctx); err != nil {
 		return fmt.Errorf("reconciler: %w", err)
 	}
-	p.cleanUpWithNamespace(ctx, logger)
+	p.cleanUpWithNamespace(ctx, m.set, logger)
 	logger.Info("ended in order")
 	return nil
 }
@@ -154,17 +153,13 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 				return nil, err
 			}
 		}
-		t.line, err = p.setup(ctx, run, t, timeline, out)
+		t.line, err = p.setup(ctx, run, m.language, t, timeline, out)
 		return t, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	language, err := p.Options.language()
-	if err != nil {
-		return nil, err
-	}
-	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language), p.fillCache(ctx, m))
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), m.language), p.fillCache(ctx, m))
 }
 
 // fillCache makes the cache hold objects that no index reads, so that a standby's cache is as full as a leader's.
@@ -182,11 +177,8 @@ func (p Process) fillCache(ctx context.Context, m *processManager) error {
 }
 
 // setup builds the lines of a term.
-func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline *console.Timeline, out outputs) (*mux.Line, error) {
-	language, err := p.Options.language()
-	if err != nil {
-		return nil, err
-	}
+func (p Process) setup(ctx context.Context, m manager.Manager, language validation.Language, t *term, timeline *console.Timeline,
+	out outputs) (*mux.Line, error) {
 	metrics := newMetrics(t.registry, p.Now)
 	carried := backends.NewMetrics()
 	t.registry.MustRegister(carried)
@@ -204,7 +196,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 		Budget:   p.portChanges(),
 		Parallel: p.Options.Writes, Muxes: maxConcurrentMuxes, Print: out.print.plan,
 	})
-	if err := line.Setup(ctx, m); err != nil {
+	if err := line.Setup(m); err != nil {
 		return nil, err
 	}
 	reports.Changed = line.Wake
@@ -212,10 +204,9 @@ func (p Process) setup(ctx context.Context, m manager.Manager, t *term, timeline
 	if err := gateways.add(ctx, m, language, t, out.events); err != nil {
 		return nil, err
 	}
-	emitter := &eventEmitter{cache: m.GetCache(), events: out.events}
-	return line, backends.Setup(ctx, m, backends.Options{
+	return line, backends.Setup(m, backends.Options{
 		Language: language, Claims: board.Known, Claimants: gateways.ofBackends(), Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
-		Tell: emitter.emit, LooksAfter: line.LooksAfter, Reports: reports, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Tell: tell(m.GetCache(), out.events), LooksAfter: line.LooksAfter, Reports: reports, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
 }
@@ -234,15 +225,12 @@ type outputs struct {
 	close  func()
 }
 
-func (p Process) outputs() (outputs, error) {
+func (p Process) outputs(set kubernetes.Interface) outputs {
 	if p.dry() {
-		return outputs{silentRecorder{}, newPrinter(p.Logs, time.Second), func() {}}, nil
+		return outputs{silentRecorder{}, newPrinter(p.Logs, time.Second), func() {}}
 	}
-	broadcaster, err := newBroadcaster(p.Config)
-	if err != nil {
-		return outputs{}, err
-	}
-	return outputs{broadcaster.NewRecorder(newScheme(), eventSource()), printer{}, broadcaster.Shutdown}, nil
+	broadcaster := newBroadcaster(set)
+	return outputs{broadcaster.NewRecorder(newScheme(), corev1.EventSource{Component: "svc-lb-mux"}), printer{}, broadcaster.Shutdown}
 }
 
 func restConfig(file, version string) (*rest.Config, error) {

@@ -157,11 +157,6 @@ func (*termCache) Start(ctx context.Context) error {
 	return nil
 }
 
-// IndexField does nothing: the process has indexed its cache.
-func (*termCache) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
-	return nil
-}
-
 func (c *termCache) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
 	informer, err := c.Cache.GetInformer(ctx, object, options...)
 	return &termInformer{informer, c}, err

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -114,14 +115,14 @@ func (p *process) setup() error {
 		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
 	})
-	if err := line.Setup(p.ctx, m); err != nil {
+	if err := errors.Join(line.Index(p.ctx, m), backends.Index(p.ctx, m.GetFieldIndexer(), s.language), line.Setup(m)); err != nil {
 		return err
 	}
 	reports.Changed = line.Wake
 	if err := p.served.setup(line); err != nil {
 		return err
 	}
-	return backends.Setup(p.ctx, m, backends.Options{
+	return backends.Setup(m, backends.Options{
 		Language: s.language, Claims: board.Known, Claimants: p.served.ofBackends(), Waker: waker, Writer: writer, Live: writer,
 		Tell:    func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
 		Reports: reports, Concurrency: 2, Now: p.now,

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"fmt"
-	"strings"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -28,14 +27,8 @@ func Language(prefix, namespace, external string) (validation.Language, error) {
 }
 
 func externalDNS(value string) []string {
-	var prefixes []string
-	for prefix := range strings.SplitSeq(value, ",") {
-		if prefix = strings.TrimSpace(prefix); prefix != "" {
-			prefixes = append(prefixes, prefix)
-		}
+	if prefixes := List(value); len(prefixes) > 0 {
+		return prefixes
 	}
-	if len(prefixes) == 0 {
-		return validation.ExternalDNSPrefixes()
-	}
-	return prefixes
+	return validation.ExternalDNSPrefixes()
 }

@@ -43,11 +43,8 @@ func cacheOptions(o *Options) (cache.Options, error) {
 		return cache.Options{}, err
 	}
 	own := map[string]cache.Config{o.Namespace: {}}
-	var muxNamespaces map[string]cache.Config
+	muxNamespaces := map[string]cache.Config{} // if empty, all
 	for _, namespace := range flags.List(o.MuxNamespaces) {
-		if muxNamespaces == nil {
-			muxNamespaces = map[string]cache.Config{}
-		}
 		muxNamespaces[namespace] = cache.Config{}
 	}
 	selector := labels.NewSelector().Add(*ofPools)

@@ -2,6 +2,7 @@ package backends
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -66,7 +67,7 @@ func (w world) run(t *testing.T, edits ...func(*backends.Options)) *running {
 		edit(&options)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := backends.Setup(ctx, mgr, options); err != nil {
+	if err := errors.Join(backends.Index(ctx, mgr.GetFieldIndexer(), language), backends.Setup(mgr, options)); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
