@@ -4,6 +4,7 @@
 package life
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -88,7 +89,9 @@ func (w *world) install(t *testing.T, release product.Helm) string {
 	begin := time.Now()
 	said, err := release.Install(t.Context(), w.Cluster)
 	if err != nil {
-		t.Fatal(err)
+		left, _ := w.TryKubectl(t.Context(), "", "get", "certificates,certificaterequests,issuers,secrets,pods,events",
+			"--namespace="+cmp.Or(release.Namespace, product.Namespace), "--output=wide")
+		t.Fatalf("%v\nthe namespace has:\n%s", err, left)
 	}
 	t.Logf("helm upgrade --install %s took %s", release.Release, time.Since(begin).Round(time.Second))
 	return said
