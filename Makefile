@@ -132,7 +132,7 @@ TEST := go test -ldflags=-w -timeout $(TIMEOUT)
 .PHONY: check
 check: export RAPID_SEED ?= 1
 check: ## Run the tests without clusters, 200 simulated histories, and the linters: two minutes
-	$(TEST) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/') ./test/again ./test/chart
+	$(TEST) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/') ./test/again ./test/chart ./test/corpus
 	$(TEST) ./test/sim -run 'TestSim$$|TestMutantsApply$$' -args -histories=200
 	$(LINT) run --allow-parallel-runners
 

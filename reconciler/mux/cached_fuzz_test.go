@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/validation/corpus"
+	"nowake.ai/svc-lb-mux/test/corpus"
 )
 
 // FuzzTrim: a trimmed Service is parsed like the whole one, a second trim changes nothing, and a mux elsewhere is no

@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/test/corpus"
 	"nowake.ai/svc-lb-mux/validation"
-	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
 // TestCorpus writes every Service of the corpus to files, as YAML documents and as a List in JSON, and compares the

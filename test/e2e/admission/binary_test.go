@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
-	"nowake.ai/svc-lb-mux/validation/corpus"
+	"nowake.ai/svc-lb-mux/test/corpus"
 )
 
 // The webhook's addresses on the control plane's machine.

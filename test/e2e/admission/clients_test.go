@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
-	"nowake.ai/svc-lb-mux/validation/corpus"
+	"nowake.ai/svc-lb-mux/test/corpus"
 )
 
 // TestWebhookAnswersAPIServersOnly uses an API server with a client certificate, set up as in

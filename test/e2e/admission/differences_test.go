@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/test/corpus"
 	"nowake.ai/svc-lb-mux/validation"
-	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
 // differences maps Services of the corpus on which policy and validation disagree to the reason. In each case the

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/corpus"
 	"nowake.ai/svc-lb-mux/validation"
-	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
 // teller binds the policy a second time with the action Warn: a denial names only the first failed rule, but warnings

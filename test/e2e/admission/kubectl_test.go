@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
-	"nowake.ai/svc-lb-mux/validation/corpus"
+	"nowake.ai/svc-lb-mux/test/corpus"
 )
 
 // small returns whether kubectl can send a Service: `apply` stores the object a second time, in an annotation.

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/corpus"
 	"nowake.ai/svc-lb-mux/validation"
-	"nowake.ai/svc-lb-mux/validation/corpus"
 )
 
 func testPolicy(t *testing.T, w world) {
