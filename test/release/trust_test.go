@@ -183,7 +183,7 @@ func write(t *testing.T, folder, name, text string) {
 func tool(t *testing.T, tree, name string) string {
 	t.Helper()
 	cmd := command(t, tree, "go", "tool", "-n", "-modfile=.tools/cosign.mod", name)
-	cmd.Env = append(cmd.Env, "CGO_ENABLED=0") // as make sets it: another setting builds everything again
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOGC=800") // as make sets them: another CGO_ENABLED builds everything again
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -56,9 +56,11 @@ func (c Cache) fill(ctx context.Context, p Product, dir string) error {
 	return nil
 }
 
-// goArguments returns the same arguments for all users: other flags would compile everything again.
+// goArguments returns the same arguments for all users: other flags would compile everything again. Debug information, which
+// the linker drops, would take a sixth of the compilers' time.
 func (p Product) goArguments(out string) []string {
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(append([]string{"-s -w"}, p.ldflags...), " ")}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
+		"-ldflags", strings.Join(append([]string{"-s -w"}, p.ldflags...), " ")}
 	if p.modfile != "" && p.modfile != "go.mod" {
 		args = append(args, "-modfile="+p.modfile)
 	}
@@ -86,6 +88,7 @@ func (c Cache) command(ctx context.Context, p Product, args ...string) *exec.Cmd
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(c.Source, p.folder)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
+		"GOGC=800", // a quarter less time for at most a gigabyte more of memory
 		"GOTMPDIR="+scratch(filepath.Join(c.Dir, "."+p.Name+".partial")))
 	// An interrupted go stops its compilers and tidies up; one whose builder was killed at least starts no more.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
