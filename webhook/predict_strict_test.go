@@ -141,7 +141,12 @@ func TestNamesForExternalDNSAreDenied(t *testing.T) {
 		svc.Annotations[key] = names
 		return svc
 	}
-	narrow := testMux(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"}, named("team-a", "web", 80))
+	and := func(svc *corev1.Service, name, value string) *corev1.Service {
+		svc.Annotations[validation.DefaultPrefix+"/"+name] = value
+		return svc
+	}
+	other := named("team-b", "other", 443)
+	narrow := testMux(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"}, named("team-a", "web", 80), other)
 	collected := named("team-a", "web", 80)
 	collected.Annotations[validation.DefaultPrefix+"/external-dns-hostname"] = "www.bank.example.com"
 	for name, tc := range map[string]struct {
@@ -154,12 +159,18 @@ func TestNamesForExternalDNSAreDenied(t *testing.T) {
 		"a channel gives its name back":                {narrow, with("www.bank.example.com"), named("team-a", "web", 80), false},
 		"a channel gets an allowed name":               {narrow, named("team-a", "web", 80), with("www.team-a.example.com"), false},
 		"a new channel has a name":                     {narrow, nil, with("www.bank.example.com", 82), true},
+		"a name comes with a number that is taken":     {narrow, named("team-a", "web", 80), with("www.bank.example.com", 443), true},
+		"a new channel has a name and a taken number":  {narrow, nil, with("www.bank.example.com", 443), true},
+		"a channel that is refused keeps its name":     {narrow, with("www.bank.example.com", 443), with("www.bank.example.com", 443, 81), false},
+		"a disabled channel gets a name":               {narrow, and(named("team-a", "web", 80), "disabled", "true"), and(with("www.bank.example.com"), "disabled", "true"), true},
+		"a name comes while the channel is disabled":   {narrow, named("team-a", "web", 80), and(with("www.bank.example.com"), "disabled", "true"), true},
+		"a name comes beside a problem that stays":     {narrow, and(named("team-a", "web", 80), "external-ports", "nonsense"), and(with("www.bank.example.com"), "external-ports", "nonsense"), true},
 		"the mux allows all names":                     {testMux(t, nil), named("team-a", "web", 80), with("www.bank.example.com"), false},
 		"the mux isn't known":                          {named("x", "x", 1), named("team-a", "web", 80), with("www.bank.example.com"), false},
 		"a name to be collected, which is only warned": {narrow, named("team-a", "web", 80), collected, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			known := []*corev1.Service{tc.mux}
+			known := []*corev1.Service{tc.mux, other}
 			if tc.old != nil {
 				known = append(known, tc.old)
 			}

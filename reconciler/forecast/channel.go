@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,20 +17,21 @@ func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChann
 	if before != nil && before.Mux != after.Mux {
 		before = nil
 	}
-	switch {
-	case len(after.Problems) > 0 || after.Disabled || after.Deleting:
-		return nil // refused for its problems, or withdrawn on purpose
-	case before != nil && sameRequests(before, &after):
+	if after.Deleting || before != nil && sameRequests(before, &after) {
 		return nil
 	}
-	now := o.try(&after)
-	if now.IsRefused {
-		return o.refusal(before, &after, &now, hide)
+	names := o.forbiddenNames(before, &after)
+	if len(after.Problems) > 0 || after.Disabled {
+		return names // refused for its problems, or withdrawn on purpose
 	}
-	if !now.IsAccepted {
-		return nil
+	switch now := o.try(&after); {
+	case now.IsRefused && now.Reason == plan.HostnameNotAllowed && len(names) > 0: // for one of these names
+	case now.IsRefused:
+		names = append(names, o.refusal(before, &after, &now, hide)...)
+	case now.IsAccepted:
+		names = append(append(names, o.warnOfScarcity(&after, &now)...), o.warnOfHostnames(before, &now)...)
 	}
-	return append(o.warnOfScarcity(&after, &now), o.warnOfForbiddenNames(before, &now)...)
+	return names
 }
 
 func sameRequests(a, b *plan.ObservedChannel) bool {
@@ -139,20 +139,39 @@ func (o *Outlook) warnOfScarcity(c *plan.ObservedChannel, now *outcome) []Predic
 	return predicted
 }
 
-// warnOfForbiddenNames warns of DNS names that the mux doesn't allow. Names that another namespace may hold aren't predicted:
-// only the ledger records the holders.
-func (o *Outlook) warnOfForbiddenNames(before *plan.ObservedChannel, now *outcome) []Prediction {
+// forbiddenNames predicts which names the change gives to external-dns although the mux doesn't allow them. This doesn't depend on ports:
+// external-dns publishes them for the address that the channel has, or for the target that it names.
+func (o *Outlook) forbiddenNames(before, after *plan.ObservedChannel) []Prediction {
+	if o.world.Mux == nil || len(o.world.Mux.Problems) > 0 {
+		return nil
+	}
+	var was []plan.Remark
+	if before != nil {
+		was = plan.ForbiddenNames(o.world.Mux, before)
+	}
+	var predicted []Prediction
+	for _, name := range plan.ForbiddenNames(o.world.Mux, after) {
+		if len(predicted) < plan.MaxRemarks && !slices.Contains(was, name) {
+			predicted = append(predicted, Prediction{Proven: true, Problem: validation.Problem{
+				Reason: name.Reason, Field: "metadata.annotations[" + name.Key + "]", Message: name.Message,
+			}})
+		}
+	}
+	return predicted
+}
+
+// warnOfHostnames warns of DNS names that the mux won't gather. Names that another namespace may hold aren't predicted: only the ledger
+// records the holders.
+func (o *Outlook) warnOfHostnames(before *plan.ObservedChannel, now *outcome) []Prediction {
 	var was []plan.Remark
 	if before != nil {
 		was = o.try(before).Remarks
 	}
 	var predicted []Prediction
 	for _, remark := range now.Remarks {
-		if remark.Reason == plan.HostnameNotAllowed && len(predicted) < plan.MaxRemarks && !slices.Contains(was, remark) {
-			// Names that external-dns takes from the channel itself aren't in the ledger, so the refusal is proven.
-			key := cmp.Or(remark.Key, o.world.Keys.ChannelHostname)
-			predicted = append(predicted, Prediction{Proven: remark.Key != "", Problem: validation.Problem{
-				Reason: remark.Reason, Field: "metadata.annotations[" + key + "]", Message: remark.Message,
+		if remark.Reason == plan.HostnameNotAllowed && remark.Key == "" && len(predicted) < plan.MaxRemarks && !slices.Contains(was, remark) {
+			predicted = append(predicted, Prediction{Problem: validation.Problem{
+				Reason: remark.Reason, Field: "metadata.annotations[" + o.world.Keys.ChannelHostname + "]", Message: remark.Message,
 			}})
 		}
 	}

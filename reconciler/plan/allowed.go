@@ -81,6 +81,18 @@ func (a *allowed) forbidden(c *channel) (forbidden []validation.DirectName, unre
 	return forbidden, false
 }
 
+// ForbiddenNames returns a remark about each name that external-dns takes from a channel itself and that the mux doesn't allow.
+func ForbiddenNames(mux *ObservedMux, c *ObservedChannel) []Remark {
+	if len(c.Direct) == 0 {
+		return nil
+	}
+	var remarks []Remark
+	for _, name := range mux.Hostnames.In(c.Key.Namespace).Forbids(c.Direct) {
+		remarks = append(remarks, Remark{HostnameNotAllowed, textDirect(name.Key, name.Name, mux), name.Key})
+	}
+	return remarks
+}
+
 func (a *allowed) matcher(namespace string) validation.HostnameMatcher {
 	matcher, known := a.hostnames[namespace]
 	if !known {
