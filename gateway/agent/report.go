@@ -19,7 +19,6 @@ const (
 	TablesFailed    = "TablesFailed"    // the kernel's tables can't be brought up to date
 	ClaimsUnusable  = "ClaimsUnusable"  // the ConfigMap of claims can't be read
 	NewsMissing     = "NewsMissing"     // the API server didn't tell enough to decide
-	RightsMissing   = "RightsMissing"   // a capability
 	SettingUnusable = "SettingUnusable" // a sysctl
 )
 

@@ -49,6 +49,53 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 	}
 }
 
+// TestEachReasonOfGatewaysIsInATable checks that each reason of a mux on gateways, and each fault of a gateway, has a row with its meaning and
+// its remedy.
+func TestEachReasonOfGatewaysIsInATable(t *testing.T) {
+	page := text(t, docs+"operations.md")
+	for file, least := range map[string]int{
+		"gateway/control/decide/reasons.go": 20, "gateway/pool/pool.go": 5, "gateway/agent/report.go": 5, "gateway/agent/want/refusals.go": 9,
+		"gateway/agent/announce/options.go": 6, "gateway/agent/keepalived/seats.go": 3,
+	} {
+		found := words(t, file)
+		if len(found) < least {
+			t.Fatalf("%s: only %d reasons found, want %d", file, len(found), least)
+		}
+		for _, reason := range found {
+			if !hasRow(page, reason) {
+				t.Errorf("docs/operations.md has no row for %s (%s)", reason, file)
+			}
+		}
+	}
+}
+
+// TestReasonsOfTheGatewayAPIAreNamed checks that the page names the reasons that are ours alone, and links to the page whose table has them.
+func TestReasonsOfTheGatewayAPIAreNamed(t *testing.T) {
+	page := text(t, docs+"operations.md")
+	for file, table := range map[string]string{
+		"gatewayapi/allocate/messages.go": "gateway-api.md", "gatewayapi/line/mux.go": "gatewayclass.md", "gatewayapi/read/attach.go": "gatewayclass.md",
+		"gatewayapi/status/news_route.go": "gatewayclass.md",
+	} {
+		found := words(t, file)
+		if len(found) == 0 {
+			t.Fatalf("%s: no reason found", file)
+		}
+		for _, reason := range found {
+			if !strings.Contains(page, "`"+reason+"`") {
+				t.Errorf("docs/operations.md doesn't name %s (%s)", reason, file)
+			}
+			if !hasRow(text(t, docs+table), reason) {
+				t.Errorf("docs/%s has no row for %s (%s)", table, reason, file)
+			}
+		}
+	}
+}
+
+// hasRow returns whether a table of the page has a row whose first or second cell names a reason.
+func hasRow(page, reason string) bool {
+	return regexp.MustCompile("(?m)^\\|([^|]*\\|)?[^|]*`" + reason + "`").MatchString(page)
+}
+
 // TestLinksWithinThePageHaveATarget checks that each link to a heading of the page finds that heading.
 func TestLinksWithinThePageHaveATarget(t *testing.T) {
 	page := text(t, docs+"operations.md")
@@ -87,30 +134,49 @@ func reasons(t *testing.T, folder string) []string {
 	}
 	var found []string
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
+		if !strings.HasSuffix(file, "_test.go") {
+			found = append(found, constants(t, file, func(spec *ast.ValueSpec) bool { return isReason(spec.Type) })...)
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(parsed, func(node ast.Node) bool {
-			if spec, ok := node.(*ast.ValueSpec); ok && isReason(spec.Type) {
-				for _, value := range spec.Values {
-					if literal, ok := value.(*ast.BasicLit); ok {
-						reason, err := strconv.Unquote(literal.Value)
-						if err != nil {
-							t.Fatal(err)
-						}
-						found = append(found, reason)
-					}
-				}
-			}
-			return true
-		})
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// words returns the constants of a file that are one word in CamelCase, as reasons are.
+func words(t *testing.T, file string) []string {
+	t.Helper()
+	all := constants(t, "../../"+file, func(*ast.ValueSpec) bool { return true })
+	isWord := regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
+	return slices.DeleteFunc(all, func(text string) bool { return !isWord.MatchString(text) })
+}
+
+// constants returns the string constants of a file that are wanted.
+func constants(t *testing.T, file string, isWanted func(*ast.ValueSpec) bool) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !isWanted(spec) {
+			return true
+		}
+		for _, value := range spec.Values {
+			literal, ok := value.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				continue
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, text)
+		}
+		return true
+	})
+	return found
 }
 
 // isReason returns whether a type is Reason, from this package or from package validation.
