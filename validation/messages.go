@@ -249,6 +249,10 @@ func textNotHonoured(part, value, wayOut string) string {
 	return fmt.Sprintf("%s: %s has no effect on a channel: %s", plain(part), quote(value), wayOut)
 }
 
+func textOnGatewaysOnly(part, value, wayOut string) string {
+	return fmt.Sprintf("%s: %s has an effect on a channel only on a mux on gateways: elsewhere, %s", plain(part), quote(value), wayOut)
+}
+
 func textExternalIPs(addresses string) string {
 	return fmt.Sprintf("spec.externalIPs: every node takes the traffic to %s on this channel's own ports, past the mux, even if "+
 		"the address belongs to others: remove the field, the channel gets the mux's address without it", quote(addresses))

@@ -11,21 +11,22 @@ import (
 // have no effect on it.
 const providerKeys = "service.beta.kubernetes.io/"
 
-// warnChannel warns of fields that a mux can't honour.
+// warnChannel warns of fields that no mux honours, or only a mux on gateways.
 func warnChannel(svc *corev1.Service, found *Findings) {
 	spec := &svc.Spec
 	const onTheMux, nowhere = "set it on the mux", "take it away"
-	ignored := func(part, value, wayOut string) {
-		found.warn(FieldNotHonoured, part, "", value, textNotHonoured(part, value, wayOut))
+	onGatewaysOnly := func(part, value, wayOut string) { // the mux may not be known here
+		found.warn(FieldNotHonoured, part, "", value, textOnGatewaysOnly(part, value, wayOut))
 	}
 	if spec.LoadBalancerIP != "" {
-		ignored("spec.loadBalancerIP", spec.LoadBalancerIP, onTheMux)
+		const part = "spec.loadBalancerIP"
+		found.warn(FieldNotHonoured, part, "", spec.LoadBalancerIP, textNotHonoured(part, spec.LoadBalancerIP, onTheMux))
 	}
 	if spec.SessionAffinity != "" && spec.SessionAffinity != corev1.ServiceAffinityNone {
-		ignored("spec.sessionAffinity", string(spec.SessionAffinity), onTheMux)
+		onGatewaysOnly("spec.sessionAffinity", string(spec.SessionAffinity), onTheMux)
 	}
 	if spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-		ignored("spec.externalTrafficPolicy", string(spec.ExternalTrafficPolicy), nowhere)
+		onGatewaysOnly("spec.externalTrafficPolicy", string(spec.ExternalTrafficPolicy), nowhere)
 	}
 	if spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts {
 		const part = "spec.allocateLoadBalancerNodePorts"
