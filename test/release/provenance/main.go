@@ -61,6 +61,7 @@ func write(args []string, out io.Writer) error {
 	flags.StringVar(&r.settings.Version, "version", "", "the release's version")
 	flags.StringVar(&r.settings.Source, "source", "", "the repository's address")
 	flags.StringVar(&r.settings.Downloads, "downloads", "", "the address that Krew's manifest has")
+	flags.StringVar(&r.settings.Sources, "sources", "", "the address that the chart's metadata has")
 	flags.BoolVar(&r.settings.Trial, "trial", false, "made from a work tree")
 	flags.StringVar(&r.commit, "commit", "", "the commit's hash")
 	flags.StringVar(&r.builder.ID, "builder", "", "who built it, an address")

@@ -45,6 +45,7 @@ type parameters struct {
 	ImagePlatforms   []string `json:"imagePlatforms"`
 	CommandPlatforms []string `json:"commandPlatforms"`
 	Downloads        string   `json:"downloads"`
+	Sources          string   `json:"sources"`
 	Trial            bool     `json:"trial"`
 }
 
