@@ -57,7 +57,9 @@ func (o *pass) optionalParts() []optionalPart {
 
 // publishWithout writes the mux without some parts. If the API server accepts that, the parts were the cause.
 func (o *pass) publishWithout(ctx context.Context, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart, why error) error {
-	if !isEmpty(bare) {
+	if isEmpty(bare) {
+		o.giveTurnBack(p)
+	} else {
 		if err := o.patchMux(ctx, bare); err != nil {
 			return err
 		}

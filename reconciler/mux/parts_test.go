@@ -100,6 +100,26 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestNamesThatAreLeftOutAreNoDrift: a pass finds each time that the mux lacks them. Nobody undid a write, so the next real drift is corrected at once.
+func TestNamesThatAreLeftOutAreNoDrift(t *testing.T) {
+	o := newIsolation(t, &strictServer{nodePorts: 1 << 16}, 0)
+	o.Writer = &pickyServer{refuses: []string{validation.ExternalDNSHostname}}
+	names := map[string]string{validation.ExternalDNSHostname: "a.example.com"}
+	all := map[string]string{o.Language.Keys().Generation: "2", validation.ExternalDNSHostname: "a.example.com"}
+	for pass, wanted := range []map[string]string{all, names, names, names, all} {
+		p := &plan.Plan{Mux: o.world.Key, Publish: &plan.MuxPatch{Content: 7, Annotations: wanted}}
+		if o.takeTurn(p) != p {
+			t.Fatalf("pass %d: the mux counts as contested", pass)
+		}
+		if pass == 4 && len(p.Publish.Events) == 0 {
+			t.Error("another writer removed an annotation, and its correction isn't the first one")
+		}
+		if _, err := o.publish(t.Context(), p); err != nil {
+			t.Fatalf("pass %d: %v", pass, err)
+		}
+	}
+}
+
 // TestNoAnnotationIsLeftOutForNodePorts: fewer annotations don't help if the cluster has no node port.
 func TestNoAnnotationIsLeftOutForNodePorts(t *testing.T) {
 	o := newIsolation(t, &strictServer{}, 0)

@@ -26,7 +26,8 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 			patch, whole = part.without(patch), false
 		}
 	}
-	if isEmpty(&patch) {
+	if isEmpty(&patch) { // what is left out now isn't on the mux, and that is no drift
+		o.giveTurnBack(p)
 		return false, nil
 	}
 	err := o.patchMux(ctx, &patch)
