@@ -46,9 +46,7 @@ func (k *keeping) compare(c *channel, matched map[*Claim]bool) *edit {
 		case matched[claim]: // a name twice, which is told as a problem
 		default:
 			matched[claim] = true
-			if k.meets(claim, port) {
-				claim.follow(port)
-			} else {
+			if !k.meets(claim, port) || !k.update(claim, claim.following(port)) {
 				e.wanted = append(e.wanted, wanted{port, claim})
 			}
 		}
@@ -110,16 +108,14 @@ func (k *keeping) followRenames(e *edit) {
 			}
 			if w.port.Name != "" { // a port without a name is a mistake: the number stays where it was
 				w.has = e.unmatched[at]
-				w.has.Owner = w.id(e.channel)
+				renamed := *w.has
+				renamed.Owner = w.id(e.channel)
+				k.update(w.has, renamed)
 			}
 			e.unmatched = slices.Delete(e.unmatched, at, at+1)
 		}
 	}
 	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool {
-		if w.has == nil || !k.meets(w.has, w.port) {
-			return false
-		}
-		w.has.follow(w.port)
-		return true
+		return w.has != nil && w.has.Owner == w.id(e.channel) && k.meets(w.has, w.port) && k.update(w.has, w.has.following(w.port))
 	})
 }

@@ -57,15 +57,29 @@ func (p *pass) meets(claim *Claim, port *validation.ChannelPort) bool {
 	return true
 }
 
-// follow brings a claim up to date with the port, which it meets.
-func (c *Claim) follow(port *validation.ChannelPort) {
+// following returns the claim as the port wants it, which it meets.
+func (c *Claim) following(port *validation.ChannelPort) Claim {
+	now := *c
 	switch port.Request.Kind {
 	case validation.Auto:
-		c.Source = Auto
+		now.Source, now.Port = Auto, port.Port
 	case validation.Own, validation.Number:
-		c.Source = Static
+		now.Source, now.Port = Static, port.Port
 	case validation.Unread:
-		return
 	}
-	c.Port = port.Port
+	return now
+}
+
+// update lets a claim follow its port, which the ledger and the mux's annotations tell. It returns false if the namespace must wait: its edits
+// are postponed then.
+func (k *keeping) update(claim *Claim, now Claim) bool {
+	if *claim == now {
+		return true
+	}
+	namespace := claim.Owner.Channel.Namespace
+	if !k.limitedUntil(namespace).IsZero() {
+		return false
+	}
+	*claim, k.changed[namespace] = now, true
+	return true
 }
