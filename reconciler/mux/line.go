@@ -223,6 +223,12 @@ func (o *pass) updateMemory(ctx context.Context, p *plan.Plan) {
 		there[o.world.Channels[i].Key] = true
 	}
 	m.keepOnly(func(key types.NamespacedName) bool { return there[key] })
+	for key := range m.there {
+		if !there[key] {
+			o.paces.Forget(key)
+		}
+	}
+	m.there = there
 	if o.done && p.Freeze == nil {
 		m.dropDue()
 	}

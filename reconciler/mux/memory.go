@@ -33,6 +33,8 @@ type memory struct {
 	met bool
 	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
+	// there are the mux, and the channels and listeners of the last pass.
+	there map[types.NamespacedName]bool
 
 	frozen atomic.Value // a string: why the last pass froze the mux
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/reconciler/budget"
@@ -142,5 +143,36 @@ func TestRefusalEndsWithItsPauseOrItsRequest(t *testing.T) {
 		if in := m.refusals(w); len(in) != test.want {
 			t.Errorf("%s: %v", name, in)
 		}
+	}
+}
+
+// TestWhatIsGoneHasNoPace: tenants may create and delete Services with new names as long as the process lives.
+func TestWhatIsGoneHasNoPace(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	line := newLine(t, answering{})
+	o := &pass{Line: line, memory: newMemory(budget.Limit{})}
+	o.world.Key, o.world.Mux = types.NamespacedName{Namespace: "edge", Name: "mux"}, &plan.ObservedMux{}
+	isKnown := func() bool { return line.paces.Ask(web, 1, now).Drift }
+	pass := func(channels ...types.NamespacedName) {
+		o.world.Channels = nil
+		for _, key := range channels {
+			var channel plan.ObservedChannel
+			channel.Key = key
+			o.world.Channels = append(o.world.Channels, channel)
+		}
+		o.updateMemory(t.Context(), &plan.Plan{})
+	}
+	isKnown()
+	pass(web)
+	if !isKnown() {
+		t.Error("a channel that is there lost its pace")
+	}
+	pass()
+	if isKnown() {
+		t.Error("a channel or listener that a pass doesn't find any more has a pace")
+	}
+	(outside{line}).onStray(nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}, nil)
+	if isKnown() {
+		t.Error("a stray that was deleted has a pace")
 	}
 }
