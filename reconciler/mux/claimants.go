@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,9 +48,8 @@ func (o *pass) observeClaimants(ctx context.Context) {
 	}
 }
 
-// confirmClaimant replaces a claimant in the world by its live state. One that isn't known keeps its ports.
-func (o *pass) confirmClaimant(ctx context.Context, key types.NamespacedName) error {
-	cached := slices.ContainsFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
+// confirmClaimant puts the live state of a claimant into the world. One that isn't known keeps its ports.
+func (o *pass) confirmClaimant(ctx context.Context, key types.NamespacedName, cached bool) error {
 	if o.Claimants == nil {
 		o.world.Live[key] = plan.Present
 		return nil
@@ -65,10 +63,8 @@ func (o *pass) confirmClaimant(ctx context.Context, key types.NamespacedName) er
 		return nil //nolint:nilerr // it counts as there, and the next pass asks again
 	}
 	o.world.Live[key] = plan.Gone
-	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if live != nil {
 		o.addChannel(ctx, *live)
 	}
-	o.known.Refused = o.memory.refusals(&o.world)
 	return nil
 }

@@ -88,10 +88,9 @@ func TestAListenerIsConfirmedByALiveRead(t *testing.T) {
 		"it is as the cache has it":          {cached: true, from: liveGateways{listener: listener("live")}, uid: "live", live: plan.Gone},
 		"it is gone":                         {cached: true, from: liveGateways{}, live: plan.Gone},
 		"the cache doesn't have it":          {from: liveGateways{listener: listener("live")}, uid: "live", live: plan.Gone},
-		"it can't be read":                   {cached: true, from: liveGateways{fails: busy}, uid: "cached", err: busy},
+		"it can't be read":                   {cached: true, from: liveGateways{fails: busy}, err: busy},
 		"it isn't cached, and can't be read": {from: liveGateways{fails: busy}, live: plan.Present, unread: true},
 		"this process serves no Gateways":    {from: nil, live: plan.Present},
-		"it is cached, and nobody serves it": {cached: true, from: nil, uid: "cached", live: plan.Present},
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := newLine(t, answering{})
@@ -100,7 +99,7 @@ func TestAListenerIsConfirmedByALiveRead(t *testing.T) {
 			if test.cached {
 				o.world.Channels = []plan.ObservedChannel{*listener("cached")}
 			}
-			err := o.confirmClaimant(t.Context(), key)
+			err := o.confirm(t.Context(), []types.NamespacedName{key})
 			var uid types.UID
 			if len(o.world.Channels) > 0 {
 				uid = o.world.Channels[0].UID

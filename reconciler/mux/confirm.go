@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
@@ -51,14 +52,14 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 			live[i], failed[i] = o.readLive(ctx, keys[i])
 		}
 	})
+	cached := o.takeOut(keys)
 	for i, key := range keys {
-		cached := o.channels[key] != nil || key == o.world.Key
 		switch {
 		case !claimants.IsService(key):
-			if err := o.confirmClaimant(ctx, key); err != nil {
+			if err := o.confirmClaimant(ctx, key, cached.Has(key)); err != nil {
 				return err
 			}
-		case failed[i] != nil && cached:
+		case failed[i] != nil && (cached.Has(key) || key == o.world.Key):
 			return fmt.Errorf("service %s, before claims are written: %w", key, failed[i])
 		case failed[i] != nil:
 			o.world.Live[key], o.unread = plan.Present, true
@@ -77,10 +78,23 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 		}
 		o.world.Confirmed[key] = true
 	}
+	o.known.Refused = o.memory.refusals(&o.world)
 	return nil
 }
 
-// confirmChannel replaces a channel in the world by its live state. The next passes begin with that state, until the
+// takeOut takes claimants out of the world, and returns those that were in it. There may be thousands.
+func (o *pass) takeOut(keys []types.NamespacedName) sets.Set[types.NamespacedName] {
+	asked, found := sets.New(keys...), sets.Set[types.NamespacedName]{}
+	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool {
+		if asked.Has(c.Key) {
+			found.Insert(c.Key)
+		}
+		return asked.Has(c.Key)
+	})
+	return found
+}
+
+// confirmChannel puts the live state of a channel into the world. The next passes begin with that state, until the
 // cache is as new.
 func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, live *corev1.Service) {
 	switch cached := o.channels[key]; {
@@ -89,7 +103,6 @@ func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, liv
 	case cached != nil:
 		o.services.Delete(cached)
 	}
-	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	delete(o.channels, key)
 	o.world.Live[key] = plan.Gone
 	if live == nil || live.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -101,7 +114,6 @@ func (o *pass) confirmChannel(ctx context.Context, key types.NamespacedName, liv
 	}
 	o.addChannel(ctx, channel)
 	o.channels[key] = live
-	o.known.Refused = o.memory.refusals(&o.world)
 }
 
 // readLive returns a Service from the API server; nil if it doesn't exist.
