@@ -102,16 +102,25 @@ func (l *Line) isMux(svc *corev1.Service) bool {
 // Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs to
 // the cache.
 func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
-	var svc corev1.Service
 	written := l.services.Before()
+	shown, err := l.shown(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return written.Latest(key, shown), nil
+}
+
+// shown returns a Service as the cache shows it; nil if it doesn't.
+func (l *Line) shown(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	var svc corev1.Service
 	err := l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
-		return written.Latest(key, nil), nil
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("service %s: %w", key, err)
 	}
-	return written.Latest(key, &svc), nil
+	return &svc, nil
 }
 
 // catchUp reads Services live whose writes the cache should have shown by now. The cache is behind, or its watch was
@@ -122,28 +131,28 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 		var live corev1.Service
 		key := client.ObjectKeyFromObject(late)
 		err := l.Live.Get(ctx, key, &live)
+		gone := apierrors.IsNotFound(err)
 		switch {
-		case apierrors.IsNotFound(err) && !l.inCache(ctx, key):
-			l.services.Forget(key)
-		case apierrors.IsNotFound(err):
-			l.services.Renew(late, true)
+		case gone:
 		case err != nil:
-			return true, fmt.Errorf("service %s/%s, which the cache is behind of: %w", late.Namespace, late.Name, err)
+			return true, fmt.Errorf("service %s, which the cache is behind of: %w", key, err)
 		default:
 			l.trim(&live)
 			l.services.Renew(&live, false)
-			if _, err := l.Service(ctx, key); err != nil { // drops the write if the cache shows it: the event came before the response
-				return true, err
-			}
+		}
+		shown, err := l.shown(ctx, key)
+		switch {
+		case err != nil:
+			return true, err
+		case gone && shown == nil:
+			l.services.Forget(key)
+		case gone:
+			l.services.Renew(late, true)
+		default:
+			l.services.Latest(key, shown) // drops the write if the cache shows it: the event came before the response
 		}
 	}
 	return len(overdue) > 0, nil
-}
-
-// inCache is true if the cache shows the Service.
-func (l *Line) inCache(ctx context.Context, key types.NamespacedName) bool {
-	var svc corev1.Service
-	return !apierrors.IsNotFound(l.Cache.Get(ctx, key, &svc, client.UnsafeDisableDeepCopy))
 }
 
 func (o *pass) observeChannels(ctx context.Context) error {
@@ -157,11 +166,11 @@ func (o *pass) observeChannels(ctx context.Context) error {
 	}
 	for _, key := range written.Keys() { // read live, or written, and the cache doesn't have it yet: its watch may hang
 		if o.channels[key] == nil && o.world.Key != noMux {
-			svc, err := o.Service(ctx, key)
+			shown, err := o.shown(ctx, key)
 			if err != nil {
 				return err
 			}
-			o.observeChannel(ctx, svc)
+			o.observeChannel(ctx, written.Latest(key, shown))
 		}
 	}
 	o.observeClaimants(ctx)
