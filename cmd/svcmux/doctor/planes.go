@@ -56,6 +56,12 @@ func runningOf(namespace, name, image string) (running, bool) {
 	return r, true
 }
 
+// IsDataPlane is true for the DaemonSet of a data plane that the check of ipMode knows.
+func IsDataPlane(name, image string) bool {
+	_, is := runningOf("", name, image)
+	return is
+}
+
 // judge returns whether the data planes of a cluster honour ipMode. replaces asks Cilium's settings whether it handles Services though
 // kube-proxy runs.
 func judge(all []running, replaces func(namespace string) (replaces, known bool)) (State, string) {

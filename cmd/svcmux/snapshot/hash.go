@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -173,6 +174,16 @@ func (h *hashing) object(object archive.Object) archive.Object {
 		found := as[coordinationv1.Lease](object)
 		h.lease(found)
 		return fieldsOf(found, object)
+	case "Deployment":
+		d := as[appsv1.Deployment](object)
+		h.deployment(d)
+		return fieldsOf(d, object)
+	case "DaemonSet":
+		set := as[appsv1.DaemonSet](object)
+		h.daemonSet(set)
+		return pick(fieldsOf(set, object), containers+"image")
+	case "ValidatingWebhookConfiguration":
+		h.webhooks(object)
 	case "Namespace":
 		namespace := as[corev1.Namespace](object)
 		h.namespaceObject(namespace)

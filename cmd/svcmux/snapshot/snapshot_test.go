@@ -60,7 +60,7 @@ func taken(t *testing.T, kubeconfig string, args ...string) string {
 }
 
 func TestCommandsPrintTheSameFromSnapshot(t *testing.T) {
-	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners", "none", "paused", "pending", "ranges", "routes", "several"} {
+	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners", "none", "paused", "pending", "private", "ranges", "routes", "several"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			path := taken(t, kubeconfig)
@@ -94,7 +94,7 @@ func unpacked(t *testing.T, path string) string {
 
 // TestGoldenSnapshot shows all fields that leave the cluster.
 func TestGoldenSnapshot(t *testing.T) {
-	for _, world := range []string{"installed", "routes"} {
+	for _, world := range []string{"installed", "private", "routes"} {
 		kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t)
 		compareGolden(t, "testdata/"+world+".jsonl", unpacked(t, taken(t, kubeconfig)))
 	}
@@ -118,9 +118,9 @@ func compareGolden(t *testing.T, golden, got string) {
 
 // TestHashedNamesAreEnough looks for names in a snapshot of hashes, and compares the outputs of commands.
 func TestHashedNamesAreEnough(t *testing.T) {
-	names := regexp.MustCompile(`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|edge-[0-9]|jane)\b`)
+	names := regexp.MustCompile(`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|edge-[0-9]|jane)\b|corp\.example`)
 	ours := regexp.MustCompile(`\\?"(?:uid|muxUID)\\?":\\?"[^"]*"|svc-mux-webhook|"name":"webhook"|a/webhook`)
-	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "full", "gateways"} {
+	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "private", "full", "gateways"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			plain, hashed := taken(t, kubeconfig), taken(t, kubeconfig, "--hash-names")
@@ -136,6 +136,16 @@ func TestHashedNamesAreEnough(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDoctorNeedsNoNamesOfTheInstallation examines hashes of an installation with a private registry, and of data planes.
+func TestDoctorNeedsNoNamesOfTheInstallation(t *testing.T) {
+	kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/private.yaml").Serve(t)
+	live := looktest.RunAt(t, doctor.Command, kubeconfig, "400")
+	hashed := looktest.RunAt(t, doctor.Command, kubeconfig, "400", "--snapshot", taken(t, kubeconfig, "--hash-names"))
+	if diff := cmp.Diff(shape(live.Out), shape(hashed.Out)); diff != "" || live.Code != hashed.Code || !strings.Contains(live.Out, "Cilium 1.17.3 honours ipMode") {
+		t.Errorf("(-names +hashes):\n%s", diff)
 	}
 }
 

@@ -2,10 +2,8 @@ package snapshot
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,7 +51,7 @@ func (t *trimming) object(object archive.Object) archive.Object {
 	case "Deployment":
 		return deployment(object)
 	case "DaemonSet":
-		return pick(object, "spec.template.spec.containers.image")
+		return daemonSet(object)
 	case "Node":
 		return node(object)
 	case "ValidatingWebhookConfiguration":
@@ -122,19 +120,6 @@ func (t *trimming) configMap(object archive.Object) archive.Object {
 		return nil
 	}
 	return fieldsOf(cm, object)
-}
-
-// deployment keeps the variables that name the prefix and the default mux namespace.
-func deployment(object archive.Object) archive.Object {
-	const containers = "spec.template.spec.containers."
-	picked := pick(object, "metadata.labels", "spec.replicas", "spec.template.spec.serviceAccountName", containers+"name", containers+"image",
-		containers+"args", containers+"env.name", containers+"env.value", "status.availableReplicas")
-	d := as[appsv1.Deployment](picked)
-	for i := range d.Spec.Template.Spec.Containers {
-		c := &d.Spec.Template.Spec.Containers[i]
-		c.Env = slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name != "API_PREFIX" && v.Name != "DEFAULT_MUX_NAMESPACE" })
-	}
-	return fieldsOf(d, object)
 }
 
 // node keeps the release of the kubelet and the provider.
