@@ -3,10 +3,12 @@ package chart
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -65,6 +67,34 @@ func TestModesOfCertificates(t *testing.T) {
 			told := args(t, objects, "svc-mux")
 			if tc.told != "" && !slices.Contains(told, tc.told) || !slices.Contains(told, "--webhook-configuration=svc-mux.infra") {
 				t.Errorf("the reconciler lacks the argument %q: %v", tc.told, told)
+			}
+		})
+	}
+}
+
+// TestReconcilerReadsOnlyCertManagersOwnIssuers looks for the right to get an issuer of cert-manager's.
+func TestReconcilerReadsOnlyCertManagersOwnIssuers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ref  string
+		want []string
+	}{
+		"the release's CA":          {"{}", []string{"issuers svc-mux-webhook-ca svc-mux-webhook-selfsigned"}},
+		"an Issuer":                 {`{"name":"ours"}`, []string{"issuers ours"}},
+		"a ClusterIssuer":           {`{"name":"ours","kind":"ClusterIssuer","group":"cert-manager.io"}`, []string{"clusterissuers ours"}},
+		"an external Issuer":        {`{"name":"ours","kind":"Issuer","group":"ejbca-issuer.keyfactor.com"}`, nil},
+		"an external ClusterIssuer": {`{"name":"ours","kind":"ClusterIssuer","group":"ejbca-issuer.keyfactor.com"}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, "--set-json=certs.certManager.issuerRef="+tc.ref)
+			rules := append(named[*rbacv1.Role](t, objects, "svc-mux-guard").Rules, named[*rbacv1.ClusterRole](t, objects, "svc-mux.infra-guard").Rules...)
+			var got []string
+			for _, rule := range rules {
+				if strings.HasSuffix(rule.Resources[0], "issuers") {
+					got = append(got, rule.Resources[0]+" "+strings.Join(rule.ResourceNames, " "))
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("it may get %q, want %q", got, tc.want)
 			}
 		})
 	}
