@@ -25,11 +25,11 @@ func (o *options) predict(ctx context.Context, env cli.Env) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := o.read(env, ask.Namespace)
+	files, err := o.read(env, ask.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	for _, manifest := range manifests {
+	for _, manifest := range files.Services {
 		ask.Named = append(ask.Named, keyOf(manifest))
 		if mux := muxOf(ask.Language, manifest); mux.Name != "" {
 			ask.Named = append(ask.Named, mux)
@@ -42,23 +42,23 @@ func (o *options) predict(ctx context.Context, env cli.Env) (*Report, error) {
 		return nil, err
 	}
 	look.Remark(env, world.Remarks)
-	if err := readLedgers(ctx, cluster, world, manifests); err != nil {
+	if err := readLedgers(ctx, cluster, world, files.Services); err != nil {
 		return nil, err
 	}
-	return Predict(world, manifests, ask.Now())
+	return Predict(world, files, ask.Now())
 }
 
 // read reads the Services in the files. An unreadable file is an error: a part of the files would lead to another prediction.
-func (o *options) read(env cli.Env, namespace string) ([]*corev1.Service, error) {
+func (o *options) read(env cli.Env, namespace string) (validate.Objects, error) {
 	found := validate.Read(o.files, namespace, env.In)
 	look.Remark(env, found.Unreadable)
 	switch {
 	case found.Incomplete:
-		return nil, errors.New("not all files could be read, so there is no prediction: correct them, or name others with -f")
+		return found, errors.New("not all files could be read, so there is no prediction: correct them, or name others with -f")
 	case len(found.Services) == 0:
-		return nil, errors.New("the files have no Service: name files with muxes and channels with -f")
+		return found, errors.New("the files have no Service: name files with muxes and channels with -f")
 	}
-	return found.Services, nil
+	return found, nil
 }
 
 // readLedgers reads the ledgers of muxes that the files create or give another ledger.

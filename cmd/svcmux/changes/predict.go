@@ -10,6 +10,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/dryrun"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
@@ -19,6 +20,7 @@ import (
 type prediction struct {
 	language      validation.Language
 	manifests     []*corev1.Service
+	problems      map[*corev1.Service][]validation.Problem // mistakes in manifests that no API server takes
 	before, after *dryrun.Cluster
 	inFiles       map[types.NamespacedName]bool
 	muxes         map[types.NamespacedName]bool // those that the manifests can change
@@ -27,11 +29,12 @@ type prediction struct {
 	report        *Report
 }
 
-// Predict reconciles a copy of the cluster, applies the manifests, reconciles again, and returns the difference. So the writes that the
+// Predict reconciles a copy of the cluster, applies the manifests in the files, reconciles again, and returns the difference. So the writes that the
 // reconciler makes without the manifests aren't reported.
-func Predict(world *look.World, manifests []*corev1.Service, now time.Time) (*Report, error) {
+func Predict(world *look.World, files validate.Objects, now time.Time) (*Report, error) {
 	p := &prediction{
-		language: world.Language, manifests: manifests, before: dryrun.Copy(world, now), inFiles: map[types.NamespacedName]bool{},
+		language: world.Language, manifests: files.Services, problems: files.Problems,
+		before: dryrun.Copy(world, now), inFiles: map[types.NamespacedName]bool{},
 		muxes: map[types.NamespacedName]bool{}, settings: map[types.NamespacedName][]Setting{}, unread: map[types.NamespacedName]sight.Unread{},
 		report: &Report{Schema: Schema, Denied: []Denied{}, Muxes: []Mux{}},
 	}
@@ -44,7 +47,9 @@ func Predict(world *look.World, manifests []*corev1.Service, now time.Time) (*Re
 		return nil, err
 	}
 	p.after = dryrun.Copy(p.before.World, now)
-	p.apply()
+	if err := p.apply(); err != nil {
+		return nil, err
+	}
 	after, err := p.reconcile(p.after)
 	if err != nil {
 		return nil, err
@@ -121,12 +126,16 @@ func (p *prediction) reconcile(c *dryrun.Cluster) (map[types.NamespacedName]dryr
 }
 
 // apply applies the manifests in their order, without those that would be refused.
-func (p *prediction) apply() {
+func (p *prediction) apply() error {
 	for i, manifest := range p.manifests {
 		key := keyOf(manifest)
 		old := p.after.Services[key]
 		merged := p.after.Merged(old, manifest, i)
-		if denied := p.denial(old, merged); denied != nil {
+		denied, err := p.denial(old, manifest, merged)
+		if err != nil {
+			return err
+		}
+		if denied != nil {
 			p.report.Denied = append(p.report.Denied, *denied)
 			continue
 		}
@@ -135,4 +144,5 @@ func (p *prediction) apply() {
 		}
 		p.after.PutService(merged)
 	}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -37,7 +38,7 @@ func TestPredictionAgreesWithReconciler(t *testing.T) {
 		}
 		c.Reconcile()
 		applied := files(r, 4)
-		report, err := Predict(c.World(), applied, c.Time())
+		report, err := Predict(c.World(), validate.Objects{Services: applied}, c.Time())
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package dryrun
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,9 +41,10 @@ func (c *Cluster) Merged(old, manifest *corev1.Service, created int) *corev1.Ser
 	for _, name := range removable(last, c.Language.Keys()) {
 		annotate(merged, name, "")
 	}
-	for name, value := range manifest.Annotations {
-		annotate(merged, name, value)
+	if merged.Annotations == nil {
+		merged.Annotations = map[string]string{}
 	}
+	maps.Copy(merged.Annotations, manifest.Annotations) // an empty value stays: admission refuses some
 	annotate(merged, corev1.LastAppliedConfigAnnotation, applied)
 	return merged
 }

@@ -8,12 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Objects are the objects in files, for commands that read files instead of a cluster.
 type Objects struct {
 	Services   []*corev1.Service
 	ConfigMaps []*corev1.ConfigMap
+	// Problems are mistakes in Services that no API server takes, and that are mended here: annotations without quotes.
+	Problems map[*corev1.Service][]validation.Problem
 	// Unreadable has a sentence for each file, or part of a file, that can't be read.
 	Unreadable []string
 	// Incomplete is true if one of these sentences is about a file that was asked for, and not about one that is skipped.
@@ -24,7 +27,7 @@ type Objects struct {
 func Read(paths []string, namespace string, stdin io.Reader) Objects {
 	rep := &report{program: "svcmux"}
 	j := judge{namespace: namespace, rep: rep}
-	var all Objects
+	all := Objects{Problems: map[*corev1.Service][]validation.Problem{}}
 	charts := newCharts()
 	for _, file := range gather(paths, rep) {
 		data, err := file.read(stdin)
@@ -63,13 +66,16 @@ func (j judge) read(name string, data []byte, all *Objects) {
 		}
 		for _, o := range found.services {
 			svc := &corev1.Service{}
-			_, err := o.decode(svc)
+			found, err := o.decode(svc)
 			if err != nil {
 				j.unreadable(name, err)
 				continue
 			}
 			svc.Namespace = cmp.Or(svc.Namespace, j.namespace)
 			all.Services = append(all.Services, svc)
+			if len(found.Problems) > 0 {
+				all.Problems[svc] = found.Problems
+			}
 		}
 		for _, o := range found.configMaps {
 			if config := j.configMap(name, o); config != nil {
