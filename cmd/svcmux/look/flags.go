@@ -69,7 +69,7 @@ func (f *Flags) Check() error {
 	if _, err := labels.Parse(f.Selector); err != nil {
 		return cli.Usagef("-l %s: %w", cli.Shown(f.Selector), err)
 	}
-	_, err := languageOf(f.Prefix, f.MuxNamespace)
+	_, err := languageOf(settings{prefix: f.Prefix, muxNamespace: f.MuxNamespace})
 	return err
 }
 

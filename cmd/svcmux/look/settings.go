@@ -12,10 +12,11 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 	"nowake.ai/svc-lb-mux/validation"
+	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// settings are those of a release that commands must know.
-type settings struct{ prefix, muxNamespace string }
+// settings are those of a release that commands must know. externalDNS are the prefixes of external-dns's annotations, separated by commas.
+type settings struct{ prefix, muxNamespace, externalDNS string }
 
 // noReconciler is the remark about half an installation.
 const noReconciler = "No Deployment of the reconciler was found: nobody carries changes out. svcmux version tells what is installed."
@@ -23,7 +24,7 @@ const noReconciler = "No Deployment of the reconciler was found: nobody carries 
 // language finds the settings: those of the flags, else those of the reconciler in the cluster, else the defaults. A tenant may not read
 // Deployments, and gets the defaults. It returns remarks, too.
 func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation.Language, []string, error) {
-	prefix, namespace := f.Prefix, f.MuxNamespace
+	wanted := settings{prefix: f.Prefix, muxNamespace: f.MuxNamespace}
 	var remarks []string
 	deployments, err := cluster.Deployments(ctx, "", kube.ChartSelector)
 	switch found := settingsOf(deployments); {
@@ -33,19 +34,19 @@ func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation
 	case len(found) == 0:
 		remarks = append(remarks, noReconciler)
 	default:
-		chosen := choose(found, prefix)
-		prefix, namespace = cmp.Or(prefix, chosen.prefix), cmp.Or(namespace, chosen.muxNamespace)
-		if f.Prefix == "" && slices.ContainsFunc(found, func(s settings) bool { return s.prefix != prefix }) {
-			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one with --prefix.", cli.Shown(prefix)))
+		chosen := choose(found, wanted.prefix)
+		wanted = settings{cmp.Or(wanted.prefix, chosen.prefix), cmp.Or(wanted.muxNamespace, chosen.muxNamespace), chosen.externalDNS}
+		if f.Prefix == "" && slices.ContainsFunc(found, func(s settings) bool { return s.prefix != wanted.prefix }) {
+			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one with --prefix.", cli.Shown(wanted.prefix)))
 		}
 	}
-	language, err := languageOf(prefix, namespace)
+	language, err := languageOf(wanted)
 	return language, remarks, err
 }
 
 // languageOf returns the language of settings; "" is for a default.
-func languageOf(prefix, namespace string) (validation.Language, error) {
-	language, err := validation.New(cmp.Or(prefix, validation.DefaultPrefix), cmp.Or(namespace, "svc-mux"))
+func languageOf(s settings) (validation.Language, error) {
+	language, err := flags.Language(cmp.Or(s.prefix, validation.DefaultPrefix), cmp.Or(s.muxNamespace, "svc-mux"), s.externalDNS)
 	if err != nil {
 		return language, cli.Usagef("%w: set it with --prefix or --default-mux-namespace", err)
 	}
@@ -73,7 +74,7 @@ func settingsOf(deployments []*appsv1.Deployment) []settings {
 			if container.Name != "reconciler" {
 				continue
 			}
-			s := settings{validation.DefaultPrefix, d.Namespace}
+			s := settings{prefix: validation.DefaultPrefix, muxNamespace: d.Namespace}
 			for _, variable := range container.Env {
 				s.set(variable.Name, variable.Value)
 			}
@@ -95,5 +96,7 @@ func (s *settings) set(name, value string) {
 		s.prefix = value
 	case name == "--default-mux-namespace" || name == "DEFAULT_MUX_NAMESPACE":
 		s.muxNamespace = value
+	case (name == "--external-dns-prefixes" || name == "EXTERNAL_DNS_PREFIXES") && flags.ExternalDNS(name, value) == nil: // else it doesn't start
+		s.externalDNS = value
 	}
 }

@@ -1,18 +1,20 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/doctor"
 )
 
-// deployment hashes names in a Deployment of the installation, whose own name stays.
+// deployment hashes names in a Deployment of the installation, whose own name stays. Prefixes of external-dns go, since they are DNS names.
 func (h *hashing) deployment(d *appsv1.Deployment) {
-	const namespaceFlag = "--default-mux-namespace="
+	const namespaceFlag, prefixesFlag = "--default-mux-namespace=", "--external-dns-prefixes="
 	for key, value := range d.Labels {
 		if !strings.HasPrefix(key, "app.kubernetes.io/") { // names and releases of our parts
 			d.Labels[key] = h.value(value)
@@ -21,6 +23,8 @@ func (h *hashing) deployment(d *appsv1.Deployment) {
 	for i := range d.Spec.Template.Spec.Containers {
 		c := &d.Spec.Template.Spec.Containers[i]
 		c.Image = withoutRegistry(c.Image)
+		c.Args = slices.DeleteFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, prefixesFlag) })
+		c.Env = slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == "EXTERNAL_DNS_PREFIXES" })
 		for j, arg := range c.Args {
 			if namespace, is := strings.CutPrefix(arg, namespaceFlag); is {
 				c.Args[j] = namespaceFlag + h.name(namespace)

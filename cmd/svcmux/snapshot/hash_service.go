@@ -45,8 +45,11 @@ func (h *hashing) annotations(all map[string]string, namespace string, isStrange
 	keys := h.language.Keys()
 	hashed := map[string]string{}
 	for key, value := range all {
+		if _, name, _ := strings.Cut(key, "/"); name == "hostname" || name == "internal-hostname" {
+			continue // an installation's own prefix of external-dns is a DNS name, too
+		}
 		switch key {
-		case corev1.LastAppliedConfigAnnotation, keys.AllowedHostnames, keys.ChannelHostname, keys.AggregatedExternalDNS, validation.ExternalDNSHostname:
+		case corev1.LastAppliedConfigAnnotation, keys.AllowedHostnames, keys.ChannelHostname, keys.AggregatedExternalDNS:
 			continue
 		case keys.Channels, keys.Topology, keys.Summary:
 			value = h.text(value)

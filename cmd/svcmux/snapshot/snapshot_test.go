@@ -60,7 +60,7 @@ func taken(t *testing.T, kubeconfig string, args ...string) string {
 }
 
 func TestCommandsPrintTheSameFromSnapshot(t *testing.T) {
-	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners", "none", "paused", "pending", "private", "ranges", "routes", "several"} {
+	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners", "names", "none", "paused", "pending", "private", "ranges", "routes", "several"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			path := taken(t, kubeconfig)

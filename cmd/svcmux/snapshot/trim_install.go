@@ -32,7 +32,7 @@ func deployment(object archive.Object) archive.Object {
 // settings are the flags and variables of the chart's processes that a command reads.
 func settings() []string {
 	return []string{
-		"API_PREFIX", "DEFAULT_MUX_NAMESPACE", "--api-prefix", "--default-mux-namespace", "--lease-name",
+		"API_PREFIX", "DEFAULT_MUX_NAMESPACE", "EXTERNAL_DNS_PREFIXES", "--api-prefix", "--default-mux-namespace", "--external-dns-prefixes", "--lease-name",
 		"--certificates", "--self-managed-secret", "--webhook-configuration", "--gateway-api-implementation", "--predict",
 	}
 }

@@ -26,6 +26,7 @@ func TestGoldenStatus(t *testing.T) {
 		"ipv6":             {World: "ipv6"},
 		"gateways":         {World: "gateways"},
 		"gateways-wide":    {World: "gateways", Args: "-o wide", Columns: "240"},
+		"names":            {World: "names"},
 		"half":             {World: "half"},
 		"listeners":        {World: "listeners"},
 		"several":          {World: "several"},

@@ -60,11 +60,31 @@ func Load(t testing.TB, path string) *Cluster {
 	for part := range strings.SplitSeq("\n"+string(text), nextPart) {
 		first, later, _ := strings.Cut(part, unattended)
 		c.apply(first)
+		c.readPrefixes()
 		c.reconcile()
 		c.now = Now().Add(-2 * time.Minute)
 		c.apply(later)
 	}
 	return c
+}
+
+// readPrefixes gives the reconciler here the prefixes of external-dns that its Deployment has.
+func (c *Cluster) readPrefixes() {
+	c.t.Helper()
+	for _, d := range c.deployments() {
+		for _, container := range d.Spec.Template.Spec.Containers {
+			for _, arg := range container.Args {
+				prefixes, is := strings.CutPrefix(arg, "--external-dns-prefixes=")
+				if !is {
+					continue
+				}
+				var err error
+				if c.language, err = c.language.WithExternalDNS(strings.Split(prefixes, ",")); err != nil {
+					c.t.Fatal(err)
+				}
+			}
+		}
+	}
 }
 
 func (c *Cluster) apply(part string) {
