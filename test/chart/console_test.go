@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,33 @@ func TestConsole(t *testing.T) {
 			}
 			if secrets := all[*corev1.Secret](objects); len(secrets) > 0 {
 				t.Errorf("the chart creates a Secret: %s", secrets[0].Name)
+			}
+		})
+	}
+}
+
+// TestConsolePortIsTheOneItListensOn sets the port as users of the original do.
+func TestConsolePortIsTheOneItListensOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags string
+		want  int32
+	}{
+		"by default":                  {"debugWeb.auth.token=x", 8080},
+		"another port, with a token":  {"debugWeb.auth.token=x,env.DEBUG_WEB_PORT=9000", 9000},
+		"another port, within a pod":  {"env.DEBUG_WEB_PORT=9000", 9000},
+		"another port, with accounts": {"debugWeb.auth.mode=kubernetes,env.DEBUG_WEB_PORT=9000", 9000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ports := named[*appsv1.Deployment](t, render(t, "--set="+tc.flags), "svc-mux").Spec.Template.Spec.Containers[0].Ports
+			i := slices.IndexFunc(ports, func(port corev1.ContainerPort) bool { return port.Name == "console" })
+			if i < 0 || ports[i].ContainerPort != tc.want {
+				t.Errorf("the container has the ports %v", ports)
+			}
+			text := notes(t, "--set="+tc.flags)
+			for _, want := range []string{fmt.Sprintf("http://localhost:%d ", tc.want), fmt.Sprintf("deployment/svc-mux %d ", tc.want)} {
+				if !strings.Contains(text, want) {
+					t.Errorf("the notes lack %q:\n%s", want, text)
+				}
 			}
 		})
 	}

@@ -106,7 +106,7 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- end }}
 {{- if include "svc-mux.consoleReviews" . }}
 - --console-auth=kubernetes
-- --console-address=:{{ include "svc-mux.envValue" (dict "context" . "name" "DEBUG_WEB_PORT") | default "8080" }}
+- --console-address=:{{ include "svc-mux.consolePort" . }}
 {{- end }}
 {{- with .Values.debugWeb }}
 {{- if not .enabled }}
@@ -124,6 +124,11 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end -}}
+
+{{- /* The port on which the console listens in its pod. The Service's port is always 8080. */ -}}
+{{- define "svc-mux.consolePort" -}}
+{{- include "svc-mux.envValue" (dict "context" . "name" "DEBUG_WEB_PORT") | default "8080" -}}
 {{- end -}}
 
 {{- /* True if the API server reviews the console's tokens. */ -}}
