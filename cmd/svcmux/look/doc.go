@@ -5,7 +5,7 @@
 //	read.go      reads with the user's rights              watch.go     changes of it
 //	world.go     the objects that were read; an archive could fill it, too
 //	index.go     a sight of each mux                       choose.go    which muxes are shown
-//	output.go    tables, JSON, YAML and names
+//	output.go    tables, JSON, YAML and names              changed.go   lines that a watch prints again
 //
 // It decides nothing: package sight does, from the packages of the reconciler.
 package look

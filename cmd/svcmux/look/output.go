@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -14,10 +13,12 @@ import (
 
 // Row is one line of a list, in all formats.
 type Row struct {
-	Name  string   // for -o name, and to find the row again in a watch
-	Cells []string // for the table
-	Item  any      // for JSON and YAML
-	Group string   // rows of one group are a table with this headline; "" for one table of all
+	Name   string   // for -o name
+	Key    string   // finds the row again in a watch; "" for its name
+	Cells  []string // for the table
+	Item   any      // for JSON and YAML
+	Steady any      // the item without fields that change with time alone; nil if it has none
+	Group  string   // rows of one group are a table with this headline; "" for one table of all
 }
 
 // List is what a command prints.
@@ -109,16 +110,4 @@ func Write(to io.Writer, data []byte) error {
 		return fmt.Errorf("the output couldn't be written: %w", err)
 	}
 	return nil
-}
-
-// changed returns the rows that differ from the last ones, and those that are gone.
-func (l *List) changed(last map[string]string) (rows []Row, now map[string]string) {
-	now = map[string]string{}
-	for _, row := range l.Rows {
-		now[row.Name] = strings.Join(row.Cells, "\t")
-		if last[row.Name] != now[row.Name] {
-			rows = append(rows, row)
-		}
-	}
-	return rows, now
 }

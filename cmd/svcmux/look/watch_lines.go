@@ -22,7 +22,10 @@ type watched struct {
 // print prints the whole list the first time, and then the rows that changed.
 func (w *watched) print(list *List) error {
 	first, gone := w.last == nil, w.last
-	rows, now := list.changed(w.last)
+	rows, now, err := list.changed(w.last, w.format)
+	if err != nil {
+		return err
+	}
 	w.last = now
 	var b bytes.Buffer
 	if w.format == "json" || w.format == "yaml" || w.format == "name" {

@@ -33,7 +33,7 @@ func freeRows(s *sight.Sight, watch bool) []look.Row {
 	mux := s.World.Key.String()
 	var rows []look.Row
 	for _, free := range view.FreeOf(s) {
-		row := look.Row{Name: runs(free.Numbers), Item: freeItem{mux, free}}
+		row := look.Row{Name: runs(free.Numbers), Key: mux + ":" + free.Protocol, Item: freeItem{mux, free}}
 		if watch {
 			row.Cells = append(row.Cells, cli.Shown(mux))
 		}

@@ -48,6 +48,13 @@ func of(s *sight.Sight) Item {
 	return item
 }
 
+// steady returns the item without the field that changes with time alone.
+func (m *Item) steady() Item {
+	item := *m
+	item.FullInSeconds = nil
+	return item
+}
+
 func header(wide bool) []string {
 	if wide {
 		return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "REFUSED", "STATE", "FULL", "RANGE", "GRACE", "FOREIGN", "LEDGER", "CARRIED BY", "WHY"}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 )
 
 // The pages, in the order of the keys 1 to 5.
@@ -84,7 +86,7 @@ func changesOf(kind string, before, after page) [][]string {
 			continue
 		}
 		for i, cell := range r.cells {
-			if column := after.header[i]; i < len(was.cells) && was.cells[i] != cell && !isAge(column, cell) {
+			if column := after.header[i]; i < len(was.cells) && look.SteadyCell(column, was.cells[i]) != look.SteadyCell(column, cell) {
 				all = append(all, []string{kind, r.name, fmt.Sprintf("%s %s -> %s", column, was.cells[i], cell)})
 			}
 		}
@@ -95,9 +97,4 @@ func changesOf(kind string, before, after page) [][]string {
 		}
 	}
 	return all
-}
-
-// isAge is true for cells that change with time alone.
-func isAge(column, cell string) bool {
-	return column == "SINCE" || column == "FULL" || strings.HasPrefix(cell, "grace ")
 }
