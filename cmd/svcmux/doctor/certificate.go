@@ -11,31 +11,38 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
 
-// soon is how long before its end a certificate is a warning: the reconciler's ExpiresSoon has the same limit.
-const soon = 7 * 24 * time.Hour
+// endsSoon is true if less than a quarter of a certificate's life is left, and less than seven days. The reconciler's ExpiresSoon has the same
+// limits, so that both agree. begin is nil if it isn't known; then a week alone counts.
+func endsSoon(begin *time.Time, end, now time.Time) bool {
+	limit := 7 * 24 * time.Hour
+	if begin != nil {
+		limit = min(limit, end.Sub(*begin)/4)
+	}
+	return end.Sub(now) < limit
+}
 
 // authority checks the CA certificates of a caBundle. The one that ends last counts: a rotation keeps the old one for a while.
 func (e *examination) authority(at string, bundle []byte) {
-	var last time.Time
+	var last *x509.Certificate
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
-		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil && certificate.NotAfter.After(last) {
-			last = certificate.NotAfter
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil && (last == nil || certificate.NotAfter.After(last.NotAfter)) {
+			last = certificate
 		}
 	}
-	if last.IsZero() {
+	if last == nil {
 		e.add("authority", Failure, at+" has a caBundle without a certificate", "docs/certificates.md names the writer of the caBundle: check it")
 		return
 	}
-	e.expiry("authority", "the CA in "+at, last)
+	e.expiry("authority", "the CA in "+at, &last.NotBefore, last.NotAfter)
 }
 
-func (e *examination) expiry(name, subject string, end time.Time) {
+func (e *examination) expiry(name, subject string, begin *time.Time, end time.Time) {
 	left := end.Sub(e.now)
 	const wayOut = "see docs/certificates.md"
 	switch {
-	case left <= 0:
+	case left < 0:
 		e.add(name, Failure, subject+" expired "+cli.Age(-left)+" ago", wayOut)
-	case left < soon:
+	case endsSoon(begin, end, e.now):
 		e.add(name, Warning, subject+" expires in "+cli.Age(left), wayOut)
 	default:
 		e.add(name, OK, subject+" is valid for "+cli.Age(left), "")
@@ -62,7 +69,7 @@ func (e *examination) certificate() {
 // certManager checks a Certificate of cert-manager.
 func (e *examination) certManager(namespace, name string) {
 	var certificate struct {
-		Status struct{ NotAfter *time.Time }
+		Status struct{ NotBefore, NotAfter *time.Time }
 	}
 	at := "Certificate " + cli.Shown(namespace+"/"+name)
 	found, err := e.cluster.JSON(e.ctx, "/apis/cert-manager.io/v1/namespaces/"+namespace+"/certificates/"+name, &certificate)
@@ -74,7 +81,7 @@ func (e *examination) certManager(namespace, name string) {
 	case certificate.Status.NotAfter == nil:
 		e.add("certificate", Failure, at+" isn't issued yet", "kubectl describe certificate --namespace "+cli.Shown(namespace)+" "+cli.Shown(name)+" shows why")
 	default:
-		e.expiry("certificate", at, *certificate.Status.NotAfter)
+		e.expiry("certificate", at, certificate.Status.NotBefore, *certificate.Status.NotAfter)
 	}
 }
 

@@ -62,7 +62,7 @@ func (t *trimming) object(object archive.Object) archive.Object {
 	case "Lease":
 		return pick(object, "metadata.labels", "metadata.annotations", "spec.holderIdentity", "spec.leaseDurationSeconds", "spec.renewTime")
 	case "Certificate":
-		return pick(object, "status.notAfter")
+		return pick(object, "status.notBefore", "status.notAfter")
 	case "PrometheusRule":
 		return pick(object)
 	case gatewayClass, gatewayKind, listenerSet, read.TCPRoute, read.UDPRoute, referenceGrant:
