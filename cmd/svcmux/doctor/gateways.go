@@ -46,10 +46,9 @@ func (e *examination) gateways() {
 	}
 }
 
-// gateway checks one gateway. Its clock isn't the one of this machine, so a Lease has twice its duration.
+// gateway checks one gateway.
 func (e *examination) gateway(g *lease.Gateway) {
 	name := fmt.Sprintf("%s of pool %s", cli.Shown(g.Name), cli.Shown(g.Pool))
-	const slack = 2
 	switch age := e.now.Sub(g.RenewedAt); {
 	case g.RenewedAt.IsZero():
 		e.add("gateway", Failure, name+" has never renewed its Lease", "read its agent's log")

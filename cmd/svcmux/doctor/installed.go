@@ -74,6 +74,9 @@ func leaseOf(d *appsv1.Deployment, container string) string {
 	return cmp.Or(flagOf(d, container, "--lease-name"), "svc-lb-mux-reconciler")
 }
 
+// slack is how many of its durations a Lease may be old: the clock of its holder isn't the one of this machine.
+const slack = 2
+
 // lease checks that a reconciler leads, and a controller of gateways if there are gateways.
 func (e *examination) lease() {
 	for _, d := range e.find(reconciler) {
@@ -102,7 +105,7 @@ func (e *examination) leads(d *appsv1.Deployment, container, whom string) {
 		e.add("leader", Warning, "the Lease "+name+" doesn't exist", "if leader election is on, "+wayOut)
 	case spec.HolderIdentity == "" || spec.RenewTime == nil:
 		e.add("leader", Failure, "the Lease "+name+" has no holder: no "+container+" leads", wayOut)
-	case e.now.Sub(*spec.RenewTime) > time.Duration(spec.LeaseDurationSeconds)*time.Second:
+	case e.now.Sub(*spec.RenewTime) > slack*time.Duration(spec.LeaseDurationSeconds)*time.Second:
 		e.add("leader", Failure, fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name, cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
 	default:
 		e.add("leader", OK, cli.Shown(spec.HolderIdentity)+" leads"+whom, "")
