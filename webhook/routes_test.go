@@ -73,6 +73,9 @@ func TestRoutes(t *testing.T) {
 			if len(answer.Response.Warnings) != c.warns {
 				t.Errorf("it warns of %q", answer.Response.Warnings)
 			}
+			if text := strings.Join(answer.Response.Warnings, "; "); strings.Contains(text, "Service") {
+				t.Errorf("a route isn't a Service: %q", text)
+			}
 			if c.code != 0 {
 				if answer.Response.Result.Code != c.code || answer.Response.Result.Details.Kind != "TCPRoute" || len(answer.Reasons) == 0 {
 					t.Errorf("the answer is %+v", answer.Response.Result)

@@ -18,7 +18,7 @@ const (
 )
 
 // textTolerated is the prefix of problems that the old object has, too.
-const textTolerated = "was there before, and is refused in new Services: "
+const textTolerated = "was there before, and is refused in new objects: "
 
 // warnings returns the lines that kubectl prints. Tolerated problems come first, then predictions, because they matter
 // more.

@@ -20,7 +20,7 @@ func problems(count int, text string) []validation.Problem {
 
 func TestToleratedProblemsComeFirst(t *testing.T) {
 	got := warnings(validation.Verdict{Tolerated: problems(1, "disabled: is empty"), Warnings: problems(1, "odd")})
-	want := []string{"was there before, and is refused in new Services: disabled: is empty", "odd"}
+	want := []string{"was there before, and is refused in new objects: disabled: is empty", "odd"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
