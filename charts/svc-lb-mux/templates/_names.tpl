@@ -100,7 +100,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- /* The selector of another part of the release. The reconciler's selector doesn't match its pods and Services. */ -}}
 {{- define "svc-mux.partSelector" -}}
-app.kubernetes.io/name: {{ printf "%s-%s" (include "svc-mux.name" .context | trunc 55 | trimSuffix "-") .part }}
+{{- /* 55 fits webhook, and selectors can't change. A longer part leaves less of a label's 63 characters. */ -}}
+{{- $room := min 55 (sub 62 (len .part)) | int -}}
+app.kubernetes.io/name: {{ printf "%s-%s" (include "svc-mux.name" .context | trunc $room | trimSuffix "-") .part }}
 app.kubernetes.io/instance: {{ .context.Release.Name }}
 {{- end -}}
 
