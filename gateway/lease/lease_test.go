@@ -282,7 +282,7 @@ func TestBusiestKeepsWhatHadMostBytesLately(t *testing.T) {
 
 func TestTrafficThatCannotBeReadIsAProblemAndHarmsNothingElse(t *testing.T) {
 	for _, text := range []string{
-		`{"seconds":0}`, `{"seconds":1e300}`, `{"seconds":-5}`, `[]`, `{"seconds":10,"ports":[{"address":"x","port":"80/TCP"}]}`,
+		`{"seconds":0}`, `{"seconds":0.0004}`, `{"seconds":1e300}`, `{"seconds":-5}`, `[]`, `{"seconds":10,"ports":[{"address":"x","port":"80/TCP"}]}`,
 		`{"seconds":10,"ports":[{"address":"192.0.2.1","port":"80"}]}`, `{"seconds":10,"ports":[{"address":"192.0.2.1","port":"0/TCP"}]}`,
 		`{"seconds":10,"ports":[{"address":"192.0.2.1","port":"90-80/TCP"}]}`, `{"seconds":10,"ports":[{"address":"192.0.2.1","port":"80-70000/TCP"}]}`,
 		`{"seconds":10,"ports":[` + strings.Repeat(`{"address":"192.0.2.1","port":"80/TCP"},`, 64) + `{"address":"192.0.2.1","port":"80/TCP"}]}`,

@@ -79,10 +79,10 @@ func (a Amounts) list() [3]uint64 { return [3]uint64{a.Connections, a.Packets, a
 
 func (doc *trafficJSON) traffic() (*Traffic, error) {
 	const longest = 24 * 60 * 60
-	if doc.Seconds <= 0 || doc.Seconds > longest || len(doc.Ports) > maxTraffic {
+	over := time.Duration(doc.Seconds * float64(time.Second)).Round(time.Millisecond) // 2.563 s would be a nanosecond less
+	if over <= 0 || doc.Seconds > longest || len(doc.Ports) > maxTraffic {            // readers divide by over
 		return nil, fmt.Errorf("%d ports over %g seconds: at most %d ports over at most a day are read", len(doc.Ports), doc.Seconds, maxTraffic)
 	}
-	over := time.Duration(doc.Seconds * float64(time.Second)).Round(time.Millisecond) // 2.563 s would be a nanosecond less
 	t := &Traffic{Over: over, Omitted: max(0, doc.Omitted)}
 	for i := range doc.Ports {
 		p, err := doc.Ports[i].traffic()
