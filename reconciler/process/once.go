@@ -103,22 +103,23 @@ func (p Process) asLeader(ctx context.Context, m *processManager, work func(cont
 	return err
 }
 
-// awaitLease ends the wait for the lease after Patience.
+// awaitLease ends the wait for the lease after Patience. Before that it reports the holder once.
 func (p Process) awaitLease(ctx context.Context, m *processManager, end context.CancelCauseFunc) {
-	for _, wait := range []time.Duration{min(leaseHint, p.Options.Patience/2), p.Options.Patience} {
+	hint, enough := time.After(min(leaseHint, p.Options.Patience/2)), time.After(p.Options.Patience)
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.Elected():
 			return
-		case <-time.After(wait):
-		}
-		if wait < p.Options.Patience {
+		case <-hint:
 			fmt.Fprintf(p.Logs, "waiting for %s\n", p.leaseHolder(ctx, m.set))
+		case <-enough:
+			end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and drain again",
+				p.Options.Patience, p.leaseHolder(ctx, m.set)))
+			return
 		}
 	}
-	end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and drain again",
-		p.Options.Patience, p.leaseHolder(ctx, m.set)))
 }
 
 // leaseHint is the time until the lease's holder is reported.
