@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // deciding is a decision in the making.
@@ -73,8 +75,8 @@ func (w *World) unread() []string {
 	if held := w.held(); held > 0 && len(w.Muxes.Items) == 0 {
 		unread = append(unread, fmt.Sprintf("muxes: the list is empty, but the claims hold %d muxes", held))
 	}
-	if w.Before != nil && len(w.Muxes.Items) > 0 && len(w.Slices.Items) == 0 && w.Before.Tables.hasBackends() {
-		unread = append(unread, "slices: the list is empty, but there were backends before")
+	if len(w.Slices.Items) == 0 && w.lacksBackends() {
+		unread = append(unread, "slices: the list is empty, but muxes still have ports that had backends")
 	}
 	return unread
 }
@@ -89,8 +91,21 @@ func (w *World) held() int {
 	return held
 }
 
-func (t *Tables) hasBackends() bool {
-	return slices.ContainsFunc(t.Services, func(s Service) bool { return len(s.Slots) > 0 })
+// lacksBackends is true if a mux still has a number that had backends before. When the last channel goes, its slices go, and the reconciler
+// takes its ports off the mux: then an empty list of slices contradicts nothing.
+func (w *World) lacksBackends() bool {
+	if w.Before == nil {
+		return false
+	}
+	ports := map[types.NamespacedName][]validation.MuxRange{}
+	for _, mux := range w.Muxes.Items {
+		ports[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}] = portsOf(w.Keys, mux)
+	}
+	return slices.ContainsFunc(w.Before.Tables.Services, func(s Service) bool {
+		return len(s.Slots) > 0 && slices.ContainsFunc(ports[s.Mux], func(p validation.MuxRange) bool {
+			return p.Protocol == s.Protocol && p.Run.First <= int32(s.Last) && int32(s.First) <= p.Run.Last
+		})
+	})
 }
 
 // sourceFor returns the source address that backends see, and false if a needed one is missing.
