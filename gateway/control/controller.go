@@ -46,6 +46,8 @@ type Controller struct {
 	deleted   *deletions
 	sightings *sightings
 	pace      *pace.Pace[types.NamespacedName]
+	// due is when the next pass is due although nothing changes. Only the worker uses it.
+	due time.Time
 }
 
 // New makes a controller.

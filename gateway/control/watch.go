@@ -36,7 +36,7 @@ func everything() reconcile.Request {
 
 // Setup makes the manager run passes when muxes, Leases or claims change.
 func (c *Controller) Setup(m manager.Manager, informers cache.Cache) error {
-	runner, err := controller.New("gateways", m, controller.Options{MaxConcurrentReconciles: 1, Reconciler: reconcile.Func(c.Reconcile)})
+	runner, err := controller.New("gateways", m, c.options())
 	if err != nil {
 		return err
 	}
@@ -52,11 +52,36 @@ func (c *Controller) Setup(m manager.Manager, informers cache.Cache) error {
 	return nil
 }
 
+func (c *Controller) options() controller.Options {
+	return controller.Options{MaxConcurrentReconciles: 1, Reconciler: reconcile.Func(c.Reconcile), RateLimiter: c.retries()}
+}
+
+// retries pauses before a pass that failed is tried again: up to 30 seconds, but not beyond the time at which a pass is due anyway. One
+// status that can't be written delays no other mux.
+func (c *Controller) retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return &untilDue{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second), c}
+}
+
+type untilDue struct {
+	workqueue.TypedRateLimiter[reconcile.Request]
+	of *Controller
+}
+
+// When returns the pause before a request.
+func (u *untilDue) When(request reconcile.Request) time.Duration {
+	pause := u.TypedRateLimiter.When(request)
+	if wait := u.of.due.Sub(u.of.Now()); wait > 0 {
+		pause = min(pause, wait)
+	}
+	return pause
+}
+
 // Reconcile makes a pass, and asks for the next one.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	again, err := c.Pass(ctx)
+	c.due = again
 	if err != nil {
-		return reconcile.Result{}, err // repeated with a growing delay
+		return reconcile.Result{}, err // repeated after the pause of retries
 	}
 	wait := slowest
 	if !again.IsZero() {
