@@ -91,6 +91,8 @@ type Agent struct {
 	before *want.Wanted
 	// applied are the tables in the kernel; nil if that isn't known.
 	applied *want.Tables
+	// gone are backends whose UDP flows must still be ended.
+	gone []flows.Gone
 	// refused are the parts that the kernel refused.
 	refused map[unit]refusal
 	// seats are those that were set last.

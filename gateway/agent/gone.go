@@ -9,18 +9,28 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// dropFlows ends UDP flows to backends that the tables had before and don't have now.
+// mostGone is how many backends are remembered whose flows can't be ended.
+const mostGone = 10_000
+
+// dropFlows ends UDP flows to backends that the tables had before and don't have now. After a failure, the next pass tries again.
 func (a *Agent) dropFlows(had *want.Tables) {
-	if a.DropFlows == nil || had == nil || a.applied == nil || had == a.applied {
+	if a.DropFlows == nil || a.applied == nil {
 		return
 	}
-	gone := goneBackends(had, a.applied)
-	if len(gone) == 0 {
+	var gone []flows.Gone
+	if had != nil && had != a.applied {
+		gone = goneBackends(had, a.applied)
+	}
+	a.gone = slices.DeleteFunc(slices.Concat(gone, a.gone), func(g flows.Gone) bool { return isBackend(g, a.applied) })
+	a.gone = a.gone[:min(len(a.gone), mostGone)]
+	if len(a.gone) == 0 {
 		return
 	}
-	dropped, err := a.DropFlows(gone)
-	if err != nil {
-		a.Log.Warnw("UDP flows to backends that are gone can't be ended", "error", err.Error())
+	dropped, err := a.DropFlows(a.gone)
+	if err == nil {
+		a.gone = nil
+	} else if len(gone) > 0 {
+		a.Log.Warnw("UDP flows to backends that are gone can't be ended: each pass tries again", "error", err.Error())
 	}
 	if dropped > 0 {
 		a.Log.Infow("Ended UDP flows to backends that are gone", "flows", dropped)
@@ -34,14 +44,19 @@ func goneBackends(had, has *want.Tables) []flows.Gone {
 		if before.Protocol != corev1.ProtocolUDP {
 			continue
 		}
-		stays := slotsOf(has, unit{before.Address, before.Protocol, before.First})
 		for _, b := range before.Slots {
-			if !slices.ContainsFunc(stays, func(x want.Backend) bool { return x.Address == b.Address }) {
-				gone = append(gone, flows.Gone{Address: before.Address, First: before.First, Last: before.Last, Backend: b.Address})
+			g := flows.Gone{Address: before.Address, First: before.First, Last: before.Last, Backend: b.Address, Port: b.Port}
+			if !isBackend(g, has) {
+				gone = append(gone, g)
 			}
 		}
 	}
 	return gone
+}
+
+// isBackend is true if the tables have the backend.
+func isBackend(g flows.Gone, has *want.Tables) bool {
+	return slices.Contains(slotsOf(has, unit{g.Address, corev1.ProtocolUDP, g.First}), want.Backend{Address: g.Backend, Port: g.Port})
 }
 
 // slotsOf returns the backends of a service. Services are sorted.

@@ -224,3 +224,27 @@ func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 	}
 }
+
+// The pods stay, and only the target port changes.
+func TestUDPFlowsLeaveAPortThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newSegment(t)
+	for _, server := range []string{"10.9.2.11", "10.9.2.12", "fd09:2::11", "fd09:2::12"} {
+		s.backends.ServeUDP(netip.MustParseAddr(server), 5454)
+	}
+	a := s.alone(s.config("a"))
+	talks := []func() string{s.client.TalkUDP(mux4(), 53), s.client.TalkUDP(mux6(), 53)}
+	for _, talk := range talks {
+		if first := talk(); !strings.HasSuffix(first, ":5353") {
+			t.Fatalf("the flow goes to %q", first)
+		}
+	}
+	changed, port := news("a"), int32(5454)
+	for _, slice := range changed.Slices {
+		slice.Ports[1].Port = &port
+	}
+	a.post(changed)
+	for _, talk := range talks {
+		eventually(t, "the flow has the new port", func() bool { return strings.HasSuffix(talk(), ":5454") })
+	}
+}

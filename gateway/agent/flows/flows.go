@@ -24,6 +24,8 @@ type Gone struct {
 	Address     netip.Addr
 	First, Last uint16
 	Backend     netip.Addr
+	// Port is the backend's port for the first number. The next number goes to the next port.
+	Port uint16
 }
 
 // Attributes and messages of ctnetlink.
@@ -34,7 +36,7 @@ const (
 	sourceIPv4, destinationIPv4  = 1, 2
 	sourceIPv6, destinationIPv6  = 3, 4
 	protocolNumber               = 1
-	destinationPort              = 3
+	sourcePort, destinationPort  = 2, 3
 	nested                       = 1 << 15 // flag of an attribute that has attributes
 )
 
@@ -42,7 +44,7 @@ const (
 type tuple struct {
 	source, destination netip.Addr
 	protocol            byte
-	port                uint16 // of the destination
+	fromPort, port      uint16 // of the source and of the destination
 	raw                 []byte
 }
 
@@ -60,7 +62,8 @@ func Drop(namespace int, gone []Gone) (int, error) {
 // isTo is true for a UDP flow to one of these backends.
 func isTo(gone []Gone, original, reply tuple) bool {
 	return original.protocol == unix.IPPROTO_UDP && slices.ContainsFunc(gone, func(g Gone) bool {
-		return original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend
+		return original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend &&
+			reply.fromPort == g.Port+original.port-g.First
 	})
 }
 
@@ -163,6 +166,8 @@ func (t *tuple) readPorts(decoder *netlink.AttributeDecoder) error {
 		switch value := decoder.Bytes(); {
 		case decoder.Type() == protocolNumber && len(value) == 1:
 			t.protocol = value[0]
+		case decoder.Type() == sourcePort && len(value) == 2:
+			t.fromPort = binary.BigEndian.Uint16(value)
 		case decoder.Type() == destinationPort && len(value) == 2:
 			t.port = binary.BigEndian.Uint16(value)
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 // flow is a flow as the kernel tells it.
-func flow(t testing.TB, protocol byte, address, backend string) []byte {
+func flow(t testing.TB, protocol byte, address, backend string, port uint16) []byte {
 	t.Helper()
-	side := func(source, destination string, port uint16) func(*netlink.AttributeEncoder) error {
+	side := func(source, destination string, from, to uint16) func(*netlink.AttributeEncoder) error {
 		return func(e *netlink.AttributeEncoder) error {
 			e.Nested(tupleAddresses, func(e *netlink.AttributeEncoder) error {
 				e.Bytes(sourceIPv4, netip.MustParseAddr(source).AsSlice())
@@ -20,15 +20,16 @@ func flow(t testing.TB, protocol byte, address, backend string) []byte {
 			})
 			e.Nested(tuplePorts, func(e *netlink.AttributeEncoder) error {
 				e.Uint8(protocolNumber, protocol)
-				e.Bytes(destinationPort, []byte{byte(port >> 8), byte(port)})
+				e.Bytes(sourcePort, []byte{byte(from >> 8), byte(from)})
+				e.Bytes(destinationPort, []byte{byte(to >> 8), byte(to)})
 				return nil
 			})
 			return nil
 		}
 	}
 	e := netlink.NewAttributeEncoder()
-	e.Nested(tupleOriginal, side("10.9.1.9", address, 53))
-	e.Nested(tupleReply, side(backend, "10.9.2.1", 40000))
+	e.Nested(tupleOriginal, side("10.9.1.9", address, 40000, 53))
+	e.Nested(tupleReply, side(backend, "10.9.2.1", port, 40000))
 	text, err := e.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func flow(t testing.TB, protocol byte, address, backend string) []byte {
 
 func gone() []Gone {
 	a := netip.MustParseAddr
-	return []Gone{{a("192.0.2.1"), 50, 60, a("10.1.0.1")}, {a("192.0.2.1"), 70, 70, a("10.1.0.2")}}
+	return []Gone{{a("192.0.2.1"), 50, 60, a("10.1.0.1"), 5050}, {a("192.0.2.1"), 70, 70, a("10.1.0.2"), 5353}}
 }
 
 func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
@@ -46,12 +47,13 @@ func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
 		data []byte
 		want bool
 	}{
-		"a gone backend":               {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1"), true},
-		"over TCP":                     {flow(t, unix.IPPROTO_TCP, "192.0.2.1", "10.1.0.1"), false},
-		"another mux":                  {flow(t, unix.IPPROTO_UDP, "192.0.2.2", "10.1.0.1"), false},
-		"a backend that stays":         {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.3"), false},
-		"a backend of another service": {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.2"), false},
-		"nothing":                      {nil, false},
+		"a gone backend, the fourth number of a range": {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1", 5053), true},
+		"another port of it":                           {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1", 5050), false},
+		"over TCP":                                     {flow(t, unix.IPPROTO_TCP, "192.0.2.1", "10.1.0.1", 5053), false},
+		"another mux":                                  {flow(t, unix.IPPROTO_UDP, "192.0.2.2", "10.1.0.1", 5053), false},
+		"a backend that stays":                         {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.3", 5053), false},
+		"a backend of another service":                 {flow(t, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.2", 5353), false},
+		"nothing":                                      {nil, false},
 	} {
 		original, reply := read(test.data)
 		if matches := isTo(gone(), original, reply); matches != test.want || matches && len(original.raw) == 0 {
@@ -61,7 +63,7 @@ func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
 }
 
 func FuzzMatch(f *testing.F) {
-	f.Add(flow(f, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1"))
+	f.Add(flow(f, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1", 5053))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		original, reply := read(data)
 		isTo(gone(), original, reply)
