@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,13 +14,6 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
-
-func indexOf(name string) int {
-	if device, err := net.InterfaceByName(name); err == nil {
-		return device.Index
-	}
-	return 0
-}
 
 // lowestConntrack is how many connections a gateway must be able to track. Kernels with little memory set less by default.
 const lowestConntrack = 65536
@@ -103,13 +95,22 @@ func (m *Machine) CheckRights() error {
 	return errors.Join(missing...)
 }
 
-// Reachable returns those of a machine's addresses where other gateways reach this one: the interface's own.
-func Reachable(name string, assigned []announce.Assigned) []netip.Addr {
-	var own []netip.Addr
-	for _, x := range assigned {
-		if !x.Marked {
-			own = append(own, x.Address)
+// Reachable returns those of a machine's addresses where other gateways reach this one: of each family, one of the interface's own. One that
+// was named before stays while it is usable.
+func Reachable(name string, assigned []announce.Assigned, before []netip.Addr) []netip.Addr {
+	index := announce.Index(name)
+	var all []netip.Addr
+	for _, four := range []bool{true, false} {
+		isUsable := func(x announce.Assigned) bool {
+			return x.Interface == index && x.Address.Is4() == four && x.Address.IsGlobalUnicast() && !x.Deprecated && !x.Marked
+		}
+		at := slices.IndexFunc(assigned, func(x announce.Assigned) bool { return isUsable(x) && slices.Contains(before, x.Address) })
+		if at < 0 {
+			at = slices.IndexFunc(assigned, isUsable)
+		}
+		if at >= 0 {
+			all = append(all, assigned[at].Address)
 		}
 	}
-	return sourcesOf(name, assigned, own)
+	return all
 }

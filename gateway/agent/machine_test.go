@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"nowake.ai/svc-lb-mux/gateway/agent"
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
@@ -72,6 +74,29 @@ func TestMissingCapabilitiesAreNamed(t *testing.T) {
 			if !strings.Contains(err.Error(), word) {
 				t.Errorf("%s: %v", effective, err)
 			}
+		}
+	}
+}
+
+func TestAddressForOtherGatewaysStaysWhileItIsUsable(t *testing.T) {
+	index := announce.Index("lo")
+	own := func(text string) announce.Assigned {
+		return announce.Assigned{Address: netip.MustParseAddr(text), Interface: index}
+	}
+	of := func(change func(*announce.Assigned)) announce.Assigned { x := own("10.0.0.7"); change(&x); return x }
+	for name, test := range map[string]struct {
+		assigned []announce.Assigned
+		want     string
+	}{
+		"the first one of each family": {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.4"), own("fd00::1"), own("fe80::1")}, "[10.0.0.3 fd00::1]"},
+		"the one of before":            {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.7")}, "[10.0.0.7]"},
+		"of before, deprecated now":    {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Deprecated = true })}, "[10.0.0.3]"},
+		"of before, a mux's now":       {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Marked = true })}, "[10.0.0.3]"},
+		"of before, on another device": {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Interface++ })}, "[10.0.0.3]"},
+		"none":                         {nil, "[]"},
+	} {
+		if got := fmt.Sprint(agent.Reachable("lo", test.assigned, []netip.Addr{netip.MustParseAddr("10.0.0.7")})); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
 }

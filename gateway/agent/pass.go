@@ -155,21 +155,6 @@ func (a *Agent) state() *keep.State {
 	return s
 }
 
-// sourcesOf returns the first usable address of each family on the interface.
-func sourcesOf(name string, assigned []announce.Assigned, own []netip.Addr) []netip.Addr {
-	index := indexOf(name)
-	var sources []netip.Addr
-	for _, four := range []bool{true, false} {
-		at := slices.IndexFunc(assigned, func(x announce.Assigned) bool {
-			return x.Interface == index && x.Address.Is4() == four && x.Address.IsGlobalUnicast() && !x.Deprecated && slices.Contains(own, x.Address)
-		})
-		if at >= 0 {
-			sources = append(sources, assigned[at].Address)
-		}
-	}
-	return sources
-}
-
 // portName returns the name of a mux's port.
 func portName(svc *corev1.Service, protocol corev1.Protocol, number uint16) string {
 	if svc == nil {

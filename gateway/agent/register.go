@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +39,8 @@ type Registrar struct {
 	Keys    validation.Keys
 	Metrics *Metrics
 	Log     *zap.SugaredLogger
+	// Addresses returns where other gateways reach this one, given those of the last time. If it is nil, the facts' addresses stay.
+	Addresses func(before []netip.Addr) ([]netip.Addr, error)
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -46,7 +50,8 @@ type Registrar struct {
 	counted time.Time
 }
 
-// NewRegistrar returns a registrar for a gateway. The name, pool, labels, holder and facts don't change any more.
+// NewRegistrar returns a registrar for a gateway. The name, pool, labels, holder and facts don't change any more,
+// except for the addresses.
 func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics, log *zap.SugaredLogger) *Registrar {
 	gateway.Duration = leaseDuration
 	return &Registrar{Leases: leases, Keys: keys, Metrics: metrics, Log: log, gateway: gateway, changed: make(chan struct{}, 1)}
@@ -66,6 +71,7 @@ func (r *Registrar) Run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		r.count(time.Now())
+		r.readAddresses()
 		r.write(ctx)
 		select {
 		case <-ctx.Done():
@@ -91,6 +97,24 @@ func (r *Registrar) count(now time.Time) {
 	r.mu.Lock()
 	r.gateway.Traffic = traffic
 	r.mu.Unlock()
+}
+
+// readAddresses puts the machine's present addresses into the facts: it may have got its address after the agent's start. Those of before stay
+// while it has none.
+func (r *Registrar) readAddresses() {
+	if r.Addresses == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	addresses, err := r.Addresses(r.gateway.Facts.Addresses)
+	if err != nil || len(addresses) == 0 || slices.Equal(addresses, r.gateway.Facts.Addresses) {
+		return
+	}
+	r.Log.Infow("Other gateways reach this one at other addresses now", "addresses", addresses)
+	facts := *r.gateway.Facts
+	facts.Addresses = addresses
+	r.gateway.Facts = &facts
 }
 
 // write writes the Lease. After a conflict it reads the Lease again, once.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -289,4 +290,30 @@ func TestProcessCarriesAMuxAndSaysGoodbye(t *testing.T) {
 	if left, err := os.ReadDir(s.state); err == nil && len(left) > 0 {
 		t.Errorf("after the goodbye, the disk has %v", left)
 	}
+}
+
+// DHCP may bring an address after the agent's start, or another one later.
+func TestLeaseNamesTheAddressThatTheMachineHasNow(t *testing.T) {
+	s := newSite(t)
+	defer s.start(t)(syscall.SIGTERM)
+	language, err := validation.New(validation.DefaultPrefix, "edge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(address string) {
+		t.Helper()
+		var g lease.Gateway
+		for range 200 {
+			if g = s.api.registered(language.Keys()); g.Facts != nil && slices.Contains(g.Facts.Addresses, netip.MustParseAddr(address)) {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("the Lease doesn't name %s: %+v", address, g.Facts)
+	}
+	named("10.9.1.1")
+	s.gateway.Run("ip", "address", "add", "10.9.1.7/24", "dev", "front")
+	s.gateway.Run("ip", "address", "del", "10.9.1.1/24", "dev", "front") // the other one may go with it
+	s.gateway.Run("ip", "address", "replace", "10.9.1.7/24", "dev", "front")
+	named("10.9.1.7")
 }

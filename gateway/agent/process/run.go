@@ -105,6 +105,9 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 		p.prober = probe.New(o.ProbeBackends)
 	}
 	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(), p.metrics, log)
+	if o.Peers == "" {
+		p.registrar.Addresses = p.reachable
+	}
 	p.agent = agent.New(p.config(language.Keys(), before, machine))
 	return p, nil
 }
@@ -141,13 +144,15 @@ func (p *parts) registration(version string) lease.Gateway {
 	labels, _ := o.labels() // checked before
 	networks, _ := o.networks()
 	peers, _ := addresses("", o.Peers)
-	if len(peers) == 0 {
-		assigned, _ := p.seats.Addresses() // without any, the Lease names none
-		peers = agent.Reachable(o.Interface, assigned)
-	}
 	host, _ := os.Hostname()
 	return lease.Gateway{Name: o.Name, Pool: o.Pool, Labels: labels, Holder: fmt.Sprintf("%s-%d", host, os.Getpid()),
 		Facts: &lease.Facts{Node: o.Node, Zone: o.Zone, Addresses: peers, Capacity: o.Capacity, BackendNetworks: networks, Version: version}}
+}
+
+// reachable returns where other gateways reach this one.
+func (p *parts) reachable(before []netip.Addr) ([]netip.Addr, error) {
+	assigned, err := p.seats.Addresses()
+	return agent.Reachable(p.options.Interface, assigned, before), err
 }
 
 // run runs all parts. The first one that fails ends the others.
