@@ -52,13 +52,22 @@ func (p *Pool) Reserve(a netip.Addr, holder string) {
 func (p *Pool) Size(most int) int {
 	size := 0
 	for _, r := range p.ranges {
-		for a := r.First; r.contains(a) && size < most; a = a.Next() {
-			if !in(p.excluded, a) {
-				size++
-			}
+		for a := p.behindExcluded(r.First); r.contains(a) && size < most; a = p.behindExcluded(a.Next()) {
+			size++
 		}
 	}
 	return size
+}
+
+// behindExcluded returns the first address from a on that isn't excluded. It is invalid if there is none.
+func (p *Pool) behindExcluded(a netip.Addr) netip.Addr {
+	for {
+		at := slices.IndexFunc(p.excluded, func(r Range) bool { return r.contains(a) })
+		if at < 0 {
+			return a
+		}
+		a = p.excluded[at].Last.Next()
+	}
 }
 
 // Has is true if the pool has an address of the family.
@@ -106,8 +115,8 @@ func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr
 		}
 	}
 	for _, r := range p.ranges {
-		for a := r.First; isOf(family, a) && r.contains(a); a = a.Next() {
-			if _, taken := p.taken[a]; !taken && !in(p.excluded, a) {
+		for a := p.behindExcluded(r.First); isOf(family, a) && r.contains(a); a = p.behindExcluded(a.Next()) {
+			if _, taken := p.taken[a]; !taken {
 				return a, nil
 			}
 		}

@@ -124,3 +124,26 @@ func TestPoolsThatOverlapAreRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Walking over half of a /64 address by address would take longer than anybody waits.
+func TestLargeExcludedPartsAreJumpedOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		excluded []string
+		want     string
+		size     int
+	}{
+		"the first half":               {[]string{"2001:db8::/65"}, "2001:db8:0:0:8000::", 100},
+		"parts that overlap":           {[]string{"2001:db8::2:0-2001:db8::ffff:ffff:0:1", "2001:db8::/66", "2001:db8::/96"}, "2001:db8::ffff:ffff:0:2", 100},
+		"all but the last address":     {[]string{"2001:db8::-2001:db8::ffff:ffff:ffff:fffe"}, "2001:db8::ffff:ffff:ffff:ffff", 1},
+		"all, up to the very last one": {[]string{"::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}, "", 0},
+	} {
+		p := static.New("office", parse(t, "2001:db8::/64"), parse(t, test.excluded...), nil)
+		got, err := p.Choose(pool.Request{Mux: mux("web"), Families: []corev1.IPFamily{corev1.IPv6Protocol}})
+		if (err == nil) != (test.want != "") || err == nil && got[0] != netip.MustParseAddr(test.want) {
+			t.Errorf("%s: got %v, %v, want %s", name, got, err, test.want)
+		}
+		if size := p.Size(100); size != test.size {
+			t.Errorf("%s: size %d, want %d", name, size, test.size)
+		}
+	}
+}
