@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,12 @@ type KubeSource struct {
 	mu   sync.Mutex
 	last News   // with the last claims that could be read
 	said string // the last error of a watch
+	// saidAt is when a watch failed last.
+	saidAt time.Time
 }
+
+// longestPause is longer than a watch waits until it asks again.
+const longestPause = 3 * time.Minute
 
 // NewKubeSource returns a source. Run starts its watches, which ask for no more objects than the agent needs.
 func NewKubeSource(client kubernetes.Interface, w Watched, log *zap.SugaredLogger) (*KubeSource, error) {
@@ -87,7 +93,7 @@ func (k *KubeSource) prepare(i cache.SharedIndexInformer) error {
 	if err := i.SetTransform(trim); err != nil {
 		return err
 	}
-	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { k.fault(err) }); err != nil {
+	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { k.fault(err, time.Now()) }); err != nil {
 		return err
 	}
 	tell := func(any) { wake(k.changed) }
@@ -103,11 +109,14 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-func (k *KubeSource) fault(err error) {
+// fault logs an outage once. Watches that fail ask again soon: so the same error after a longer pause is another outage.
+func (k *KubeSource) fault(err error, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if text := err.Error(); text != k.said {
-		k.said = text
+	text := err.Error()
+	isNew := text != k.said || now.Sub(k.saidAt) > longestPause
+	k.said, k.saidAt = text, now
+	if isNew {
 		k.log.Warnw("The API server doesn't answer: everything stays as it was", "error", text)
 	}
 }
