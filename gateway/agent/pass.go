@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"reflect"
@@ -147,10 +148,11 @@ func (a *Agent) tellUnread(unread []string) {
 	}
 }
 
+// state has the kernel's tables if they aren't the wanted ones. Without that, the next start would put up addresses that no table guards.
 func (a *Agent) state() *keep.State {
 	s := &keep.State{Gateway: a.Name, Pool: a.Pool, Wanted: a.before}
-	if a.applied != nil && len(a.refused) > 0 {
-		s.Tables = a.applied
+	if a.applied != &a.before.Tables {
+		s.Tables = cmp.Or(a.applied, &want.Tables{})
 	}
 	return s
 }

@@ -27,7 +27,8 @@ type State struct {
 	Pool    string
 	// Wanted is what the last decision wanted.
 	Wanted *want.Wanted
-	// Tables are those that the kernel took, if they differ from the wanted ones: parts of some muxes were refused.
+	// Tables are those that the kernel took, if they differ from the wanted ones: it refused parts, or all. Empty ones stand for
+	// unknown ones.
 	Tables *want.Tables `json:",omitempty"`
 }
 
