@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -38,11 +39,20 @@ func (a *Agent) pass(ctx context.Context) {
 	for _, address := range d.Wanted.Tables.Addresses {
 		a.known[address.Address] = true
 	}
-	a.release(ctx, d.Wanted)
+	if err := a.release(ctx, d.Wanted); err != nil {
+		if ctx.Err() == nil { // otherwise the agent ends
+			a.fail(err)
+			a.report()
+		}
+		return
+	}
 	had := a.applied
-	a.fail(a.apply(&d.Wanted.Tables))
+	err = a.apply(&d.Wanted.Tables)
+	a.fail(err)
 	a.dropFlows(had)
-	a.setSeats(ctx, a.carriable(d.Wanted))
+	if seatErr := a.setSeats(ctx, a.carriable(d.Wanted)); seatErr != nil && ctx.Err() == nil {
+		a.fail(errors.Join(err, seatErr))
+	}
 	a.saver.save(a.state())
 	a.report()
 }
@@ -85,9 +95,9 @@ func (a *Agent) probe(backends map[want.Backend]bool) {
 }
 
 // release takes those addresses off the interface that aren't wanted any more, while their tables still guard them.
-func (a *Agent) release(ctx context.Context, wanted *want.Wanted) {
+func (a *Agent) release(ctx context.Context, wanted *want.Wanted) error {
 	if !a.seatSet {
-		return
+		return nil
 	}
 	stays := map[netip.Addr]bool{}
 	for _, s := range wanted.Seats {
@@ -99,7 +109,7 @@ func (a *Agent) release(ctx context.Context, wanted *want.Wanted) {
 	for i := range seats {
 		seats[i].Addresses = slices.DeleteFunc(slices.Clone(seats[i].Addresses), func(x netip.Addr) bool { return !stays[x] })
 	}
-	a.setSeats(ctx, seats)
+	return a.setSeats(ctx, seats)
 }
 
 // carriable returns the wanted seats with those addresses only that the kernel's tables guard. If nothing is known about the tables,
@@ -119,14 +129,16 @@ func (a *Agent) carriable(wanted *want.Wanted) []want.Seat {
 	return seats
 }
 
-func (a *Agent) setSeats(ctx context.Context, seats []want.Seat) {
+// setSeats sets the seats if they changed. After a failure, the next pass tries again.
+func (a *Agent) setSeats(ctx context.Context, seats []want.Seat) error {
 	if a.seatSet && reflect.DeepEqual(seats, a.seats) {
-		return
+		return nil
 	}
 	if err := a.Seats.Set(ctx, seats); err != nil {
-		return // the agent ends
+		return err
 	}
 	a.seats, a.seatSet = seats, true
+	return nil
 }
 
 // fail records what failed for the whole machine.
@@ -136,7 +148,7 @@ func (a *Agent) fail(err error) {
 		text = err.Error()
 	}
 	if text != "" && text != a.failure {
-		a.Log.Errorw("The kernel's tables can't be brought up to date", "error", text)
+		a.Log.Errorw("The tables or addresses can't be brought up to date", "error", text)
 	}
 	a.failure = text
 	a.ready.Store(err == nil)

@@ -37,6 +37,7 @@ type fakeKernel struct {
 	transactions int
 	broken       bool
 	seats        []want.Seat
+	failingSets  int // how many settings of seats fail from now on
 	// exposed are addresses that were on the interface without an element in the tables.
 	exposed []netip.Addr
 	changed chan struct{}
@@ -71,6 +72,10 @@ func (k *fakeKernel) look() {
 func (k *fakeKernel) Set(_ context.Context, seats []want.Seat) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.failingSets > 0 {
+		k.failingSets--
+		return errors.New("no buffer")
+	}
 	k.seats = seats
 	k.look()
 	return nil
@@ -210,6 +215,23 @@ func TestNoAddressIsOnTheInterfaceWithoutItsTables(t *testing.T) {
 	less.Muxes.Items = append(less.Muxes.Items, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other"}})
 	board.Post(less)
 	eventually(t, "one address is left", func() bool { seats := k.held(); return len(seats) == 1 && len(seats[0].Addresses) == 1 })
+	if len(k.exposed) > 0 {
+		t.Errorf("on the interface without tables: %v", k.exposed)
+	}
+}
+
+func TestTablesStayUntilTheAddressIsOffTheInterface(t *testing.T) {
+	k, board := newFakeKernel(), agent.NewBoard()
+	board.Post(world(t, map[string][]uint16{"m1": {1000}, "m2": {2000}}))
+	run(t, k, board, nil)
+	eventually(t, "both addresses are there", func() bool { seats := k.held(); return len(seats) == 1 && len(seats[0].Addresses) == 2 })
+	k.mu.Lock()
+	k.failingSets = 1
+	k.mu.Unlock()
+	less := world(t, map[string][]uint16{"m1": {1000}})
+	less.Muxes.Items = append(less.Muxes.Items, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other"}})
+	board.Post(less)
+	eventually(t, "one address is left", func() bool { return len(k.held()[0].Addresses) == 1 && len(k.current().Addresses) == 1 })
 	if len(k.exposed) > 0 {
 		t.Errorf("on the interface without tables: %v", k.exposed)
 	}

@@ -56,6 +56,7 @@ const (
 // Seats lets keepalived answer for seats. Its methods may be called from several goroutines.
 type Seats struct {
 	Options
+	list    func() ([]announce.Assigned, error) // the machine's addresses
 	changed chan struct{}
 	taking  sync.WaitGroup // calls of Taken
 
@@ -80,12 +81,12 @@ func New(o Options) *Seats {
 	if o.Log == nil {
 		o.Log = zap.NewNop().Sugar()
 	}
-	return &Seats{Options: o, changed: make(chan struct{}, 1)}
+	return &Seats{Options: o, list: announce.Addresses, changed: make(chan struct{}, 1)}
 }
 
 // Addresses returns all addresses of this machine. Those that our file gives to keepalived are marked.
 func (k *Seats) Addresses() ([]announce.Assigned, error) {
-	all, err := announce.Addresses()
+	all, err := k.list()
 	text, readErr := os.ReadFile(k.Config)
 	if err != nil || readErr != nil {
 		return all, err
@@ -97,13 +98,13 @@ func (k *Seats) Addresses() ([]announce.Assigned, error) {
 	return all, nil
 }
 
-// Set writes the file, and returns once keepalived has followed, or after some seconds.
+// Set writes the file, and returns once keepalived has followed, or after some seconds. It fails if the machine's addresses can't be listed.
 func (k *Seats) Set(ctx context.Context, seats []want.Seat) error {
 	k.setting.Lock()
 	defer k.setting.Unlock()
 	before, err := k.Addresses()
 	if err != nil {
-		k.Log.Warnw("The machine's addresses can't be listed", "error", err.Error())
+		return err // the family of the adverts depends on the interface's addresses
 	}
 	k.mu.Lock()
 	k.text, k.seats, k.isBehind = config(&k.Options, seats, k.isSix(before)), slices.Clone(seats), time.Now()
@@ -161,7 +162,7 @@ func (k *Seats) look(before []announce.Assigned) bool {
 		return true
 	}
 	k.written = k.write()
-	all, err := announce.Addresses()
+	all, err := k.list()
 	if err != nil {
 		k.written = errors.Join(k.written, err)
 	}

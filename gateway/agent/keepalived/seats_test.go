@@ -1,6 +1,9 @@
 package keepalived
 
 import (
+	"context"
+	"errors"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
@@ -71,4 +77,27 @@ func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
 	looks("once it runs", 2)
 	k.text += "# another\n"
 	looks("after a change", 3)
+}
+
+// The file must not move the adverts to IPv6 because nothing is known of the interface.
+func TestFileStaysWhileAddressesCannotBeListed(t *testing.T) {
+	folder := t.TempDir()
+	k := New(Options{Interface: "lo", Group: "lb/p", Config: filepath.Join(folder, "svc-lb-mux.conf"), PID: filepath.Join(folder, "pid")})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // Set doesn't wait for keepalived
+	k.list = func() ([]announce.Assigned, error) { return nil, errors.New("no buffer") }
+	if err := k.Set(ended, []want.Seat{seat()}); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if text, err := os.ReadFile(k.Config); err == nil {
+		t.Errorf("without a list of addresses, the file says:\n%s", text)
+	}
+	k.list = func() ([]announce.Assigned, error) {
+		return []announce.Assigned{{Address: netip.MustParseAddr("10.0.0.1"), Interface: announce.Index("lo")}}, nil
+	}
+	_ = k.Set(ended, []want.Seat{seat()})
+	text, err := os.ReadFile(k.Config)
+	if diff := cmp.Diff(config(&k.Options, []want.Seat{seat()}, false), string(text)); err != nil || diff != "" {
+		t.Errorf("%v, (-want +got):\n%s", err, diff)
+	}
 }
