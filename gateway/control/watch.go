@@ -108,14 +108,21 @@ func (c *Controller) hears(e event.DeleteEvent) bool {
 	return true
 }
 
-// tellsNews is false for a mere renewal of a live gateway's Lease: gateways renew their Leases every few seconds.
+// tellsNews is false for a mere renewal of a live gateway's Lease, also with new counts of its traffic, on which no decision depends: gateways
+// renew their Leases every few seconds.
 func (c *Controller) tellsNews(e event.UpdateEvent) bool {
+	keys := c.Language.Keys()
+	decisive := func(annotations map[string]string) map[string]string {
+		rest := maps.Clone(annotations)
+		delete(rest, keys.GatewayTraffic)
+		return rest
+	}
 	before, is := e.ObjectOld.(*coordinationv1.Lease)
 	after, too := e.ObjectNew.(*coordinationv1.Lease)
-	if !is || !too || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) {
+	if !is || !too || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(decisive(before.Annotations), decisive(after.Annotations)) {
 		return true
 	}
-	g, is := lease.Read(after, c.Language.Keys())
+	g, is := lease.Read(after, keys)
 	return is && c.sightings.renewed(&g, c.Now())
 }
 

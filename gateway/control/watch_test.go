@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"nowake.ai/svc-lb-mux/gateway/lease"
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
@@ -67,5 +68,37 @@ func TestStatusThatCannotBeWrittenDelaysNoDeadline(t *testing.T) {
 				t.Errorf("the pauses grow from %s to %s, and not to %s", first, last, test.want)
 			}
 		})
+	}
+}
+
+func TestOnlyNewsOfALeaseWakeTheController(t *testing.T) {
+	keys := testLanguage(t).Keys()
+	made := func(change func(*lease.Gateway)) *coordinationv1.Lease {
+		g := lease.Gateway{Name: "a", Pool: "p", RenewedAt: noon, Duration: 15 * time.Second, Facts: &lease.Facts{}, Traffic: &lease.Traffic{Over: time.Second}}
+		change(&g)
+		l := &coordinationv1.Lease{}
+		if err := g.Write(l, keys); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for name, test := range map[string]struct {
+		change func(*lease.Gateway)
+		want   bool
+	}{
+		"a renewal":     {func(g *lease.Gateway) { g.RenewedAt = noon.Add(time.Second) }, false},
+		"other traffic": {func(g *lease.Gateway) { g.Traffic.Over = 2 * time.Second }, false},
+		"other facts":   {func(g *lease.Gateway) { g.Facts.Zone = "z" }, true},
+		"a report":      {func(g *lease.Gateway) { g.Report = &lease.Report{} }, true},
+		"another pool":  {func(g *lease.Gateway) { g.Pool = "q" }, true},
+	} {
+		c := New(Settings{Language: testLanguage(t), Now: func() time.Time { return noon.Add(time.Second) }}, nil)
+		before := made(func(*lease.Gateway) {})
+		if g, _ := lease.Read(before, keys); !c.sightings.renewed(&g, noon) {
+			t.Fatal("the gateway was live before")
+		}
+		if got := c.tellsNews(event.UpdateEvent{ObjectOld: before, ObjectNew: made(test.change)}); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
