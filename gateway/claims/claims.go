@@ -22,7 +22,7 @@ type Claims struct {
 	Down []netip.AddrPort
 }
 
-// MaxDown is more than fail at once while a network works. Backends beyond it count as up.
+// MaxDown limits Down. In a working network, fewer backends fail at once. Backends beyond it count as up.
 const MaxDown = 512
 
 // Mux is the claim of one mux.

@@ -26,7 +26,7 @@ import (
 // quiet gathers the changes of a burst into one pass.
 const quiet = 50 * time.Millisecond
 
-// slowest is the longest time between two passes: they find what no event tells of.
+// slowest is the longest time between two passes. A pass also finds changes that no event reports.
 const slowest = 5 * time.Minute
 
 // everything is the only request: a pass looks at all pools.

@@ -1,5 +1,5 @@
-// Package flows changes flows in the kernel's connection tracking: it ends those of UDP whose backend is gone, and lets those of TCP go on
-// that another gateway carried meanwhile.
+// Package flows changes flows in the kernel's connection tracking: it ends UDP flows to backends that are gone, and resumes TCP flows that
+// return from another gateway.
 //
 //	flows.go   Drop     resume.go  Resume
 //

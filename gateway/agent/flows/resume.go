@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Resume lets TCP connections to these addresses go on that were carried here before, by another gateway since, and return now. It
-// returns how many it let go on.
+// Resume lets TCP connections to these addresses go on that this gateway carried, then another one, and now this one again. It returns how
+// many it let go on.
 //
 // This kernel hasn't seen what they sent meanwhile, so their packets are outside of the windows that it knows: connection tracking would
 // call them invalid, and they would be dropped. It keeps their translation, and no longer checks their windows.

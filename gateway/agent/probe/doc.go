@@ -1,7 +1,7 @@
 // Package probe finds backends that don't answer: it opens a TCP connection to each, again and again, and closes it.
 //
-// A pod's readiness comes from its kubelet. When a node dies, Kubernetes needs some 40 s to notice, and a wrong network policy it never
-// notices. Here a backend fails after three probes in a row without an answer, and is up again after one that is answered. A connection that
+// A pod's readiness comes from its kubelet. Kubernetes needs some 40 s to notice a dead node, and never notices a wrong network
+// policy. Here a backend fails after three probes in a row without an answer, and is up again after one that is answered. A connection that
 // the backend refuses is no answer: nothing listens.
 //
 // Results are only reported. The controller gathers those of all gateways and writes one list into the pool's claims, because all gateways

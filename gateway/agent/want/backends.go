@@ -54,7 +54,7 @@ func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slice
 	return key, port.Port != nil && *port.Port > 0 && *port.Port < 1<<16
 }
 
-// of returns the slices of a mux's port. The mux must own them: who can't write in its namespace can't forge that.
+// of returns the slices of a mux's port. The mux must own them: only a user who can write in the mux's namespace can set that owner.
 func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.EndpointSlice {
 	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
 	forged := func(s *discoveryv1.EndpointSlice) bool { return !slices.Contains(muxslices.OwnersOfSlice(s), mux.UID) }

@@ -85,6 +85,6 @@ type Decision struct {
 	Unread []string
 	// Refusals are sorted.
 	Refusals []Refusal
-	// Backends are those to probe: all over TCP that could be used, also those that don't answer. A probe finds out when they do.
+	// Backends are those to probe: every usable TCP backend, also one that is down, so that a probe notices its return.
 	Backends map[Backend]bool
 }

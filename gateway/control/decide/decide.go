@@ -119,7 +119,7 @@ func (d *deciding) findBase() Condition {
 }
 
 // isListDoubtful is true if the ConfigMap is lost, and the list has no mux, although gateways report that they carry some: the list is
-// more probably wrong than right. It counts after as long a time as an empty list does while there are claims.
+// more probably wrong than right. The empty list is believed after graceOfAll graces, as for orphans.
 func (d *deciding) isListDoubtful() bool {
 	reports := func(g Gateway) bool {
 		return g.Report != nil && slices.ContainsFunc(g.Report.Muxes, func(m lease.Mux) bool { return len(m.Programmed) > 0 })

@@ -24,7 +24,7 @@ func textAddressed(addresses []netip.Addr, pool string) string {
 }
 
 func textKeeps(message string, addresses []netip.Addr) string {
-	return fmt.Sprintf("%s. It keeps %s until then", message, list(addresses))
+	return fmt.Sprintf("%s. Until then, the mux keeps %s", message, list(addresses))
 }
 
 func textMoving(from, to []netip.Addr) string {
