@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -44,8 +45,6 @@ type Config struct {
 	Name string
 	Pool string
 	Keys validation.Keys
-	// Interface is where the muxes' addresses are.
-	Interface string
 	// Source are the addresses that backends see with the return path node. Without any, they see that of the interface through which
 	// packets leave.
 	Source          []netip.Addr
@@ -190,7 +189,7 @@ func (a *Agent) checkMachine() {
 	}
 	faults := a.Check()
 	for _, fault := range faults {
-		if !contains(a.faults, fault) {
+		if !slices.Contains(a.faults, fault) {
 			a.Log.Warnw("A setting of this machine is wrong", "reason", fault.Reason, "message", fault.Message)
 		}
 	}

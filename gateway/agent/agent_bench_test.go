@@ -61,7 +61,7 @@ func BenchmarkOneSliceChanges(b *testing.B) {
 			}
 			news, board := manyPorts(b, ports), agent.NewBoard()
 			kernel := &noting{table.Open(nettest.New(b).FD), make(chan table.Applied, 16)}
-			a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Interface: "lo", ReturnPath: want.ViaRouted, News: board, Tables: kernel,
+			a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: kernel,
 				Seats: newFakeKernel(), State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil }})
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan struct{})

@@ -68,7 +68,7 @@ func TestAnHourWithoutAnAPIServerChangesNothing(t *testing.T) {
 		if first != nil {
 			board.Post(first.news())
 		}
-		a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Interface: "front", Source: config.Source, ReturnPath: config.ReturnPath,
+		a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Source: config.Source, ReturnPath: config.ReturnPath,
 			News: board, Tables: table.Open(s.a.FD), Seats: seats, State: keep.Directory(config.State), Before: before,
 			Addresses: func() ([]announce.Assigned, error) { return nil, nil }, Report: func(*lease.Report) {}})
 		ctx, stop := context.WithCancel(t.Context())

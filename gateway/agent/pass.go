@@ -14,7 +14,6 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
-	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // pass observes, decides and applies once.
@@ -181,5 +180,3 @@ func portName(svc *corev1.Service, protocol corev1.Protocol, number uint16) stri
 	}
 	return ""
 }
-
-func contains(list []lease.Refusal, r lease.Refusal) bool { return slices.Contains(list, r) }

@@ -132,7 +132,7 @@ func world(t testing.TB, ports map[string][]uint16) agent.News {
 }
 
 // run runs an agent on a fake kernel. The result returns its last report.
-func run(t testing.TB, k *fakeKernel, board *agent.Board, before *keep.State) func() *lease.Report {
+func run(t testing.TB, k *fakeKernel, board *agent.Board) func() *lease.Report {
 	t.Helper()
 	language, err := validation.New(validation.DefaultPrefix, "edge")
 	if err != nil {
@@ -140,8 +140,8 @@ func run(t testing.TB, k *fakeKernel, board *agent.Board, before *keep.State) fu
 	}
 	var mu sync.Mutex
 	var last *lease.Report
-	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Interface: "lo", ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
-		State: keep.Directory(t.TempDir()), Before: before, Addresses: func() ([]announce.Assigned, error) { return nil, nil },
+	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
+		State: keep.Directory(t.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil },
 		Log: zap.NewNop().Sugar(), Report: func(r *lease.Report) { mu.Lock(); defer mu.Unlock(); last = r }})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -154,7 +154,7 @@ func TestARefusedPortHarmsOnlyItself(t *testing.T) {
 	k, board := newFakeKernel(), agent.NewBoard()
 	k.refuses = refusing(2001)
 	board.Post(world(t, map[string][]uint16{"m1": {1000, 1001}, "m2": {2000, 2001}, "m3": {3000}}))
-	report := run(t, k, board, nil)
+	report := run(t, k, board)
 	eventually(t, "the refusal is reported", func() bool {
 		m2, _ := report().Find("m2")
 		return len(m2.Refused) == 1
@@ -205,7 +205,7 @@ func TestNoAddressIsOnTheInterfaceWithoutItsTables(t *testing.T) {
 		return nil
 	}
 	board.Post(world(t, map[string][]uint16{"m1": {1000}, "m2": {2000}, "m3": {3000}}))
-	report := run(t, k, board, nil)
+	report := run(t, k, board)
 	eventually(t, "the other muxes are programmed", func() bool { m, _ := report().Find("m3"); return len(m.Programmed) == 1 })
 	if seats := k.held(); len(seats) != 1 || len(seats[0].Addresses) != 2 || slices.Contains(seats[0].Addresses, refused) {
 		t.Errorf("seats %+v", seats)
@@ -223,7 +223,7 @@ func TestNoAddressIsOnTheInterfaceWithoutItsTables(t *testing.T) {
 func TestTablesStayUntilTheAddressIsOffTheInterface(t *testing.T) {
 	k, board := newFakeKernel(), agent.NewBoard()
 	board.Post(world(t, map[string][]uint16{"m1": {1000}, "m2": {2000}}))
-	run(t, k, board, nil)
+	run(t, k, board)
 	eventually(t, "both addresses are there", func() bool { seats := k.held(); return len(seats) == 1 && len(seats[0].Addresses) == 2 })
 	k.mu.Lock()
 	k.failingSets = 1
@@ -245,7 +245,7 @@ func TestSeatsAreGivenUpOnlyIfTheTablesAreGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k, board := newFakeKernel(), agent.NewBoard()
 			board.Post(world(t, map[string][]uint16{"m1": {1000}}))
-			report := run(t, k, board, nil)
+			report := run(t, k, board)
 			eventually(t, "the seat is there", func() bool { return len(k.held()) == 1 })
 			k.set(func(*want.Tables) error { return fmt.Errorf("%w: %w", table.ErrRefused, unix.EPERM) })
 			k.mu.Lock()
@@ -318,7 +318,7 @@ func runOnce(t testing.TB, k *fakeKernel, board *agent.Board) *lease.Report {
 		t.Fatal(err)
 	}
 	var last *lease.Report
-	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Interface: "lo", ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
+	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
 		State: keep.Directory(t.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil },
 		Report: func(r *lease.Report) { last = r; cancel(errors.New("one pass is enough")) }})
 	_ = a.Run(ctx)

@@ -78,17 +78,6 @@ func (c Claims) Hold(mux Mux) Claims {
 	return c
 }
 
-// Renew returns the claims with the UID of a mux that exists now, and held again if the claim was released. It returns false if the
-// mux has no claim.
-func (c Claims) Renew(key types.NamespacedName, uid types.UID) (Claims, bool) {
-	mux, found := c.Find(key)
-	if !found {
-		return c, false
-	}
-	mux.UID = uid
-	return c.Hold(mux), true
-}
-
 // Release returns the claims with the start of a mux's grace. A grace that runs isn't started again.
 func (c Claims) Release(key types.NamespacedName, now time.Time) Claims {
 	at, found := c.index(key)

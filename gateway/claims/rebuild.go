@@ -11,32 +11,23 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/place"
 )
 
-// Contested is an address that two muxes show in their statuses.
-type Contested struct {
-	Address netip.Addr
-	// Holder keeps it: it is the older mux. Loser needs another address.
-	Holder, Loser types.NamespacedName
-}
-
 // Rebuild derives claims from the muxes' statuses when the ConfigMap is lost. Only the controller writes those statuses. The caller
-// passes the muxes of the pool from a live list: a mux that is missing here loses its address.
+// passes the muxes of the pool from a live list: a mux that is missing here loses its address. Of two muxes that show an address, the older
+// one has it.
 //
 // Seats and gateways aren't in statuses: the caller passes them, and each mux's seat is chosen again by gateway/place.
-func Rebuild(empty Claims, muxes []*corev1.Service) (Claims, []Contested) {
+func Rebuild(empty Claims, muxes []*corev1.Service) Claims {
 	rebuilt := Claims{Pool: empty.Pool, Seats: empty.Seats, Gateways: empty.Gateways}
 	muxes = slices.SortedFunc(slices.Values(muxes), func(a, b *corev1.Service) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), compareKeys(keyOf(a), keyOf(b)))
 	})
-	holders, contested := map[netip.Addr]types.NamespacedName{}, []Contested(nil)
+	taken := map[netip.Addr]bool{}
 	for _, svc := range muxes {
 		mux := Mux{Key: keyOf(svc), UID: svc.UID}
 		for _, a := range Shown(svc) {
-			holder, taken := holders[a]
-			switch {
-			case taken && holder != mux.Key:
-				contested = append(contested, Contested{a, holder, mux.Key})
-			case !slices.ContainsFunc(mux.Addresses, func(b netip.Addr) bool { return a.Is4() == b.Is4() }):
-				holders[a] = mux.Key
+			isSameFamily := func(b netip.Addr) bool { return a.Is4() == b.Is4() }
+			if !taken[a] && !slices.ContainsFunc(mux.Addresses, isSameFamily) {
+				taken[a] = true
 				mux.Addresses = append(mux.Addresses, a)
 			}
 		}
@@ -45,7 +36,7 @@ func Rebuild(empty Claims, muxes []*corev1.Service) (Claims, []Contested) {
 			rebuilt = rebuilt.Hold(mux)
 		}
 	}
-	return rebuilt, contested
+	return rebuilt
 }
 
 // Shown returns the IP addresses in a mux's status, sorted.

@@ -127,7 +127,7 @@ func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.
 	o := &p.options
 	networks, _ := o.networks() // checked before
 	sources, _ := addresses("", o.Sources)
-	c := agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Interface: o.Interface, Source: sources,
+	c := agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Source: sources,
 		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source, Tables: table.Open(0),
 		Seats: p.seats, State: keep.Directory(o.StateDir), Before: before, Addresses: p.seats.Addresses, Check: machine.Check,
 		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) },

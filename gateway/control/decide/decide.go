@@ -146,7 +146,7 @@ func (d *deciding) rebuild() claims.Claims {
 	for _, id := range d.Pool.RouterIDs {
 		empty.Seats = append(empty.Seats, claims.Seat{RouterID: id})
 	}
-	rebuilt, _ := claims.Rebuild(empty, services(d.order))
+	rebuilt := claims.Rebuild(empty, services(d.order))
 	elsewhere := map[netip.Addr]bool{}
 	for _, r := range d.Elsewhere {
 		elsewhere[r.Address] = true

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/validation"
@@ -38,11 +39,7 @@ type Mux struct {
 // Parse parses a Service. It returns false if the gateways' controller has nothing to do with it.
 func Parse(language validation.Language, svc *corev1.Service) (Mux, bool) {
 	keys := language.Keys()
-	class := ""
-	if svc.Spec.LoadBalancerClass != nil {
-		class = *svc.Spec.LoadBalancerClass
-	}
-	pool, isOnGateways := language.GatewayPool(class)
+	pool, isOnGateways := language.GatewayPool(ptr.Deref(svc.Spec.LoadBalancerClass, ""))
 	m := Mux{
 		Key: types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}, UID: svc.UID, Service: svc, Pool: pool,
 		Shown: claims.Shown(svc), carriedBy: svc.Annotations[keys.CarriedBy],

@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"k8s.io/utils/ptr"
+
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -11,11 +13,7 @@ func Strays(language validation.Language, pools []string, others []Mux) []Status
 	for i := range others {
 		m := &others[i]
 		set := Status{Mux: m, Carried: m.carried, CarriedBy: m.carriedBy}
-		class := ""
-		if m.Service.Spec.LoadBalancerClass != nil {
-			class = *m.Service.Spec.LoadBalancerClass
-		}
-		switch _, isOnGateways := language.GatewayPool(class); {
+		switch _, isOnGateways := language.GatewayPool(ptr.Deref(m.Service.Spec.LoadBalancerClass, "")); {
 		case !isOnGateways:
 			set = Status{Mux: m, Clean: true}
 		case !m.IsMux:
