@@ -57,14 +57,16 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 		kept = notInForce(o.Board.Claims(p.Mux), p.InForce)
 	}
 	o.setBoard(p, kept)
-	if err := o.writeLedger(ctx, p.Settle); err != nil {
+	later, err := o.settle(ctx, p.Settle)
+	if err != nil {
 		return o.block(ctx, true, err)
 	}
+	again = earlier(again, later)
 	if len(kept) > 0 || p.Settle != nil {
 		o.setBoard(p, nil)
 	}
 	o.unblock(p)
-	_, later := o.writeChannels(ctx, itsStatus, p.Show)
+	_, later = o.writeChannels(ctx, itsStatus, p.Show)
 	again = earlier(again, later)
 	for _, event := range o.memory.backendEvents.unsent(p.Told) {
 		o.tell(o.service, event)
@@ -118,6 +120,28 @@ func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
 	o.Metrics.Wrote("ledger")
 	o.entry, o.world.Ledger = entry, entry.Reading
 	return nil
+}
+
+// settle writes the ledger after the mux. If another writer keeps undoing the same write, as one that removes labels does, it waits for its turn,
+// and returns when that is.
+func (o *pass) settle(ctx context.Context, write *plan.LedgerWrite) (time.Time, error) {
+	if write == nil {
+		return time.Time{}, nil
+	}
+	key, now := paceOfLedger(o.world.Key), o.Now()
+	if turn := o.paces.Ask(key, pace.Content(hashOf(write.Ledger)), now); turn.Wait > 0 {
+		return now.Add(turn.Wait), nil
+	}
+	err := o.writeLedger(ctx, write)
+	if err != nil {
+		o.paces.Failed(key)
+	}
+	return time.Time{}, err
+}
+
+// paceOfLedger is no name that an object can have.
+func paceOfLedger(mux types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name + "/ledger"}
 }
 
 // dropOld deletes the former ConfigMap of a moved ledger, once the mux no longer names it. A ConfigMap that can't be

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +78,47 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 				t.Errorf("got Event %q", told)
 			}
 		})
+	}
+}
+
+// TestALedgerThatAnotherWriterKeepsChangingWaitsForItsTurn: such as one whose labels are removed after each write.
+func TestALedgerThatAnotherWriterKeepsChangingWaitsForItsTurn(t *testing.T) {
+	line, mux, now := newLine(t, answering{}), types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, time.Unix(1_000_000, 0)
+	server := fake.NewClientBuilder().Build()
+	line.Ledgers, line.Now = ledger.NewStore(line.Language.Keys(), emptyCache{}, server, server), func() time.Time { return now }
+	o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: mux}}
+	var versions []string
+	settle := func(generation int64) time.Time {
+		t.Helper()
+		var err error
+		if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "claims"}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := o.settle(t.Context(), &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: generation}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cm := &corev1.ConfigMap{}
+		if err := server.Get(t.Context(), client.ObjectKey{Namespace: mux.Namespace, Name: "claims"}, cm); err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, cm.ResourceVersion)
+		cm.Labels = nil
+		if err := server.Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	for turn, waits := range []bool{false, false, true, true} { // the first correction is made at once
+		if again := settle(1); again.After(now) != waits {
+			t.Errorf("turn %d: again at %s", turn, again)
+		}
+	}
+	if again := settle(2); !again.IsZero() {
+		t.Errorf("another ledger waits until %s", again)
+	}
+	if diff := cmp.Diff([]string{"1", "3", "4", "5", "7"}, versions); diff != "" {
+		t.Errorf("versions that were read, with a change by another writer after each (-want +got):\n%s", diff)
 	}
 }
 

@@ -242,6 +242,7 @@ func (o *pass) updateMemory(ctx context.Context, p *plan.Plan) {
 		o.mu.Unlock()
 		o.debounce.forget(o.world.Key)
 		o.paces.Forget(o.world.Key)
+		o.paces.Forget(paceOfLedger(o.world.Key))
 		o.Ledgers.Forget(o.world.Key)
 		o.Metrics.Forget(o.world.Key)
 	}

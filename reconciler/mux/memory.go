@@ -106,9 +106,11 @@ func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.PatchRefu
 }
 
 // hashRequest hashes the request of a channel.
-func hashRequest(c *plan.ObservedChannel) uint64 {
+func hashRequest(c *plan.ObservedChannel) uint64 { return hashOf(c.UID, c.Ports) }
+
+func hashOf(values ...any) uint64 {
 	hash := fnv.New64a()
-	fmt.Fprint(hash, c.UID, c.Ports)
+	fmt.Fprint(hash, values...)
 	return hash.Sum64()
 }
 
