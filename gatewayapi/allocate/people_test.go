@@ -92,6 +92,9 @@ func (h *history) gateway() {
 		set(h.keys.ReleaseGrace, "", "1m", "1m")
 		set(h.keys.Disabled, "", "", "true")
 	}
+	if h.chance("address", 30) { // its implementation writes it
+		gateway.Status.Addresses = pick(h, "addresses", nil, []gatewayv1.GatewayStatusAddress{{Value: "203.0.113.10"}})
+	}
 	h.put(gateway)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,7 +44,8 @@ func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) error {
 	})
 }
 
-// parents returns status.parents of a route: the entries of other controllers as they are, and ours with the conditions of the patch.
+// parents returns status.parents of a route: the entries of other controllers as they are, and ours with the conditions of the patch. Ours keeps its
+// place: otherwise two controllers would put theirs last in turns without end.
 func (o *pass) parents(route *asking, patch *plan.ChannelPatch) []gatewayv1.RouteParentStatus {
 	var conditions []metav1.Condition
 	if said := route.Said(&o.keys); said != nil {
@@ -57,18 +59,21 @@ func (o *pass) parents(route *asking, patch *plan.ChannelPatch) []gatewayv1.Rout
 		conditions = append(conditions, condition)
 	}
 	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
-	parents := withoutOurs(&o.keys, &route.Route)
-	if len(conditions) > 0 {
-		parents = append(parents, gatewayv1.RouteParentStatus{
-			ParentRef: parentOf(route), ControllerName: read.Controller(&o.keys), Conditions: conditions,
-		})
+	all := route.Status.Parents
+	if len(conditions) == 0 {
+		return withoutOurs(&o.keys, all)
 	}
-	return parents
+	at := slices.IndexFunc(all, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == read.Controller(&o.keys) })
+	if at < 0 {
+		at = len(all)
+	}
+	ours := gatewayv1.RouteParentStatus{ParentRef: parentOf(route), ControllerName: read.Controller(&o.keys), Conditions: conditions}
+	return slices.Concat(all[:at], []gatewayv1.RouteParentStatus{ours}, withoutOurs(&o.keys, all[at:]))
 }
 
-// withoutOurs returns what other controllers wrote into a route's status.
-func withoutOurs(keys *validation.Keys, route *read.Route) []gatewayv1.RouteParentStatus {
-	return slices.DeleteFunc(slices.Clone(route.Status.Parents), func(p gatewayv1.RouteParentStatus) bool {
+// withoutOurs returns those entries of a route's status that other controllers wrote.
+func withoutOurs(keys *validation.Keys, all []gatewayv1.RouteParentStatus) []gatewayv1.RouteParentStatus {
+	return slices.DeleteFunc(slices.Clone(all), func(p gatewayv1.RouteParentStatus) bool {
 		return p.ControllerName == read.Controller(keys)
 	})
 }
@@ -86,8 +91,12 @@ func parentOf(route *asking) gatewayv1.ParentReference {
 	return ref
 }
 
-// setStatus writes the list of a route's parents. Other controllers write it, too: it must be as it was read.
+// setStatus writes the list of a route's parents if it differs. Package plan also asks for patches that change no status: a mux has an address, and a
+// route has no field for it. Other controllers write the list, too: it must be as it was read.
 func (l *line) setStatus(ctx context.Context, route *read.Route, parents []gatewayv1.RouteParentStatus) error {
+	if equality.Semantic.DeepEqual(parents, route.Status.Parents) {
+		return nil
+	}
 	if parents == nil {
 		parents = []gatewayv1.RouteParentStatus{}
 	}

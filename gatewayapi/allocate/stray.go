@@ -29,7 +29,7 @@ func (l *line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 		err = l.live.Get(ctx, name, object) // the annotation's write is the newest version now
 	}
 	if err == nil {
-		err = l.setStatus(ctx, &route, withoutOurs(&l.keys, &route))
+		err = l.setStatus(ctx, &route, withoutOurs(&l.keys, route.Status.Parents))
 	}
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: behindPause}, nil
