@@ -18,6 +18,8 @@ import (
 // Options configure an Allocator.
 type Options struct {
 	Language validation.Language
+	// Name distinguishes this reconciler from others in the cluster.
+	Name string
 	// Namespaces are those whose Gateways are served; if empty, all.
 	Namespaces []string
 	Events     record.EventRecorder

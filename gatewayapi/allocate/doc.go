@@ -8,6 +8,7 @@
 //	publish.go    ListenerSets
 //	show.go       status, annotation and Events of routes
 //	stray.go      routes that no longer ask for a number
+//	unserved.go   routes that ask on a Gateway that this process doesn't serve
 //
 // Package plan decides, as it does for muxes. The ledger, a ConfigMap in the Gateway's namespace, says which route has which number. A claim
 // is in the ledger before its ListenerSet is made, and leaves it after that is gone.

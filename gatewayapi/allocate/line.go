@@ -90,6 +90,9 @@ func (s setback) next(now time.Time, longest time.Duration) setback {
 
 // Reconcile is one pass over a Gateway.
 func (l *line) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if !l.serves(request.NamespacedName) {
+		return l.reportUnserved(ctx, request.NamespacedName)
+	}
 	o, err := l.observe(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -192,9 +195,9 @@ func (l *line) frozenIn(namespace string) (frozen []types.NamespacedName) {
 	return frozen
 }
 
-// serves is true for Gateways that this process looks after.
+// serves is true for Gateways that this process looks after, and for routes whose annotation names no Gateway.
 func (l *line) serves(gateway types.NamespacedName) bool {
-	return len(l.Namespaces) == 0 || slices.Contains(l.Namespaces, gateway.Namespace)
+	return len(l.Namespaces) == 0 || gateway.Name == "" || slices.Contains(l.Namespaces, gateway.Namespace)
 }
 
 // muxOfLedger returns the Gateway that a ledger names.

@@ -15,9 +15,14 @@ import (
 // ListenerSetTaken is a route whose ListenerSet belongs to a user, or to another route.
 const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 
-func textNotServed(gateway types.NamespacedName, namespaces []string) string {
-	return fmt.Sprintf("numbers are given on Gateways in %s alone, and %s isn't there: name another Gateway, or add namespace %s to rbac.muxNamespaces of the chart",
-		strings.Join(namespaces, ", "), gateway, gateway.Namespace)
+func (o *Options) textUnserved(gateway types.NamespacedName) string {
+	return fmt.Sprintf("%sin %s alone, and Gateway %s isn't there: name a Gateway in one of those namespaces, or have that reconciler serve namespace %s too "+
+		"(rbac.muxNamespaces of the chart, --mux-namespaces)", o.textServer(), strings.Join(o.Namespaces, ", "), gateway, gateway.Namespace)
+}
+
+// textServer begins the messages of one reconciler. mayReport recognizes them by it.
+func (o *Options) textServer() string {
+	return fmt.Sprintf("the reconciler %s gives numbers on Gateways ", o.Name)
 }
 
 // textNotMine says whose a ListenerSet is that wasn't made for the route that names it.

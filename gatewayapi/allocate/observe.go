@@ -82,8 +82,8 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 
 // findGateway returns a Gateway that gives numbers. If it is nil, the text says why.
 func (l *line) findGateway(ctx context.Context, key types.NamespacedName) (*gatewayv1.Gateway, string, error) {
-	if !l.serves(key) {
-		return nil, textNotServed(key, l.Namespaces), nil
+	if key.Name == "" { // the routes' annotation names none
+		return nil, read.NoGateway(key), nil
 	}
 	var gateway gatewayv1.Gateway
 	err := l.cache.Get(ctx, key, &gateway)

@@ -41,12 +41,12 @@ func (w *world) gateway(annotations map[string]string) {
 		gateway.Annotations[key] = value
 	}
 	w.put(gateway)
-	w.admit("shop", "yes")
+	w.admit("yes")
 }
 
-// admit labels a namespace. The Gateway admits it with yes.
-func (w *world) admit(namespace, edge string) {
-	w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"edge": edge}}})
+// admit labels the namespace shop. The Gateway admits it with yes.
+func (w *world) admit(edge string) {
+	w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"edge": edge}}})
 }
 
 // asks creates a TCPRoute in namespace shop that asks for a number, and lets the allocator follow.
@@ -195,11 +195,11 @@ func TestANamespaceThatIsNoLongerAllowedLosesItsNumbers(t *testing.T) {
 	w := newWorld(t)
 	w.asks(t, "a", "auto")
 	w.has(t, map[string]int32{"a": 20000})
-	w.admit("shop", "no")
+	w.admit("no")
 	w.rest()
 	w.has(t, map[string]int32{"a": 0})
 	w.isTold(t, "a", "NamespaceNotAllowed", "shop")
-	w.admit("shop", "yes")
+	w.admit("yes")
 	w.rest()
 	w.has(t, map[string]int32{"a": 20000})
 }

@@ -66,7 +66,8 @@ func (g *gateways) add(ctx context.Context, m manager.Manager, language validati
 	}
 	if p.Options.GatewayAPIAllocator && !p.dry() {
 		features = append(features, allocate.New(allocate.Options{
-			Language: language, Namespaces: p.Options.muxNamespaces(), Events: events, Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom, Now: p.Now, Log: log,
+			Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(), Events: events, Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom,
+			Now: p.Now, Log: log,
 		}))
 	}
 	if len(features) == 0 {
