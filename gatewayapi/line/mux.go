@@ -32,7 +32,7 @@ func (l *serving) muxOf(ctx context.Context, key types.NamespacedName) (*corev1.
 }
 
 // ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. It
-// returns the Service, or nil while it doesn't exist, and the reason if a wish of the Gateway can't be met.
+// returns the Service, or nil while it doesn't exist, and the reason if a wish of the Gateway can't be met. A mux that can't be corrected stays.
 func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (*corev1.Service, *read.Refusal, error) {
 	want, refused := read.MuxService(l.Language, o.Gateway, &template.Template)
 	refused = cmp.Or(template.refused, refused)
@@ -41,19 +41,33 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	case err != nil || refused != nil:
 		return mux, refused, err
 	case mux != nil:
-		return mux, nil, l.correct(ctx, mux, want)
+		err = l.correct(ctx, mux, want)
+		if isRefusal(err) {
+			return mux, refusedBy(err, o.Mux, "changed"), nil
+		}
+		return mux, nil, err
 	}
 	err = l.write.Create(ctx, want)
 	switch {
 	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // otherwise it may be our own, and the cache is behind
 		return nil, &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the Gateway "+
 			"otherwise", o.Mux)}, nil
-	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err):
-		return nil, &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be made: %s", o.Mux, err)}, nil
+	case isRefusal(err):
+		return nil, refusedBy(err, o.Mux, "made"), nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
 	}
 	return want, nil, nil
+}
+
+// isRefusal is true for an error that retries alone don't overcome.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+}
+
+// refusedBy is what a Gateway is told if the API server refuses its mux.
+func refusedBy(err error, mux types.NamespacedName, done string) *read.Refusal {
+	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be %s: %s", mux, done, err)}
 }
 
 func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) bool {

@@ -1,0 +1,83 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
+	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/gatewayapi/run"
+	"nowake.ai/svc-lb-mux/reconciler/plan"
+)
+
+// newServed is an API server with the Gateway shop/edge, and a process that serves it. The Gateway has its mux.
+func newServed(t *testing.T, of read.Template) *unserved {
+	t.Helper()
+	u := newUnserved(t, "mux")
+	u.line.Namespaces = []string{"shop"}
+	u.line.kinds = run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}
+	u.line.templates["mux"] = template{Template: of}
+	u.line.Board.WakeMux, u.line.Board.WakeBackends = func(types.NamespacedName) {}, func([]types.NamespacedName) {}
+	u.line.Board.connect(func(context.Context, types.NamespacedName, types.NamespacedName) (*plan.ObservedChannel, error) {
+		return nil, nil
+	}, func(types.NamespacedName) {})
+	if err := u.line.index(t.Context(), u.cache); err != nil {
+		t.Fatal(err)
+	}
+	u.edit(func(g *gatewayv1.Gateway) {
+		g.Spec.Listeners = []gatewayv1.Listener{{Name: "a", Port: 80, Protocol: gatewayv1.TCPProtocolType}}
+	})
+	u.pass(t)
+	if u.mux() == nil {
+		t.Fatal("the Gateway has no mux")
+	}
+	return u
+}
+
+func (u *unserved) mux() *corev1.Service {
+	return gatewaytest.Get[*corev1.Service](u.api.Shelf, "shop", "gateway-edge")
+}
+
+// edit changes the Gateway's spec as its owner does.
+func (u *unserved) edit(change func(*gatewayv1.Gateway)) {
+	gateway := u.gateway().DeepCopy()
+	change(gateway)
+	u.api.Put(gateway, true)
+}
+
+func wantsLabel(g *gatewayv1.Gateway) {
+	g.Spec.Infrastructure = &gatewayv1.GatewayInfrastructure{Labels: map[gatewayv1.LabelKey]gatewayv1.LabelValue{"team": "red"}}
+}
+
+func TestARefusedChangeOfAMuxIsTold(t *testing.T) {
+	u := newServed(t, read.Template{})
+	u.api.Answer = func(_, after client.Object) (bool, error) {
+		if svc, is := after.(*corev1.Service); is {
+			return false, apierrors.NewForbidden(corev1.Resource("services"), svc.Name, errors.New("a policy says no"))
+		}
+		return true, nil
+	}
+	u.edit(wantsLabel)
+	u.edit(func(g *gatewayv1.Gateway) {
+		g.Spec.Listeners = append(g.Spec.Listeners, gatewayv1.Listener{Name: "b", Port: 81, Protocol: gatewayv1.TCPProtocolType})
+	})
+	if again := u.pass(t); again != takenPause || !strings.HasPrefix(u.accepted(), "False InvalidParameters: Service shop/gateway-edge can't be changed: ") ||
+		!strings.HasSuffix(u.accepted(), "a policy says no") {
+		t.Errorf("the Gateway says %s, and is looked at again after %s", u.accepted(), again)
+	}
+	if on := u.line.Board.On(client.ObjectKeyFromObject(u.mux())); len(on) != 2 {
+		t.Errorf("%d listeners are served, want 2", len(on))
+	}
+	u.api.Answer = func(_, _ client.Object) (bool, error) { return true, nil }
+	if u.pass(t); u.mux().Labels["team"] != "red" || !strings.HasPrefix(u.accepted(), "True") {
+		t.Errorf("once it isn't refused any more: labels %v, %s", u.mux().Labels, u.accepted())
+	}
+}
