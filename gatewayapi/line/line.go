@@ -21,6 +21,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -72,6 +73,8 @@ type serving struct {
 	templates map[string]template // by GatewayClass
 	// passed are the Gateways with a complete pass. The board has their listeners.
 	passed map[types.NamespacedName]bool
+	// paces slow down corrections of muxes, if another writer undoes them.
+	paces *pace.Pace[types.NamespacedName]
 }
 
 // template is a GatewayClass's, as it was read last.
@@ -115,6 +118,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		return 0, err
 	case whose == gone:
 		l.Board.drop(read.MuxOf(key), key)
+		l.paces.Forget(read.MuxOf(key))
 		return 0, nil
 	case whose == foreign:
 		return 0, l.leave(ctx, key)
@@ -133,16 +137,16 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 	}
 	served := read.Judge(o)
 	given := status.Given{Served: served, Now: l.Now()}
-	mux, refused, err := l.ensureMux(ctx, o, template)
+	made, err := l.ensureMux(ctx, o, template)
 	if err != nil {
 		return 0, err
 	}
+	mux, again := made.mux, made.again
 	if mux != nil { // a refused Gateway keeps what it has
 		given.Address = mux.Status.LoadBalancer.Ingress
 		l.Board.post(o.Mux, key, served.Claimants(), served.Backends)
 	}
-	again := time.Duration(0)
-	if given.Refused = refused; refused != nil {
+	if given.Refused = made.refused; made.refused != nil {
 		again = takenPause
 	}
 	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
@@ -164,6 +168,6 @@ func (o *Options) serves(gateway types.NamespacedName) bool {
 // Setup adds the controllers to a manager.
 func (l *Line) Setup(ctx context.Context, m manager.Manager, kinds run.Kinds) error {
 	s := &serving{Options: &l.Options, keys: l.Language.Keys(), kinds: kinds, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),
-		templates: map[string]template{}, passed: map[types.NamespacedName]bool{}}
+		templates: map[string]template{}, passed: map[types.NamespacedName]bool{}, paces: pace.New[types.NamespacedName]()}
 	return s.setup(ctx, m)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 )
 
 // MuxNameTaken is a Gateway whose mux's name another Service has.
@@ -31,33 +34,40 @@ func (l *serving) muxOf(ctx context.Context, key types.NamespacedName) (*corev1.
 	return is, nil
 }
 
-// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. It
-// returns the Service, or nil while it doesn't exist, and the reason if a wish of the Gateway can't be met. A mux that can't be corrected stays.
-func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (*corev1.Service, *read.Refusal, error) {
+// made is a Gateway's mux after a pass looked after it.
+type made struct {
+	mux     *corev1.Service // nil while it doesn't exist
+	refused *read.Refusal   // why a wish of the Gateway can't be met
+	again   time.Duration   // when a correction is due that waits
+}
+
+// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. A mux that
+// can't be corrected stays.
+func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (made, error) {
 	want, refused := read.MuxService(l.Language, o.Gateway, &template.Template)
 	refused = cmp.Or(template.refused, refused)
 	mux, err := l.muxOf(ctx, client.ObjectKeyFromObject(o.Gateway))
 	switch {
 	case err != nil || refused != nil:
-		return mux, refused, err
+		return made{mux: mux, refused: refused}, err
 	case mux != nil:
-		err = l.correct(ctx, mux, want)
+		again, err := l.correct(ctx, mux, want)
 		if isRefusal(err) {
-			return mux, refusedBy(err, o.Mux, "changed"), nil
+			return made{mux: mux, refused: refusedBy(err, o.Mux, "changed")}, nil
 		}
-		return mux, nil, err
+		return made{mux: mux, again: again}, err
 	}
 	err = l.write.Create(ctx, want)
 	switch {
 	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // otherwise it may be our own, and the cache is behind
-		return nil, &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the Gateway "+
-			"otherwise", o.Mux)}, nil
+		return made{refused: &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the "+
+			"Gateway otherwise", o.Mux)}}, nil
 	case isRefusal(err):
-		return nil, refusedBy(err, o.Mux, "made"), nil
+		return made{refused: refusedBy(err, o.Mux, "made")}, nil
 	case err != nil:
-		return nil, nil, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
+		return made{}, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
 	}
-	return want, nil, nil
+	return made{mux: want}, nil
 }
 
 // isRefusal is true for an error that retries alone don't overcome.
@@ -75,18 +85,32 @@ func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) b
 }
 
 // correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
-// them.
-func (l *serving) correct(ctx context.Context, is, want *corev1.Service) error {
+// them. If another writer undoes its corrections, each one waits longer: a provider may look at the load balancer after each. It returns how long.
+func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.Duration, error) {
 	labels, annotations := differing(is.Labels, want.Labels), differing(is.Annotations, want.Annotations)
 	if len(labels)+len(annotations) == 0 {
-		return nil
+		return 0, nil
+	}
+	key := client.ObjectKeyFromObject(is)
+	if turn := l.paces.Ask(key, contentOf(want), l.Now()); turn.Wait > 0 {
+		return turn.Wait, nil
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": is.UID, "labels": labels, "annotations": annotations}})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return client.IgnoreNotFound(l.write.Patch(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: is.Namespace, Name: is.Name}},
-		client.RawPatch(types.MergePatchType, body)))
+	err = l.write.Patch(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: is.Namespace, Name: is.Name}}, client.RawPatch(types.MergePatchType, body))
+	if err != nil {
+		l.paces.Failed(key)
+	}
+	return 0, client.IgnoreNotFound(err)
+}
+
+// contentOf identifies what a Gateway wants of its mux.
+func contentOf(want *corev1.Service) pace.Content {
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode([]any{want.Labels, want.Annotations})
+	return pace.Content(h.Sum64())
 }
 
 func differing(is, want map[string]string) map[string]string {

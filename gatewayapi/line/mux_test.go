@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,5 +80,33 @@ func TestARefusedChangeOfAMuxIsTold(t *testing.T) {
 	u.api.Answer = func(_, _ client.Object) (bool, error) { return true, nil }
 	if u.pass(t); u.mux().Labels["team"] != "red" || !strings.HasPrefix(u.accepted(), "True") {
 		t.Errorf("once it isn't refused any more: labels %v, %s", u.mux().Labels, u.accepted())
+	}
+}
+
+func TestChangesOfAMuxThatAnotherWriterUndoesSlowDown(t *testing.T) {
+	u := newServed(t, read.Template{})
+	u.edit(wantsLabel)
+	corrected := 0
+	quarrel := func(passes int) (again time.Duration) {
+		for range passes {
+			svc := u.mux().DeepCopy()
+			svc.Labels["team"] = "blue"
+			u.api.Put(svc, false)
+			again = u.pass(t)
+			if u.mux().Labels["team"] == "red" {
+				corrected++
+			}
+		}
+		return again
+	}
+	if again := quarrel(100); corrected != 2 || again != time.Second {
+		t.Errorf("%d of 100 passes without a pause write the mux, and the next one is after %s", corrected, again)
+	}
+	if u.now = u.now.Add(time.Second); quarrel(10) != 2*time.Second || corrected != 3 {
+		t.Errorf("after a second, it is written %d times", corrected)
+	}
+	u.edit(func(g *gatewayv1.Gateway) { g.Spec.Infrastructure.Labels["team"] = "green" })
+	if u.pass(t); u.mux().Labels["team"] != "green" {
+		t.Error("another wish of the Gateway waits")
 	}
 }

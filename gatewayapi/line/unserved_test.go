@@ -15,6 +15,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -47,7 +48,7 @@ func newUnserved(t *testing.T, class gatewayv1.ObjectName, said ...metav1.Condit
 	w := gatewaytest.Writer{Server: u.api}
 	u.line = &serving{Options: &Options{Language: language, Name: "svc-mux/lease", Namespaces: []string{"infra", "svc-mux"}, Board: NewBoard(keys), Events: u.told,
 		Now: func() time.Time { return u.now }, Log: logr.Discard(), WritesAtOnce: 1, WritesOfAPass: 100}, keys: keys, cache: u.cache, live: w, write: w,
-		templates: map[string]template{}, passed: map[client.ObjectKey]bool{}}
+		templates: map[string]template{}, passed: map[client.ObjectKey]bool{}, paces: pace.New[client.ObjectKey]()}
 	return u
 }
 
