@@ -52,10 +52,11 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 		return made{mux: mux, refused: refused}, err
 	case mux != nil:
 		again, err := l.correct(ctx, mux, want)
+		refused = read.OtherAddress(l.Language, o.Gateway, mux)
 		if isRefusal(err) {
 			return made{mux: mux, refused: refusedBy(err, o.Mux, "changed")}, nil
 		}
-		return made{mux: mux, again: again}, err
+		return made{mux: mux, refused: refused, again: again}, err
 	}
 	err = l.write.Create(ctx, want)
 	switch {
@@ -85,9 +86,12 @@ func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) b
 }
 
 // correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
-// them. If another writer undoes its corrections, each one waits longer: a provider may look at the load balancer after each. It returns how long.
+// them. The address is the exception: a pool would go on looking for one that its owner took back. If another writer undoes its corrections, each one waits longer: a provider may look at the load balancer after each. It returns how long.
 func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.Duration, error) {
 	labels, annotations := differing(is.Labels, want.Labels), differing(is.Annotations, want.Annotations)
+	if _, asks := want.Annotations[l.keys.Address]; !asks && is.Annotations[l.keys.Address] != "" {
+		annotations[l.keys.Address] = nil
+	}
 	if len(labels)+len(annotations) == 0 {
 		return 0, nil
 	}
@@ -113,8 +117,8 @@ func contentOf(want *corev1.Service) pace.Content {
 	return pace.Content(h.Sum64())
 }
 
-func differing(is, want map[string]string) map[string]string {
-	all := map[string]string{}
+func differing(is, want map[string]string) map[string]any {
+	all := map[string]any{}
 	for key, value := range want {
 		if now, has := is[key]; !has || now != value {
 			all[key] = value

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -108,5 +109,49 @@ func TestChangesOfAMuxThatAnotherWriterUndoesSlowDown(t *testing.T) {
 	u.edit(func(g *gatewayv1.Gateway) { g.Spec.Infrastructure.Labels["team"] = "green" })
 	if u.pass(t); u.mux().Labels["team"] != "green" {
 		t.Error("another wish of the Gateway waits")
+	}
+}
+
+func TestAnAddressIsTakenBack(t *testing.T) {
+	u := newServed(t, read.Template{Spec: corev1.ServiceSpec{LoadBalancerClass: ptr.To("gateway.svc-mux.nowake.ai/rack")}})
+	address := func() string { return u.mux().Annotations[u.line.keys.Address] }
+	for _, want := range []string{"192.0.2.10", "192.0.2.11", ""} {
+		u.edit(func(g *gatewayv1.Gateway) {
+			if g.Spec.Addresses = nil; want != "" {
+				g.Spec.Addresses = []gatewayv1.GatewaySpecAddress{{Value: want}}
+			}
+		})
+		u.pass(t)
+		if _, has := u.mux().Annotations[u.line.keys.Address]; address() != want || has != (want != "") {
+			t.Errorf("the mux asks for %q, want %q", address(), want)
+		}
+	}
+	before := u.api.Wrote
+	if u.pass(t); u.api.Wrote != before {
+		t.Error("it is written again")
+	}
+}
+
+// TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade: the reconciler may not write spec.loadBalancerIP of a Service that is there.
+func TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade(t *testing.T) {
+	u := newServed(t, read.Template{})
+	ask := func(addresses ...gatewayv1.GatewaySpecAddress) string {
+		u.edit(func(g *gatewayv1.Gateway) { g.Spec.Addresses = addresses })
+		u.pass(t)
+		return u.accepted()
+	}
+	const want = `False UnsupportedAddress: spec.addresses: Service shop/gateway-edge is there, with loadBalancerIP "", which can't be changed to 192.0.2.10: ` +
+		"take spec.addresses back, or delete the Service, and it is made again with that address"
+	if got := ask(gatewayv1.GatewaySpecAddress{Value: "192.0.2.10"}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := ask(); !strings.HasPrefix(got, "True") {
+		t.Errorf("without the address it says %s", got)
+	}
+	u.api.Drop(u.mux())
+	for range 2 {
+		if got := ask(gatewayv1.GatewaySpecAddress{Value: "192.0.2.10"}); !strings.HasPrefix(got, "True") || u.mux().Spec.LoadBalancerIP != "192.0.2.10" {
+			t.Errorf("a new mux asks for %q, and the Gateway says %s", u.mux().Spec.LoadBalancerIP, got)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package read
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -32,6 +34,19 @@ func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Serv
 			svc.Annotations[keys.Address] = address.Value
 		} else {
 			svc.Spec.LoadBalancerIP = address.Value
+		}
+	}
+	return nil
+}
+
+// OtherAddress is the reason why a Gateway can't get the address that it asks for: its mux is there, and was made with another one. The reconciler
+// writes no spec of a Service but ports. A mux on a pool of gateways has the address in an annotation.
+func OtherAddress(l validation.Language, gateway *gatewayv1.Gateway, mux *corev1.Service) *Refusal {
+	_, onPool := l.GatewayPool(ptr.Deref(mux.Spec.LoadBalancerClass, ""))
+	for _, address := range gateway.Spec.Addresses {
+		if asked, has := address.Value, mux.Spec.LoadBalancerIP; !onPool && asked != "" && asked != has {
+			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), fmt.Sprintf("spec.addresses: Service %s is there, with loadBalancerIP %q, which can't be "+
+				"changed to %s: take spec.addresses back, or delete the Service, and it is made again with that address", keyOf(mux), has, asked)}
 		}
 	}
 	return nil
