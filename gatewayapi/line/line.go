@@ -71,7 +71,7 @@ type serving struct {
 
 	mu        sync.Mutex
 	templates map[string]template // by GatewayClass
-	// passed are the Gateways with a complete pass. The board has their listeners.
+	// passed are the Gateways whose listeners the board has.
 	passed map[types.NamespacedName]bool
 	// paces slow down corrections of muxes, if another writer undoes them.
 	paces *pace.Pace[types.NamespacedName]
@@ -94,8 +94,7 @@ const (
 
 // Reconcile is one pass over a Gateway.
 func (l *serving) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	gateway := request.NamespacedName
-	again, err := l.pass(ctx, gateway)
+	again, err := l.pass(ctx, request.NamespacedName)
 	switch {
 	case errors.Is(err, errUnknown):
 		return reconcile.Result{RequeueAfter: again}, nil // what listeners have stays as it is
@@ -104,10 +103,14 @@ func (l *serving) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	case err != nil:
 		return reconcile.Result{}, err
 	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// setPassed notes that the board has a Gateway's listeners, or that there are none. A write that fails later in the pass doesn't matter for that.
+func (l *serving) setPassed(gateway types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.passed[gateway] = true
-	return reconcile.Result{RequeueAfter: again}, nil
 }
 
 // pass makes one pass. It returns errUnknown for a Gateway that has a mux of ours and whose GatewayClass says nothing.
@@ -119,13 +122,17 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 	case whose == gone:
 		l.Board.drop(read.MuxOf(key), key)
 		l.paces.Forget(read.MuxOf(key))
+		l.setPassed(key)
 		return 0, nil
 	case whose == foreign:
 		return 0, l.leave(ctx, key)
 	case whose == unclear:
 		mux, err := l.muxOf(ctx, key)
-		if mux != nil {
+		switch {
+		case mux != nil:
 			err = errUnknown
+		case err == nil:
+			l.setPassed(key)
 		}
 		return 0, err
 	case whose == elsewhere:
@@ -146,6 +153,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		given.Address = mux.Status.LoadBalancer.Ingress
 		l.Board.post(o.Mux, key, served.Claimants(), served.Backends)
 	}
+	l.setPassed(key)
 	if given.Refused = made.refused; made.refused != nil {
 		again = takenPause
 	}

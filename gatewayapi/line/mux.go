@@ -130,6 +130,7 @@ func differing(is, want map[string]string) map[string]any {
 // leave deletes the mux of a Gateway that is another controller's by now.
 func (l *serving) leave(ctx context.Context, key types.NamespacedName) error {
 	l.Board.drop(read.MuxOf(key), key)
+	l.setPassed(key)
 	mux, err := l.muxOf(ctx, key)
 	if mux == nil || err != nil {
 		return err
