@@ -6,6 +6,7 @@
 //	line.go       one pass over a Gateway: observe, decide, apply
 //	observe.go    the Gateway, its routes and ListenerSets, and its ledger, as package plan knows muxes and channels
 //	publish.go    ListenerSets
+//	block.go      a ledger that the API server refuses
 //	show.go       status, annotation and Events of routes
 //	stray.go      routes that no longer ask for a number
 //	unserved.go   routes that ask on a Gateway that this process doesn't serve

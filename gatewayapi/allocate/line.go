@@ -52,7 +52,7 @@ type memory struct {
 	lastGood *plan.Ledger
 	// refused are routes whose ListenerSet the API server refused.
 	refused map[types.NamespacedName]refusal
-	// blocked is set while the API server refuses the ledger.
+	// blocked is set while the API server refuses the ledger. Words are the API server's.
 	blocked setback
 	words   string
 	// spending counts how often the routes of each namespace changed their numbers.
@@ -132,6 +132,7 @@ func (o *pass) requeue(p *plan.Plan) reconcile.Result {
 	}
 	if p.Freeze != nil {
 		sooner(now.Add(frozenPause))
+		sooner(o.memory.blocked.until)
 	}
 	if o.again {
 		sooner(now)
@@ -161,6 +162,9 @@ func (o *pass) remember(p *plan.Plan) {
 	if good := &o.world.Ledger; p.Freeze == nil && good.Condition == plan.Good {
 		kept := good.Ledger.Clone()
 		o.memory.lastGood = &kept
+	}
+	if p.Freeze == nil && !o.memory.blocked.until.IsZero() {
+		return // the ledger was refused, and the next pass is frozen
 	}
 	now := ""
 	if p.Freeze != nil {

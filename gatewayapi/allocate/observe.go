@@ -68,9 +68,7 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 			o.known.Refused[route] = no.PatchRefusal
 		}
 	}
-	if now.Before(m.blocked.until) {
-		o.known.Blocked = &plan.Blocked{Ledger: true, Words: m.words}
-	}
+	o.known.Blocked = m.active(now)
 	if gateway == nil {
 		return o, nil
 	}

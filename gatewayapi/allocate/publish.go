@@ -17,7 +17,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
@@ -25,7 +24,9 @@ import (
 // apply carries a plan out in its order: ledger, Gateway, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
 // goes on from there.
 func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
-	o.tellStanding(p)
+	if !o.trial(p) {
+		o.tellStanding(p)
+	}
 	if err := o.writeLedger(ctx, p.Reserve); err != nil {
 		return o.block(err)
 	}
@@ -47,7 +48,7 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 	if err := o.writeLedger(ctx, p.Settle); err != nil {
 		return o.block(err)
 	}
-	o.memory.blocked = setback{}
+	o.unblock(p)
 	return o.show(ctx, p.Show)
 }
 
@@ -79,16 +80,6 @@ func (o *pass) stamp(ctx context.Context, publish *plan.MuxPatch) error {
 		return behind("Gateway " + o.key.String())
 	}
 	return err
-}
-
-// block freezes the Gateway for a while if its ledger is too large, or the API server refuses the ledger or its generation on the Gateway.
-func (o *pass) block(err error) error {
-	if !isRefusal(err) && !errors.Is(err, codec.ErrUnwritable) {
-		return err
-	}
-	o.memory.blocked, o.memory.words = o.memory.blocked.next(o.Now(), frozenPause), wordsOf(err)
-	o.again = true
-	return nil
 }
 
 // publish deletes the ListenerSets of numbers that are released, then makes and corrects those of numbers in force.
