@@ -48,7 +48,7 @@ func TestARefusedLedgerIsToldOnce(t *testing.T) {
 		w.now = w.now.Add(again)
 	}
 	// after 0, 2, 6, 14 and 24 seconds, and so on every ten seconds
-	if tries != 8 || len(lines) != 1 {
+	if tries != 8 || len(lines) != 1 || !strings.Contains(lines[0], `"the Gateway is frozen"`) {
 		t.Errorf("%d tries in a minute, and the log has %q", tries, lines)
 	}
 	const want = "Warning MuxPatchRefused the API server doesn't take the ledger of the mux infra/gateway/edge"
@@ -62,7 +62,7 @@ func TestARefusedLedgerIsToldOnce(t *testing.T) {
 	}
 	w.api.Answer = func(_, _ client.Object) (bool, error) { return true, nil }
 	w.rest()
-	if w.has(t, map[string]int32{"a": 20000}); len(lines) != 2 {
+	if w.has(t, map[string]int32{"a": 20000}); len(lines) != 2 || !strings.Contains(lines[1], `"the Gateway isn't frozen any more"`) {
 		t.Errorf("once the ledger isn't refused any more, the log has %q", lines)
 	}
 }

@@ -166,14 +166,23 @@ func (o *pass) remember(p *plan.Plan) {
 	if p.Freeze == nil && !o.memory.blocked.until.IsZero() {
 		return // the ledger was refused, and the next pass is frozen
 	}
-	now := ""
+	o.setFrozen(p)
+}
+
+// setFrozen notes whether the Gateway is frozen, and logs a change.
+func (o *pass) setFrozen(p *plan.Plan) {
+	now, before := "", o.memory.frozen
 	if p.Freeze != nil {
 		now = p.Freeze.Message
 	}
-	if now != o.memory.frozen {
-		o.Log.Info("the Gateway is frozen, or isn't any more", "gateway", o.key, "why", now, "was", o.memory.frozen)
-	}
 	o.memory.frozen = now
+	switch {
+	case before == now:
+	case now == "":
+		o.Log.Info("the Gateway isn't frozen any more", "gateway", o.key, "was", before)
+	default:
+		o.Log.Info("the Gateway is frozen", "gateway", o.key, "reason", p.Freeze.Reason, "why", now)
+	}
 }
 
 func (l *line) memory(gateway types.NamespacedName) *memory {

@@ -85,7 +85,8 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 			events := record.NewFakeRecorder(10)
 			other := w.release("svc-mux/lease", "bank")
 			other.Events = events
-			route := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{w.keys.Gateway: "infra/edge", w.keys.Ports: "20000"}}}
+			route := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+			route.Annotations = map[string]string{w.keys.Gateway: "infra/edge", w.keys.Ports: "20000"}
 			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "a"}}
 			if test.said != nil {
 				route.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: allocator, Conditions: []metav1.Condition{*test.said}}}

@@ -138,7 +138,7 @@ func (l *line) askedFor(ctx context.Context, namespace string, some ...client.Li
 		}
 	}, append(some, client.InNamespace(namespace))...)
 	if err != nil {
-		l.Log.Error(err, "a change in this namespace is noticed late", "namespace", namespace)
+		l.Log.Error(err, "routes can't be listed: a change in their namespace waits for the next change of each Gateway", "namespace", namespace)
 	}
 	return gateways
 }

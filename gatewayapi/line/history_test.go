@@ -200,7 +200,8 @@ func (h *history) restart() {
 		WritesOfAPass: rapid.SampledFrom([]int{1, 3, 100}).Draw(h.r, "writes of a pass")}
 	w := gatewaytest.Writer{Server: h.api}
 	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
-		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{}, paces: pace.New[types.NamespacedName]()}
+		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{},
+		paces: pace.New[types.NamespacedName]()}
 	h.checkf(h.line.index(h.r.Context(), h.cache) == nil, "no index")
 	board.connect(h.line.readLive, func(gateway types.NamespacedName) { h.todo["gateway"][gateway] = true })
 	for _, kind := range h.kinds() {

@@ -86,7 +86,9 @@ func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) b
 }
 
 // correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
-// them. The address is the exception: a pool would go on looking for one that its owner took back. If another writer undoes its corrections, each one waits longer: a provider may look at the load balancer after each. It returns how long.
+// them. The address is the exception: a pool would go on looking for one that its owner took back.
+//
+// If another writer undoes its corrections, each one waits longer: a provider may look at the load balancer after each. It returns how long.
 func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.Duration, error) {
 	labels, annotations := differing(is.Labels, want.Labels), differing(is.Annotations, want.Annotations)
 	if _, asks := want.Annotations[l.keys.Address]; !asks && is.Annotations[l.keys.Address] != "" {

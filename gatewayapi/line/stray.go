@@ -86,7 +86,7 @@ func (l *serving) straysOf(ctx context.Context, object client.Object) (routes []
 	}
 	for _, parent := range parents {
 		if err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) { routes = append(routes, route.Key()) }, client.MatchingFields{indexParent: parent}); err != nil {
-			l.Log.Error(err, "what routes say of this parent stays for now", "parent", parent)
+			l.Log.Error(err, "routes can't be listed: their status entries about this parent stay until the next change", "parent", parent)
 		}
 	}
 	return routes
@@ -99,7 +99,7 @@ func (l *serving) setsOf(ctx context.Context, gateway types.NamespacedName) (par
 	}
 	var list gatewayv1.ListenerSetList
 	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: gateway.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		l.Log.Error(err, "what routes say of this Gateway stays for now", "gateway", gateway)
+		l.Log.Error(err, "ListenerSets can't be listed: status entries of their routes stay until the next change", "gateway", gateway)
 	}
 	for i := range list.Items {
 		parents = append(parents, parentKey("ListenerSet", client.ObjectKeyFromObject(&list.Items[i])))

@@ -205,7 +205,7 @@ func (l *serving) gatewaysOfRoutes(ctx context.Context, concerned func(*read.Rou
 		}
 	}, which...)
 	if err != nil {
-		l.Log.Error(err, "a change of backends is noticed late")
+		l.Log.Error(err, "routes can't be listed: a change of their backends waits for the next change of each Gateway")
 	}
 	return l.gatewaysOfParents(ctx, parents)
 }
@@ -234,7 +234,7 @@ func (l *serving) gatewaysOfClass(ctx context.Context, class string) []types.Nam
 func (l *serving) gatewaysThat(ctx context.Context, concerned func(*gatewayv1.Gateway) bool) (gateways []types.NamespacedName) {
 	var list gatewayv1.GatewayList
 	if err := l.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		l.Log.Error(err, "a change is noticed late")
+		l.Log.Error(err, "Gateways can't be listed: a change waits for the next change of each Gateway")
 	}
 	for i := range list.Items {
 		if concerned(&list.Items[i]) {

@@ -69,7 +69,7 @@ func (r *Runner) Start(ctx context.Context) error {
 			err = r.run(ctx, log, client, kinds)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "it is tried again")
+			log.Error(err, "the Gateway API features failed, and are tried again")
 		}
 		select {
 		case <-ctx.Done():
