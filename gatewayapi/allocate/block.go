@@ -6,6 +6,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // A Gateway is blocked while the API server refuses its ledger, or the ledger's generation on it. A blocked Gateway is frozen, and its routes learn why.
@@ -14,10 +15,13 @@ import (
 
 // block blocks the Gateway if its ledger is too large, or the API server refuses a write. The next pass comes at once to report that.
 func (o *pass) block(err error) error {
-	if !isRefusal(err) && !errors.Is(err, codec.ErrUnwritable) {
+	if !refusal.Is(err) && !errors.Is(err, codec.ErrUnwritable) {
 		return err
 	}
-	o.memory.blocked, o.memory.words = o.memory.blocked.next(o.Now(), frozenPause), wordsOf(err)
+	o.memory.blocked = o.memory.blocked.next(o.Now(), frozenPause)
+	if words := refusal.Words(err); !refusal.SameWords(o.memory.words, words) {
+		o.memory.words = words
+	}
 	o.again = true
 	return nil
 }
@@ -39,7 +43,7 @@ func (o *pass) trial(p *plan.Plan) bool {
 // unblock ends a block after a pass that wrote the ledger. A frozen one writes nothing.
 func (o *pass) unblock(p *plan.Plan) {
 	if o.trial(p) {
-		o.memory.blocked = setback{}
+		o.memory.blocked, o.memory.words = setback{}, ""
 		o.tellStanding(p)
 	}
 }

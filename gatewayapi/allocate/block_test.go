@@ -1,7 +1,7 @@
 package allocate
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +16,12 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// refuses has the API server refuse a Gateway's ledger, with these words.
-func (w *world) refuses(tries *int, words string) {
+// refuses has the API server refuse a Gateway's ledger, each time with another number in its words.
+func (w *world) refuses(tries *int) {
 	w.api.Answer = func(_, after client.Object) (bool, error) {
 		if cm, is := after.(*corev1.ConfigMap); is {
 			*tries++
-			return false, apierrors.NewForbidden(corev1.Resource("configmaps"), cm.Name, errors.New(words))
+			return false, apierrors.NewForbidden(corev1.Resource("configmaps"), cm.Name, fmt.Errorf("used: %d", *tries))
 		}
 		return true, nil
 	}
@@ -33,7 +33,7 @@ func TestARefusedLedgerIsToldOnce(t *testing.T) {
 	lines, tries := []string{}, 0
 	w.line.Events = events
 	w.line.Log = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	w.refuses(&tries, "a policy says no")
+	w.refuses(&tries)
 	w.put(&gatewayv1.TCPRoute{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{w.keys.Gateway: "infra/edge"}},
 		Spec: gatewayv1.TCPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{

@@ -51,7 +51,7 @@ type memory struct {
 	// lastGood is the ledger that was last in force.
 	lastGood *plan.Ledger
 	// refused are routes whose ListenerSet the API server refused.
-	refused map[types.NamespacedName]refusal
+	refused map[types.NamespacedName]refusedSet
 	// blocked is set while the API server refuses the ledger. Words are the API server's.
 	blocked setback
 	words   string
@@ -66,8 +66,8 @@ type memory struct {
 	met bool
 }
 
-// refusal is what the API server said about a route's ListenerSet, and when it is tried again.
-type refusal struct {
+// refusedSet is what the API server said about a route's ListenerSet, and when it is tried again.
+type refusedSet struct {
 	plan.PatchRefusal
 	setback
 }
@@ -190,7 +190,7 @@ func (l *line) memory(gateway types.NamespacedName) *memory {
 	defer l.mu.Unlock()
 	if l.memories[gateway] == nil {
 		l.memories[gateway] = &memory{
-			refused: map[types.NamespacedName]refusal{}, standing: map[string]bool{}, spending: budget.New(l.Budget), paces: pace.New[types.NamespacedName](),
+			refused: map[types.NamespacedName]refusedSet{}, standing: map[string]bool{}, spending: budget.New(l.Budget), paces: pace.New[types.NamespacedName](),
 		}
 	}
 	return l.memories[gateway]

@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -45,5 +46,5 @@ func textShared(set, by types.NamespacedName) validation.Problem {
 }
 
 func textUnreadable(name string, why error) string {
-	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", name, wordsOf(why))
+	return fmt.Sprintf("the API server doesn't let ConfigMap %s be read: %s", name, refusal.Words(why))
 }

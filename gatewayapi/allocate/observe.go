@@ -18,6 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -217,7 +218,7 @@ func (o *pass) readMux(ctx context.Context) error {
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
 	entry, err := o.store.Read(ctx, codec.AskOf(mux))
-	if isRefusal(err) {
+	if refusal.Is(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux.Ledger, err)}, nil
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // apply carries a plan out in its order: ledger, Gateway, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
@@ -188,32 +189,18 @@ func contentOf(want *gatewayv1.ListenerSet) pace.Content {
 
 // refuse notes that the API server refuses a route's ListenerSet: the next plan says so, and goes on without it.
 func (o *pass) refuse(claim *plan.Claim, err error) error {
-	if !isRefusal(err) {
+	if !refusal.Is(err) {
 		return err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	key := claim.Owner.Channel
 	_, again := o.known.Refused[key]
-	o.memory.refused[key] = refusal{
-		plan.PatchRefusal{Words: wordsOf(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now(), longestPause),
+	o.memory.refused[key] = refusedSet{
+		plan.PatchRefusal{Words: refusal.Words(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now(), longestPause),
 	}
 	o.again = true
 	return nil
-}
-
-// isRefusal is true for an error that retries alone don't overcome.
-func isRefusal(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
-}
-
-// wordsOf returns the API server's message without our own words.
-func wordsOf(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Message
-	}
-	return err.Error()
 }
 
 // behind is the error of a pass whose cache is behind.

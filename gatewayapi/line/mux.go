@@ -17,6 +17,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
+	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
 // MuxNameTaken is a Gateway whose mux's name another Service has.
@@ -53,7 +54,7 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	case mux != nil:
 		again, err := l.correct(ctx, mux, want)
 		refused = read.OtherAddress(l.Language, o.Gateway, mux)
-		if isRefusal(err) {
+		if refusal.Is(err) {
 			return made{mux: mux, refused: refusedBy(err, o.Mux, "changed")}, nil
 		}
 		return made{mux: mux, refused: refused, again: again}, err
@@ -63,7 +64,7 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // otherwise it may be our own, and the cache is behind
 		return made{refused: &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the "+
 			"Gateway otherwise", o.Mux)}}, nil
-	case isRefusal(err):
+	case refusal.Is(err):
 		return made{refused: refusedBy(err, o.Mux, "made")}, nil
 	case err != nil:
 		return made{}, fmt.Errorf("service %s of Gateway %s: %w", o.Mux, client.ObjectKeyFromObject(o.Gateway), err)
@@ -71,14 +72,9 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	return made{mux: want}, nil
 }
 
-// isRefusal is true for an error that retries alone don't overcome.
-func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
-}
-
 // refusedBy is what a Gateway is told if the API server refuses its mux.
 func refusedBy(err error, mux types.NamespacedName, done string) *read.Refusal {
-	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be %s: %s", mux, done, err)}
+	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be %s: %s", mux, done, refusal.Words(err))}
 }
 
 func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) bool {
