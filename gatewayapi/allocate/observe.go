@@ -73,7 +73,10 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 	if gateway == nil {
 		return o, nil
 	}
-	if err := o.observeMux(ctx); err != nil {
+	if err := o.readMux(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.observeLedger(ctx); err != nil {
 		return nil, err
 	}
 	return o, o.confirmOwners(ctx)
@@ -184,14 +187,6 @@ func (o *pass) observeSets(ctx context.Context) error {
 	slices.SortFunc(o.sets, byName)
 	slices.SortFunc(o.others, byName)
 	return nil
-}
-
-// observeMux reads the Gateway as a mux, and its ledger.
-func (o *pass) observeMux(ctx context.Context) error {
-	if err := o.readMux(ctx); err != nil {
-		return err
-	}
-	return o.observeLedger(ctx)
 }
 
 // readMux reads the Gateway as a mux: its numbers, and the namespaces that it admits among those of its routes.

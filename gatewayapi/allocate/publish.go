@@ -23,7 +23,7 @@ import (
 )
 
 // apply carries a plan out in its order: ledger, Gateway, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
-// goes on from there.
+// goes on from there. A plan hides no address of a route: routes have none.
 func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 	if !o.trial(p) {
 		o.tellStanding(p)
@@ -32,9 +32,6 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 		return o.block(err)
 	}
 	o.memory.spending.Spend(p.Changed, o.world.Now)
-	if err := o.show(ctx, p.Hide); err != nil {
-		return err
-	}
 	if p.Freeze == nil && o.world.Mux != nil {
 		if err := o.stamp(ctx, p.Publish); err != nil {
 			return o.block(err)

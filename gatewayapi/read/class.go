@@ -3,6 +3,7 @@ package read
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,12 +46,8 @@ func MuxService(l validation.Language, gateway *gatewayv1.Gateway, template *Tem
 	svc := &corev1.Service{Spec: *template.Spec.DeepCopy()}
 	svc.Namespace, svc.Name = key.Namespace, key.Name
 	svc.Labels, svc.Annotations = map[string]string{}, map[string]string{}
-	for name, value := range template.Labels {
-		svc.Labels[name] = value
-	}
-	for name, value := range template.Annotations {
-		svc.Annotations[name] = value
-	}
+	maps.Copy(svc.Labels, template.Labels)
+	maps.Copy(svc.Annotations, template.Annotations)
 	if infrastructure := gateway.Spec.Infrastructure; infrastructure != nil {
 		for name, value := range infrastructure.Labels {
 			svc.Labels[string(name)] = string(value)

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,9 +52,7 @@ func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listenin
 		Namespace: gateway.Namespace, Name: gateway.Name, UID: gateway.UID, ResourceVersion: gateway.ResourceVersion,
 		CreationTimestamp: gateway.CreationTimestamp, DeletionTimestamp: gateway.DeletionTimestamp, Annotations: map[string]string{},
 	}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
-	for key, value := range gateway.Annotations {
-		svc.Annotations[key] = value
-	}
+	maps.Copy(svc.Annotations, gateway.Annotations)
 	for _, ours := range [...]string{keys.Ledger, keys.AllowedNamespaces} { // they have no meaning on a Gateway
 		delete(svc.Annotations, ours)
 	}

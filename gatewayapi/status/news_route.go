@@ -2,9 +2,7 @@ package status
 
 import (
 	"fmt"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -23,13 +21,7 @@ func RouteNews(controller gatewayv1.GatewayController, route *read.Route, after 
 		if now.ControllerName != controller {
 			continue
 		}
-		var before []metav1.Condition
-		if at := slices.IndexFunc(route.Status.Parents, func(p gatewayv1.RouteParentStatus) bool {
-			return p.ControllerName == controller && equality.Semantic.DeepEqual(p.ParentRef, now.ParentRef)
-		}); at >= 0 {
-			before = route.Status.Parents[at].Conditions
-		}
-		for _, news := range parentNews(before, now.Conditions) {
+		for _, news := range parentNews(conditionsOf(route.Status.Parents, controller, &now.ParentRef), now.Conditions) {
 			kind, key := read.ParentOf(route, &now.ParentRef)
 			news.Message = fmt.Sprintf("%s %s: %s", kind, key, news.Message)
 			all = append(all, news)

@@ -2,10 +2,7 @@ package status
 
 import (
 	"fmt"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
@@ -19,14 +16,7 @@ func (g *Given) Parents(controller gatewayv1.GatewayController, route *read.Rout
 		if a.Route.Object.GetUID() != route.Object.GetUID() {
 			continue
 		}
-		at := slices.IndexFunc(route.Status.Parents, func(p gatewayv1.RouteParentStatus) bool {
-			return p.ControllerName == controller && equality.Semantic.DeepEqual(p.ParentRef, *a.Ref)
-		})
-		var before []metav1.Condition
-		if at >= 0 {
-			before = route.Status.Parents[at].Conditions
-		}
-		c := g.conditions(before, route.Object.GetGeneration())
+		c := g.conditions(conditionsOf(route.Status.Parents, controller, a.Ref), route.Object.GetGeneration())
 		if a.Refused != nil {
 			c.set(accepted, false, a.Refused.Reason, a.Refused.Message)
 		} else {
