@@ -147,16 +147,16 @@ check: ## Run the tests without clusters, 200 simulated histories, and the linte
 test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included
 	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and the tests that need them'
-	go run ./test/cluster build -all
+	$(COMPILE) go run ./test/cluster build -all
 	$(TEST) -count=1 $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
-	@go build -o $(BIN)/again ./test/again
+	@$(COMPILE) go build -o $(BIN)/again ./test/again
 	AGAIN_HISTORY=$(AGAIN_HISTORY) $(COMPILE) $(BIN)/again $(TEST_FLAGS) -count=1 $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- $(LONGEST) ./test/...
 	cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...
 
 .PHONY: demo
 demo: deps ## Show everything at work, in a cluster of its own, until Ctrl-C; GATEWAYS=1 shows gateways
 	@[[ -e $(BIN)/demo ]] || echo 'demo: building it; with cold caches that takes some minutes'
-	@go build -o $(BIN)/demo ./test/demo
+	@$(COMPILE) go build -o $(BIN)/demo ./test/demo
 	@exec $(BIN)/demo$(if $(GATEWAYS), -gateways)
 
 FUZZTIME ?= 30s
@@ -210,7 +210,7 @@ lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default
 # Each part has a short form in `make test`. CONTRIBUTING.md has the durations.
 .PHONY: long
 long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, the lease, tests with packets
-	go run ./test/cluster build -all
+	$(COMPILE) go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
