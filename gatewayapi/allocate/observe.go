@@ -223,7 +223,7 @@ func (o *pass) observeLedger(ctx context.Context) error {
 	o.world.Records = map[string]types.NamespacedName{}
 	for _, set := range o.sets {
 		if route, is := read.MadeFor(set); is {
-			o.world.Records[set.Annotations[o.keys.PortName]] = route
+			o.world.Records[read.ClaimName(&o.keys, set)] = route
 		}
 	}
 	return nil

@@ -260,6 +260,21 @@ func TestANameThatIsThereTwiceIsPutRight(t *testing.T) {
 	w.has(t, map[string]int32{"a": 20000, "b": 20002})
 }
 
+// TestANameOfAListenerInATenantsSetIsNotBelieved: with it, a rebuilt ledger would have a name twice, and the
+// Gateway would stay frozen for everybody.
+func TestANameOfAListenerInATenantsSetIsNotBelieved(t *testing.T) {
+	w := newWorld(t)
+	w.asks(t, "a", "auto")
+	set := gatewaytest.Get[*gatewayv1.ListenerSet](w.api.Shelf, "shop", "a").DeepCopy()
+	set.Annotations[w.keys.PortName] = "listener web"
+	w.judge.harmed[w.edge()] = true
+	w.put(set)
+	w.drop(w.ledgerOf(w.edge()))
+	w.restart()
+	w.asks(t, "b", "auto")
+	w.has(t, map[string]int32{"a": 20002, "b": 20003}) // nothing tells any more whose 20000 was
+}
+
 // TestAnOlderCopyOfTheLedgerFreezesTheGateway restores the ledger of an hour ago. Since then, route a gave its number back, and b has it.
 func TestAnOlderCopyOfTheLedgerFreezesTheGateway(t *testing.T) {
 	w := newWorld(t)

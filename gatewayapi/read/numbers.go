@@ -21,8 +21,7 @@ func Numbers(keys *validation.Keys, gateway *gatewayv1.Gateway, sets []*gatewayv
 			continue
 		}
 		for _, on := range SlotsOf(set) {
-			// A tenant may have edited the name. A name of another ListenerSet, or like that of a listener, must not count twice.
-			if name := set.Annotations[keys.PortName]; !named[name] && !strings.Contains(name, " ") {
+			if name := ClaimName(keys, set); !named[name] { // a name that a tenant copied from another ListenerSet counts once
 				on.Name = cmp.Or(name, on.Name)
 			}
 			named[on.Name] = true
@@ -30,6 +29,15 @@ func Numbers(keys *validation.Keys, gateway *gatewayv1.Gateway, sets []*gatewayv
 		}
 	}
 	return append(append(ours, ListenersOf(gateway)...), others...)
+}
+
+// ClaimName returns the name of the claim for which a ListenerSet was made. It is empty if a tenant wrote one like that of a listener there.
+func ClaimName(keys *validation.Keys, set *gatewayv1.ListenerSet) string {
+	name := set.Annotations[keys.PortName]
+	if strings.Contains(name, " ") {
+		return ""
+	}
+	return name
 }
 
 // NoGateway says that a route's Gateway is missing.
