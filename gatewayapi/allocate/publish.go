@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -149,7 +148,7 @@ func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *aski
 	case read.Same(&o.keys, &is, want):
 		return nil
 	}
-	turn := o.memory.paces.Ask(route.Key(), contentOf(want), o.Now())
+	turn := o.memory.paces.Ask(route.Key(), pace.ContentOf(want.Name, want.Spec, want.OwnerReferences, want.Annotations), o.Now())
 	if turn.Wait > 0 {
 		o.putOff(turn.Wait)
 		return nil
@@ -175,13 +174,6 @@ func (o *pass) putOff(wait time.Duration) {
 	if at := o.Now().Add(wait); o.due.IsZero() || at.Before(o.due) {
 		o.due = at
 	}
-}
-
-// contentOf identifies what the allocator wants of a ListenerSet.
-func contentOf(want *gatewayv1.ListenerSet) pace.Content {
-	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode([]any{want.Name, want.Spec, want.OwnerReferences, want.Annotations})
-	return pace.Content(h.Sum64())
 }
 
 // refuse notes that the API server refuses a route's ListenerSet: the next plan says so, and goes on without it.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,7 +93,7 @@ func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.D
 		return 0, nil
 	}
 	key := client.ObjectKeyFromObject(is)
-	if turn := l.paces.Ask(key, contentOf(want), l.Now()); turn.Wait > 0 {
+	if turn := l.paces.Ask(key, pace.ContentOf(want.Labels, want.Annotations), l.Now()); turn.Wait > 0 {
 		return turn.Wait, nil
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": is.UID, "labels": labels, "annotations": annotations}})
@@ -106,13 +105,6 @@ func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.D
 		l.paces.Failed(key)
 	}
 	return 0, client.IgnoreNotFound(err)
-}
-
-// contentOf identifies what a Gateway wants of its mux.
-func contentOf(want *corev1.Service) pace.Content {
-	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode([]any{want.Labels, want.Annotations})
-	return pace.Content(h.Sum64())
 }
 
 func differing(is, want map[string]string) map[string]any {

@@ -79,14 +79,11 @@ func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 //nolint:staticcheck // as above
 func (e *legacy) correct(ctx context.Context, want, is *corev1.Endpoints) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(want)
-	content, err := hashOf(want)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	turn := e.pace.Ask(key, content, e.Now())
+	turn := e.pace.Ask(key, pace.ContentOf(want), e.Now())
 	if turn.Wait > 0 {
 		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}
+	var err error
 	if is == nil {
 		err = e.Writer.Create(ctx, want)
 	} else {

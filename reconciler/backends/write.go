@@ -3,7 +3,6 @@ package backends
 import (
 	"context"
 	"encoding/json"
-	"hash/fnv"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -26,11 +25,7 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 	if step.Op != muxslices.Delete {
 		wanted = step.Slice
 	}
-	content, err := hashOf(wanted)
-	if err != nil {
-		return 0, err
-	}
-	turn := l.pace.Ask(key, content, l.Now())
+	turn := l.pace.Ask(key, pace.ContentOf(wanted), l.Now())
 	if turn.Wait > 0 {
 		return turn.Wait, nil
 	}
@@ -53,14 +48,6 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 	}
 	log.FromContext(ctx).V(1).Info("Wrote a slice", "step", step.Op.String(), "slice", key, "mux", mux, "why", step.Why)
 	return patience, nil
-}
-
-// hashOf returns a hash of an object as it is written.
-func hashOf(object any) (pace.Content, error) {
-	text, err := json.Marshal(object)
-	hash := fnv.New64a()
-	_, _ = hash.Write(text)
-	return pace.Content(hash.Sum64()), err
 }
 
 // isStale is true for the answers to a write that was decided from a stale cache.

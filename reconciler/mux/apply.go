@@ -129,7 +129,7 @@ func (o *pass) settle(ctx context.Context, write *plan.LedgerWrite) (time.Time, 
 		return time.Time{}, nil
 	}
 	key, now := paceOfLedger(o.world.Key), o.Now()
-	if turn := o.paces.Ask(key, pace.Content(hashOf(write.Ledger)), now); turn.Wait > 0 {
+	if turn := o.paces.Ask(key, pace.ContentOf(write.Ledger), now); turn.Wait > 0 {
 		return now.Add(turn.Wait), nil
 	}
 	err := o.writeLedger(ctx, write)
@@ -139,7 +139,7 @@ func (o *pass) settle(ctx context.Context, write *plan.LedgerWrite) (time.Time, 
 	return time.Time{}, err
 }
 
-// paceOfLedger is no name that an object can have.
+// paceOfLedger is the key of a mux's ledger among the paces. No Service has such a name.
 func paceOfLedger(mux types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name + "/ledger"}
 }

@@ -106,11 +106,9 @@ func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.PatchRefu
 }
 
 // hashRequest hashes the request of a channel.
-func hashRequest(c *plan.ObservedChannel) uint64 { return hashOf(c.UID, c.Ports) }
-
-func hashOf(values ...any) uint64 {
+func hashRequest(c *plan.ObservedChannel) uint64 {
 	hash := fnv.New64a()
-	fmt.Fprint(hash, values...)
+	fmt.Fprint(hash, c.UID, c.Ports)
 	return hash.Sum64()
 }
 

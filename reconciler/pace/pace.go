@@ -6,6 +6,8 @@
 package pace
 
 import (
+	"encoding/json"
+	"hash/fnv"
 	"sync"
 	"time"
 )
@@ -25,6 +27,13 @@ const (
 
 // Content identifies the content of a write. Equal contents are equal writes.
 type Content uint64
+
+// ContentOf identifies values by their JSON.
+func ContentOf(values ...any) Content {
+	hash := fnv.New64a()
+	_ = json.NewEncoder(hash).Encode(values) // what is written to the API server can be encoded
+	return Content(hash.Sum64())
+}
 
 // Pace remembers the last write of each object.
 type Pace[K comparable] struct {

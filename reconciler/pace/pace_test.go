@@ -86,3 +86,17 @@ func TestRetryOfAFailedWriteIsNoDrift(t *testing.T) {
 		t.Errorf("a write of an object that was dropped: %+v", turn)
 	}
 }
+
+func TestContentDiffersWithAnyValue(t *testing.T) {
+	is := ContentOf("a", map[string]string{"x": "1", "y": "2"})
+	if same := ContentOf("a", map[string]string{"y": "2", "x": "1"}); same != is {
+		t.Errorf("equal values: %d and %d", is, same)
+	}
+	for name, other := range map[string]Content{
+		"another value": ContentOf("a", map[string]string{"x": "1", "y": "3"}), "one value less": ContentOf("a"), "no value": ContentOf(),
+	} {
+		if other == is {
+			t.Errorf("%s: the same", name)
+		}
+	}
+}
