@@ -8,13 +8,15 @@ MAKEFLAGS += --no-builtin-rules
 
 # One setting for everything that compiles: a second one would fill a second build cache. For the race detector:
 # make test CGO_ENABLED=1 TESTFLAGS=-race
+#
+# A compiler lives for seconds: with little garbage collection it takes a quarter less time, and up to a gigabyte of memory.
 export CGO_ENABLED ?= 0
+goflags := $(shell go env GOFLAGS 2>/dev/null)
+export GOFLAGS := $(if $(findstring -toolexec,$(goflags)),$(goflags),$(goflags) -trimpath '-toolexec=env GOGC=800')
 
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),devel)
 BIN ?= bin
 DIST ?= dist
-# A compiler lives for seconds: with little garbage collection it takes a quarter less time, and up to a gigabyte of memory.
-COMPILE := env GOGC=800
 LINT := go tool -modfile=.tools/golangci-lint.mod golangci-lint
 
 .PHONY: help
@@ -25,7 +27,7 @@ COMMANDS ?= webhook reconciler gateway svcmux
 
 .PHONY: build
 build: ## Build webhook, reconciler, gateway and svcmux into bin/: static, reproducible, VERSION from git
-	CGO_ENABLED=0 $(COMPILE) go build -trimpath -buildvcs=false \
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 	  -ldflags '-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked=$(VERSION)' \
 	  -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
 	@chmod 0755 $(patsubst %,$(BIN)/%$$(go env GOEXE),$(COMMANDS)) # independent of the umask: an image's user isn't the builder
@@ -103,7 +105,7 @@ publish: ## Sign the files of `make release` with COSIGN_KEY; push images and ch
 verify-release: ## Check the files in dist/VERSION/, and images and chart in REGISTRY: signatures, provenance, SBOMs
 	@$(release-settings) .ci/verify-release
 
-HUGO := $(COMPILE) CGO_ENABLED=0 go tool -modfile=.tools/hugo.mod hugo
+HUGO := CGO_ENABLED=0 go tool -modfile=.tools/hugo.mod hugo
 # The folder of all versions, and where a browser finds the sources, such as https://forge.example.com/svc-lb-mux/blob/v0.2.0.
 SITE ?= $(DIST)/site
 BROWSE ?=
@@ -127,36 +129,39 @@ PARALLEL ?= 2
 # They come first, so that none of them runs alone at the end.
 LONGEST := ./test/docs ./test/e2e/reconciler ./test/gitops
 
-# Debug information isn't needed to show a test's failure, and costs half of the time of linking. COMPILE is for the compilers alone:
-# tests, and the programs that they start, collect garbage as usual.
-TEST_FLAGS := -exec 'env -u GOGC' -ldflags=-w -timeout $(TIMEOUT)
-TEST := $(COMPILE) go test $(TEST_FLAGS)
+# Debug information isn't needed to show a test's failure, and costs half of the time of linking.
+TEST_FLAGS := -ldflags=-w -timeout $(TIMEOUT)
+TEST := go test $(TEST_FLAGS)
 
-# What a change should pass before each commit: the tests that need no cluster, from the cache where nothing changed.
+# Their results come from Go's cache as long as nothing changes that they read. That can't be said of the other packages: those in test/ start
+# clusters, which depend on more files than Go knows of, and ./cmd builds all commands.
+WITHOUT_CLUSTERS := ./test/sim ./test/again ./test/corpus $$(go list ./... | grep -vE '^nowake.ai/svc-lb-mux/(test/|cmd$$)')
+WITH_CLUSTERS := $(LONGEST) ./cmd $$(go list ./test/... | grep -vE '/test/(sim|again|corpus)$$')
+
+# What a change should pass before each commit.
 .PHONY: check
 check: export RAPID_SEED ?= 1
 check: ## Run the tests without clusters, 200 simulated histories, and the linters: two minutes
-	$(TEST) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/') ./test/again ./test/chart ./test/corpus
+	$(TEST) ./test/chart $(filter-out ./test/sim,$(WITHOUT_CLUSTERS))
 	$(TEST) ./test/sim -run 'TestSim$$|TestMutantsApply$$' -args -histories=200
 	$(LINT) run --allow-parallel-runners
 
-# No test result is taken from the cache: clusters depend on more files than Go knows of. The packages of test/ start
-# clusters, so they run last. Property tests use the same cases each time, so that a failure comes from a change;
-# `make properties` uses other cases. A test that failed while the machine stood still is retried once: see test/again.
+# Property tests use the same cases each time, so that a failure comes from a change; `make properties` uses other cases. A test that failed while the
+# machine stood still is retried once: see test/again.
 .PHONY: test
 test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included
 	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and the tests that need them'
-	$(COMPILE) go run ./test/cluster build -all
-	$(TEST) -count=1 $(TESTFLAGS) $$(go list ./... | grep -v '^nowake.ai/svc-lb-mux/test/')
-	@$(COMPILE) go build -o $(BIN)/again ./test/again
-	AGAIN_HISTORY=$(AGAIN_HISTORY) $(COMPILE) $(BIN)/again $(TEST_FLAGS) -count=1 $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- $(LONGEST) ./test/...
+	go run ./test/cluster build -all
+	$(TEST) $(TESTFLAGS) $(WITHOUT_CLUSTERS)
+	@go build -o $(BIN)/again ./test/again
+	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again $(TEST_FLAGS) -count=1 $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- $(WITH_CLUSTERS)
 	cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...
 
 .PHONY: demo
 demo: deps ## Show everything at work, in a cluster of its own, until Ctrl-C; GATEWAYS=1 shows gateways
 	@[[ -e $(BIN)/demo ]] || echo 'demo: building it; with cold caches that takes some minutes'
-	@$(COMPILE) go build -o $(BIN)/demo ./test/demo
+	@go build -o $(BIN)/demo ./test/demo
 	@exec $(BIN)/demo$(if $(GATEWAYS), -gateways)
 
 FUZZTIME ?= 30s
@@ -210,7 +215,7 @@ lease: ## Watch for LONG_LEASE (1h) that one of two reconcilers with the default
 # Each part has a short form in `make test`. CONTRIBUTING.md has the durations.
 .PHONY: long
 long: deps ## Run the long forms of tests, for hours: upgrades, simulations, properties, the lease, tests with packets
-	$(COMPILE) go run ./test/cluster build -all
+	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)

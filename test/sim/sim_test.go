@@ -285,10 +285,27 @@ func TestMutantsApply(t *testing.T) {
 		if name := strings.TrimSuffix(filepath.Base(patch), ".patch"); !strings.Contains(string(told), "| `"+name+"` |") {
 			t.Errorf("docs/reliability.md doesn't say which promise %s breaks", name)
 		}
+		showGo(t, patch)
 		check := exec.CommandContext(t.Context(), "git", "apply", "--check", strings.TrimPrefix(patch, "../../"))
 		check.Dir = "../.."
 		if out, err := check.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", patch, err, out)
+		}
+	}
+}
+
+// showGo reads what git reads. Otherwise Go would take the test's result from its cache although a patch or its target has changed.
+func showGo(t *testing.T, patch string) {
+	t.Helper()
+	text, err := os.ReadFile(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if target, is := strings.CutPrefix(strings.TrimSpace(line), "--- a/"); is {
+			if _, err := os.ReadFile(filepath.Join("../..", target)); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
