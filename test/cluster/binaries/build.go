@@ -40,8 +40,13 @@ func (c Cache) build(ctx context.Context, p Product, dir string) error {
 func scratch(partial string) string { return filepath.Join(partial, "scratch") }
 
 func (c Cache) fill(ctx context.Context, p Product, dir string) error {
-	if err := c.run(ctx, p, p.goArguments(filepath.Join(dir, p.binary))...); err != nil {
+	if err := c.run(ctx, p, p.goArguments(p.pkg, filepath.Join(dir, p.binary))...); err != nil {
 		return err
+	}
+	for _, pkg := range p.more {
+		if err := c.run(ctx, p, p.goArguments(pkg, filepath.Join(dir, filepath.Base(pkg)))...); err != nil {
+			return err
+		}
 	}
 	for _, link := range p.links {
 		if err := os.Symlink(p.binary, filepath.Join(dir, link)); err != nil {
@@ -58,7 +63,7 @@ func (c Cache) fill(ctx context.Context, p Product, dir string) error {
 
 // goArguments returns the same arguments for all users: other flags would compile everything again. Debug information, which
 // the linker drops, would take a sixth of the compilers' time.
-func (p Product) goArguments(out string) []string {
+func (p Product) goArguments(pkg, out string) []string {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", strings.Join(append([]string{"-s -w"}, p.ldflags...), " ")}
 	if p.modfile != "" && p.modfile != "go.mod" {
@@ -67,7 +72,7 @@ func (p Product) goArguments(out string) []string {
 	if p.tags != "" {
 		args = append(args, "-tags="+p.tags)
 	}
-	return append(args, "-o", out, p.pkg)
+	return append(args, "-o", out, pkg)
 }
 
 func (c Cache) copy(ctx context.Context, p Product, what copied, dir string) error {

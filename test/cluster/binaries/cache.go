@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -133,8 +134,8 @@ func tryLock(file *os.File) bool {
 // key names a build by everything on which its bytes depend.
 func (c Cache) key(p Product) (string, error) {
 	hash := sha256.New()
-	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH, p.pkg, p.goArguments("OUT"))
-	fmt.Fprintln(hash, p.binary, p.links, p.copies)
+	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH, p.pkg, p.goArguments(p.pkg, "OUT"))
+	fmt.Fprintln(hash, p.binary, slices.Concat(p.links, p.more), p.copies)
 	root := filepath.Join(c.Source, p.folder)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !p.dependsOn(entry.Name()) {

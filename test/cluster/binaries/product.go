@@ -14,6 +14,7 @@ type Product struct {
 	pkg     string   // the package to build
 	binary  string   // the name of the program
 	links   []string // other names of the program
+	more    []string // packages of further programs, which have the names of their folders
 	modfile string   // a modfile to use instead of go.mod
 	tags    string
 	ldflags []string
@@ -24,14 +25,15 @@ type Product struct {
 // copied is a folder inside a module that is copied into the cache with the program.
 type copied struct{ module, from, to string }
 
-// Kubernetes is etcd and all components: one file under many names.
+// Kubernetes is kubectl, etcd and all components. These are one file under many names.
 func Kubernetes(version string) Product {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	p := Product{
 		Name: "kubernetes", Version: version, folder: "binaries/kubernetes", pkg: ".", binary: "kubernetes",
 		links: []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy",
-			"kubelet", "kubectl"},
+			"kubelet"},
+		more:    []string{"./kubectl"},
 		modfile: modfileOf(version),
 		cost:    "6 to 10 minutes on two cores",
 	}

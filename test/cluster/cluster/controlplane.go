@@ -80,13 +80,17 @@ func (c *Cluster) controllerManager() *Component {
 		"--root-ca-file="+c.pki.crt("ca"),
 		"--cluster-signing-cert-file="+c.pki.crt("ca"), "--cluster-signing-key-file="+c.pki.pem("ca"),
 		"--kube-api-qps=500", "--kube-api-burst=1000", // the defaults cost 5 s of the start
+		noMetrics,
 	)
 }
 
 func (c *Cluster) scheduler() *Component {
 	return c.component("kube-scheduler", "--kubeconfig="+c.configs["kube-scheduler"], "--leader-elect=false",
-		"--kube-api-qps=500", "--kube-api-burst=1000")
+		"--kube-api-qps=500", "--kube-api-burst=1000", noMetrics)
 }
+
+// noMetrics saves a component from making a key for a certificate of its own.
+const noMetrics = "--secure-port=0"
 
 // kubeProxy programs Services for a machine: the control plane or a node.
 func (c *Cluster) kubeProxy(net, node string) *Component {

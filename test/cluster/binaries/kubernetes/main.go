@@ -1,7 +1,7 @@
 // Command kubernetes contains etcd and every Kubernetes component that test/cluster starts, in one program.
 //
 // The name it is called by selects the component (there is a symbolic link for each), or else the first argument. One
-// program needs a quarter of the disk and link time of eight.
+// program needs a quarter of the disk and link time of seven.
 package main
 
 import (
@@ -16,13 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	kubectl "k8s.io/kubectl/pkg/cmd"
-	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -37,7 +34,6 @@ func main() {
 		"kube-scheduler":          run(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 		"kube-proxy":              run(proxy.NewProxyCommand),
 		"kubelet":                 run(func() *cobra.Command { return kubeletCommand(context.Background()) }),
-		"kubectl":                 runKubectl,
 	}
 	start, ok := components[filepath.Base(os.Args[0])]
 	if !ok && len(os.Args) > 1 {
@@ -54,11 +50,4 @@ func main() {
 
 func run(command func() *cobra.Command) func() {
 	return func() { os.Exit(cli.Run(command())) }
-}
-
-// runKubectl lets kubectl print errors itself, because it formats a Status with causes.
-func runKubectl() {
-	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
-		kubectlutil.CheckErr(err)
-	}
 }

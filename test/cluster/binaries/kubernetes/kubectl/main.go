@@ -1,0 +1,16 @@
+// Command kubectl is the real kubectl. Tests run it hundreds of times, and in the program of all components it would take twice as long to start.
+package main
+
+import (
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
+)
+
+// main lets kubectl print errors itself, because it formats a Status with causes.
+func main() {
+	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
+		kubectlutil.CheckErr(err)
+	}
+}
