@@ -105,7 +105,7 @@ publish: ## Sign the files of `make release` with COSIGN_KEY; push images and ch
 verify-release: ## Check the files in dist/VERSION/, and images and chart in REGISTRY: signatures, provenance, SBOMs
 	@$(release-settings) .ci/verify-release
 
-HUGO := CGO_ENABLED=0 go tool -modfile=.tools/hugo.mod hugo
+HUGO := env CGO_ENABLED=0 go tool -modfile=.tools/hugo.mod hugo
 # The folder of all versions, and where a browser finds the sources, such as https://forge.example.com/svc-lb-mux/blob/v0.2.0.
 SITE ?= $(DIST)/site
 BROWSE ?=
