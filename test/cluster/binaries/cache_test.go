@@ -23,8 +23,9 @@ func small(t *testing.T) (Cache, Product, *bytes.Buffer) {
 	source, said := t.TempDir(), &bytes.Buffer{}
 	write(t, filepath.Join(source, "small", "go.mod"), "module small\n\ngo 1.26.0\n")
 	write(t, filepath.Join(source, "small", "main.go"), "package main\n\nfunc main() { println(\"small\") }\n")
+	write(t, filepath.Join(source, "small", "other", "main.go"), "package main\n\nfunc main() { println(\"other\") }\n")
 	cache := Cache{Dir: filepath.Join(t.TempDir(), "cache"), Source: source, Progress: Progress{To: said}}
-	return cache, Product{Name: "small", Version: "1", folder: "small", pkg: ".", binary: "small", links: []string{"tiny"}}, said
+	return cache, Product{Name: "small", Version: "1", folder: "small", pkg: ".", binary: "small", links: []string{"tiny"}, more: []string{"./other"}}, said
 }
 
 func write(t *testing.T, path, text string) {
@@ -46,9 +47,11 @@ func need(t *testing.T, c Cache, p Product) string {
 func TestABuildIsKeptUntilItsSourcesChange(t *testing.T) {
 	c, p, said := small(t)
 	dir := need(t, c, p)
-	out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput()
-	if err != nil || string(out) != "small\n" {
-		t.Fatalf("the built program prints %q, %v", out, err)
+	for program, want := range map[string]string{"tiny": "small\n", "other": "other\n"} {
+		out, err := exec.Command(filepath.Join(dir, program)).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Fatalf("%s prints %q, %v", program, out, err)
+		}
 	}
 	if again := need(t, c, p); again != dir || strings.Count(said.String(), "done after") != 1 {
 		t.Errorf("an unchanged product was built again, in %s:\n%s", again, said)
@@ -108,7 +111,7 @@ func TestMain(m *testing.M) {
 
 func TestKilledBuildLeavesNoPartialResult(t *testing.T) {
 	c, p, _ := small(t)
-	p.links = nil
+	p.links, p.more = nil, nil
 	builder := exec.Command("/proc/self/exe")
 	builder.Env = append(os.Environ(), "BINARIES_TEST_SOURCE="+c.Source, CacheVariable+"="+c.Dir)
 	if err := builder.Start(); err != nil {
