@@ -8,9 +8,8 @@ MAKEFLAGS += --no-builtin-rules
 
 # One setting for everything that compiles: a second one would fill a second build cache. For the race detector:
 # make test CGO_ENABLED=1 TESTFLAGS=-race
-#
-# A compiler lives for seconds: with little garbage collection it takes a quarter less time, and up to a gigabyte of memory.
 export CGO_ENABLED ?= 0
+# A compiler lives for seconds: with little garbage collection it takes a quarter less time, and up to a gigabyte of memory.
 goflags := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS := $(if $(findstring -toolexec,$(goflags)),$(goflags),$(goflags) -trimpath '-toolexec=env GOGC=800')
 
