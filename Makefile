@@ -125,8 +125,8 @@ AGAIN_HISTORY ?= $(BIN)/retries
 # processors were idle for half of the time.
 PACKAGES ?= 3
 PARALLEL ?= 2
-# They come first, so that none of them runs alone at the end.
-LONGEST := ./test/docs ./test/e2e/reconciler ./test/gitops
+# They come first, so that none of them runs alone at the end. The last two compile for minutes in an empty cache.
+LONGEST := ./test/docs ./test/e2e/reconciler ./test/gitops ./test/release ./test/site
 
 # Debug information isn't needed to show a test's failure, and costs half of the time of linking.
 TEST_FLAGS := -ldflags=-w -timeout $(TIMEOUT)
