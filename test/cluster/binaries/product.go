@@ -25,7 +25,7 @@ type Product struct {
 // copied is a folder inside a module that is copied into the cache with the program.
 type copied struct{ module, from, to string }
 
-// Kubernetes is kubectl, etcd and all components. These are one file under many names.
+// Kubernetes is etcd and all components, in one file under many names, and kubectl.
 func Kubernetes(version string) Product {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")

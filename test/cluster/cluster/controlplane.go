@@ -89,7 +89,7 @@ func (c *Cluster) scheduler() *Component {
 		"--kube-api-qps=500", "--kube-api-burst=1000", noMetrics)
 }
 
-// noMetrics saves a component from making a key for a certificate of its own.
+// noMetrics closes the port of a component's metrics. For that port, each start would make a key and a certificate.
 const noMetrics = "--secure-port=0"
 
 // kubeProxy programs Services for a machine: the control plane or a node.

@@ -1,7 +1,7 @@
 // Command kubernetes contains etcd and every Kubernetes component that test/cluster starts, in one program.
 //
 // The name it is called by selects the component (there is a symbolic link for each), or else the first argument. One
-// program needs a quarter of the disk and link time of seven.
+// program needs much less of the disk, and of the linker's time, than six.
 package main
 
 import (
