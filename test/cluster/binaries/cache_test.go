@@ -15,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
 // small returns a product that builds quickly, in its own checkout.
@@ -253,6 +256,49 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 			t.Errorf("%s does not require %s", file, pin)
 		}
 	}
+}
+
+// TestModulesShareLibraries checks that the products are built with our versions of the libraries that they share with us. An empty cache then
+// compiles client-go and the like once. Cilium and older versions of Kubernetes need older libraries.
+func TestModulesShareLibraries(t *testing.T) {
+	ours := versions(t, "../../..")
+	for _, p := range []Product{Kubernetes(DefaultKubernetes), Helm3(), Helm4(), Kwok(), CertManager(), Flux(), Argo()} {
+		folder := filepath.Join("..", p.folder)
+		theirs := versions(t, folder)
+		if theirs["k8s.io/client-go"] == "" {
+			t.Errorf("%s has no client-go: does the test read its modules?", p.Name)
+		}
+		for module, version := range theirs {
+			if want := ours[module]; want != "" && version != want {
+				t.Errorf("%s has %s %s, and the product has %s: run go get %s@%s in both, and go mod tidy", p.Name, module, version, want, module,
+					slices.MaxFunc([]string{version, want}, semver.Compare))
+			}
+		}
+	}
+}
+
+// versions returns the versions of a folder's modules, after replacements.
+func versions(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	path := filepath.Join(folder, "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, r := range file.Require {
+		found[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range file.Replace {
+		if _, used := found[r.Old.Path]; used {
+			found[r.Old.Path] = r.New.Version
+		}
+	}
+	return found
 }
 
 func TestProgressIsPlainWithoutATerminal(t *testing.T) {

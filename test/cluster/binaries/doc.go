@@ -1,8 +1,8 @@
 // Package binaries builds the programs that test/cluster runs, from their Go modules, once, into a user's cache.
 // Package cluster starts them.
 //
-// Each folder below this one is a separate Go module. So Kubernetes, Helm, kwok and cert-manager keep the dependencies
-// of their releases, and none of them changes the versions of our own.
+// Each folder below this one is a separate Go module, so none of them adds a dependency to the product. Libraries that the product has, too, are in the
+// product's version, sometimes a patch newer than in the release. An empty cache then compiles them once, and not once for each program.
 //
 //	Need(product…) ── in the cache? ── yes ──────────────────────────────► Dir
 //	                       │ no
