@@ -2,20 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
-
-func (s *show) buildCommandLine(ctx context.Context) error {
-	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(s.scratch, "svcmux"), "./cmd/svcmux")
-	build.Dir = s.root
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build svcmux: %w\n%s", err, out)
-	}
-	return nil
-}
 
 // linkCommandLine puts svcmux beside kubectl, for the commands that the demo prints.
 func (s *show) linkCommandLine() error {

@@ -75,7 +75,7 @@ func (s *show) begin(ctx context.Context) error {
 	}
 	archive, err := product.Build(ctx, s.scratch, version, more...)
 	if err == nil {
-		err = s.buildCommandLine(ctx)
+		_, err = product.CommandLine(ctx, s.scratch, version)
 	}
 	patience.Stop()
 	if err != nil {

@@ -27,7 +27,7 @@ func (w *world) tool(t *testing.T, tool tool) {
 	t.Run("reconciliations find nothing and change nothing", func(t *testing.T) { w.stays(t, tool, p) })
 	t.Run("channels come and go meanwhile", func(t *testing.T) {
 		if tool.slow {
-			long.Only(t, "the same tool with --server-side")
+			long.Only(t, "the other tools")
 		}
 		w.traffic(t, tool, p)
 	})

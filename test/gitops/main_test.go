@@ -42,7 +42,7 @@ func TestGitOps(t *testing.T) {
 	for _, tool := range tools() {
 		t.Run(tool.name, func(t *testing.T) {
 			if tool.long {
-				long.Only(t, "argo, and argo-server-side with both settings")
+				long.Only(t, "argo, and of the tools that apply on the server side helm4 and flux")
 			}
 			w.tool(t, tool)
 		})

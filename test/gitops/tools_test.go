@@ -43,7 +43,7 @@ type round struct {
 func tools() []tool {
 	return []tool{
 		{name: "kubectl-apply", agent: "kubectl", apply: kubectl(), writes: true, slow: true},
-		{name: "kubectl-server-side", agent: "kubectl", apply: kubectl("--server-side"), writes: true},
+		{name: "kubectl-server-side", agent: "kubectl", apply: kubectl("--server-side"), writes: true, long: true},
 		{name: "helm3", agent: "Helm", apply: helm("helm3", "helm"), writes: true},
 		{name: "helm4", agent: "Helm", apply: helm("helm4", "helm4"), writes: true},
 		{name: "flux", agent: "flux", apply: command("flux"), looks: "dry-run failed", looksAtNew: "dry-run failed"},
@@ -51,7 +51,7 @@ func tools() []tool {
 		{name: "argo-server-side-diff", agent: "argo", apply: command("argo", "-server-side-diff"), looks: "error calculating server side diff", long: true},
 		{name: "argo-server-side-apply", agent: "argo", apply: command("argo", "-server-side-apply"), long: true},
 		{name: "argo-server-side", agent: "argo", apply: command("argo", "-server-side-apply", "-server-side-diff"),
-			looks: "error calculating server side diff"},
+			looks: "error calculating server side diff", long: true},
 	}
 }
 

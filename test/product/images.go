@@ -42,19 +42,11 @@ func Build(ctx context.Context, dir, version string, more ...string) (archive st
 // BuildTree does the same as Build for the sources in the folder root instead of this checkout.
 func BuildTree(ctx context.Context, root, dir, version string, more ...string) (archive string, err error) {
 	programs := append([]string{"webhook", "reconciler"}, more...)
-	// If the tree was built before, only linking is left to do.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", dir+"/")
-	for _, name := range programs {
-		build.Args = append(build.Args, "./cmd/"+name)
-	}
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %v in %s: %w\n%s", programs, root, err, out)
-	}
 	var images []cluster.Image
 	for _, name := range programs {
+		if err := Program(ctx, root, name, version, filepath.Join(dir, name)); err != nil {
+			return "", err
+		}
 		images = append(images, cluster.Image{
 			Name: Registry + "/svc-lb-mux/" + name + ":" + version, Program: filepath.Join(dir, name), As: "/" + name,
 			Entrypoint: []string{"/" + name},
@@ -62,6 +54,33 @@ func BuildTree(ctx context.Context, root, dir, version string, more ...string) (
 	}
 	archive = filepath.Join(dir, "images-"+version+".tar")
 	return archive, cluster.WriteArchive(archive, images...)
+}
+
+// Program builds a program of the sources in the folder root as `make build` does, into a file. It has go run copy it, because Go keeps what it
+// has linked for go run, and links again for each go build.
+func Program(ctx context.Context, root, name, version, file string) error {
+	build := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-exec", "cp -T", "./cmd/"+name, file)
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s in %s: %w\n%s", name, root, err, out)
+	}
+	return nil
+}
+
+// BuildForTest builds a program of this tree for a test, and returns its path.
+func BuildForTest(t testing.TB, name string) string {
+	t.Helper()
+	root, err := Checkout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), name)
+	if err := Program(t.Context(), root, name, Version, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // Checkout returns the folder of the module that the working directory is in.

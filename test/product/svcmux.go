@@ -2,9 +2,7 @@ package product
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
 
@@ -16,12 +14,8 @@ func CommandLine(ctx context.Context, dir, version string) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(dir, "svcmux")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-o", program, "./cmd/svcmux")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build svcmux: %w\n%s", err, out)
+	if err := Program(ctx, root, "svcmux", version, program); err != nil {
+		return "", err
 	}
 	return program, os.Symlink("svcmux", filepath.Join(dir, "kubectl-svcmux"))
 }

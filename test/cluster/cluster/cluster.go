@@ -110,8 +110,9 @@ func (c *Cluster) up(ctx context.Context) (err error) {
 	c.background, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	steps := []step{{"make its network and its keys", c.prepare}, {"start the API server", c.startAPIServer}}
 	if !c.options.apiOnly {
-		steps = append(steps, step{"start the controllers", c.startControllers}, step{"start what was asked for besides", c.startExtras})
+		steps = append(steps, step{"start the controllers", c.startControllers})
 	}
+	steps = append(steps, step{"start what was asked for besides", c.startExtras})
 	return c.take(ctx, startLimit, steps)
 }
 

@@ -30,8 +30,8 @@ func IPTables() Option { return func(o *options) { o.proxyMode = "iptables" } }
 // Audit lets the API server log every request, for Cluster.Audited.
 func Audit() Option { return func(o *options) { o.audit = true } }
 
-// APIServerOnly starts only etcd and the API server, for tests of storage and admission. If KUBEBUILDER_ASSETS is set,
-// the programs in that folder are used, and nothing is built.
+// APIServerOnly starts etcd and the API server, but no controller and no kube-proxy. If KUBEBUILDER_ASSETS is
+// set, the programs in that folder are used, and nothing is built.
 func APIServerOnly() Option { return func(o *options) { o.apiOnly = true } }
 
 // Nodes adds real nodes: containerd, runc, CNI and a kubelet, each in its own network namespace. They need root.

@@ -7,7 +7,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/corpus"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 // The webhook's addresses on the control plane's machine.
@@ -61,11 +61,6 @@ type process struct {
 func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 	t.Helper()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "webhook")
-	build := exec.Command("go", "build", "-o", program, "nowake.ai/svc-lb-mux/cmd/webhook")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the webhook: %v\n%s", err, out)
-	}
 	certificate, ca := selfSigned(t, webhookName+"."+namespace+".svc")
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
@@ -73,7 +68,7 @@ func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 	}
 	write(t, filepath.Join(dir, "tls.crt"), []byte(ca))
 	write(t, filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	component, err := w.Add(name, program, append(flags, "--cert-dir="+dir, "--default-mux-namespace="+corpus.MuxNamespace,
+	component, err := w.Add(name, product.BuildForTest(t, "webhook"), append(flags, "--cert-dir="+dir, "--default-mux-namespace="+corpus.MuxNamespace,
 		"--address=:"+reviewPort, "--probe-address=:"+healthPort, "--drain-delay=0s")...)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // its end without breaking a promise.
 func TestAnAPIServerThatFails(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Helm())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)
 	h := s.remember(t)

@@ -28,7 +28,7 @@ func (c *clock) use(p *process.Process) { p.Now = c.now }
 func TestClockJumps(t *testing.T) {
 	long.Only(t, "the clocks of test/sim jump, too")
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Helm())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Helm())}
 	s.restrain(t)
 	h := s.remember(t)
 	c := &clock{}

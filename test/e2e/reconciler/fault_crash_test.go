@@ -22,7 +22,7 @@ import (
 // reconciler must reach the same end, without breaking a promise.
 func TestACrashAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Helm())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Helm())}
 	s.restrain(t)
 	s.proxy = s.through(t)
 	h := s.remember(t)

@@ -22,7 +22,7 @@ import (
 // the other reconciler may not have seen it yet.
 func TestTwoReconcilersLeadAtOnce(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Helm())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Helm())}
 	s.restrain(t)
 	h := s.remember(t)
 	mux := s.mux(t, "mux")

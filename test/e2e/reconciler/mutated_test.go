@@ -27,7 +27,7 @@ const (
 // MutatingAdmissionPolicy. For the restraint policies, these look like the reconciler's own changes.
 func TestMutatingAdmission(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Helm())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Helm())}
 	s.skipWithoutMutation(t)
 	s.restrain(t, "restraint.tolerate={"+addedNote+"}")
 	s.proxy = s.through(t)

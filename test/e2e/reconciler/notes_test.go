@@ -14,7 +14,7 @@ import (
 // cluster, as in an install.
 func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 	t.Parallel()
-	w := start(t, cluster.Helm())
+	w := start(t, cluster.APIServerOnly(), cluster.Helm())
 	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 // a number that another one is giving up, backends that aren't carried yet, and leftovers of the original.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Audit())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Audit())}
 	s.proxy = s.through(t)
 	mux, other := s.mux(t, "mux"), s.mux(t, "other")
 	stays := s.channel(t, "app", "stays", mux, selectorless)

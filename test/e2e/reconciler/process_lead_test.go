@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +16,13 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 // TestLeaders runs two reconcilers, one of them on standby.
 func TestLeaders(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t)}
+	s := &scene{world: start(t, cluster.APIServerOnly())}
 	h := s.remember(t)
 	mux := s.mux(t, "mux")
 	t.Run("a leader that is stopped hands over at once", func(t *testing.T) {
@@ -86,7 +85,7 @@ func TestLeaders(t *testing.T) {
 		first.stop()
 	})
 	t.Run("the program hands over at SIGTERM, and is replaced after SIGKILL", func(t *testing.T) {
-		program := s.build(t)
+		program := product.BuildForTest(t, "reconciler")
 		told := s.program(t, program, "told", "--lease-duration=1h", "--renew-deadline=59m")
 		s.awaitServed(t, s.channel(t, "program", "one", mux), "http:80->20006")
 		second, _ := s.candidate(t)
@@ -117,17 +116,6 @@ func (s *scene) candidate(t *testing.T, edits ...func(*process.Process)) (*runni
 	t.Helper()
 	proxy := s.through(t)
 	return s.reconcile(t, append(edits, func(p *process.Process) { p.Config = proxy.Config() })...), proxy
-}
-
-// build builds the program as it is shipped.
-func (w *world) build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "reconciler")
-	build := exec.Command("go", "build", "-o", program, "nowake.ai/svc-lb-mux/cmd/reconciler")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the reconciler: %v\n%s", err, out)
-	}
-	return program
 }
 
 // program runs the program beside the control plane, under a name.

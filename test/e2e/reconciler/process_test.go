@@ -25,7 +25,7 @@ import (
 // TestProcess tests a process's metrics, probes, log and settings.
 func TestProcess(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t)}
+	s := &scene{world: start(t, cluster.APIServerOnly())}
 	t.Run("metrics of a mux appear and disappear with the mux", func(t *testing.T) { s.metricsOfAMux(t) })
 	t.Run("a process that starts during an outage waits for the API server", func(t *testing.T) { s.startsEarly(t) })
 	t.Run("prefix and namespaces can be set by the environment", func(t *testing.T) { s.environment(t) })

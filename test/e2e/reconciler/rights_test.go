@@ -26,7 +26,7 @@ import (
 // right on which no request depends is superfluous. So without any single right, something would have been refused.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	s := &scene{world: start(t, cluster.Audit(), cluster.Helm())}
+	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Audit(), cluster.Helm())}
 	console := freeAddress(t)
 	for name, tc := range map[string]struct {
 		release string
