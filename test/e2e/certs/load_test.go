@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// load applies channels until it is stopped: 20 times a second, or 50 times in `make long`. Each apply causes one review, and so one handshake.
+// load applies channels until it is stopped: 10 times a second, or 50 times in `make long`. Each apply causes one review, and so one handshake.
 type load struct {
 	stop func() // returns when no apply is under way
 	done sync.WaitGroup
@@ -45,7 +45,7 @@ func (r *release) underLoad(t *testing.T) *load {
 	ctx, cancel := detached(t)
 	l := &load{}
 	l.stop = func() { cancel(); l.done.Wait(); free() }
-	pause := 50 * time.Millisecond
+	pause := 100 * time.Millisecond
 	if long.Runs() {
 		pause = 20 * time.Millisecond
 	}
