@@ -55,7 +55,7 @@ func Helm3() Product {
 		ldflags: []string{"-X helm.sh/helm/v3/internal/version.version=v" + Helm3Version,
 			// `helm template` uses these as the cluster's version. The default is too old for today's charts.
 			"-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36"},
-		cost: "1 to 2 minutes",
+		cost: "up to 2 minutes",
 	}
 }
 
@@ -64,7 +64,7 @@ func Helm4() Product {
 	return Product{
 		Name: "helm4", Version: Helm4Version, folder: "binaries/helm4", pkg: "helm.sh/helm/v4/cmd/helm", binary: "helm4",
 		ldflags: []string{"-X helm.sh/helm/v4/internal/version.version=v" + Helm4Version},
-		cost:    "1 to 2 minutes",
+		cost:    "up to 2 minutes",
 	}
 }
 
@@ -76,7 +76,7 @@ func Kwok() Product {
 			{"sigs.k8s.io/kwok", "kustomize/stage/node", "stage/node"},
 			{"sigs.k8s.io/kwok", "kustomize/stage/pod", "stage/pod"},
 		},
-		cost: "1 to 2 minutes",
+		cost: "up to 2 minutes",
 	}
 }
 
@@ -87,18 +87,18 @@ func CertManager() Product {
 		Name: "certmanager", Version: CertManagerVersion, folder: "binaries/certmanager", pkg: ".", binary: "certmanager",
 		links:  []string{"controller", "cainjector", "webhook", "startupapicheck"},
 		copies: []copied{{module, "deploy/charts/cert-manager", "chart"}, {module, "deploy/crds", "crds"}},
-		cost:   "2 to 4 minutes",
+		cost:   "up to 4 minutes",
 	}
 }
 
 // Flux is a command that reconciles manifests with Flux's engine.
 func Flux() Product {
-	return Product{Name: "flux", Version: FluxVersion, folder: "../gitops/flux", pkg: ".", binary: "flux", cost: "1 to 2 minutes"}
+	return Product{Name: "flux", Version: FluxVersion, folder: "../gitops/flux", pkg: ".", binary: "flux", cost: "up to 2 minutes"}
 }
 
 // Argo is a command that reconciles manifests with Argo CD's engine.
 func Argo() Product {
-	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo", cost: "1 to 2 minutes"}
+	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo", cost: "up to 2 minutes"}
 }
 
 // Cilium is the LB IPAM of Cilium's operator, with the definitions of its resources.
@@ -106,7 +106,7 @@ func Cilium() Product {
 	return Product{
 		Name: "cilium", Version: CiliumVersion, folder: "../dataplane/foreign/cilium", pkg: ".", binary: "cilium",
 		copies: []copied{{"github.com/cilium/cilium", "pkg/k8s/apis/cilium.io/client/crds/v2alpha1", "crds"}},
-		cost:   "2 to 4 minutes",
+		cost:   "up to 4 minutes",
 	}
 }
 
