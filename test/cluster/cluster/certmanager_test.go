@@ -72,6 +72,7 @@ func TestCertManagerFromItsChart(t *testing.T) {
 }
 
 func TestCertManagerAsProcesses(t *testing.T) {
+	long.Only(t, "test/e2e/certs has cert-manager as processes")
 	t.Parallel()
 	c := Start(t, CertManager())
 	issues(t, c)
