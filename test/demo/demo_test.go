@@ -45,7 +45,7 @@ func TestDemoOfGateways(t *testing.T) {
 
 // TestDemoWithoutNodes runs the demo as a user without root sees it.
 func TestDemoWithoutNodes(t *testing.T) {
-	long.Only(t, "TestDemo, and the step that fails below begins without nodes")
+	long.Only(t, "TestDemo; and the case \"a step fails\" starts without nodes")
 	t.Parallel()
 	d := startDemo(t, nil, "-nodes=0")
 	d.await(t, lastLine)

@@ -3,9 +3,6 @@ package dataplane
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +17,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 const (
@@ -51,13 +49,7 @@ func start(b *testing.B) *world {
 		_, err := client.CoreV1().Namespaces().Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		must(b, err)
 	}
-	program := filepath.Join(b.TempDir(), "reconciler")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, "nowake.ai/svc-lb-mux/cmd/reconciler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
-	_, err = w.Add("reconciler", program, "--namespace="+space, "--probe-address=127.0.0.1:8081")
+	_, err = w.Add("reconciler", product.BuildForTest(b, "reconciler"), "--namespace="+space, "--probe-address=127.0.0.1:8081")
 	must(b, err)
 	return w
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
+	"nowake.ai/svc-lb-mux/test/product"
 )
 
 const (
@@ -55,12 +55,7 @@ func start(b *testing.B, options ...cluster.Option) *bench {
 		b.Fatal(err)
 	}
 	w.client = client
-	w.program = filepath.Join(b.TempDir(), "reconciler")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", w.program, "nowake.ai/svc-lb-mux/cmd/reconciler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
+	w.program = product.BuildForTest(b, "reconciler")
 	for _, name := range []string{space, "app"} {
 		_, err := client.CoreV1().Namespaces().Create(b.Context(),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

@@ -1,8 +1,9 @@
 // Package binaries builds the programs that test/cluster runs, from their Go modules, once, into a user's cache.
 // Package cluster starts them.
 //
-// Each folder below this one is a separate Go module, so none of them adds a dependency to the product. Libraries that the product has, too, are in the
-// product's version, sometimes a patch newer than in the release. An empty cache then compiles them once, and not once for each program.
+// Each folder below this one is a separate Go module, so none of them adds a dependency to the product. If the product has a library,
+// too, they have it in the same version, which may be newer than the one in their release. An empty cache then compiles it once, and not
+// once for each program.
 //
 //	Need(product…) ── in the cache? ── yes ──────────────────────────────► Dir
 //	                       │ no
