@@ -152,10 +152,9 @@ test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included
 	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and the tests that need them'
 	go run ./test/cluster build -all
-	$(TEST) $(TESTFLAGS) $(WITHOUT_CLUSTERS)
+	(cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...) & $(TEST) $(TESTFLAGS) $(WITHOUT_CLUSTERS); wait $$!
 	@go build -o $(BIN)/again ./test/again
 	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again $(TEST_FLAGS) -count=1 $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- $(WITH_CLUSTERS)
-	cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...
 
 .PHONY: demo
 demo: deps ## Show everything at work, in a cluster of its own, until Ctrl-C; GATEWAYS=1 shows gateways

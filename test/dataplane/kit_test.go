@@ -1,5 +1,5 @@
 // Package dataplane tests the packets of clients at a mux's address. The product is installed from its chart, on real
-// nodes, with the real kube-proxy in both of its modes.
+// nodes, with the real kube-proxy. `make test` has its nftables mode, `make long` both.
 package dataplane
 
 import (

@@ -64,9 +64,9 @@ func testNoneLost(t *testing.T, w *world) {
 		long bool
 	}{
 		{"the pods are rolled", w.roll, false},
-		{"3 pods become 10, then 1, then 3", w.scale, false},
-		{"a node is drained", w.drain, true},              // test/e2e/failover lets a node die
-		{"fifty channels come and go", w.comeAndGo, true}, // the simulation does, and the next story writes the mux under traffic
+		{"3 pods become 10, then 1, then 3", w.scale, true}, // a roll adds and removes pods, too
+		{"a node is drained", w.drain, true},                // test/e2e/failover lets a node die
+		{"fifty channels come and go", w.comeAndGo, true},   // the simulation does, and the next story writes the mux under traffic
 		{"ports are renamed", w.renamePorts, false},
 		{"ports are renamed while the mux is paused", w.renameWhilePaused, true}, // a broken ledger freezes the mux in the same way
 		{"the leader is killed", w.killLeader, false},

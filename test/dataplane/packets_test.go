@@ -9,12 +9,14 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// TestPackets runs the stories once per mode of kube-proxy, some of them in one mode alone. With gateways, the nodes carry the muxes' addresses in
-// place of the provider.
+// TestPackets runs the stories once per mode of kube-proxy. With gateways, the nodes carry the muxes' addresses in place of the provider.
 func TestPackets(t *testing.T) {
 	for mode, begin := range map[string]func(*testing.T) *world{
 		"nftables": func(t *testing.T) *world { return start(t) },
-		"iptables": func(t *testing.T) *world { return start(t, cluster.IPTables()) },
+		"iptables": func(t *testing.T) *world {
+			long.Only(t, "the mode nftables; in test/e2e/life, kube-proxy programs iptables under traffic")
+			return start(t, cluster.IPTables())
+		},
 		"gateways": func(t *testing.T) *world {
 			long.Only(t, "test/e2e/gateways asks the channels of a mux on gateways, and gateway/agent counts lost connections")
 			return startGateways(t)
@@ -31,7 +33,7 @@ func TestPackets(t *testing.T) {
 				if story.cloud && w.class != "" {
 					continue
 				}
-				if !long.Runs() && (story.long || story.once && mode != "nftables") {
+				if story.long && !long.Runs() {
 					t.Logf("NOT COVERED: %s; LONG=1 go test ./test/dataplane", story.name)
 					continue
 				}
@@ -46,7 +48,6 @@ func TestPackets(t *testing.T) {
 type story struct {
 	name string
 	long bool // too long for every run
-	once bool // in one mode of kube-proxy, unless all stories run: what it tests is the reconciler's work more than kube-proxy's
 	// cloud stories are about what load balancers of providers do.
 	cloud bool
 	run   func(*testing.T, *world)
@@ -54,15 +55,15 @@ type story struct {
 
 func stories() []story {
 	return []story{
-		{name: "a hundred channels, each answered by its own pod", once: true, run: testHundred},
-		{name: "a full mux of GKE's refuses the next channel", once: true, long: true, cloud: true, run: testFull},
+		{name: "a hundred channels, each answered by its own pod", run: testHundred},
+		{name: "a full mux of GKE's refuses the next channel", long: true, cloud: true, run: testFull},
 		{name: "protocols, families, and ports of all kinds", run: testKinds},
 		{name: "two channels with one number of their own", run: testNoHijack},
-		{name: "the policy Local, and the client's address", once: true, cloud: true, run: testLocal},
-		{name: "a pod's readiness", once: true, run: testReadiness},
-		{name: "a deleted channel", once: true, run: testDeleted},
-		{name: "no request is lost", once: true, run: testNoneLost},
-		{name: "an import from ingress-nginx", once: true, run: testImport},
+		{name: "the policy Local, and the client's address", cloud: true, run: testLocal},
+		{name: "a pod's readiness", run: testReadiness},
+		{name: "a deleted channel", run: testDeleted},
+		{name: "no request is lost", run: testNoneLost},
+		{name: "an import from ingress-nginx", run: testImport},
 		{name: "flows of datagrams move", long: true, cloud: true, run: testFlows}, // it compares with a Service that has a load balancer of its own
 		// This story must be last: it stops the reconcilers.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", cloud: true, run: testHijack},

@@ -11,6 +11,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 // pressed syncs with Argo CD although nothing differs: every object is applied.
@@ -19,6 +20,9 @@ func (w *world) pressed(t *testing.T) {
 		"client-side apply": nil, "server-side apply": {"-server-side-apply", "-server-side-diff"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if flags == nil {
+				long.Only(t, "the tool kubectl-apply applies always, on the client side")
+			}
 			p := w.place(t, fmt.Sprintf("pressed-%d", len(flags)))
 			tool := tool{apply: command("argo", append(flags, "-always")...)}
 			w.apply(t, tool, p.repository(t), 1)

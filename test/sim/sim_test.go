@@ -21,7 +21,7 @@ import (
 
 var (
 	seed      = flag.Uint64("seed", 0, "play this history alone, and tell it")
-	histories = flag.Int("histories", 300, "how many histories to play; 0 plays until it is stopped")
+	histories = flag.Int("histories", 200, "how many histories to play; 0 plays until it is stopped")
 	first     = flag.Uint64("first", 1, "the seed of the first")
 	length    = flag.Int("length", 300, "how many steps a history has before it is mended")
 	tries     = flag.Int("tries", 600, "how often to try to make a history that breaks a promise shorter")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/test/cluster/host"
+	"nowake.ai/svc-lb-mux/test/long"
 )
 
 func TestAPIServerOnly(t *testing.T) {
@@ -61,6 +62,9 @@ func TestStuckStartNamesItsStep(t *testing.T) {
 
 func TestWarmStart(t *testing.T) {
 	t.Parallel()
+	if os.Getuid() == 0 {
+		long.Only(t, "TestControlPlane; TestWithoutRoot runs this one")
+	}
 	begun := time.Now()
 	c := Start(t)
 	createService(t, c, "first")

@@ -13,7 +13,7 @@ import (
 // nobody is the user ID of a user without rights.
 const nobody = 65534
 
-// TestWithoutRoot runs the control plane's own test again as a plain user, in a user namespace.
+// TestWithoutRoot runs tests of the control plane as a plain user, in a user namespace.
 func TestWithoutRoot(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

@@ -166,10 +166,8 @@ func (w *world) changes(t *testing.T, b *tab) {
 	}
 }
 
-// TestTokenIsRequired sets a token, on a process that is a standby.
-func TestTokenIsRequired(t *testing.T) {
-	t.Parallel()
-	w := start(t)
+// testToken sets a token, on a process that is a standby.
+func (w *world) testToken(t *testing.T) {
 	w.reconcile(t)
 	w.mux(t, "edge")
 	web := w.channel(t, "shop", "web", "edge")

@@ -18,11 +18,17 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestTheAPIServerReviewsTokens sends tokens of ServiceAccounts to a console that has only the rights of the chart's
-// template.
-func TestTheAPIServerReviewsTokens(t *testing.T) {
+// TestAccess has consoles that let in fewer people, one after the other on one cluster.
+func TestAccess(t *testing.T) {
 	t.Parallel()
 	w := start(t, cluster.Helm())
+	t.Run("the API server reviews tokens", w.testReviews)
+	t.Run("over TLS", w.testTLS)
+	t.Run("a token is required", w.testToken)
+}
+
+// testReviews sends tokens of ServiceAccounts to a console that has only the rights of the chart's template.
+func (w *world) testReviews(t *testing.T) {
 	roles := w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set", "debugWeb.auth.mode=kubernetes",
 		"--show-only", "templates/console-roles.yaml", "--show-only", "templates/reconciler-roles.yaml")
 	if _, err := w.TryKubectl(t.Context(), roles, "apply", "--namespace", muxNamespace, "-f", "-"); err != nil {

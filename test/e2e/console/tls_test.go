@@ -14,10 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestTLS serves the console over TLS, and renews the certificate meanwhile.
-func TestTLS(t *testing.T) {
-	t.Parallel()
-	w := start(t)
+// testTLS serves the console over TLS, and renews the certificate meanwhile.
+func (w *world) testTLS(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
 	r := w.reconcile(t, func(p *process.Process) {

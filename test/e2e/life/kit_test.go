@@ -42,7 +42,7 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	archives := append(product.Archives(t), archive)
-	w := &world{cluster.Start(t, cluster.Nodes(1, archives...), cluster.CertManager(), cluster.WithProvider())}
+	w := &world{cluster.Start(t, cluster.IPTables(), cluster.Nodes(1, archives...), cluster.CertManager(), cluster.WithProvider())}
 	t.Cleanup(func() { w.logs(t) })
 	w.namespace(t, shop)
 	w.Apply(t, app)
