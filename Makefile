@@ -121,7 +121,7 @@ TIMEOUT ?= 40m
 TESTFLAGS ?=
 # The retries of the last ten runs. A CI that starts from a new clone must keep this file between its runs.
 AGAIN_HISTORY ?= $(BIN)/retries
-# How many packages with clusters run at once, and how many tests of each. They mostly wait: with two packages and one test of each, two
+# How many packages run at once, and how many tests of those with clusters. They mostly wait: with two packages and one test of each, two
 # processors were idle for half of the time, with three packages for a fifth, with four never.
 PACKAGES ?= 4
 PARALLEL ?= 2
@@ -152,7 +152,7 @@ test: export RAPID_SEED ?= 1
 test: deps ## Run every test, set-up included
 	@[[ $$(id -u) == 0 ]] || echo 'test: NOT COVERED without root: real nodes, and the tests that need them'
 	go run ./test/cluster build -all
-	(cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...) & $(TEST) $(TESTFLAGS) $(WITHOUT_CLUSTERS); wait $$!
+	(cd test/rules && $(TEST) -count=1 $(TESTFLAGS) ./...) & $(TEST) $(TESTFLAGS) -p $(PACKAGES) $(WITHOUT_CLUSTERS); wait $$!
 	@go build -o $(BIN)/again ./test/again
 	AGAIN_HISTORY=$(AGAIN_HISTORY) $(BIN)/again $(TEST_FLAGS) -count=1 $(TESTFLAGS) -p $(PACKAGES) -parallel $(PARALLEL) -- $(WITH_CLUSTERS)
 
@@ -219,6 +219,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
 	LONG=1 go test -count=1 -timeout 0 ./gateway/agent -run 'TestAgentIsKilledAfterEachWrite$$' -v
 	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/bench/webhook ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops ./test/release ./test/site
+	go test -count=1 -timeout 0 ./test/sim/api -args -sequences=200
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	LONG=1 go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'
 	go test -run '^$$' -bench . -benchtime 1x -timeout 0 -p 1 ./... # that each benchmark still runs

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/product"
@@ -203,11 +205,11 @@ func (w *world) replaced(t *testing.T) {
 func (w *world) released(t *testing.T) bool {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		ports, err := w.TryKubectl(t.Context(), "", "get", "service", "mux", "--namespace="+product.Namespace, "--output=jsonpath={.spec.ports[*].port}")
+		mux, err := w.Client.CoreV1().Services(product.Namespace).Get(t.Context(), "mux", metav1.GetOptions{})
 		if err != nil {
 			return false // the page uninstalled the product
 		}
-		if ports.Stdout == "101" {
+		if len(mux.Spec.Ports) == 1 && mux.Spec.Ports[0].Port == 101 {
 			return true
 		}
 	}

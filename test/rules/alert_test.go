@@ -35,11 +35,11 @@ type finding struct {
 	texts []string
 }
 
-// look runs the query once more, and returns which findings begin to fire and which end.
-func (a *alert) look(t *testing.T, ask query, now time.Time) (begins, ends []string) {
+// look takes the query's next result, and returns which findings begin to fire and which end.
+func (a *alert) look(t *testing.T, result promql.Vector, now time.Time) (begins, ends []string) {
 	t.Helper()
 	found := map[string]bool{}
-	for _, one := range ask(t, a.Expr, now) {
+	for _, one := range result {
 		name := a.name(one)
 		if found[name] {
 			t.Fatalf("%s: the query finds it twice at %s, which Prometheus refuses", name, since(now))
@@ -103,15 +103,18 @@ func (a *alert) texts(t *testing.T, one promql.Sample) []string {
 // alerts that fired.
 func play(t *testing.T, rules []rulefmt.Rule, series []string, length time.Duration) (told, texts []string) {
 	t.Helper()
-	ask := newStore(t, series).query()
-	alerts := make([]*alert, len(rules))
-	for i := range rules {
-		alerts[i] = &alert{rules[i], map[string]*finding{}}
-	}
+	stored := newStore(t, series)
 	start := time.Unix(0, 0)
-	for now := start; !now.After(start.Add(length)); now = now.Add(scrape) {
-		for _, a := range alerts {
-			begins, ends := a.look(t, ask, now)
+	end := start.Add(length)
+	alerts := make([]*alert, len(rules))
+	results := make([]map[time.Time]promql.Vector, len(rules))
+	for i, rule := range rules {
+		alerts[i] = &alert{rule, map[string]*finding{}}
+		results[i] = stored.over(t, rule.Expr, start, end)
+	}
+	for now := start; !now.After(end); now = now.Add(scrape) {
+		for i, a := range alerts {
+			begins, ends := a.look(t, results[i][now], now)
 			for _, name := range begins {
 				told = append(told, since(now)+" "+name)
 				texts = append(texts, name+"\n  "+strings.Join(a.active[name].texts, "\n  ")+"\n")

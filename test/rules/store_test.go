@@ -89,26 +89,29 @@ func (f *found) At() storage.Series                { return f.all[f.next-1] }
 func (f *found) Err() error                        { return nil }
 func (f *found) Warnings() annotations.Annotations { return nil }
 
-// query evaluates an expression at a time.
-type query func(t *testing.T, expression string, at time.Time) promql.Vector
-
-func (s store) query() query {
+// over evaluates an expression at each scrape of a time. The result's keys are times.
+func (s store) over(t *testing.T, expression string, start, end time.Time) map[time.Time]promql.Vector {
+	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 1e7, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
 		Parser: parser.NewParser(parser.Options{}),
 	})
-	return func(t *testing.T, expression string, at time.Time) promql.Vector {
-		t.Helper()
-		asked, err := engine.NewInstantQuery(t.Context(), s, nil, expression, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer asked.Close()
-		result := asked.Exec(t.Context())
-		vector, err := result.Vector()
-		if err != nil {
-			t.Fatalf("%s: %v", strings.Join(strings.Fields(expression), " "), err)
-		}
-		return append(promql.Vector(nil), vector...)
+	asked, err := engine.NewRangeQuery(t.Context(), s, nil, expression, start, end, scrape)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer asked.Close()
+	result := asked.Exec(t.Context())
+	matrix, err := result.Matrix()
+	if err != nil {
+		t.Fatalf("%s: %v", strings.Join(strings.Fields(expression), " "), err)
+	}
+	found := map[time.Time]promql.Vector{}
+	for _, series := range matrix {
+		for _, point := range series.Floats {
+			at := time.UnixMilli(point.T)
+			found[at] = append(found[at], promql.Sample{T: point.T, F: point.F, Metric: series.Metric})
+		}
+	}
+	return found
 }

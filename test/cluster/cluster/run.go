@@ -161,6 +161,7 @@ func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for pause := 25 * time.Millisecond; ; pause = min(pause*5/4, slowest) {
+		began := time.Now()
 		err := ok(ctx)
 		if err == nil {
 			return
@@ -168,11 +169,11 @@ func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 		select {
 		case <-ctx.Done():
 			t.Fatalf("%s: not after %s: %v", what, patience, err)
-		case <-time.After(pause):
+		case <-time.After(max(pause, 2*time.Since(began))):
 		}
 	}
 }
 
-// slowest is the longest interval between checks of a slow condition. Each check costs time of this test's cluster, and
-// of others.
+// slowest is the longest interval between cheap checks of a slow condition. Each check costs time of this test's cluster, and of others: a check
+// that runs a program is repeated less often.
 const slowest = 250 * time.Millisecond

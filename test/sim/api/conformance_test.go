@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	sequences = flag.Int("sequences", 25, "how many sequences to put to both servers")
+	sequences = flag.Int("sequences", 12, "how many sequences to put to both servers")
 	first     = flag.Uint64("first", 0, "the seed of the first")
 )
 

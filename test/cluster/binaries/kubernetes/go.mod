@@ -1,4 +1,4 @@
-module nowake.ai/svc-lb-mux/test/cluster/binaries/kubernetes
+module binaries/kubernetes // sorts before k8s.io: see kubectl/english
 
 go 1.26.0
 

@@ -2,6 +2,7 @@
 package main
 
 import (
+	_ "binaries/kubernetes/kubectl/english"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/cli"
 	kubectl "k8s.io/kubectl/pkg/cmd"
