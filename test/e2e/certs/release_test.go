@@ -70,7 +70,7 @@ func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop fun
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.APIPrefix, options.Namespace, options.ProbeAddress, options.LeaseName = r.prefix, namespace, "127.0.0.1:0", r.name
-	options.RetryPeriod = 200 * time.Millisecond
+	options.RetryPeriod = time.Second
 	options.WebhookConfiguration = r.configuration()
 	log := &product.Log{}
 	r.log = log

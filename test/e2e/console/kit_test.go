@@ -65,7 +65,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = muxNamespace, "127.0.0.1:0", "127.0.0.1:0"
-	options.RetryPeriod = 200 * time.Millisecond // so that a second reconciler leads soon after the end of the first
+	options.RetryPeriod = 500 * time.Millisecond // so that a second reconciler leads soon after the end of the first
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
 	r := &running{log: &product.Log{}}

@@ -119,7 +119,7 @@ func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
 	options.LogLevel, options.LeaseName, options.MuxNamespaces = "info", "svc-mux", w.serves
 	options.GatewayAPIAllocator, options.GatewayAPIImplementation = slices.Contains(features, "allocator"), slices.Contains(features, "implementation")
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 500*time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)
 	config.BearerToken = w.token(t)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "reconciler"

@@ -72,8 +72,8 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
-	// Long times keep it the leader on a busy machine.
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 100*time.Millisecond
+	// Long times keep it the leader on a busy machine. A leader renews its lease in each retry period, which costs the API server time.
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 500*time.Millisecond
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "reconciler"

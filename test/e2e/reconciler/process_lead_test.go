@@ -121,7 +121,7 @@ func (s *scene) candidate(t *testing.T, edits ...func(*process.Process)) (*runni
 // program runs the program beside the control plane, under a name.
 func (w *world) program(t *testing.T, program, name string, flags ...string) *cluster.Component {
 	t.Helper()
-	component, err := w.Add(name, program, append(flags, "--retry-period=100ms", "--namespace="+muxNamespace,
+	component, err := w.Add(name, program, append(flags, "--retry-period=500ms", "--namespace="+muxNamespace,
 		"--probe-address=127.0.0.1:0")...)
 	if err != nil {
 		t.Fatal(err)
