@@ -218,7 +218,8 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
 	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
 	LONG=1 go test -count=1 -timeout 0 ./gateway/agent -run 'TestAgentIsKilledAfterEachWrite$$' -v
-	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/bench/webhook ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops ./test/release ./test/site
+	LONG=1 go test -count=1 -timeout 0 ./test/bench/webhook
+	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops ./test/release ./test/site
 	go test -count=1 -timeout 0 ./test/sim/api -args -sequences=200
 	$(MAKE) -j3 sim properties lease # concurrently, to watch the lease on a busy machine
 	LONG=1 go test -count=$(LONG_REPEATS) -timeout 0 -parallel 1 ./test/dataplane -run '$(LONG_STORIES)'

@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	// memoryLimit is the chart's limit for a webhook pod. attackLimit is the part of it that an attack may use.
+	// memoryLimit is the chart's limit for a webhook pod: the kernel kills a pod that uses more.
 	memoryLimit = 256 << 20
-	attackLimit = memoryLimit * 2 / 3
 	// goMemoryLimit is the GOMEMLIMIT that the chart sets for memoryLimit.
 	goMemoryLimit = "131072KiB"
 	// podsOfAttack is the number of attacking addresses, connectionsOfPod the number of connections from each.
@@ -37,7 +36,8 @@ const (
 )
 
 // TestMemoryStaysBoundedUnderAttack attacks a webhook process from several addresses. Meanwhile another address sends
-// reviews: the process answers all of them. The highest resident memory of the process stays below two thirds of its limit.
+// reviews: the process answers all of them. The highest resident memory of the process stays below its limit,
+// and in `make long`, where no other package takes processors from the garbage collector, below two thirds of it.
 func TestMemoryStaysBoundedUnderAttack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body  []byte
@@ -222,8 +222,12 @@ func (s *server) checkPeak(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("peak memory: %d MiB of %d", kib>>10, memoryLimit>>20)
-		if kib<<10 > attackLimit {
-			t.Errorf("peak memory is %d MiB, want at most %d", kib>>10, attackLimit>>20)
+		limit := memoryLimit
+		if long.Runs() {
+			limit = memoryLimit * 2 / 3
+		}
+		if kib<<10 > limit {
+			t.Errorf("peak memory is %d MiB, want at most %d", kib>>10, limit>>20)
 		}
 		return
 	}
