@@ -18,7 +18,7 @@ import (
 // reconcile again.
 func (o *pass) apply(ctx context.Context, p *plan.Plan) (time.Time, error) {
 	start := o.Now()
-	trial := o.trial(p)
+	trial := o.memory.blocked.trial(p)
 	if !trial {
 		o.tellStanding(p)
 	}

@@ -50,10 +50,8 @@ func (b *block) active(now time.Time) *plan.Blocked {
 	return nil
 }
 
-// trial is true for a pass that tries to write a blocked mux.
-func (o *pass) trial(p *plan.Plan) bool {
-	return o.memory.blocked.reason != nil && p.Freeze == nil
-}
+// trial is true for a plan that tries to write a blocked mux.
+func (b *block) trial(p *plan.Plan) bool { return b.reason != nil && p.Freeze == nil }
 
 // block handles an error that kept the ledger or the mux from being written. If the error won't pass by itself, the mux
 // is blocked, and the next pass comes at once to report that.
@@ -86,7 +84,7 @@ func (o *pass) unblock(p *plan.Plan) {
 	if p.Freeze != nil {
 		return
 	}
-	trial := o.trial(p)
+	trial := o.memory.blocked.trial(p)
 	o.memory.blocked = block{}
 	if trial {
 		o.Metrics.Decided(p, o.took)

@@ -66,7 +66,7 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 		}
 		pauses = append(pauses, b.until.Sub(now))
 		now = b.until
-		if got := b.active(now); got != nil || !o.trial(&plan.Plan{}) || o.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
+		if got := b.active(now); got != nil || !b.trial(&plan.Plan{}) || b.trial(&plan.Plan{Freeze: &plan.Freeze{}}) {
 			t.Errorf("after the pause the block is %v, want a trial", got)
 		}
 		if next := b.until; !next.IsZero() {

@@ -52,7 +52,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 			live[i], failed[i] = o.readLive(ctx, keys[i])
 		}
 	})
-	cached := o.takeOut(keys)
+	cached := takeOut(&o.world, keys)
 	for i, key := range keys {
 		switch {
 		case !claimants.IsService(key):
@@ -82,10 +82,10 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 	return nil
 }
 
-// takeOut takes claimants out of the world, and returns those that were in it. There may be thousands.
-func (o *pass) takeOut(keys []types.NamespacedName) sets.Set[types.NamespacedName] {
+// takeOut takes claimants out of a world, and returns those that were in it. There may be thousands.
+func takeOut(w *plan.World, keys []types.NamespacedName) sets.Set[types.NamespacedName] {
 	asked, found := sets.New(keys...), sets.Set[types.NamespacedName]{}
-	o.world.Channels = slices.DeleteFunc(o.world.Channels, func(c plan.ObservedChannel) bool {
+	w.Channels = slices.DeleteFunc(w.Channels, func(c plan.ObservedChannel) bool {
 		if asked.Has(c.Key) {
 			found.Insert(c.Key)
 		}

@@ -75,7 +75,7 @@ func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]p
 		return nil, nil
 	}
 	patch := *p.Publish
-	for _, part := range o.optionalParts() {
+	for _, part := range optionalParts(o.Language.Keys(), o.service.Annotations) {
 		patch = part.without(patch)
 	}
 	patch.ResourceVersion = o.service.ResourceVersion

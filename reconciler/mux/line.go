@@ -207,7 +207,7 @@ func (o *pass) carryOut(ctx context.Context) (*plan.Plan, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	p = o.takeTurn(p)
-	if !o.trial(p) {
+	if !o.memory.blocked.trial(p) {
 		o.Metrics.Decided(p, o.took)
 	}
 	again, err := o.apply(ctx, p)

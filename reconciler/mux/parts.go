@@ -15,7 +15,7 @@ import (
 // may be the cause, which must not affect the others: see isolate. It returns true if another plan must be made.
 func (o *pass) publishInParts(ctx context.Context, p *plan.Plan, patch plan.MuxPatch, why error) (bool, error) {
 	o.log(ctx).Info("the mux's patch was refused; trying its parts", "mux", p.Mux, "error", why.Error())
-	all, tried := o.optionalParts(), []map[string]string{patch.Annotations}
+	all, tried := optionalParts(o.Language.Keys(), o.service.Annotations), []map[string]string{patch.Annotations}
 	for _, parts := range [...][]optionalPart{all[:1], all[1:], all} {
 		bare := patch
 		for _, part := range parts {
@@ -43,11 +43,11 @@ type optionalPart struct {
 	without func(plan.MuxPatch) plan.MuxPatch
 }
 
-func (o *pass) optionalParts() []optionalPart {
-	keys := o.Language.Keys()
+// optionalParts returns what a mux can do without. The annotations are those it has.
+func optionalParts(keys validation.Keys, annotations map[string]string) []optionalPart {
 	return []optionalPart{
 		{"what is written for people on the mux was refused", notes, func(patch plan.MuxPatch) plan.MuxPatch {
-			return withoutNotes(patch, keys, o.service.Annotations)
+			return withoutNotes(patch, keys, annotations)
 		}},
 		{"the DNS names that are gathered on the mux were refused, and stay as they are", names, func(patch plan.MuxPatch) plan.MuxPatch {
 			return withoutNames(patch, keys)

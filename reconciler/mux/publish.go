@@ -21,7 +21,7 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 	}
 	patch := *p.Publish
 	whole := true
-	for _, part := range o.optionalParts() {
+	for _, part := range optionalParts(o.Language.Keys(), o.service.Annotations) {
 		if o.Now().Before(o.memory.setbacks[write{what: part.what}].until) {
 			patch, whole = part.without(patch), false
 		}
