@@ -138,10 +138,13 @@ func (w *world) once(ctx context.Context, folder string, block page.Block) error
 	return page.Compare(*block.Output, withoutProgress(printed))
 }
 
-// withoutProgress drops the line that svcmux prints if an answer takes long, as it may on a busy machine.
+// withoutProgress drops lines that depend on the machine: svcmux prints one if an answer takes long, and kubectl logs one if it ends a watch while it
+// reads an event.
 func withoutProgress(printed string) string {
 	lines := slices.Collect(strings.Lines(printed))
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "reading from https://") }), "")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "reading from https://") || strings.Contains(line, "watch ended with error") && strings.Contains(line, "context canceled")
+	}), "")
 }
 
 // bash runs commands in the page's folder, with the variables that earlier commands set.
