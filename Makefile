@@ -133,9 +133,9 @@ TEST_FLAGS := -vet=off -ldflags=-w -timeout $(TIMEOUT)
 TEST := go test $(TEST_FLAGS)
 
 # Their results come from Go's cache as long as nothing changes that they read. That can't be said of the other packages: those in test/ start
-# clusters, which depend on more files than Go knows of, and ./cmd builds all commands.
+# clusters, which depend on more files than Go knows of, and ./cmd builds all commands. The packages left out at the end have benchmarks only.
 WITHOUT_CLUSTERS := ./test/sim ./webhook ./gateway/agent ./test/again ./test/corpus $$(go list ./... | grep -vE '^nowake.ai/svc-lb-mux/(test/|cmd$$)')
-WITH_CLUSTERS := $(LONGEST) ./cmd $$(go list ./test/... | grep -vE '/test/(sim|again|corpus)$$')
+WITH_CLUSTERS := $(LONGEST) ./cmd $$(go list ./test/... | grep -vE '/test/(sim|again|corpus|bench/(dataplane|gateways|reconciler))$$')
 
 # What a change should pass before each commit.
 .PHONY: check

@@ -42,7 +42,7 @@ func TestRelease(t *testing.T) {
 	made := makeRelease(t, here)
 
 	t.Run("another work folder gives the same bytes", func(t *testing.T) {
-		long.Only(t, "TestBuildIsReproducible in cmd compares the programs")
+		long.Only(t, "TestBuiltBinaries in cmd compares the programs")
 		again := makeRelease(t, there)
 		if diff := cmp.Diff(sums(t, made), sums(t, again)); diff != "" {
 			t.Errorf("two releases of one tree differ:\n%s", diff)

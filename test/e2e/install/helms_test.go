@@ -34,7 +34,7 @@ func (w *world) withHelm4(t *testing.T) {
 		t.Fatal(err)
 	}
 	helm := product.Helm{Program: filepath.Join(bin["helm4"], "helm4"), Release: product.Release, Namespace: product.Namespace,
-		Values: []string{"drain.onDelete=true"}}
+		Values: []string{"drain.onDelete=true"}, Validated: true}
 	for _, what := range []string{"takes over", "installs"} {
 		if _, err := helm.Install(t.Context(), w.Cluster); err != nil {
 			t.Fatalf("Helm 4 %s: %v", what, err)

@@ -22,7 +22,13 @@ func TestInstall(t *testing.T) {
 	before := w.objects(t)
 
 	var notes string
-	t.Run("helm install --wait succeeds", func(t *testing.T) { notes = product.Install(t, w.Cluster) })
+	t.Run("helm install --wait succeeds", func(t *testing.T) {
+		var err error
+		release := product.Helm{Release: product.Release, Namespace: product.Namespace, Validated: true}
+		if notes, err = release.Install(t.Context(), w.Cluster); err != nil {
+			t.Fatal(err)
+		}
+	})
 	if notes == "" {
 		return
 	}
