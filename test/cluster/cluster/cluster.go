@@ -58,6 +58,9 @@ func Start(t testing.TB, list ...Option) *Cluster {
 	if o.nodes > 0 {
 		requireNodes(t)
 	}
+	if _, ok := t.(*testing.T); ok { // benchmarks run alone
+		list = append(list, func(o *options) { o.crowded = true })
+	}
 	c, err := Up(t.Context(), list...)
 	if err != nil {
 		t.Fatal(err)

@@ -32,8 +32,7 @@ func (c *Cluster) component(name string, args ...string) *Component {
 func (c *Cluster) componentIn(net, name, program string, args ...string) *Component {
 	p := &Component{
 		Name: name, host: c.Host, log: filepath.Join(c.Host.Dir, "logs", name+".log"),
-		// A rare garbage collection costs memory, which is cheaper here than processor time.
-		command: host.Command{Args: append([]string{program}, args...), Net: net, Env: append(host.Environment(), "GOGC=400")},
+		command: host.Command{Args: append([]string{program}, args...), Net: net, Env: append(host.Environment(), c.options.goSettings()...)},
 	}
 	c.components = append(c.components, p)
 	return p
