@@ -125,8 +125,9 @@ AGAIN_HISTORY ?= $(BIN)/retries
 # processors were idle for half of the time, with three packages for a fifth, with four never.
 PACKAGES ?= 4
 PARALLEL ?= 2
-# They come first, so that none of them runs alone at the end. The last three compile for minutes in an empty cache.
-LONGEST := ./test/docs ./test/e2e/reconciler ./test/gitops ./test/e2e/upgrade ./test/release ./test/site
+# They come first, so that short ones fill the processors at the end. In an empty cache, the release, the site and the upgrade compile for minutes.
+LONGEST := ./test/docs ./test/e2e/reconciler ./test/gitops ./test/dataplane ./test/release ./test/site $(addprefix ./test/e2e/,upgrade gatewayapi \
+	install certs admission gateways life)
 
 # Debug information isn't needed to show a test's failure, and costs half of the time of linking. `make verify` vets, `make check` lints.
 TEST_FLAGS := -vet=off -ldflags=-w -timeout $(TIMEOUT)
