@@ -18,8 +18,8 @@ type options struct {
 	crowded bool
 }
 
-// goSettings are settings of the components' Go runtimes. A rare garbage collection costs memory, which is cheaper here than processor time. In a
-// crowd of clusters, a second thread rarely finds a free processor: a start takes 30 % less processor time with one, and a cluster at rest 15 %.
+// goSettings are settings of the components' Go runtimes. A rare garbage collection costs memory, which is cheaper here than processor time. Beside
+// other clusters, a second thread rarely finds a free processor. With one thread, a start takes 30 % less processor time, and a cluster at rest 15 %.
 func (o options) goSettings() []string {
 	if o.crowded {
 		return []string{"GOGC=400", "GOMAXPROCS=1"}
