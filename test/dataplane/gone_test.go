@@ -90,12 +90,13 @@ func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
 	return known
 }
 
-// witness sends requests without pause. It records when a pod answered, and how many answers of other pods followed.
+// witness sends requests without pause. It records when a pod answered, and how many answers of other pods followed in a row.
 type witness struct {
 	mu     sync.Mutex
 	seen   []time.Time
 	others int
-	err    error
+	// err is the error of the last request. One alone proves nothing: kube-proxy sometimes lets a new connection pass untranslated.
+	err error
 }
 
 func (o *witness) ask(ctx context.Context, w *world, address, pod string) {
@@ -103,12 +104,13 @@ func (o *witness) ask(ctx context.Context, w *world, address, pod string) {
 		name, err := packets.HTTP(ctx, w.Outside(), address)
 		o.mu.Lock()
 		switch {
-		case err != nil && ctx.Err() == nil:
-			o.err = err
+		case ctx.Err() != nil:
+		case err != nil:
+			o.err, o.others = err, 0
 		case name == pod:
-			o.seen, o.others = append(o.seen, time.Now()), 0
+			o.seen, o.others, o.err = append(o.seen, time.Now()), 0, nil
 		default:
-			o.others++
+			o.others, o.err = o.others+1, nil
 		}
 		o.mu.Unlock()
 	}

@@ -66,6 +66,9 @@ func (c *Cluster) apiServer() *Component {
 		args = append(args, "--audit-policy-file="+c.auditPolicy(), "--audit-log-path="+c.auditLog(),
 			"--audit-log-mode=blocking-strict", "--audit-log-maxsize=100000") // keep all events in one file
 	}
+	if n := c.options.nodePorts; n > 0 {
+		args = append(args, fmt.Sprintf("--service-node-port-range=30000-%d", 30000+n-1))
+	}
 	if c.options.webhook != "" {
 		args = append(args, "--admission-control-config-file="+c.admissionConfig())
 	}

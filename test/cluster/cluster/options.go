@@ -14,6 +14,7 @@ type options struct {
 	certs     bool
 	helm      bool
 	webhook   string
+	nodePorts int
 	// crowded is set if other clusters run on the machine at the same time, as for tests.
 	crowded bool
 }
@@ -62,6 +63,10 @@ func CertManager() Option { return func(o *options) { o.certs = true } }
 
 // Helm adds the real helm, for Cluster.Helm.
 func Helm() Option { return func(o *options) { o.helm = true } }
+
+// NodePorts limits the cluster to a number of node ports, from 30000. A test that uses up all of them is faster with few: the API server
+// writes to etcd once for each.
+func NodePorts(n int) Option { return func(o *options) { o.nodePorts = n } }
 
 // WebhookClient gives the API server a client certificate for the webhook behind a Service, such as web.default.svc. Its common
 // name is WebhookClientName, and the cluster's CA signs it.

@@ -32,7 +32,7 @@ type scene struct {
 
 func newScene(t *testing.T, edits ...func(*process.Process)) *scene {
 	t.Helper()
-	w := start(t, cluster.Helm())
+	w := start(t, cluster.Helm(), cluster.NodePorts(nodePorts))
 	w.restrain(t)
 	proxy, err := faults.Start(w.Config, faults.Label("reconciler"), faults.LogSize(100_000))
 	if err != nil {

@@ -251,10 +251,12 @@ func (s cases) nodePorts(t *testing.T) {
 	s.awaitServed(t, big, "a:81->81, b:82->82, c:83->83, d:84->84")
 }
 
+// nodePorts is the number of node ports that the scene's cluster has.
+const nodePorts = 64
+
 // fillNodePorts uses up all node ports except the given number.
 func (s *scene) fillNodePorts(t *testing.T, leave int) types.NamespacedName {
 	t.Helper()
-	const first, last = 30000, 32767 // the API server's default range
 	list, err := s.user.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +272,7 @@ func (s *scene) fillNodePorts(t *testing.T, leave int) types.NamespacedName {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "filler", Name: "filler"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort},
 	}
-	for number := int32(first); number <= last; number++ {
+	for number := int32(30000); number < 30000+nodePorts; number++ {
 		if !used[number] {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
 				Name: fmt.Sprintf("p%d", number), Port: number, NodePort: number,
