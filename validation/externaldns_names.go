@@ -69,8 +69,8 @@ func (l Language) directNames(svc *corev1.Service) []DirectName {
 	return slices.Compact(names)
 }
 
-// Forbids returns the names that external-dns may not take from a channel itself: names that aren't allowed, and text
-// that isn't a DNS name, because external-dns may read another name from it.
+// Forbids returns the names in a channel's own external-dns annotations that the mux doesn't allow, and text that isn't a
+// DNS name, because external-dns may read another name from it. If the mux allows every name, nothing is forbidden.
 func (m HostnameMatcher) Forbids(names []DirectName) []DirectName {
 	if m.all {
 		return nil

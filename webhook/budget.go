@@ -15,9 +15,9 @@ const (
 	maxMemory = 56 << 20
 	// requestWeight counts a request's goroutine, stream and header.
 	requestWeight = 16 << 10
-	// chunkSize is the step in which a large body takes memory. A smaller body takes its memory at once: until the
-	// webhook reads it, it fills the connection's buffers. Each byte of a body counts twice, because buffers grow by
-	// doubling.
+	// chunkSize is the step in which a large body takes memory. A smaller body takes all of its memory when the request
+	// begins: by then its bytes may be in the connection's buffers, before the webhook reads them. Each byte of a body
+	// counts twice, because buffers grow by doubling.
 	chunkSize   = streamWindow
 	bodyBuffers = 2
 	// A request for largeWeight or more leaves reserve free, so that reviews of usual size don't wait until a large one

@@ -101,7 +101,8 @@ func (f *follower) isReady() bool {
 	return len(f.states) > 0
 }
 
-// noteResult records whether a request failed, and returns its error.
+// noteResult records whether a request failed, and returns its error. Expected errors aren't failures, and neither is a 404 for a custom resource:
+// its CRD isn't installed.
 func (f *follower) noteResult(ctx context.Context, feed *feed, state *feedState, err error) error {
 	switch {
 	case ctx.Err() != nil || isExpected(err):

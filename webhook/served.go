@@ -18,7 +18,7 @@ type served []string
 // elsewhere is the way out for a mux in a namespace in which the release manages none.
 const elsewhere = "unless another release manages it. Add namespace %s to rbac.muxNamespaces of the chart, or %s (%s)"
 
-// warnings returns the warnings for a Service whose mux is in another namespace.
+// warnings returns the warnings for a Service whose mux is in a namespace that this release doesn't serve.
 func (s served) warnings(lang validation.Language, svc *corev1.Service) []string {
 	if len(s) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (s served) warnings(lang validation.Language, svc *corev1.Service) []string
 	return texts
 }
 
-// routeWarnings returns the warnings for a route whose Gateway is in another namespace.
+// routeWarnings returns the warnings for a route whose Gateway is in a namespace that this release doesn't serve.
 func (s served) routeWarnings(gateway types.NamespacedName) []string {
 	if len(s) == 0 || slices.Contains(s, gateway.Namespace) {
 		return nil

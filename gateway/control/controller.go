@@ -39,7 +39,7 @@ type Controller struct {
 
 	mu    sync.Mutex
 	began time.Time // of the first pass
-	// missing are the muxes that live lists lack, by pool.
+	// missing has the muxes that live lists lack, by pool, and since when each is missing.
 	missing map[string]map[types.NamespacedName]time.Time
 	// told are the alarms that were told and still hold, by pool.
 	told      map[string]map[decide.Alarm]bool

@@ -43,7 +43,7 @@ type Gateway struct {
 	Problems []string
 }
 
-// Facts are what the machine is.
+// Facts describe the machine.
 type Facts struct {
 	// Node is the name of the cluster's Node; empty for a machine beside the cluster.
 	Node string

@@ -120,7 +120,7 @@ func (h *history) rest() {
 	h.isCalm = false
 }
 
-// something is one thing that the process does, or time, or the garbage collector.
+// something makes one random step: of the process, of time, or of the garbage collector.
 func (h *history) something() {
 	switch {
 	case h.chance("collect", 5):

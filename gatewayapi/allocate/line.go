@@ -112,7 +112,7 @@ func (l *line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 }
 
 const (
-	// behindPause gives the cache time.
+	// behindPause gives the cache time to show a write.
 	behindPause = 100 * time.Millisecond
 	// frozenPause is how often a frozen Gateway is reconciled: its cause may be where no watch looks.
 	frozenPause = 10 * time.Second

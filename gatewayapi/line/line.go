@@ -88,7 +88,7 @@ const (
 	writesOfAPass = 256
 	// behindPause gives the cache time to show a write.
 	behindPause = 100 * time.Millisecond
-	// takenPause is how often a Service is looked at that has the name of a mux and isn't one.
+	// takenPause is how often a foreign Service that has the mux's name is looked at.
 	takenPause = 10 * time.Second
 )
 

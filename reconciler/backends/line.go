@@ -72,7 +72,7 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// sooner returns the shorter of two waits. 0 means no wait at all.
+// sooner returns the shorter of two waits. 0 means that no pass is due, so that the other one counts.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -44,7 +44,7 @@ type Options struct {
 	Gateways func(context.Context) ([]lease.Gateway, error)
 	// Actions allows requests that do more than read.
 	Actions bool
-	// Dial opens the connections of test-tcp.
+	// Dial opens the connections of POST /api/test-tcp.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

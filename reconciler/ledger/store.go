@@ -72,7 +72,8 @@ func versionOf(object client.Object) version {
 	return version{object.GetName(), object.GetUID(), object.GetResourceVersion()}
 }
 
-// notBefore compares resourceVersions. No API server that we know of has any that can't be compared.
+// notBefore is true if v is the given resourceVersion or a later one. It is false if they can't be compared, which no API server that we
+// know causes.
 func (v version) notBefore(resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(v.resourceVersion, resourceVersion)
 	return err == nil && order >= 0

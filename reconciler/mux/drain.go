@@ -90,7 +90,8 @@ func (o *pass) notDrained() error {
 }
 
 // DrainStrays removes our fields from strays and from channels of unserved muxes. It returns how many Services it
-// wrote. A Service that can't be written doesn't stop the others. It doesn't pace its writes: the caller does.
+// wrote. A Service that can't be written doesn't stop the others. It writes all in one
+// go: the caller waits between two calls.
 func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -128,7 +128,7 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
 		o.rememberPass(nil) // a write conflict isn't worth reporting
 		// The informer's event will cause the next pass; requeue in case it doesn't.
-		logr.FromContextOrDiscard(ctx).V(1).Info("somebody was faster", "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).V(1).Info("another writer was faster, or the cache is behind: the pass is repeated", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: behindPause}, nil
 	}
 	o.rememberPass(err)

@@ -74,6 +74,6 @@ func (o *pass) patchMux(ctx context.Context, patch *plan.MuxPatch, how ...client
 	return nil
 }
 
-// mayBeTooLarge is true if the size of the object may be the cause of the refusal. Without node ports, leaving out
-// annotations doesn't help.
+// mayBeTooLarge is true if the size of the object may be the cause of the refusal. It is false if the cluster
+// has no node port left: a smaller object doesn't help then.
 func mayBeTooLarge(err error) bool { return refusal.Is(err) && !refusal.OutOfNodePorts(err) }

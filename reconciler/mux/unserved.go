@@ -52,7 +52,7 @@ func (o outside) onUnserved() handler.TypedEventHandler[*corev1.Service, reconci
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q queue) {
 			look(q, e.Object)
 			lookForMux(q, nil, e.Object)
-			if e.IsInInitialList && o.isServedBefore(e.Object) {
+			if e.IsInInitialList && o.wasServed(e.Object) {
 				o.tell(e.Object, plan.MuxServedBefore(client.ObjectKeyFromObject(e.Object), o.server()))
 			}
 		},
@@ -73,10 +73,10 @@ func (o outside) isUnservedMux(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[o.Language.Keys().Generation] == ""
 }
 
-// isServedBefore is true for a mux elsewhere that a reconciler has written to: another release's, or this one's until the mux's
-// namespace was taken off the list. Nothing on the mux tells which, so the Event names both. It is sent once, when the process
+// wasServed is true for a mux outside of our namespaces that a reconciler has written to: another release's, or this one's until the mux's
+// namespace was taken off --namespaces. Nothing on the mux tells which, so onUnserved's Event names both. It is sent once, when the process
 // begins to lead: the list changes only with a restart.
-func (o outside) isServedBefore(svc *corev1.Service) bool {
+func (o outside) wasServed(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && !o.isUnservedMux(svc)
 }
 

@@ -5,7 +5,8 @@ import "nowake.ai/svc-lb-mux/validation"
 // admission gives numbers to newcomers.
 type admission struct{ *pass }
 
-// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused. A port that asks for any number
+// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused, without those that may not attach
+// at all. A port that asks for any number
 // gets none that a newcomer asks for in this pass.
 func admit(p *pass) (refused []*channel) {
 	a := &admission{p}

@@ -101,7 +101,7 @@ func (b *book) forget(gone ...*Claim) {
 	}
 }
 
-// free gives a number back, unless a port that isn't ours has it.
+// free gives a number back, unless another claim or a port on the mux has it.
 func (b *book) free(slot Slot) {
 	if _, foreign := b.foreign[slot]; !foreign && !b.leaving[slot] && b.holders.at(slot) == nil {
 		b.taken[slot.Protocol].remove(slot.Number)

@@ -38,10 +38,11 @@ func (r *reader) rebuilt() []Claim {
 //	generation
 //	lost or emptied          rebuilt from the mux, our slices, and the channels' ports annotations
 //	edited                   rebuilt, and then what the ledger says, as far as the mux doesn't contradict
+//	none yet (a new mux)     rebuilt, which finds nothing
 //	unusable                 frozen, with the last good ledger, else with what the mux shows
 //
-// A ledger that is lost can't be rebuilt yet on a paused mux, for a while after this process became the leader, and on a Gateway's mux until the
-// listeners are known.
+// A lost ledger isn't rebuilt while the mux is paused or has a mistake, for a while after this process became the leader, and on a Gateway's mux
+// until the listeners are known. For an edited one only the last is true.
 func readClaims(p *pass) {
 	r := &reader{pass: p}
 	read := &r.w.Ledger
@@ -60,7 +61,7 @@ func readClaims(p *pass) {
 		r.adopt(was.ledger.Claims)
 	case read.Condition == Good && !lost: // the original's, or the mux doesn't tell whether the ledger is an old one
 		r.adopt(explainPorts(p, was.ledger.Claims))
-	default: // lost, emptied or edited
+	default: // edited, lost, emptied, or not there yet
 		r.adopt(rebuild(p, was.ledger.Claims, true))
 		was.renew = len(r.claims) > 0 || r.w.Mux.Generation > 0 || was.ledger.Generation > 0
 		if was.renew {

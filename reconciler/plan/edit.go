@@ -88,8 +88,9 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 	return c.index[id]
 }
 
-// followRenames lets a number follow a port that was renamed. The port keeps its number and its name on the mux, so that connections go on. Numbers that
-// are asked for follow first, then picked ones if only one port can be meant. A port that was renamed and asks for another number keeps the
+// followRenames lets a number follow a port that was renamed. The port keeps its number and its name on the mux, so that connections go on. A port
+// gets the one claim that fits it: first by the number that it asks for, then, if it asks for none, by its spec port, then by its spec port
+// alone. If two claims fit, it gets neither. A port that was renamed and asks for another number keeps the
 // old one until it gets that.
 func (k *keeping) followRenames(e *edit) {
 	for _, sameAs := range [...]func(w *wanted, claim *Claim) bool{

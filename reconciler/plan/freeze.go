@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Freeze says why nothing is decided.
+// Freeze says why the mux's ports and its ledger stay as they are.
 type Freeze struct {
 	Reason  validation.Reason
 	Message string

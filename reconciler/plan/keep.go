@@ -9,7 +9,8 @@ import (
 type keeping struct{ *pass }
 
 // keep decides about channels that have ports: incumbents, which come before newcomers. First all of them release the numbers that they don't
-// ask for any more, then those that ask for something else get it, the oldest first. It returns the edits that are refused.
+// ask for any more, then those that ask for something else get it, the oldest first. It returns the
+// edits that are refused because of numbers, which may be free at the end of the pass.
 func keep(p *pass) (refused []*edit) {
 	k := &keeping{p}
 	k.releaseGone()
@@ -83,7 +84,8 @@ func (k *keeping) yield(c *channel) {
 	}
 }
 
-// judgeIncumbent grants or refuses the edit of a channel that has ports. Without an edit, the channel is accepted unless it has problems.
+// judgeIncumbent grants or refuses the edit of a channel that has ports. A channel without an edit is refused only
+// if it has problems, is disabled, or may not be on this mux.
 func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	no := k.refuseIncumbent(c, e)
 	if no == nil {

@@ -57,7 +57,7 @@ func (p *pass) meets(claim *Claim, port *validation.ChannelPort) bool {
 	return true
 }
 
-// following returns the claim as the port wants it, which it meets.
+// following returns the claim with the source and the spec port that its port has now.
 func (c *Claim) following(port *validation.ChannelPort) Claim {
 	now := *c
 	switch port.Request.Kind {
@@ -70,8 +70,8 @@ func (c *Claim) following(port *validation.ChannelPort) Claim {
 	return now
 }
 
-// update lets a claim follow its port, which the ledger and the mux's annotations tell. It returns false if the namespace must wait: its edits
-// are postponed then.
+// update changes a claim's fields as its port changed, without a change of its number. It returns false if the namespace has used up its changes:
+// its edits are postponed then.
 func (k *keeping) update(claim *Claim, now Claim) bool {
 	if *claim == now {
 		return true

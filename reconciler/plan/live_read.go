@@ -6,9 +6,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// readPorts sorts the ports on the mux: those that are claimed, those that must go, and foreign ones. A port is ours if a claim has its name, or if a published claim has its number:
-// then another writer changed its name. All others are foreign: they stay, and no channel gets their numbers. The mux's owner may add one
-// within a channel's range, since spec.ports doesn't have ranges: the range stays too.
+// readPorts sorts the ports on the mux: the placeholder, those that a claim has, ours without a claim, which must go, and foreign ones. A claim has
+// the port with its name, or else the one with its number, whose name another writer changed. Foreign ports stay, and no channel gets
+// their numbers. The mux's owner may add one within a channel's range, since spec.ports doesn't have ranges: the range stays too.
 func readPorts(p *pass) {
 	r := &reader{pass: p}
 	for i := range r.live.ports {
@@ -70,9 +70,9 @@ func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
 	return of, ours
 }
 
-// isUnclaimed is true for a port of ours that no claim has: it comes off, unless its channel's address couldn't be taken off before. It is named for a
-// channel's port, because another writer put a port back that we took off. Or its number is claimed, and isn't on the mux, under another name: a
-// process renamed the claim and ended before it renamed the port, and the channel was disabled since.
+// isUnclaimed is true for a port of ours that no claim has. It comes off the mux, unless the address of its channel couldn't be taken off first. There
+// are two causes. Another writer put back a port that we had taken off: its name is that of a channel's port. Or a process renamed a claim and
+// ended before it renamed the port, and the channel was disabled since: then the claim has the port's number, and another name.
 func (r *reader) isUnclaimed(port *corev1.ServicePort, holder *Claim) bool {
 	if of, named := r.ofChannel(port); named {
 		return !r.m.Stuck[of.channel.Key]

@@ -15,7 +15,7 @@ type ObservedMux struct {
 	Warnings []validation.Problem
 	// Address is what its provider gave it.
 	Address []corev1.LoadBalancerIngress
-	// DeclaresPlaceholder is true if whoever applies the mux declares the placeholder port.
+	// DeclaresPlaceholder is true if the tool that applies the mux declares the placeholder port.
 	DeclaresPlaceholder bool
 	Leftovers           validation.Leftovers
 }

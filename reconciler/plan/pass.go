@@ -107,7 +107,7 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	return !no.Withheld || p.live.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 
-// isStuck is true if no claim that the channel keeps is on the mux, and its address couldn't be taken off.
+// isStuck is true for a channel without a claim that stays on the mux, if its address couldn't be taken off.
 func (p *pass) isStuck(key types.NamespacedName) bool {
 	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.belongsOnMux(c) })
 }

@@ -46,7 +46,7 @@ func (p *pass) decidePorts() bool {
 	return true
 }
 
-// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer.
+// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer, which it also warns of.
 func (p *pass) canGivePorts() bool {
 	mux := p.w.Mux
 	if mux == nil || mux.Deleting {
@@ -59,7 +59,7 @@ func (p *pass) canGivePorts() bool {
 	return at < 0
 }
 
-// orphan refuses every channel of a mux that isn't there. The ledger is kept: a mux that is created again gives the same ports.
+// orphan refuses every channel of a mux that can't give ports. The ledger is kept: a mux that is created again gives the same ports.
 func orphan(p *pass) {
 	message := cmp.Or(p.w.Absent, textMuxNotFound(p.w.Key, p.w.Keys.Multiplexer))
 	if p.w.Mux != nil && p.w.Mux.Deleting {
@@ -74,7 +74,7 @@ func orphan(p *pass) {
 	}
 }
 
-// finish sorts the lists that no step has sorted.
+// finish sorts the lists that no step has sorted, and says when to look again.
 func (p *pass) finish() *Plan {
 	slices.SortFunc(p.plan.Confirm, CompareKeys)
 	p.plan.Confirm = slices.Compact(p.plan.Confirm)

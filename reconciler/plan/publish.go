@@ -110,7 +110,7 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	})
 }
 
-// muxContent identifies our part of the mux.
+// muxContent hashes the fields of the mux that we write, so that a write that repeats another is noticed.
 func (w *writing) muxContent(to *target) uint64 {
 	content := contentOf(
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,

@@ -54,7 +54,7 @@ const (
 
 	// MuxPortsChanged is a mux whose ports were changed.
 	MuxPortsChanged validation.Reason = "MuxPortsChanged"
-	// MuxAnnotationsUpdated is a mux whose notes were changed.
+	// MuxAnnotationsUpdated is a mux whose annotations for people were changed.
 	MuxAnnotationsUpdated validation.Reason = "MuxAnnotationsUpdated"
 	// MuxEndpointsCreated is a mux that got its first backends.
 	MuxEndpointsCreated validation.Reason = "MuxEndpointsCreated"

@@ -8,9 +8,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// rebuild finds the claims without a ledger. It starts from the ports on the mux: their names tell whose they are, or the slices that we wrote under
+// rebuild finds the claims where the ledger is lost or was edited. It starts from the ports on the mux: their names tell whose they are, or the slices that we wrote under
 // those names, or channels' ports annotations, as far as the channels may ask for the numbers. Then it adds the claims of an edited ledger that no port on the
-// mux contradicts. Last, with annotations, it adds numbers that ports annotations have and the mux doesn't: the mux may have been created again.
+// mux contradicts. Last, with annotations and without an edited ledger, it adds numbers that ports annotations have and the mux doesn't: the mux may
+// have been created again.
 func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range edited {
@@ -123,9 +124,9 @@ func (r *rebuilding) isTaken(numbers Span) bool {
 	return false
 }
 
-// explain claims the ports on the mux: first those whose name tells, then those that our slices tell, then those that ports annotations tell. Names
-// of the second kind come first. Example: port http is renamed to web, and keeps its name on the mux, which is the first name of http. A new port http
-// then gets the second name of http. So if that is on the mux, the first name is web's.
+// explain claims the ports on the mux. It looks for the owner of each in four ways, in this order: by the second derived name, by the first, by our
+// slices, by ports annotations. The second name is what a port gets if the first is taken. Example: port http is renamed to web, and keeps its name on
+// the mux, which is the first name of http. A new port http then gets the second name of http. So if that is on the mux, the first name is web's.
 func (r *rebuilding) explain() {
 	second := func(live onMux) []portOf { return r.second[live.name] }
 	for _, candidates := range [...]func(onMux) []portOf{second, r.named, r.recorded, r.annotatedAt} {

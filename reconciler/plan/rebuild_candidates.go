@@ -77,8 +77,8 @@ func (r *rebuilding) recorded(live onMux) []portOf {
 	return nil
 }
 
-// annotatedAt are the ports whose channel says that they have the number, where no name tells. While the listeners aren't known, the port
-// may be one of theirs.
+// annotatedAt are the ports whose channel has the number in its ports annotation. There are none if one of our slices or a derived name
+// identifies the port, or while the Gateway's listeners aren't known: the port may be one of theirs.
 func (r *rebuilding) annotatedAt(live onMux) []portOf {
 	_, recorded := r.w.Records[live.name]
 	named := slices.ContainsFunc(r.derived[live.name], func(o portOf) bool { return !r.owners[o.id()] })

@@ -21,8 +21,8 @@ func (p *pass) restrict(c *channel) *refusal {
 	return &refusal{reason: validation.SourceRangesNotSupported, message: textSourceRanges(c.SourceRanges, p.w.Key)}
 }
 
-// isOriginals is true for a channel that the original published. It shows an address and no acceptance of ours: a channel of ours loses its address
-// in the patch that refuses it.
+// isOriginals is true for a channel that the original published. It shows an address, and our condition Accepted is missing or refuses its source
+// ranges. A channel that we published never shows both an address and this refusal: it loses its address in the patch that refuses it.
 func (p *pass) isOriginals(c *channel) bool {
 	said := meta.FindStatusCondition(c.Conditions, p.w.Keys.Accepted)
 	return len(c.Address) > 0 && (said == nil || said.Reason == string(validation.SourceRangesNotSupported))

@@ -12,8 +12,8 @@ import (
 // Plan has the writes for one mux, in the order of the fields from Reserve to Show, and the decisions behind them.
 type Plan struct {
 	Mux types.NamespacedName
-	// Confirm names Services that a live read must confirm, sorted: channels that would lose something, and the mux where its ledger
-	// is rebuilt or moves. A plan with such names must not be carried out. Read them, put the answers into the World, and decide again.
+	// Confirm names Services that a live read must confirm, sorted: channels that would lose something, and the mux in the cases of
+	// confirmMux. A plan with such names must not be carried out. Read them, put the answers into the World, and decide again.
 	Confirm []types.NamespacedName
 
 	Reserve *LedgerWrite
@@ -28,11 +28,11 @@ type Plan struct {
 	InForce []Claim
 	// Leaving are claims whose ports are still on the mux, and go with Publish: backends stay as long.
 	Leaving []Claim
-	// Told are Events about the mux to send when all is done.
+	// Told are Events about the mux, each sent once, when all is written.
 	Told []Event
 	// Verdicts has one entry for each channel, sorted.
 	Verdicts []Verdict
-	// Standing are things to say about the mux for as long as they are so, sorted.
+	// Standing are Events about the mux that hold for as long as their cause, sorted.
 	Standing []Event
 	// Changed are the namespaces of which ports are added or changed on the mux because their owners asked for it, sorted.
 	Changed []string

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// tell decides what each channel shows. Addresses come off before ports go, and on after they came.
+// tell decides what each channel shows. An address is taken off before the ports go, and put on after they came.
 func tell(p *pass) {
 	t := &telling{pass: p}
 	if p.w.Mux != nil {

@@ -73,7 +73,7 @@ type Blocked struct {
 // Liveness is what a live read said of a channel that the cache doesn't show.
 type Liveness uint8
 
-// A claim is released only if its channel is Gone. Present is a channel of this mux, or a Service that couldn't be read.
+// The claims of a channel that the cache lacks are released only if it is Gone. Present is a channel of this mux, or a Service that couldn't be read.
 const (
 	Unasked Liveness = iota
 	Gone             // there is no such Service, or it is no channel of this mux
@@ -83,7 +83,7 @@ const (
 // Condition is the state of the ledger as it was read.
 type Condition uint8
 
-// Missing must come from a live read: a cache may be behind. All from Unreadable on freeze the mux.
+// Missing must come from a live read: a cache may be behind. Unreadable, Foreign and Newer freeze the mux.
 const (
 	Good Condition = iota
 	// Edited is well-formed, and wasn't written by us as it is, or may be out of date: see Reading.Gone.

@@ -59,7 +59,7 @@ type worldDoc struct {
 	Hidden  []string          `json:"hidden"`  // Services that the cache doesn't show
 	Live    map[string]string `json:"live"`    // answers of live reads: gone, or present if the read fails
 	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
-	// Withheld are refused channels whose ports the API server did not put back either.
+	// Withheld are refused channels that lost ports which they had, because the API server also refused to put those back.
 	Withheld []string `json:"withheld"`
 	// Unpublished are the numbers that were refused, as 81/TCP.
 	Unpublished map[string][]string `json:"unpublished"`

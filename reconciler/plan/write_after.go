@@ -71,7 +71,7 @@ func (w *writing) tellRebuilt() {
 	}
 }
 
-// measure is for metrics and the console.
+// measure fills Plan.Usage.
 func (p *pass) measure() {
 	u := &p.plan.Usage
 	u.Limit, u.RangeSize, u.Foreign = p.w.Mux.Cap.Ports, p.w.Mux.Auto.Len(), len(p.foreign)

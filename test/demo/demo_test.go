@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-const lastLine = "Ctrl-C ends it, and leaves nothing.\n"
+const lastLine = "Ctrl-C ends the cluster, and leaves nothing of it.\n"
 
 // TestDemo runs the command of README.md and docs/getting-started.md, and then the commands that the demo prints. One
 // of those is the shell of docs/test-cluster.md.

@@ -29,7 +29,7 @@ Load balancers answer in the cluster's network alone. In this folder, this asks 
 
   echo 'curl -s http://%s:%d' | go run ./test/cluster shell -in outside %s
 
-Ctrl-C ends it, and leaves nothing.
+Ctrl-C ends the cluster, and leaves nothing of it.
 `, kubeconfig, s.cluster.BinDir(), s.helmTest(), rows[0].address, rows[0].port, s.cluster.Host.Name())
 	select {
 	case <-ctx.Done():

@@ -86,8 +86,8 @@ func search(t *testing.T, b *browser.Tab) {
 	b.Says("Nothing has all of these words: xyzzy <b>")
 }
 
-// ask types into the search field. The key / leads there. Here it also types a slash, which it doesn't on a keyboard,
-// because the driver sends key and character apart.
+// ask presses / to get to the search field, and types. The driver sends the character / too, which a keyboard doesn't; so the field is
+// emptied first.
 func ask(b *browser.Tab, words string) {
 	b.Do(chromedp.KeyEvent("/"))
 	b.Until("the key / leads to the field", `document.activeElement.id === 'site-query'`)

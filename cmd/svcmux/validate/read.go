@@ -15,7 +15,7 @@ import (
 type Objects struct {
 	Services   []*corev1.Service
 	ConfigMaps []*corev1.ConfigMap
-	// Problems are mistakes in Services that no API server takes, and that are mended here: annotations without quotes.
+	// Problems are annotations whose value has no quotes, such as 8443. An API server refuses such a Service; here the value becomes text.
 	Problems map[*corev1.Service][]validation.Problem
 	// Unreadable has a sentence for each file, or part of a file, that can't be read.
 	Unreadable []string

@@ -39,7 +39,7 @@ type Cluster struct {
 	closers    []func() error
 }
 
-// Main is the TestMain of a test binary. The cluster's host is this program again, in another role. Tests that leave
+// Main is the TestMain of a test binary. The cluster's host is a process of this same program, in another role. Tests that leave
 // controllers or informers running fail.
 func Main(m *testing.M) {
 	host.Reexec()

@@ -339,8 +339,8 @@ func TestEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
 	starters.Wait()
 }
 
-// stranger starts a host although every user may write to the hosts' folder. It uses its own /tmp, so that other tests'
-// hosts keep their folders.
+// stranger tries to start a host while every user may write to the hosts' folder: Start must refuse. It uses its own /tmp, so that other
+// tests' hosts keep their folders.
 func stranger() {
 	exit(errors.Join(unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""), os.Mkdir(Root(), 0o700), os.Chmod(Root(), 0o777), func() error {
 		_, err := Start()

@@ -22,10 +22,11 @@ const (
 	// mostBehind is how long requests may go to a pod that was deleted on another node: since its deletion, or since the
 	// node's death if that is later.
 	mostBehind = 10 * time.Second
-	// replicas is how many pods the app has: enough to delete one every churnPause until the standby leads, although none
-	// of their successors may be ready by then. afterwards is how long the churn goes on under the new leader.
+	// replicas is how many pods the app has. One is deleted every churnPause until the standby leads. One must be left then, also if
+	// no new pod is ready.
 	replicas   = 8
 	churnPause = 2 * time.Second
+	// afterwards is how long pods are deleted under the new leader.
 	afterwards = 10 * time.Second
 )
 
