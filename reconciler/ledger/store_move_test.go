@@ -61,7 +61,7 @@ func TestWhichLedgerCounts(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, wanted         *plan.Ledger
 		editOld, editWanted func(*corev1.ConfigMap)
-		condition           plan.Condition
+		condition           plan.LedgerState
 		name                string
 		moved               bool
 		write               string // how the next one is written; empty if it isn't

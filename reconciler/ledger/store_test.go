@@ -53,7 +53,7 @@ func TestBadNewsIsReadLive(t *testing.T) {
 		before    plan.Ledger
 		edit      func(*corev1.ConfigMap)
 		ask       Ask
-		condition plan.Condition
+		condition plan.LedgerState
 		bad       bool
 	}{
 		"good":             {one(1, 80), nil, asks(1), plan.Good, false},
@@ -194,7 +194,7 @@ func TestWritesConflictWithOthers(t *testing.T) {
 
 func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 	w := newStoreWorld(t)
-	for condition, may := range map[plan.Condition]bool{plan.Good: true, plan.Edited: true, plan.Missing: true, plan.Unreadable: false,
+	for condition, may := range map[plan.LedgerState]bool{plan.Good: true, plan.Edited: true, plan.Missing: true, plan.Unreadable: false,
 		plan.Foreign: false, plan.Newer: false} {
 		entry := Entry{Reading: plan.Reading{Condition: condition, Why: "it is so"}, ask: asks(0)}
 		_, err := w.store.Write(t.Context(), one(1, 80), entry)

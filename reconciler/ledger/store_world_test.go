@@ -208,7 +208,7 @@ func (w *storeWorld) write(entry Entry, ledger plan.Ledger, sent string) Entry {
 }
 
 // expect checks a reading; a number of 0 stands for no claims.
-func (w *storeWorld) expect(got plan.Reading, condition plan.Condition, name string, generation int64, public int32) {
+func (w *storeWorld) expect(got plan.Reading, condition plan.LedgerState, name string, generation int64, public int32) {
 	w.Helper()
 	var number int32
 	if len(got.Ledger.Claims) > 0 {

@@ -30,9 +30,9 @@ func admit(p *pass) (refused []*channel) {
 	return refused
 }
 
-// askAgain decides about refused requests once more, when all else is given. Now any number may be picked that no newcomer got, and an incumbent may
+// retryRefused decides about refused requests once more, when all else is given. Now any number may be picked that no newcomer got, and an incumbent may
 // have moved off another. The refusals that stay name the channel that has the number in the end.
-func askAgain(p *pass, edits []*edit, newcomers []*channel) {
+func retryRefused(p *pass, edits []*edit, newcomers []*channel) {
 	p.wished = numberSets()
 	for _, e := range edits {
 		(&keeping{p}).judgeIncumbent(e.channel, e)

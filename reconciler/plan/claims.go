@@ -46,7 +46,7 @@ func (r *reader) rebuilt() []Claim {
 func readClaims(p *pass) {
 	r := &reader{pass: p}
 	read := &r.w.Ledger
-	r.live = indexPorts(r.w.Mux.Ports, r.w.Mux.Ranges)
+	r.onMux = indexPorts(r.w.Mux.Ports, r.w.Mux.Ranges)
 	r.before = before{ledger: read.Ledger.sorted(), broken: r.brokenLedger()}
 	was := &r.before
 	lost := r.isLost()
@@ -76,7 +76,7 @@ func readClaims(p *pass) {
 		was.mend = textRelabelled(read.Name)
 	}
 	r.nameClaims()
-	r.recognize()
+	r.detectRecreated()
 	r.keepProvider()
 	if !unusable {
 		r.takeBack()
@@ -141,7 +141,7 @@ func (r *reader) nameClaims() {
 
 // isAnothers is true if the port of that name on the mux belongs to another claim: the original's names of seven digits can be equal.
 func (r *reader) isAnothers(claim *Claim, name string) bool {
-	port := r.live.named(name)
+	port := r.onMux.named(name)
 	if port == nil || SlotOf(port) == claim.Slot() {
 		return false
 	}
@@ -152,7 +152,7 @@ func (r *reader) isAnothers(claim *Claim, name string) bool {
 // newName returns a name that no port on the mux has.
 func (p *pass) newName(id PortID) string {
 	return freeName(id, func(name string) bool {
-		_, isLive := p.live.spanNamed(name)
+		_, isLive := p.onMux.spanNamed(name)
 		return isLive || p.isNamed(name)
 	})
 }

@@ -11,10 +11,10 @@ func (r *reader) takeBack() {
 			continue
 		}
 		for _, claim := range slices.Clone(c.claims) {
-			if !claim.held() || r.live.has(claim) || r.wasShown(claim) || !slices.Contains(refused, claim.Slot()) {
+			if !claim.held() || r.onMux.has(claim) || r.wasShown(claim) || !slices.Contains(refused, claim.Slot()) {
 				continue
 			}
-			there, isLive := r.live.spanNamed(claim.MuxName)
+			there, isLive := r.onMux.spanNamed(claim.MuxName)
 			if isLive && there.Protocol == claim.Owner.Protocol && r.isOwn(c, there) {
 				r.goBack(claim, there)
 				continue

@@ -40,7 +40,7 @@ type cluster struct {
 
 	// ledger is nil without a ledger. Its reader finds it in that condition, for the reason why.
 	ledger    *plan.Ledger
-	condition plan.Condition
+	condition plan.LedgerState
 	why       string
 	name      string // of its ConfigMap; empty if it is the one that the mux's owner wants
 	// old is the ledger in the ConfigMap that it moved from, until that is deleted.

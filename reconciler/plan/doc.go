@@ -14,9 +14,9 @@
 //	frozenBy     whether anything may be decided; a frozen mux keeps its ports, and only tell follows
 //	keep         channels with ports keep them, change them, or release them
 //	admit        channels without ports get all requested ports, or nothing
-//	askAgain     refused requests are decided once more
+//	retryRefused refused requests are decided once more
 //	gatherNames  which DNS names the mux has
-//	write        the ledger and the mux as they are from now on
+//	decideWrites the ledger and the mux as they are from now on
 //	tell         what each channel shows: address, conditions, ports
 //	confirm      which channels a live read must confirm first, because they lose something, and whether the mux must be read
 //

@@ -68,7 +68,7 @@ func (d *draining) clearMux() {
 	var stay []*Claim
 	for _, claim := range d.claims {
 		switch {
-		case !d.live.has(claim):
+		case !d.onMux.has(claim):
 		case d.m.Stuck[claim.Owner.Channel]:
 			stay = append(stay, claim)
 		default:

@@ -78,7 +78,7 @@ func freeze(p *pass, why *Freeze) {
 		}
 	}
 	for _, claim := range f.claims {
-		if f.live.has(claim) || claim.held() && f.belongsOnMux(claim) {
+		if f.onMux.has(claim) || claim.held() && f.belongsOnMux(claim) {
 			f.plan.InForce = append(f.plan.InForce, *claim)
 		}
 	}
@@ -140,8 +140,8 @@ func (p *pass) showed(c *channel) bool {
 func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {
-		has := f.live.has(claim)
-		port := f.live.bySlot.at(claim.Slot())
+		has := f.onMux.has(claim)
+		port := f.onMux.bySlot.at(claim.Slot())
 		some = some || has || port != nil && slices.ContainsFunc(c.claims, func(own *Claim) bool { return own.MuxName == port.Name })
 		all = all && (has || !claim.held())
 	}

@@ -89,7 +89,7 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 		return nil
 	}
 	until := holder.Until
-	if stays := g.live.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays { // else its grace begins once it is off the mux
+	if stays := g.onMux.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays { // else its grace begins once it is off the mux
 		until = g.reservedUntil(holder)
 	}
 	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, until))

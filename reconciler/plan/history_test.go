@@ -55,7 +55,7 @@ type history struct {
 	r   *rapid.T
 	log []string
 	// mended is how the ledger is read once it can be read.
-	mended plan.Condition
+	mended plan.LedgerState
 	// listens is true if listeners of Gateways ask for numbers, too.
 	listens bool
 }

@@ -86,7 +86,7 @@ func (j Judgement) isBlockedByPick(no *refusal) bool {
 		return false
 	}
 	holder := j.holders.at(no.slot)
-	return holder != nil && holder.Source == Auto && !j.live.has(holder)
+	return holder != nil && holder.Source == Auto && !j.onMux.has(holder)
 }
 
 // Claims returns the claims in force whose ports are on the mux, and those whose ports are about to come there.
@@ -94,7 +94,7 @@ func (j Judgement) Claims() (onMux, coming []Claim) {
 	for _, claim := range j.claims {
 		switch {
 		case !claim.held():
-		case j.live.has(claim):
+		case j.onMux.has(claim):
 			onMux = append(onMux, *claim)
 		default:
 			coming = append(coming, *claim)

@@ -26,7 +26,7 @@ func keep(p *pass) (refused []*edit) {
 			k.release(c.claims...)
 			continue
 		}
-		k.yield(c)
+		k.yieldToForeign(c)
 		e := k.compare(c, matched)
 		k.release(e.unmatched...)
 		if len(e.wanted) > 0 {
@@ -48,7 +48,7 @@ func keep(p *pass) (refused []*edit) {
 // says that it is gone.
 func (k *keeping) releaseGone() {
 	for key, claims := range k.absent {
-		if k.m.Stuck[key] && slices.ContainsFunc(claims, k.live.has) {
+		if k.m.Stuck[key] && slices.ContainsFunc(claims, k.onMux.has) {
 			k.lookAgain(k.now.Add(time.Second)) // its address can't be taken off any more, and no event follows
 		}
 		if !slices.ContainsFunc(claims, (*Claim).held) {
@@ -75,10 +75,10 @@ func (p *pass) shutsOut(c *channel) *refusal {
 	return nil
 }
 
-// yield releases claims that aren't on the mux and whose numbers the mux's owner uses now.
-func (k *keeping) yield(c *channel) {
+// yieldToForeign releases claims that aren't on the mux and whose numbers the mux's owner uses now.
+func (k *keeping) yieldToForeign(c *channel) {
 	for _, claim := range c.claims {
-		if k.hasForeign(claim.Span()) && !k.live.has(claim) && !k.belongsOnMux(claim) {
+		if k.hasForeign(claim.Span()) && !k.onMux.has(claim) && !k.belongsOnMux(claim) {
 			k.release(claim)
 		}
 	}

@@ -21,9 +21,9 @@ type pass struct {
 	plan     *Plan
 	again    time.Time
 
-	book             // who has which number; it changes as the pass decides
-	before before    // what the ledger said
-	live   livePorts // the mux's ports as they are
+	book              // who has which number; it changes as the pass decides
+	before before     // what the ledger said
+	onMux  portsOnMux // the mux's ports as they are
 	dns    dns
 	// neverPublished are numbers that the API server refused: nothing is held for their owners.
 	neverPublished map[Slot]bool
@@ -94,17 +94,17 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	case claim.State == InGrace:
 		return false
 	case claim.State == Releasing: // its channel may still show the address, and have nothing else
-		return p.live.has(claim) && p.isStuck(claim.Owner.Channel)
+		return p.onMux.has(claim) && p.isStuck(claim.Owner.Channel)
 	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
-		_, isLive := p.live.spanNamed(claim.MuxName)
+		_, isLive := p.onMux.spanNamed(claim.MuxName)
 		return isLive
 	case c.withdrawn:
-		return p.live.has(claim) && p.m.Stuck[claim.Owner.Channel]
+		return p.onMux.has(claim) && p.m.Stuck[claim.Owner.Channel]
 	case c.postponed:
-		return p.live.has(claim)
+		return p.onMux.has(claim)
 	}
 	no := p.m.Refused[claim.Owner.Channel]
-	return !no.Withheld || p.live.has(claim) || !slices.Contains(no.Slots, claim.Slot())
+	return !no.Withheld || p.onMux.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 
 // isStuck is true for a channel without a claim that stays on the mux, if its address couldn't be taken off.

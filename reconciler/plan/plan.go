@@ -17,7 +17,7 @@ func decide(w *World, m *Memory) *pass {
 	p := newPass(w, m)
 	decided := p.decidePorts()
 	if decided {
-		write(p)
+		decideWrites(p)
 	}
 	tell(p)
 	if decided {
@@ -41,7 +41,7 @@ func (p *pass) decidePorts() bool {
 	}
 	edits := keep(p)
 	newcomers := admit(p)
-	askAgain(p, edits, newcomers)
+	retryRefused(p, edits, newcomers)
 	gatherNames(p)
 	return true
 }
@@ -106,7 +106,7 @@ func confirm(p *pass) {
 		}
 	}
 	for _, claim := range p.claims { // the number stays, and the port goes: of a disabled channel, or of a ledger that was rebuilt
-		if claim.State != InGrace && p.live.has(claim) && !p.belongsOnMux(claim) {
+		if claim.State != InGrace && p.onMux.has(claim) && !p.belongsOnMux(claim) {
 			ask(claim.Owner.Channel)
 		}
 	}

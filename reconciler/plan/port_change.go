@@ -24,7 +24,7 @@ func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRa
 	for i := range want {
 		port := &want[i]
 		slot := SlotOf(port)
-		old := w.live.bySlot.at(slot)
+		old := w.onMux.bySlot.at(slot)
 		if old == nil {
 			change.added = append(change.added, slot.String())
 			continue
@@ -37,7 +37,7 @@ func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRa
 			change.changed = append(change.changed, slot.String())
 		}
 	}
-	if stay < len(w.live.ports) {
+	if stay < len(w.onMux.ports) {
 		change.removed = append(change.removed, w.removed(want)...)
 	}
 	return change
@@ -72,8 +72,8 @@ func (w *writing) removed(want []corev1.ServicePort) []string {
 		stay.set(SlotOf(&want[i]), true)
 	}
 	var gone []Slot
-	for i := range w.live.ports {
-		if slot := SlotOf(&w.live.ports[i]); !stay.at(slot) {
+	for i := range w.onMux.ports {
+		if slot := SlotOf(&w.onMux.ports[i]); !stay.at(slot) {
 			gone = append(gone, slot)
 		}
 	}

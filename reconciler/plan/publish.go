@@ -24,8 +24,8 @@ type target struct {
 	generation int64
 }
 
-// publish is the one patch of the mux.
-func (w *writing) publish(to target) {
+// patchMux is the one patch of the mux.
+func (w *writing) patchMux(to target) {
 	mux := w.w.Mux
 	patch := &MuxPatch{ResourceVersion: mux.ResourceVersion, Annotations: map[string]string{}}
 	if !to.change.empty() {
@@ -88,9 +88,9 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	incumbent := map[types.NamespacedName]bool{}
 	for _, claim := range published {
 		key := claim.Owner.Channel
-		isThere := w.live.has(claim) || !claim.IsRange() && w.live.bySlot.at(claim.Slot()) != nil
+		isThere := w.onMux.has(claim) || !claim.IsRange() && w.onMux.bySlot.at(claim.Slot()) != nil
 		if _, known := incumbent[key]; !known && !isThere {
-			incumbent[key] = slices.ContainsFunc(w.claimsOf(key), func(has *Claim) bool { return w.live.has(has) || w.wasShown(has) })
+			incumbent[key] = slices.ContainsFunc(w.claimsOf(key), func(has *Claim) bool { return w.onMux.has(has) || w.wasShown(has) })
 		}
 	}
 	created := func(key types.NamespacedName) time.Time {

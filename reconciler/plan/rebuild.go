@@ -44,11 +44,11 @@ func explainPorts(p *pass, known []Claim) []Claim {
 
 type rebuilding struct {
 	*pass
-	edited    map[string]Claim                // claims in force, by their name on the mux
-	derived   map[string][]portOf             // channels' ports, by both derived names
-	second    map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
-	annotated map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
-	dropped   map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
+	edited         map[string]Claim                // claims in force, by their name on the mux
+	derived        map[string][]portOf             // channels' ports, by both derived names
+	second         map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
+	annotated      map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
+	annotatedNames map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
 
 	found       []Claim
 	size        int // how many numbers the claims have
@@ -69,7 +69,7 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
-		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, dropped: map[string]types.NamespacedName{},
+		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, annotatedNames: map[string]types.NamespacedName{},
 		owners: map[PortID]bool{}, foundNames: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
@@ -85,7 +85,7 @@ func newRebuilding(p *pass) *rebuilding {
 			}
 		}
 		for _, recorded := range c.Recorded {
-			r.dropped[derivedName(PortID{Channel: c.Key, Name: recorded.Name})] = c.Key
+			r.annotatedNames[derivedName(PortID{Channel: c.Key, Name: recorded.Name})] = c.Key
 		}
 	}
 	return r
@@ -128,20 +128,20 @@ func (r *rebuilding) isTaken(numbers Span) bool {
 // slices, by ports annotations. The second name is what a port gets if the first is taken. Example: port http is renamed to web, and keeps its name on
 // the mux, which is the first name of http. A new port http then gets the second name of http. So if that is on the mux, the first name is web's.
 func (r *rebuilding) explain() {
-	second := func(live onMux) []portOf { return r.second[live.name] }
-	for _, candidates := range [...]func(onMux) []portOf{second, r.named, r.recorded, r.annotatedAt} {
-		for _, live := range r.onMux() {
-			if r.isTaken(live.numbers) {
+	second := func(port muxPort) []portOf { return r.second[port.name] }
+	for _, candidates := range [...]func(muxPort) []portOf{second, r.named, r.recorded, r.annotatedAt} {
+		for _, port := range r.muxPorts() {
+			if r.isTaken(port.numbers) {
 				continue
 			}
-			if claim, edited := r.edited[live.name]; edited && claim.Owner.Protocol == live.numbers.Protocol {
-				claim.Public, claim.Last = live.numbers.First, live.numbers.end()
+			if claim, edited := r.edited[port.name]; edited && claim.Owner.Protocol == port.numbers.Protocol {
+				claim.Public, claim.Last = port.numbers.First, port.numbers.end()
 				r.take(claim)
 				continue
 			}
-			fit := r.fit(candidates(live), live)
-			if r.unexplained[live.slot()] = fit == nil; fit != nil {
-				r.take(r.claim(*fit, live.numbers, live.name))
+			fit := r.fit(candidates(port), port)
+			if r.unexplained[port.slot()] = fit == nil; fit != nil {
+				r.take(r.claim(*fit, port.numbers, port.name))
 			}
 		}
 	}

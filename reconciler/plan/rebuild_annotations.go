@@ -49,7 +49,7 @@ func (r *rebuilding) takeAnnotations() {
 			case told && explicit && !r.isTaken(numbers) && !r.unexplained[numbers.slot()]:
 				more += numbers.size()
 				annotated = append(annotated, r.claim(port, numbers, freeName(port.id(), func(name string) bool {
-					_, isLive := r.live.spanNamed(name)
+					_, isLive := r.onMux.spanNamed(name)
 					return isLive || r.foundNames[name]
 				})))
 			}

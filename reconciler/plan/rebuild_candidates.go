@@ -6,23 +6,23 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// onMux is a port or a range of the mux.
-type onMux struct {
+// muxPort is a port or a range of the mux.
+type muxPort struct {
 	name    string
 	numbers Span
 }
 
-func (l onMux) slot() Slot { return l.numbers.slot() }
+func (m muxPort) slot() Slot { return m.numbers.slot() }
 
-// onMux returns the ranges and the ports of the mux, without the placeholder. Ranges come first: a port within one was put there by others.
-func (r *rebuilding) onMux() []onMux {
-	var all []onMux
-	for _, live := range r.w.Mux.Ranges {
-		all = append(all, onMux{live.Name, SpanOf(live)})
+// muxPorts returns the ranges and the ports of the mux, without the placeholder. Ranges come first: a port within one was put there by others.
+func (r *rebuilding) muxPorts() []muxPort {
+	var all []muxPort
+	for _, run := range r.w.Mux.Ranges {
+		all = append(all, muxPort{run.Name, SpanOf(run)})
 	}
 	for i := range r.w.Mux.Ports {
 		if port := &r.w.Mux.Ports[i]; !isPlaceholder(port) {
-			all = append(all, onMux{port.Name, SlotOf(port).Span()})
+			all = append(all, muxPort{port.Name, SlotOf(port).Span()})
 		}
 	}
 	return all
@@ -30,8 +30,8 @@ func (r *rebuilding) onMux() []onMux {
 
 // fit returns the one of several ports that a port on the mux can be: the only one, or the only one with an annotation that says so; nil if there is
 // none, or more than one.
-func (r *rebuilding) fit(of []portOf, live onMux) *portOf {
-	slot := live.slot()
+func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
+	slot := port.slot()
 	var fit, annotated, told []portOf
 	for _, o := range of {
 		if o.port.Protocol != slot.Protocol || r.owners[o.id()] {
@@ -42,7 +42,7 @@ func (r *rebuilding) fit(of []portOf, live onMux) *portOf {
 			annotated = append(annotated, o)
 		}
 		// Our slices prove that the port is the channel's. Then the annotation tells which one it is, whatever the range is today.
-		if r.w.Records[live.name] == o.channel.Key && o.says(slot.Number) {
+		if r.w.Records[port.name] == o.channel.Key && o.says(slot.Number) {
 			told = append(told, o)
 		}
 	}
@@ -61,17 +61,17 @@ func (o portOf) says(number int32) bool {
 
 // named are the ports whose derived name a port on the mux has. A short name can be made to collide. The channel that our slices carry under it
 // can't be faked.
-func (r *rebuilding) named(live onMux) []portOf {
-	of := r.derived[live.name]
-	if channel, recorded := r.w.Records[live.name]; recorded {
+func (r *rebuilding) named(port muxPort) []portOf {
+	of := r.derived[port.name]
+	if channel, recorded := r.w.Records[port.name]; recorded {
 		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
 	}
 	return of
 }
 
 // recorded are the ports of the channel that our slices carry under the port's name: one of them was renamed.
-func (r *rebuilding) recorded(live onMux) []portOf {
-	if channel, recorded := r.w.Records[live.name]; recorded {
+func (r *rebuilding) recorded(port muxPort) []portOf {
+	if channel, recorded := r.w.Records[port.name]; recorded {
 		return r.portsOf(channel)
 	}
 	return nil
@@ -79,14 +79,14 @@ func (r *rebuilding) recorded(live onMux) []portOf {
 
 // annotatedAt are the ports whose channel has the number in its ports annotation. There are none if one of our slices or a derived name
 // identifies the port, or while the Gateway's listeners aren't known: the port may be one of theirs.
-func (r *rebuilding) annotatedAt(live onMux) []portOf {
-	_, recorded := r.w.Records[live.name]
-	named := slices.ContainsFunc(r.derived[live.name], func(o portOf) bool { return !r.owners[o.id()] })
-	if recorded || named || !LooksOurs(live.name) || r.w.ListenersUnknown {
+func (r *rebuilding) annotatedAt(port muxPort) []portOf {
+	_, recorded := r.w.Records[port.name]
+	named := slices.ContainsFunc(r.derived[port.name], func(o portOf) bool { return !r.owners[o.id()] })
+	if recorded || named || !LooksOurs(port.name) || r.w.ListenersUnknown {
 		return nil
 	}
-	of := r.annotated[live.slot()]
-	if channel, dropped := r.dropped[live.name]; dropped {
+	of := r.annotated[port.slot()]
+	if channel, annotatedNames := r.annotatedNames[port.name]; annotatedNames {
 		of = slices.DeleteFunc(slices.Clone(of), func(o portOf) bool { return o.channel.Key != channel })
 	}
 	return of

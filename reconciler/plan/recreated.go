@@ -6,10 +6,10 @@ import "time"
 // a whole application creates the mux first, and its channels seconds to minutes later.
 const RecreatedHold = 5 * time.Minute
 
-// recognize compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and created
+// detectRecreated compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and created
 // again, which starts the hold. The ledger records when the hold ends, so that it survives a restart. A ledger without
 // a UID adopts the mux's UID and starts no hold.
-func (r *reader) recognize() {
+func (r *reader) detectRecreated() {
 	known, is := r.before.ledger.MuxUID, r.w.Mux.UID
 	latest := r.now.Add(RecreatedHold)
 	r.holdUntil = r.before.ledger.HeldUntil

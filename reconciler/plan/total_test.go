@@ -44,7 +44,7 @@ func anyWorld(r *rapid.T, language validation.Language) (plan.World, plan.Memory
 		w.Ledger.Ledger.Claims = append(w.Ledger.Ledger.Claims, anyClaim(r))
 	}
 	w.Ledger.Ledger.Generation = rapid.SampledFrom([]int64{0, 1, 2, 1<<63 - 1}).Draw(r, "generation")
-	w.Ledger.Condition = plan.Condition(rapid.IntRange(0, 6).Draw(r, "condition"))
+	w.Ledger.Condition = plan.LedgerState(rapid.IntRange(0, 6).Draw(r, "condition"))
 	w.Ledger.Moved = rapid.Bool().Draw(r, "moved")
 	w.Unmet, w.ListenersUnknown = rapid.Bool().Draw(r, "unmet"), rapid.Bool().Draw(r, "listeners unknown")
 	w.Ledger.Unlabelled = rapid.Bool().Draw(r, "unlabelled")

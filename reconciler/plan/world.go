@@ -80,12 +80,12 @@ const (
 	Present
 )
 
-// Condition is the state of the ledger as it was read.
-type Condition uint8
+// LedgerState is the state of the ledger as it was read.
+type LedgerState uint8
 
 // Missing must come from a live read: a cache may be behind. Unreadable, Foreign and Newer freeze the mux.
 const (
-	Good Condition = iota
+	Good LedgerState = iota
 	// Edited is well-formed, and wasn't written by us as it is, or may be out of date: see Reading.Gone.
 	Edited
 	Missing
@@ -98,7 +98,7 @@ const (
 
 // Reading is a ledger as it was read.
 type Reading struct {
-	Condition Condition
+	Condition LedgerState
 	Ledger    Ledger // if Good or Edited
 	// Name is the ConfigMap's.
 	Name string

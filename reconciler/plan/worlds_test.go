@@ -271,7 +271,7 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 		c.unlabelled = true
 		return
 	}
-	found := map[string]plan.Condition{
+	found := map[string]plan.LedgerState{
 		"": plan.Good, "good": plan.Good, "edited": plan.Edited, "unreadable": plan.Unreadable, "foreign": plan.Foreign,
 		"newer": plan.Newer,
 	}

@@ -8,9 +8,9 @@ import (
 // writing plans the writes of ledger and mux.
 type writing struct{ *pass }
 
-// write decides the new content of ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
+// decideWrites decides the new content of ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
 // release, even if only the generation on the mux changes. So a slow process that decided from the old ledger meets a new resourceVersion.
-func write(p *pass) {
+func decideWrites(p *pass) {
 	w := &writing{p}
 	published, others := w.publishedClaims()
 	ports, ranges := w.ports(published), w.ranges(published)
@@ -24,7 +24,7 @@ func write(p *pass) {
 		w.plan.Reserve = &LedgerWrite{Ledger: ledger, Why: whyLedger(mend, was, &ledger)}
 		was, mend = &ledger, ""
 	}
-	w.publish(target{ports, ranges, published, change, w.writeNotes(published), ledger.Generation})
+	w.patchMux(target{ports, ranges, published, change, w.writeNotes(published), ledger.Generation})
 	settled := w.ledgerAfter(ledger, indexPorts(ports, ranges))
 	if mend != "" || !SameClaims(settled.Claims, was.Claims) || !slices.Equal(settled.Hostnames, was.Hostnames) {
 		w.plan.Settle = &LedgerWrite{Ledger: settled, Why: whyLedger(mend, was, &settled)}
@@ -55,7 +55,7 @@ func (w *writing) ledgerNow() Ledger {
 }
 
 // ledgerAfter is the ledger once the mux has changed: released claims that are off the mux are dropped, or reserved for their owner for a while.
-func (w *writing) ledgerAfter(now Ledger, mux livePorts) Ledger {
+func (w *writing) ledgerAfter(now Ledger, mux portsOnMux) Ledger {
 	if !slices.ContainsFunc(now.Claims, func(c Claim) bool { return c.State == Releasing }) {
 		return now
 	}

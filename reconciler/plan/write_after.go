@@ -51,7 +51,7 @@ func (w *writing) setInForce(published, others []*Claim) {
 	}
 	for _, claim := range others {
 		switch {
-		case claim.State != InGrace && w.live.has(claim):
+		case claim.State != InGrace && w.onMux.has(claim):
 			w.plan.Leaving = append(w.plan.Leaving, *claim)
 		case claim.held() && w.m.Refused[claim.Owner.Channel].Withheld: // it comes back to the mux
 			w.plan.InForce = append(w.plan.InForce, *claim)

@@ -23,7 +23,7 @@ func TestBothKeys(t *testing.T) {
 	for what, c := range map[string]struct {
 		plain     string
 		packed    []byte
-		condition plan.Condition
+		condition plan.LedgerState
 		public    int32
 	}{
 		"packed alone":                 {"", packed(7, 2), plan.Good, 2},

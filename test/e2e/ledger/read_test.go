@@ -170,7 +170,7 @@ func mended(_ *testing.T, w *world) {
 }
 
 func confirmed(t *testing.T, w *world) {
-	for text, condition := range map[string]plan.Condition{"{": plan.Unreadable, `{"schemaVersion":3}`: plan.Newer} {
+	for text, condition := range map[string]plan.LedgerState{"{": plan.Unreadable, `{"schemaVersion":3}`: plan.Newer} {
 		w.store.Forget(w.mux)
 		if w.live(ledgerName) != nil {
 			w.remove()
@@ -232,7 +232,7 @@ func forbidden(t *testing.T, w *world) {
 
 // peeked reads without intent to write: beside the store that reads and writes, or in a standby process.
 func peeked(t *testing.T, w *world) {
-	peek := func(store *ledger.Store, count *requests, sent string, condition plan.Condition, public int32) {
+	peek := func(store *ledger.Store, count *requests, sent string, condition plan.LedgerState, public int32) {
 		t.Helper()
 		reading, err := store.Peek(t.Context(), w.ask())
 		if got := count.since(); err != nil || got != sent {

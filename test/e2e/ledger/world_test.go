@@ -112,7 +112,7 @@ func (w *world) claims(generation int64, public int32) plan.Ledger {
 }
 
 // expect checks the result of a read. A number of 0 means no claims.
-func (w *world) expect(entry ledger.Entry, condition plan.Condition, generation int64, public int32) {
+func (w *world) expect(entry ledger.Entry, condition plan.LedgerState, generation int64, public int32) {
 	w.Helper()
 	var got int32
 	if len(entry.Ledger.Claims) > 0 {

@@ -12,8 +12,8 @@ import (
 
 // ports is the list that the mux must have: foreign ports as they are, then the ports of channels.
 func (w *writing) ports(published []*Claim) []corev1.ServicePort {
-	ports := make([]corev1.ServicePort, 0, len(published)+len(w.live.foreign)+1)
-	for _, port := range w.live.foreign {
+	ports := make([]corev1.ServicePort, 0, len(published)+len(w.onMux.foreign)+1)
+	for _, port := range w.onMux.foreign {
 		ports = append(ports, *port)
 	}
 	for _, claim := range published {
@@ -21,7 +21,7 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 			ports = append(ports, w.port(claim))
 		}
 	}
-	live := w.live.bySlot.at(SlotOf(placeholderPort()))
+	live := w.onMux.bySlot.at(SlotOf(placeholderPort()))
 	there := live != nil && isPlaceholder(live)
 	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return SlotOf(&port) == SlotOf(placeholderPort()) })
 	switch {
@@ -82,11 +82,11 @@ func (w *writing) port(claim *Claim) corev1.ServicePort {
 
 // predecessor is what a claim's port was before: it has its name, or at least its number; nil if there is no such port.
 func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
-	there := w.live.bySlot.at(claim.Slot())
+	there := w.onMux.bySlot.at(claim.Slot())
 	if there != nil && there.Name == claim.MuxName {
 		return there
 	}
-	if named := w.live.named(claim.MuxName); named != nil && SlotOf(named).Protocol == claim.Owner.Protocol {
+	if named := w.onMux.named(claim.MuxName); named != nil && SlotOf(named).Protocol == claim.Owner.Protocol {
 		return named
 	}
 	if there != nil && w.keeps(there) {
@@ -112,7 +112,7 @@ func (w *writing) appProtocol(c *channel, claim *Claim) *string {
 			asked = &port.AppProtocol
 		}
 	}
-	live := w.live.bySlot.at(claim.Slot())
+	live := w.onMux.bySlot.at(claim.Slot())
 	if live == nil || ptr.Deref(live.AppProtocol, "") == ptr.Deref(asked, "") {
 		return asked
 	}

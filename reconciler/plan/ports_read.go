@@ -11,8 +11,8 @@ import (
 // their numbers. The mux's owner may add one within a channel's range, since spec.ports doesn't have ranges: the range stays too.
 func readPorts(p *pass) {
 	r := &reader{pass: p}
-	for i := range r.live.ports {
-		port := &r.live.ports[i]
+	for i := range r.onMux.ports {
+		port := &r.onMux.ports[i]
 		slot := SlotOf(port)
 		holder := r.holders.at(slot)
 		switch {
@@ -35,7 +35,7 @@ func readPorts(p *pass) {
 
 // occupy enters a foreign port.
 func (r *reader) occupy(port *corev1.ServicePort) {
-	r.live.foreign = append(r.live.foreign, port)
+	r.onMux.foreign = append(r.onMux.foreign, port)
 	r.reserve(port)
 }
 
@@ -57,16 +57,16 @@ func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
 	if len(port.Name) != nameDigits || !LooksOurs(port.Name) {
 		return portOf{}, false
 	}
-	if r.live.derived == nil {
-		r.live.derived = map[string]portOf{}
+	if r.onMux.derived == nil {
+		r.onMux.derived = map[string]portOf{}
 		for _, c := range r.channels {
 			for i := range c.Ports {
 				of := portOf{c, &c.Ports[i]}
-				r.live.derived[derivedName(of.id())] = of
+				r.onMux.derived[derivedName(of.id())] = of
 			}
 		}
 	}
-	of, ours := r.live.derived[port.Name]
+	of, ours := r.onMux.derived[port.Name]
 	return of, ours
 }
 

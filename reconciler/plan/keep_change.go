@@ -9,7 +9,7 @@ import (
 )
 
 // isMissing is true for a claim in force whose port isn't on the mux.
-func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.live.has(claim) }
+func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.onMux.has(claim) }
 
 // isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up, and for one whose return waits.
 func (k *keeping) isReturning(c *channel) bool {

@@ -15,8 +15,8 @@ const (
 	placeholderNumber = validation.PlaceholderPort
 )
 
-// livePorts are the mux's ports as they are.
-type livePorts struct {
+// portsOnMux are the mux's ports as they are.
+type portsOnMux struct {
 	ports   []corev1.ServicePort
 	bySlot  *slots[*corev1.ServicePort]
 	byName  map[string]*corev1.ServicePort // see named
@@ -25,46 +25,46 @@ type livePorts struct {
 	derived map[string]portOf              // channels' ports by the name that we would give them; see ofChannel
 }
 
-func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) livePorts {
-	live := livePorts{ports: ports, bySlot: &slots[*corev1.ServicePort]{}}
+func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) portsOnMux {
+	on := portsOnMux{ports: ports, bySlot: &slots[*corev1.ServicePort]{}}
 	for i := range ports {
-		live.bySlot.set(SlotOf(&ports[i]), &ports[i])
+		on.bySlot.set(SlotOf(&ports[i]), &ports[i])
 	}
 	if len(ranges) > 0 {
-		live.ranges = make(map[string]Span, len(ranges))
+		on.ranges = make(map[string]Span, len(ranges))
 	}
 	for _, r := range ranges {
-		live.ranges[r.Name] = SpanOf(r)
+		on.ranges[r.Name] = SpanOf(r)
 	}
-	return live
+	return on
 }
 
 // named returns the port of a name; nil if there is no such port. Most passes ask for numbers alone, so the index is made at the first call.
-func (l *livePorts) named(name string) *corev1.ServicePort {
-	if l.byName == nil {
-		l.byName = make(map[string]*corev1.ServicePort, len(l.ports))
-		for i := range l.ports {
-			l.byName[l.ports[i].Name] = &l.ports[i]
+func (o *portsOnMux) named(name string) *corev1.ServicePort {
+	if o.byName == nil {
+		o.byName = make(map[string]*corev1.ServicePort, len(o.ports))
+		for i := range o.ports {
+			o.byName[o.ports[i].Name] = &o.ports[i]
 		}
 	}
-	return l.byName[name]
+	return o.byName[name]
 }
 
 // spanNamed returns the numbers that a port or a range has under a name.
-func (l *livePorts) spanNamed(name string) (Span, bool) {
-	if port := l.named(name); port != nil {
+func (o *portsOnMux) spanNamed(name string) (Span, bool) {
+	if port := o.named(name); port != nil {
 		return SlotOf(port).Span(), true
 	}
-	numbers, there := l.ranges[name]
+	numbers, there := o.ranges[name]
 	return numbers, there
 }
 
 // has is true if the claim's numbers are on the mux under its name. They may be a part of a range that is about to change.
-func (l *livePorts) has(claim *Claim) bool {
-	if port := l.bySlot.at(claim.Slot()); port != nil && port.Name == claim.MuxName && !claim.IsRange() {
+func (o *portsOnMux) has(claim *Claim) bool {
+	if port := o.bySlot.at(claim.Slot()); port != nil && port.Name == claim.MuxName && !claim.IsRange() {
 		return true
 	}
-	numbers, there := l.ranges[claim.MuxName]
+	numbers, there := o.ranges[claim.MuxName]
 	return there && numbers.Covers(claim.Span())
 }
 
