@@ -2,6 +2,7 @@ package allocate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -31,31 +33,19 @@ const quiet = 50 * time.Millisecond
 
 // setup adds the controllers to a manager.
 func (l *line) setup(ctx context.Context, m manager.Manager) error {
-	gateways, err := controller.New("gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: run.Retries()})
-	if err != nil {
-		return err
-	}
-	strays, err := controller.New("route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: run.Retries()})
-	if err != nil {
-		return err
-	}
 	if err := l.index(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
+	var gateways, strays []source.Source
+	for _, object := range append(l.kinds.Routes(), &gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}) {
+		gateways = append(gateways, source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf)))
+	}
 	for _, object := range l.kinds.Routes() {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
-			return err
-		}
-		if err := strays.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.strayOf))); err != nil {
-			return err
-		}
+		strays = append(strays, source.Kind(m.GetCache(), object, run.Wakes(quiet, l.strayOf)))
 	}
-	for _, object := range [...]client.Object{&gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}} {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		controllers.Add(m, "gateway", controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce}, gateways...),
+		controllers.Add(m, "route", controller.Options{Reconciler: reconcile.Func(l.reconcileStray)}, strays...))
 }
 
 // index adds the indexes.

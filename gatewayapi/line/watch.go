@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/gatewayapi/run"
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 )
 
 // Indexes find ListenerSets by their Gateway, and routes by their parents and by the Services of their backends.
@@ -67,26 +69,6 @@ func (l *serving) parentsOf(object client.Object) (parents []string) {
 
 func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	woken := make(chan event.GenericEvent, 1024)
-	gateways, err := controller.New("served-gateway", m, controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce, RateLimiter: run.Retries()})
-	if err != nil {
-		return err
-	}
-	classes, err := controller.New("gatewayclass", m, controller.Options{Reconciler: reconcile.Func(l.reconcileClass), RateLimiter: run.Retries()})
-	if err != nil {
-		return err
-	}
-	strays, err := controller.New("served-route", m, controller.Options{Reconciler: reconcile.Func(l.reconcileStray), RateLimiter: run.Retries()})
-	if err != nil {
-		return err
-	}
-	if err := classes.Watch(source.Kind[client.Object](m.GetCache(), &gatewayv1.GatewayClass{}, &handler.EnqueueRequestForObject{})); err != nil {
-		return err
-	}
-	if err := gateways.Watch(source.Channel(woken, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-	}))); err != nil {
-		return err
-	}
 	if err := l.index(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -97,13 +79,21 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	if l.kinds.Has("ReferenceGrant") {
 		watched = append(watched, &gatewayv1.ReferenceGrant{})
 	}
+	gateways := []source.Source{source.Channel(woken, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+	}))}
+	var strays []source.Source
 	for _, object := range watched {
-		if err := gateways.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf))); err != nil {
-			return err
-		}
-		if err := strays.Watch(source.Kind(m.GetCache(), object, run.Wakes(quiet, l.straysOf))); err != nil {
-			return err
-		}
+		gateways = append(gateways, source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf)))
+		strays = append(strays, source.Kind(m.GetCache(), object, run.Wakes(quiet, l.straysOf)))
+	}
+	classes := source.Kind[client.Object](m.GetCache(), &gatewayv1.GatewayClass{}, &handler.EnqueueRequestForObject{})
+	if err := errors.Join(
+		controllers.Add(m, "served-gateway", controller.Options{Reconciler: l, MaxConcurrentReconciles: atOnce}, gateways...),
+		controllers.Add(m, "gatewayclass", controller.Options{Reconciler: reconcile.Func(l.reconcileClass)}, classes),
+		controllers.Add(m, "served-route", controller.Options{Reconciler: reconcile.Func(l.reconcileStray)}, strays...),
+	); err != nil {
+		return err
 	}
 	l.Board.connect(l.readLive, func(gateway types.NamespacedName) {
 		select {

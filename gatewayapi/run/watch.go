@@ -5,40 +5,24 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 )
-
-// Retries pauses up to 30 seconds before a pass that failed is tried again.
-func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
-}
 
 // Wakes starts passes over the objects that a change concerns, before and after the change. They wait for more changes first.
 func Wakes(quiet time.Duration, of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	wake := func(ctx context.Context, q queue, objects ...client.Object) {
-		for _, object := range objects {
+	return controllers.OnChange(func(ctx context.Context, q controllers.Queue, old, now client.Object) {
+		for _, object := range controllers.Differing(old, now) {
 			for _, key := range of(ctx, object) {
 				q.AddAfter(reconcile.Request{NamespacedName: key}, quiet)
 			}
 		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				wake(ctx, q, e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, q, e.Object) },
-	}
+	})
 }
 
 // Routes are the kinds of routes that the API server serves.

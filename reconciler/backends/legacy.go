@@ -32,7 +32,7 @@ type legacy struct {
 
 func setupLegacy(mgr manager.Manager, l *line) error {
 	e := &legacy{l, pace.New[types.NamespacedName]()}
-	return run(mgr, "backends-legacy", e, 1,
+	return add(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onMuxes()),
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, &handler.EnqueueRequestForObject{})) //nolint:staticcheck // Endpoints are deprecated, and written on request

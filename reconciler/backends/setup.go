@@ -3,19 +3,18 @@ package backends
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
@@ -27,8 +26,7 @@ const (
 	DefaultConcurrency = 8
 	// namespacesAtOnce is how many namespaces can have that many workers before another namespace waits.
 	namespacesAtOnce = 4
-	// The shortest and the longest pause before a retry. There is no limit over all retries: one bad object must not slow
-	// down the others.
+	// The shortest and the longest pause after a write conflict.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
 )
@@ -91,36 +89,19 @@ func Setup(mgr manager.Manager, options Options) error {
 	if options.LegacyEndpoints {
 		endpoints = setupLegacy
 	}
-	err := run(mgr, "backends", l, options.Concurrency,
+	err := add(mgr, "backends", l, options.Concurrency,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice()),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, onServices(l.onService)),
+		source.Kind(mgr.GetCache(), &corev1.Service{}, controllers.OnChange(l.onService)),
 		options.Waker.source())
 	return errors.Join(err, setupSweeper(mgr, l), endpoints(mgr, l))
 }
 
-// run registers a controller that reconciles up to share objects of a namespace at once. With a share of 1 it reconciles one
+// add adds a controller that reconciles up to share objects of a namespace at once. With a share of 1 it reconciles one
 // object at a time.
-func run(mgr manager.Manager, name string, r reconcile.Reconciler, share int, sources ...source.Source) error {
-	options := controllerOptions(r, share)
-	c, err := controller.New(name, mgr, options)
-	if err != nil {
-		return fmt.Errorf("controller %s: %w", name, err)
-	}
-	for _, source := range sources {
-		if err := c.Watch(source); err != nil {
-			return fmt.Errorf("controller %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func controllerOptions(r reconcile.Reconciler, share int) controller.Options {
-	options := controller.Options{
-		Reconciler:  r,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-	}
+func add(mgr manager.Manager, name string, r reconcile.Reconciler, share int, sources ...source.Source) error {
+	options := controller.Options{Reconciler: r}
 	if share > 1 {
 		options.MaxConcurrentReconciles, options.NewQueue = namespacesAtOnce*share, fair.NewQueue(share)
 	}
-	return options
+	return controllers.Add(mgr, name, options, sources...)
 }

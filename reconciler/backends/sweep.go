@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,16 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"nowake.ai/svc-lb-mux/reconciler/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -48,30 +47,23 @@ type sweeper struct{ *line }
 
 func setupSweeper(mgr manager.Manager, l *line) error {
 	s := &sweeper{l}
-	return run(mgr, "backends-sweep", s, sweptAtOnce,
-		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, s.onSlice()),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, onServices(s.onService)))
+	return add(mgr, "backends-sweep", s, sweptAtOnce,
+		source.Kind(mgr.GetCache(), &discoveryv1.EndpointSlice{}, controllers.OnChange(s.onSlice)),
+		source.Kind(mgr.GetCache(), &corev1.Service{}, controllers.OnChange(s.onService)))
 }
 
-func (s *sweeper) onSlice() handler.EventHandler {
-	look := func(ctx context.Context, object client.Object, q queue) {
-		if slice := object.(*discoveryv1.EndpointSlice); s.isStray(ctx, slice) || s.isUnknown(slice) {
-			q.AddAfter(request(client.ObjectKeyFromObject(object)), sweepDelay)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { look(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { look(ctx, e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			if muxslices.IsOurSlice(s.keys, e.Object.(*discoveryv1.EndpointSlice)) {
-				q.AddAfter(request(client.ObjectKeyFromObject(e.Object)), pace.Calm) // Reconcile forgets it
-			}
-		},
+func (s *sweeper) onSlice(ctx context.Context, q queue, old, now *discoveryv1.EndpointSlice) {
+	switch {
+	case now != nil && (s.isStray(ctx, now) || s.isUnknown(now)):
+		q.AddAfter(request(client.ObjectKeyFromObject(now)), sweepDelay)
+	case now == nil && muxslices.IsOurSlice(s.keys, old):
+		q.AddAfter(request(client.ObjectKeyFromObject(old)), pace.Calm) // Reconcile forgets it
 	}
 }
 
 // onService sweeps the slices on a mux when the mux comes, and a channel's slices when the channel leaves its mux.
-func (s *sweeper) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
+func (s *sweeper) onService(ctx context.Context, q queue, old, now *corev1.Service) {
+	key := client.ObjectKeyFromObject(cmp.Or(now, old))
 	before, was := muxOf(s.Language, old)
 	after, _ := muxOf(s.Language, now)
 	var list []*discoveryv1.EndpointSlice

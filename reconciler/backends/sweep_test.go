@@ -1,7 +1,6 @@
 package backends
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +21,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -261,14 +260,14 @@ func TestStraySlicesAreDeletedOneAtATime(t *testing.T) {
 		c.set(t, stray)
 	}
 
-	options := controllerOptions(s, sweptAtOnce)
-	options.SkipNameValidation = new(true)
-	sweep, err := controller.NewUnmanaged("sweep", options)
+	sweep, err := controller.NewUnmanaged("sweep", controller.Options{
+		Reconciler: s, RateLimiter: controllers.Retries(), MaxConcurrentReconciles: sweptAtOnce, SkipNameValidation: new(true),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = sweep.Watch(source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		s.onService(ctx, client.ObjectKeyFromObject(web), web, nil, q)
+		s.onService(ctx, q, web, nil)
 		return nil
 	}))
 	if err != nil {
@@ -333,11 +332,11 @@ func TestEventsThatWakeTheSweeper(t *testing.T) {
 		event any
 		want  map[string]time.Duration
 	}{
-		"a slice that a pass sees": {event.CreateEvent{Object: slice}, nil},
-		"a copy":                   {event.CreateEvent{Object: copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a slice becomes a copy":   {event.UpdateEvent{ObjectOld: slice, ObjectNew: copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a slice is gone":          {event.DeleteEvent{Object: slice}, map[string]time.Duration{name: pace.Calm}},
-		"a foreign slice is gone":  {event.DeleteEvent{Object: foreign}, nil},
+		"a slice that a pass sees": {[2]*discoveryv1.EndpointSlice{nil, slice}, nil},
+		"a copy":                   {[2]*discoveryv1.EndpointSlice{nil, copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a slice becomes a copy":   {[2]*discoveryv1.EndpointSlice{slice, copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a slice is gone":          {[2]*discoveryv1.EndpointSlice{slice, nil}, map[string]time.Duration{name: pace.Calm}},
+		"a foreign slice is gone":  {[2]*discoveryv1.EndpointSlice{foreign, nil}, nil},
 		"a channel comes":          {[2]*corev1.Service{nil, web}, nil},
 		"a channel changes":        {[2]*corev1.Service{web, web}, nil},
 		"a channel leaves":         {[2]*corev1.Service{web, {ObjectMeta: web.ObjectMeta}}, map[string]time.Duration{name: 0}},
@@ -350,12 +349,8 @@ func TestEventsThatWakeTheSweeper(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			q := newRecorder()
 			switch e := test.event.(type) {
-			case event.CreateEvent:
-				s.onSlice().Create(t.Context(), e, q)
-			case event.UpdateEvent:
-				s.onSlice().Update(t.Context(), e, q)
-			case event.DeleteEvent:
-				s.onSlice().Delete(t.Context(), e, q)
+			case [2]*discoveryv1.EndpointSlice:
+				s.onSlice(t.Context(), q, e[0], e[1])
 			case [2]*corev1.Service:
 				c.set(t, copied)
 				defer c.remove(t, copied)
@@ -368,7 +363,7 @@ func TestEventsThatWakeTheSweeper(t *testing.T) {
 				if e[1] == nil {
 					c.remove(t, e[0])
 				}
-				s.onService(t.Context(), client.ObjectKeyFromObject(cmp.Or(e[0], e[1])), e[0], e[1], q)
+				s.onService(t.Context(), q, e[0], e[1])
 			}
 			delete(q.added, map[bool]string{true: "svc-mux/copy"}[strings.HasPrefix(what, "a channel")])
 			if diff := gocmp.Diff(test.want, q.added, cmpopts.EquateEmpty()); diff != "" {

@@ -28,7 +28,7 @@ type takeover struct {
 }
 
 func setupTakeover(mgr manager.Manager, l *line) error {
-	return run(mgr, "backends-takeover", &takeover{l, map[types.NamespacedName]types.UID{}}, 1,
+	return add(mgr, "backends-takeover", &takeover{l, map[types.NamespacedName]types.UID{}}, 1,
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onMuxes()))
 }
 

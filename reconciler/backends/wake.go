@@ -11,18 +11,17 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = controllers.Queue
 
 func request(key types.NamespacedName) reconcile.Request {
 	return reconcile.Request{NamespacedName: key}
@@ -77,7 +76,8 @@ func (l *line) onSlice() handler.EventHandler {
 
 // onService wakes a channel, and all channels of a mux, if something changes that slices depend on. A mux's ports, addresses
 // and annotations change no slice.
-func (l *line) onService(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue) {
+func (l *line) onService(ctx context.Context, q queue, old, now *corev1.Service) {
+	key := client.ObjectKeyFromObject(cmp.Or(now, old))
 	_, was := muxOf(l.Language, old)
 	_, is := muxOf(l.Language, now)
 	if was != is || was && (!equality.Semantic.DeepEqual(old.Spec, now.Spec) ||
@@ -120,19 +120,4 @@ func (l *line) onMuxes() handler.EventHandler {
 		}
 		return []reconcile.Request{request(client.ObjectKeyFromObject(object))}
 	})
-}
-
-// onServices calls changed for each event of a Service. The old state is nil for a new Service, the new one for a Service
-// that is gone.
-func onServices(changed func(ctx context.Context, key types.NamespacedName, old, now *corev1.Service, q queue)) handler.EventHandler {
-	call := func(ctx context.Context, old, now client.Object, q queue) {
-		before, _ := old.(*corev1.Service)
-		after, _ := now.(*corev1.Service)
-		changed(ctx, client.ObjectKeyFromObject(cmp.Or(after, before)), before, after, q)
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { call(ctx, nil, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { call(ctx, e.ObjectOld, e.ObjectNew, q) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { call(ctx, e.Object, nil, q) },
-	}
 }

@@ -89,15 +89,7 @@ func TestServicesThatWakeChannels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newRecorder()
-			events := onServices(s.line.onService)
-			switch {
-			case test.old == nil:
-				events.Create(t.Context(), event.CreateEvent{Object: test.now}, q)
-			case test.now == nil:
-				events.Delete(t.Context(), event.DeleteEvent{Object: test.old}, q)
-			default:
-				events.Update(t.Context(), event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.now}, q)
-			}
+			s.line.onService(t.Context(), q, test.old, test.now)
 			if _, is := q.added["app/web"]; is != test.want {
 				t.Errorf("woken: %v", q.added)
 			}
@@ -108,12 +100,12 @@ func TestServicesThatWakeChannels(t *testing.T) {
 func TestSeriesBeginAndEndWithTheMux(t *testing.T) {
 	s, c, _ := swept(t)
 	mux := c.service(t, "svc-mux/mux")
-	key, other := client.ObjectKeyFromObject(mux), mux.DeepCopy()
+	other := mux.DeepCopy()
 	other.Annotations = nil
-	if s.line.onService(t.Context(), key, nil, mux, newRecorder()); len(seriesOf(t, s.Metrics)) == 0 {
+	if s.line.onService(t.Context(), newRecorder(), nil, mux); len(seriesOf(t, s.Metrics)) == 0 {
 		t.Fatal("a mux has no series")
 	}
-	if s.line.onService(t.Context(), key, mux, other, newRecorder()); len(seriesOf(t, s.Metrics)) != 0 {
+	if s.line.onService(t.Context(), newRecorder(), mux, other); len(seriesOf(t, s.Metrics)) != 0 {
 		t.Error("series are left")
 	}
 }

@@ -171,7 +171,7 @@ func TestWhatIsGoneHasNoPace(t *testing.T) {
 	if isKnown() {
 		t.Error("a channel or listener that a pass doesn't find any more has a pace")
 	}
-	(outside{line}).onStray(nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}, nil)
+	(outside{line}).onStray(t.Context(), nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}, nil)
 	if isKnown() {
 		t.Error("a stray that was deleted has a pace")
 	}

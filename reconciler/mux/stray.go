@@ -18,7 +18,7 @@ type outside struct{ *Line }
 // A stray is a former channel, or a mux that is being deleted or is no mux any more. It has a controller of its own,
 // because its mux may be long gone.
 
-func (o outside) onStray(q queue, old, now *corev1.Service) {
+func (o outside) onStray(_ context.Context, q queue, old, now *corev1.Service) {
 	switch {
 	case now == nil:
 		o.paces.Forget(client.ObjectKeyFromObject(old))

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
@@ -30,11 +31,8 @@ func (o outside) setupUnserved(m manager.Manager) error {
 	if len(o.Namespaces) == 0 {
 		return nil
 	}
-	unserved, err := controller.New("unserved", m, controller.Options{Reconciler: reconcile.Func(o.reconcileUnserved), RateLimiter: retries()})
-	if err != nil {
-		return err
-	}
-	return unserved.Watch(source.Kind(m.GetCache(), &corev1.Service{}, o.onUnserved()))
+	return controllers.Add(m, "unserved", controller.Options{Reconciler: reconcile.Func(o.reconcileUnserved)},
+		source.Kind(m.GetCache(), &corev1.Service{}, o.onUnserved()))
 }
 
 func (o outside) onUnserved() handler.TypedEventHandler[*corev1.Service, reconcile.Request] {

@@ -3,22 +3,20 @@ package mux
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 )
@@ -32,39 +30,20 @@ const namespacesAtOnce = 16
 // noMux stands for the mux of channels whose class names none.
 var noMux = types.NamespacedName{} //nolint:gochecknoglobals // never changed; a struct can't be a constant
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = controllers.Queue
 
 // Setup adds the line's controllers to a manager, whose cache has the Index.
 func (l *Line) Setup(m manager.Manager) error {
 	w, o := watching{l}, outside{l}
-	line, err := controller.New("mux", m, controller.Options{
-		Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes, RateLimiter: retries(), NewQueue: fair.NewQueue(l.Muxes),
-	})
-	if err != nil {
-		return err
+	services := func(changed func(context.Context, queue, *corev1.Service, *corev1.Service)) source.Source {
+		return source.Kind(m.GetCache(), &corev1.Service{}, controllers.OnChange(changed))
 	}
-	if err := line.Watch(source.Kind(m.GetCache(), &corev1.Service{}, onChange(w.onService))); err != nil {
-		return err
-	}
-	if err := line.Watch(source.Kind(m.GetCache(), ledger.Object(), onChange(w.onLedger))); err != nil {
-		return err
-	}
-	if err := line.Watch(l.wakes()); err != nil {
-		return err
-	}
-	strays, err := controller.New("stray", m, controller.Options{Reconciler: reconcile.Func(o.reconcileStray), RateLimiter: retries()})
-	if err != nil {
-		return err
-	}
-	if err := strays.Watch(source.Kind(m.GetCache(), &corev1.Service{}, onChange(o.onStray))); err != nil {
-		return err
-	}
-	return o.setupUnserved(m)
-}
-
-// retries backs off up to 30 s. The default maximum of 17 minutes would let users wait too long without a word.
-func retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
+	line := controller.Options{Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes, NewQueue: fair.NewQueue(l.Muxes)}
+	ledgers := source.Kind(m.GetCache(), ledger.Object(), controllers.OnChange(w.onLedger))
+	return errors.Join(
+		controllers.Add(m, "mux", line, services(w.onService), ledgers, l.wakes()),
+		controllers.Add(m, "stray", controller.Options{Reconciler: reconcile.Func(o.reconcileStray)}, services(o.onStray)),
+		o.setupUnserved(m))
 }
 
 func (l *Line) indexByMux(obj client.Object) []string {
@@ -102,41 +81,10 @@ func (l *Line) muxOfLedger(cm *metav1.PartialObjectMetadata) types.NamespacedNam
 // watching turns events of informers into passes.
 type watching struct{ *Line }
 
-// object is a pointer to a kind of the API.
-type object interface {
-	comparable
-	client.Object
-}
-
-// onChange calls changed for each event of an object. The old state is nil for a new object, the new one for an object that
-// is gone.
-func onChange[T object](changed func(q queue, old, now T)) handler.TypedEventHandler[T, reconcile.Request] {
-	var none T
-	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) { changed(q, none, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) { changed(q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) { changed(q, e.Object, none) },
-	}
-}
-
-// differing returns the states of an object that an event shows; none if the event shows no change.
-func differing[T object](old, now T) []T {
-	var none T
-	switch {
-	case old == none:
-		return []T{now}
-	case now == none:
-		return []T{old}
-	case old.GetResourceVersion() == now.GetResourceVersion():
-		return nil
-	}
-	return []T{old, now}
-}
-
 // onService wakes the mux itself, or the muxes that a channel names and named before.
-func (w watching) onService(q queue, old, now *corev1.Service) {
+func (w watching) onService(_ context.Context, q queue, old, now *corev1.Service) {
 	w.services.Seen(cmp.Or(now, old))
-	for _, svc := range differing(old, now) {
+	for _, svc := range controllers.Differing(old, now) {
 		for _, mux := range w.muxesOf(svc) {
 			w.wake(q, mux)
 		}
@@ -153,8 +101,8 @@ func (w watching) wake(q queue, mux types.NamespacedName) {
 
 // onLedger wakes the mux that a ledger names, and the frozen muxes of its namespace: the ledger may be the ConfigMap
 // that they need.
-func (w watching) onLedger(q queue, old, now *metav1.PartialObjectMetadata) {
-	for _, cm := range differing(old, now) {
+func (w watching) onLedger(_ context.Context, q queue, old, now *metav1.PartialObjectMetadata) {
+	for _, cm := range controllers.Differing(old, now) {
 		if mux := w.muxOfLedger(cm); mux.Namespace == cm.Namespace {
 			w.wake(q, mux)
 		}
