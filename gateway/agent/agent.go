@@ -45,8 +45,8 @@ type Config struct {
 	Name string
 	Pool string
 	Keys validation.Keys
-	// Source are the addresses that backends see with the return path node. Without any, they see that of the interface through which
-	// packets leave.
+	// Source are the addresses that backends see with the return path node. Without any, backends see the address of the interface through
+	// which packets leave.
 	Source          []netip.Addr
 	ReturnPath      want.ReturnPath
 	BackendNetworks []netip.Prefix
@@ -56,7 +56,7 @@ type Config struct {
 	Tables Tables
 	Seats  Seats
 	State  keep.Directory
-	// Before is the state of before a restart, nil without one.
+	// Before is the state that was saved before a restart; nil if there is none.
 	Before *keep.State
 	// Prober is nil if backends aren't probed.
 	Prober Prober
@@ -73,22 +73,22 @@ type Config struct {
 }
 
 const (
-	// startPatience is how long a start waits for news before it uses the state of before: it may be hours old.
+	// startPatience is how long a start waits for news before it uses the saved state, which may be hours old.
 	startPatience = 2 * time.Second
-	// settle is how long after news more news is awaited.
+	// settle is how long the agent waits for more news before it starts a pass.
 	settle      = 2 * time.Millisecond
 	guardEvery  = 250 * time.Millisecond
 	repeatEvery = 10 * time.Second
-	// livenessAfter is how long a loop may take.
+	// livenessAfter is how long one turn of the loop may take.
 	livenessAfter = time.Minute
 )
 
 // Agent runs one gateway.
 type Agent struct {
 	Config
-	// before is the last decision.
+	// before is what the last decision wanted, also one before a restart.
 	before *want.Wanted
-	// applied are the tables in the kernel; nil if that isn't known.
+	// applied are the tables in the kernel; nil if they aren't known.
 	applied *want.Tables
 	// gone are backends whose UDP flows must still be ended.
 	gone []flows.Gone
@@ -99,7 +99,8 @@ type Agent struct {
 	seatSet bool
 	guard   guard
 	saver   saver
-	// known are the mux addresses that this gateway ever carried: on old kernels, addresses have no mark.
+	// known are the mux addresses that this gateway has carried. On old kernels, which keep no marks, only known tells mux addresses from
+	// the machine's own.
 	known    map[netip.Addr]bool
 	faults   []lease.Refusal // of the machine's settings
 	failure  string          // of the last pass, for the whole machine
@@ -165,7 +166,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// awaitNews waits for the first complete news, but not long.
+// awaitNews waits until the first news is complete, but not longer than startPatience.
 func (a *Agent) awaitNews(ctx context.Context) {
 	patience := time.NewTimer(startPatience)
 	defer patience.Stop()
@@ -202,5 +203,6 @@ func (a *Agent) IsAlive() bool {
 	return last == 0 || time.Since(time.Unix(0, last)) < livenessAfter
 }
 
-// IsReady is true once the kernel holds the wanted tables.
+// IsReady is true once a pass has brought the kernel's tables and the seats up to date, until a pass fails. Parts that the kernel refuses
+// don't count as a failure.
 func (a *Agent) IsReady() bool { return a.ready.Load() }

@@ -19,7 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// noting counts what the kernel took.
+// noting tells of each transaction in which the kernel took new elements.
 type noting struct {
 	*table.Kernel
 	applied chan table.Applied
@@ -51,7 +51,7 @@ func manyPorts(b *testing.B, ports int) agent.News {
 	return n
 }
 
-// BenchmarkOneSliceChanges is the time from a slice's news to the kernel, among as many ports.
+// BenchmarkOneSliceChanges measures the time from the news of a changed slice to the kernel, on a mux with so many ports.
 func BenchmarkOneSliceChanges(b *testing.B) {
 	for _, ports := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(ports, " ports"), func(b *testing.B) {

@@ -58,7 +58,7 @@ type childConfig struct {
 	Keepalived string
 }
 
-// seats are those of a child.
+// seats returns a child's seats.
 func (c *childConfig) seats(known []netip.Addr, log *zap.SugaredLogger) interface {
 	agent.Seats
 	Run(ctx context.Context) error
@@ -154,7 +154,7 @@ type child struct {
 	report *lease.Report
 }
 
-// start starts an agent in a namespace, under another program if one is named.
+// start starts an agent in a namespace. If under names another program, that program runs the agent.
 func start(t testing.TB, in *nettest.Namespace, c childConfig, under ...string) *child {
 	t.Helper()
 	settings, err := json.Marshal(c)

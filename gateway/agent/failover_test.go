@@ -69,7 +69,7 @@ func TestAfterAPartitionOneGatewayHoldsTheSeat(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
 	s.pair(nil)
-	// The bridge doesn't pass the packets of gateway b on. Its link stays up, so it sees no fault.
+	// The bridge doesn't pass the packets of gateway b on. Its link stays up, so gateway b sees no fault.
 	s.front.Run("nft", "table bridge cut { chain c { type filter hook forward priority 0; iifname to-b drop; oifname to-b drop; }; }")
 	eventually(t, "both gateways hold the seat", func() bool { return holds(s.a) && holds(s.b) })
 	s.awaitAnswers()

@@ -9,7 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// mostGone is how many backends are remembered whose flows can't be ended.
+// mostGone is how many gone backends the agent remembers at most while their flows can't be ended.
 const mostGone = 10_000
 
 // dropFlows ends UDP flows to backends that the tables had before and don't have now. After a failure, the next pass tries again.
@@ -37,7 +37,7 @@ func (a *Agent) dropFlows(had *want.Tables) {
 	}
 }
 
-// goneBackends returns the backends of UDP services that are missing now.
+// goneBackends returns the backends of UDP services that the former tables had and the present ones lack.
 func goneBackends(had, has *want.Tables) []flows.Gone {
 	var gone []flows.Gone
 	for _, before := range had.Services {

@@ -4,16 +4,16 @@ import (
 	"time"
 )
 
-// guard notices foreign transactions in nftables. The kernel numbers all transactions of a network namespace one by one. If the number
-// isn't the one after our own last transaction, another process changed something: maybe our tables.
+// guard notices foreign transactions in nftables. The kernel numbers all transactions of a network namespace one by one. If the number has
+// changed since our own last transaction, another process changed something: maybe our tables.
 //
-// A flushed ruleset, a missing chain or set, and a changed rule are found at once, for a few messages. Missing elements are found by
-// reading all of them. For thousands of ports that takes a tenth of a second, and kube-proxy may write each second: so the time for it
-// is limited to an eighth.
+// The guard finds a flushed ruleset, a missing chain or set, and a changed rule at once, with a few messages. To find missing elements, the
+// next pass reads all elements. For thousands of ports that takes a tenth of a second, and kube-proxy may write each second. So these
+// passes may take an eighth of the time at most.
 type guard struct {
 	number uint32
 	known  bool
-	// suspect is true until all elements were compared after a foreign transaction.
+	// suspect is true from a foreign transaction until a pass compares all elements.
 	suspect   bool
 	compareAt time.Time
 	retryAt   time.Time
@@ -24,7 +24,7 @@ const (
 	retryFailed  = 2 * time.Second
 )
 
-// after takes the number after an own transaction, and remembers how long reading and writing took.
+// after notes the kernel's number after an Apply. From the time that Apply took, it sets when all elements may be compared next.
 func (g *guard) after(tables Tables, wrote bool, took time.Duration) {
 	expected := g.number
 	if wrote {
@@ -42,7 +42,7 @@ func (g *guard) after(tables Tables, wrote bool, took time.Duration) {
 	g.compareAt = time.Now().Add(compareShare * took)
 }
 
-// mayRetry is true from time to time after a failed pass.
+// mayRetry is true at most once every retryFailed: then a failed pass is tried again.
 func (g *guard) mayRetry() bool {
 	now := time.Now()
 	if now.Before(g.retryAt) {

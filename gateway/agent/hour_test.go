@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// routed are seats to whose addresses routes lead. Sockets of the real announcer would stop the test's clock.
+// routed takes the place of the announcer: routes lead to the seats' addresses. Sockets of the real announcer would stop the test's clock.
 type routed struct {
 	mu    sync.Mutex
 	holds []uint8
@@ -46,8 +46,8 @@ func (r *routed) Status() announce.Status {
 
 func (*routed) Changed() <-chan struct{} { return nil }
 
-// An agent works for an hour of its clock without an API server, and restarts every ten minutes, twice after the machine restarted. Real
-// tables and packets: only the clock is the test's.
+// An agent works for an hour of its clock without an API server. It restarts every ten minutes, twice with an empty ruleset, as after a
+// restart of the machine. Tables and packets are real: only the clock is the test's.
 func TestAnHourWithoutAnAPIServerChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)

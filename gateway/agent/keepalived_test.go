@@ -20,7 +20,7 @@ type daemon struct {
 	ended   chan struct{}
 }
 
-// runKeepalived starts keepalived with a file in a folder, which has these lines.
+// runKeepalived starts keepalived with a configuration file in a folder, which has these lines.
 func runKeepalived(t *testing.T, in *nettest.Namespace, folder string, lines ...string) *daemon {
 	t.Helper()
 	config := filepath.Join(folder, "keepalived.conf")
@@ -49,7 +49,7 @@ func (d *daemon) kill() {
 
 func include(folder string) string { return "include " + folder + "/svc-lb-mux.conf" }
 
-// withKeepalived changes a gateway's settings to a keepalived of its own, and starts it.
+// withKeepalived starts a keepalived for a gateway. It returns a function that makes the gateway's settings use it.
 func (s *segment) withKeepalived(t *testing.T, name string) (func(*childConfig), *daemon) {
 	t.Helper()
 	if _, err := exec.LookPath("keepalived"); err != nil {

@@ -50,7 +50,7 @@ func maybeListed(n *nettest.Namespace) string {
 	return n.Run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux 2>/dev/null; done; true")
 }
 
-// A foreign process that writes all the time, as kube-proxy may, must not keep ours from being restored.
+// A foreign process that writes all the time, as kube-proxy may, must not keep the agent from restoring our tables.
 func TestFlushAmongForeignTransactionsIsRestored(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -182,7 +182,7 @@ func TestNothingElseAnswersOnAHeldAddress(t *testing.T) {
 	}
 }
 
-// The machine's own address in a pool would cut the machine off, if the gateway guarded it.
+// If the gateway guarded the machine's own address, because a pool has it, the machine would be cut off.
 func TestAddressOfTheMachineIsNotCarried(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -202,7 +202,7 @@ func TestAddressOfTheMachineIsNotCarried(t *testing.T) {
 	}
 }
 
-// A UDP client that goes on sending from one port would otherwise never leave a backend that is gone.
+// If the agent didn't end the flow, a UDP client that goes on sending from one port would never leave a backend that is gone.
 func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -225,7 +225,7 @@ func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
 	}
 }
 
-// The pods stay, and only the target port changes.
+// The backends keep their addresses, and only the target port changes.
 func TestUDPFlowsLeaveAPortThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)

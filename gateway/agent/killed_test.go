@@ -17,11 +17,11 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// writes are the system calls that change the kernel's tables and addresses, or the state on disk. Some of them only ask.
+// writes are the system calls that change the kernel's tables and addresses, or the state on disk. Some calls only ask the kernel.
 const writes = "sendto,sendmsg,renameat,fsync"
 
-// TestAgentIsKilledAfterEachWrite has strace kill the agent as it begins its nth write, of a start and of a change. What a new agent
-// finds then is finished: the tables are those of an agent that nobody killed, and meanwhile nothing but the mux answers.
+// TestAgentIsKilledAfterEachWrite has strace kill the agent as it begins its nth write, in a start or a change. A new agent must finish the
+// work: the tables become those of an agent that nobody killed. Meanwhile, the machine's own services must not answer on the mux's address.
 func TestAgentIsKilledAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -78,12 +78,12 @@ func TestAgentIsKilledAfterEachWrite(t *testing.T) {
 	}
 }
 
-// dispatching are the chains for a number of backends. One that isn't needed any more stays.
+// dispatching matches the chains for a number of backends. A chain that isn't needed any more stays, so the test leaves them out.
 var dispatching = regexp.MustCompile(`(?s)\n\tchain n\d+ \{.*?\n\t\}\n`)
 
 func (s *segment) tables() string { return dispatching.ReplaceAllString(maybeListed(s.a), "") }
 
-// only is the mux with one backend.
+// only is news in which the mux has one backend, of each family.
 func only(last string) *newsText {
 	n := news("a")
 	n.Slices = []*discoveryv1.EndpointSlice{sliceOf(discoveryv1.AddressTypeIPv4, []string{"10.9.2." + last}),
@@ -111,7 +111,7 @@ func (s *segment) killedAt(c childConfig, n int, news ...*newsText) int {
 	k := start(s.t, s.a, c, "strace", "--follow-forks", "--output="+log, "--trace="+writes,
 		"--inject="+writes+":signal=KILL:when="+strconv.Itoa(n))
 	for i := 0; ; i++ {
-		_ = k.news.Encode(news[i%len(news)]) // it may be dead
+		_ = k.news.Encode(news[i%len(news)]) // the agent may be dead
 		select {
 		case <-k.ended:
 			text, err := os.ReadFile(log)

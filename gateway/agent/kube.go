@@ -51,7 +51,7 @@ type KubeSource struct {
 	saidAt time.Time
 }
 
-// longestPause is longer than a watch waits until it asks again.
+// longestPause is longer than any pause after which a failed watch asks again.
 const longestPause = 3 * time.Minute
 
 // NewKubeSource returns a source. Run starts its watches, which ask for no more objects than the agent needs.
@@ -101,7 +101,7 @@ func (k *KubeSource) prepare(i cache.SharedIndexInformer) error {
 	return err
 }
 
-// trim drops what the agent doesn't read.
+// trim drops the managed fields, which the agent doesn't read.
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -109,7 +109,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// fault logs an outage once. Watches that fail ask again soon: so the same error after a longer pause is another outage.
+// fault logs an error once in an outage. A failed watch asks again soon: so the same error after longestPause belongs to another outage.
 func (k *KubeSource) fault(err error, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,7 +175,7 @@ func (k *KubeSource) readClaims(n *News) {
 	n.Claims, n.ClaimsVersion = &c, version
 }
 
-// listed returns the objects of all namespaces, sorted. They are read once every namespace was.
+// listed returns the objects of all namespaces, sorted. It returns true once every namespace was read.
 func listed[T metav1.Object](informers []cache.SharedIndexInformer) ([]T, bool) {
 	var all []T
 	isRead := true

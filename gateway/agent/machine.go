@@ -95,8 +95,8 @@ func (m *Machine) CheckRights() error {
 	return errors.Join(missing...)
 }
 
-// Reachable returns those of a machine's addresses where other gateways reach this one: of each family, one of the interface's own. One that
-// was named before stays while it is usable.
+// Reachable returns the addresses at which other gateways reach this one: for each family, one of the interface's own addresses. The
+// address in before stays while it is usable.
 func Reachable(name string, assigned []announce.Assigned, before []netip.Addr) []netip.Addr {
 	index := announce.Index(name)
 	var all []netip.Addr

@@ -48,10 +48,10 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// CountTraffic shows counts of connections, packets and bytes. Call it before the metrics are served.
+// CountTraffic sets the function that reads the counts of connections, packets and bytes. Call it before the metrics are served.
 func (m *Metrics) CountTraffic(read func() ([]table.Count, error)) { m.traffic.read = read }
 
-// note takes the figures of a report.
+// note sets the gauges from a report.
 func (m *Metrics) note(r *lease.Report) {
 	programmed, refused := 0, 0
 	for i := range r.Muxes {

@@ -49,7 +49,7 @@ func TestLoneGatewayGivesWayToOneThatTheClaimsDoNotName(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
 	a, b := start(t, s.a, s.config("a")), start(t, s.b, s.config("b"))
-	b.post(news("b")) // claims of before: b alone, with the highest priority, as a has it
+	b.post(news("b")) // older claims: b alone, with the same highest priority as a
 	eventually(t, "gateway b holds the seat", func() bool { return holds(s.b) })
 	a.post(news("a"))
 	eventually(t, "one gateway alone holds the seat", func() bool { return holds(s.a) != holds(s.b) && (isFree(s.a) || isFree(s.b)) })

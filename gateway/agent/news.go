@@ -16,7 +16,7 @@ type News struct {
 	// Claims are nil until the ConfigMap was read. ClaimsVersion is its version.
 	Claims        *claims.Claims
 	ClaimsVersion lease.Version
-	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of before.
+	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be used.
 	ClaimsFault string
 	Muxes       want.List[*corev1.Service]
 	Slices      want.List[*discoveryv1.EndpointSlice]
@@ -36,7 +36,7 @@ type Board struct {
 	news    News
 }
 
-// NewBoard returns a board on which nothing was read yet.
+// NewBoard returns a board without news: nothing was read yet.
 func NewBoard() *Board { return &Board{changed: make(chan struct{}, 1)} }
 
 // Post replaces the news.

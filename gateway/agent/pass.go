@@ -80,7 +80,7 @@ func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
 	return s
 }
 
-// probe names the backends to probe. They stay the same while news is missing.
+// probe gives the prober its backends. While news is missing, the prober keeps those that it has.
 func (a *Agent) probe(backends map[want.Backend]bool) {
 	if a.Prober == nil || len(a.decision.Unread) > 0 {
 		return
@@ -93,7 +93,7 @@ func (a *Agent) probe(backends map[want.Backend]bool) {
 	a.Prober.Set(list)
 }
 
-// release takes those addresses off the interface that aren't wanted any more, while their tables still guard them.
+// release takes the addresses that aren't wanted any more off the interface, while the tables still guard them.
 func (a *Agent) release(ctx context.Context, wanted *want.Wanted) error {
 	if !a.seatSet {
 		return nil
@@ -111,8 +111,8 @@ func (a *Agent) release(ctx context.Context, wanted *want.Wanted) error {
 	return a.setSeats(ctx, seats)
 }
 
-// carriable returns the wanted seats with those addresses only that the kernel's tables guard. If nothing is known about the tables,
-// other gateways must take all seats.
+// carriable returns the wanted seats, with only those addresses that the kernel's tables guard. If the tables aren't known, it returns no
+// seat, so that other gateways take them all.
 func (a *Agent) carriable(wanted *want.Wanted) []want.Seat {
 	if a.applied == nil {
 		return nil
@@ -140,7 +140,7 @@ func (a *Agent) setSeats(ctx context.Context, seats []want.Seat) error {
 	return nil
 }
 
-// fail records what failed for the whole machine.
+// fail records an error about the whole machine, or that there is none.
 func (a *Agent) fail(err error) {
 	text := ""
 	if err != nil {
@@ -159,7 +159,8 @@ func (a *Agent) tellUnread(unread []string) {
 	}
 }
 
-// state has the kernel's tables if they aren't the wanted ones. Without that, the next start would put up addresses that no table guards.
+// state returns the state to save. It includes the kernel's tables if they aren't the wanted ones. Otherwise, the next start would put
+// addresses on the interface that no table guards.
 func (a *Agent) state() *keep.State {
 	s := &keep.State{Gateway: a.Name, Pool: a.Pool, Wanted: a.before}
 	if a.applied != &a.before.Tables {

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// After a restart, an address goes up only if the tables that the state tells of guard it.
+// After a restart, an address comes onto the interface only if the tables in the state guard it.
 func TestStateTellsWhatTheKernelHolds(t *testing.T) {
 	of := func(text string) want.Tables {
 		return want.Tables{Addresses: []want.Address{{Address: netip.MustParseAddr(text)}}}

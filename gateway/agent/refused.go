@@ -32,7 +32,7 @@ type content struct {
 	service want.Service
 }
 
-// contents are tables by unit.
+// contents are the addresses and services of tables, by unit.
 type contents map[unit]content
 
 func contentsOf(t *want.Tables) contents {
@@ -49,7 +49,7 @@ func contentsOf(t *want.Tables) contents {
 	return all
 }
 
-// tables returns the contents as tables in their order.
+// tables returns the contents as sorted tables.
 func (c contents) tables() *want.Tables {
 	t := &want.Tables{}
 	for _, u := range slices.SortedFunc(maps.Keys(c), compareUnits) {
@@ -74,7 +74,7 @@ type refusal struct {
 	at        time.Time
 }
 
-// retryRefused is how long a refused part isn't tried again while it stays the same.
+// retryRefused is how long the agent waits before it tries an unchanged refused part again.
 const retryRefused = 30 * time.Second
 
 // apply makes the kernel hold the tables. Parts that the kernel refuses are recorded, and stay as they were. An error is about the whole
@@ -107,7 +107,8 @@ func (a *Agent) applyOnce(tables *want.Tables) error {
 	return err
 }
 
-// forgetUnlessIntact gives up the seats if the kernel's tables don't guard the addresses any more.
+// forgetUnlessIntact forgets the applied tables if the kernel's tables don't guard the addresses any more. Then the pass gives up all
+// seats.
 func (a *Agent) forgetUnlessIntact() {
 	if intact, err := a.Tables.Intact(); err != nil || !intact {
 		a.applied = nil
@@ -120,7 +121,7 @@ func isOfMachine(err error) bool {
 		func(e unix.Errno) bool { return errors.Is(err, e) })
 }
 
-// withoutRefused returns the tables with the parts that were refused lately as they are in the kernel.
+// withoutRefused returns the wanted tables, but with parts that the kernel refused lately as the kernel has them.
 func (a *Agent) withoutRefused(wanted *want.Tables) *want.Tables {
 	if len(a.refused) == 0 {
 		return wanted
@@ -137,7 +138,7 @@ func (a *Agent) withoutRefused(wanted *want.Tables) *want.Tables {
 	return all.tables()
 }
 
-// put takes a unit from other contents, and removes it if it isn't there.
+// put sets a unit as other contents have it, and removes it if they don't have it.
 func (c contents) put(u unit, from contents) {
 	what, there := from[u]
 	if !there {
@@ -152,13 +153,13 @@ type splitting struct {
 	agent  *Agent
 	have   contents
 	wanted contents
-	// refused are those of this round.
+	// refused are the units that the kernel refused in this round.
 	refused map[unit]error
 	failed  error // an error about the whole machine
 }
 
-// split applies the difference in parts. A part can depend on another one, such as a range on the number that it takes over: so
-// refused parts are tried again while any other succeeds.
+// split applies the difference in parts. A part can depend on another one: a range that takes over a number must wait until the number's
+// old service is gone. So split tries refused parts again, as long as another part succeeds in each round.
 func (a *Agent) split(wanted *want.Tables) error {
 	s := splitting{agent: a, have: contentsOf(a.applied), wanted: contentsOf(wanted)}
 	rest := s.differing()

@@ -96,7 +96,7 @@ func (k *fakeKernel) current() *want.Tables {
 	return k.tables
 }
 
-// refusal is as the kernel's.
+// refusal is an error like the kernel's.
 func refusal(what string) error {
 	return fmt.Errorf("%w: %w (%s)", table.ErrRefused, unix.EEXIST, what)
 }
@@ -113,7 +113,7 @@ func refusing(ports ...uint16) func(*want.Tables) error {
 	}
 }
 
-// world is muxes on gateway a, each with an address 10.9.1.<100+i> and ports from 1000*i on.
+// world is news with these muxes on gateway a. In the order of names, mux i has the address 10.9.1.<100+i>, i from 0 on, and its ports.
 func world(t testing.TB, ports map[string][]uint16) agent.News {
 	t.Helper()
 	var n agent.News
@@ -262,7 +262,7 @@ func TestSeatsAreGivenUpOnlyIfTheTablesAreGone(t *testing.T) {
 	}
 }
 
-// Whatever the kernel refuses, everything else is in force, and refused parts are as they were.
+// All parts that the kernel doesn't refuse are in force, and refused parts are as they were.
 func TestSplittingAppliesEverythingThatIsNotRefused(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(label string) map[string][]uint16 {

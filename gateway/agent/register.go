@@ -28,18 +28,19 @@ const (
 	renewEvery    = 5 * time.Second
 	// countEvery is the time between two looks at the kernel's counts. With 10,000 ports, a look is some work.
 	countEvery = 10 * time.Second
-	// reportPause is the time between two reports: a report wakes the controller.
+	// reportPause is the shortest time between two reports: each report wakes the controller.
 	reportPause  = 200 * time.Millisecond
 	writeTimeout = 5 * time.Second
 )
 
-// Registrar keeps this gateway's own Lease: it renews it, and writes facts and reports.
+// Registrar renews this gateway's own Lease, and writes facts, reports and traffic into it.
 type Registrar struct {
 	Leases  Leases
 	Keys    validation.Keys
 	Metrics *Metrics
 	Log     *zap.SugaredLogger
-	// Addresses returns where other gateways reach this one, given those of the last time. If it is nil, the facts' addresses stay.
+	// Addresses returns the addresses at which other gateways reach this one; before are those of the last call. If Addresses is nil, the
+	// facts' addresses stay.
 	Addresses func(before []netip.Addr) ([]netip.Addr, error)
 
 	changed chan struct{}
@@ -50,8 +51,7 @@ type Registrar struct {
 	counted time.Time
 }
 
-// NewRegistrar returns a registrar for a gateway. The name, pool, labels, holder and facts don't change any more,
-// except for the addresses.
+// NewRegistrar returns a registrar for a gateway. Later, only its report, its traffic and the addresses in its facts change.
 func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics, log *zap.SugaredLogger) *Registrar {
 	gateway.Duration = leaseDuration
 	return &Registrar{Leases: leases, Keys: keys, Metrics: metrics, Log: log, gateway: gateway, changed: make(chan struct{}, 1)}
@@ -87,7 +87,7 @@ func (r *Registrar) Run(ctx context.Context) {
 	}
 }
 
-// count puts new counts into the Lease, if the last ones are old.
+// count takes new counts for the Lease, if the last ones are older than countEvery.
 func (r *Registrar) count(now time.Time) {
 	if now.Sub(r.counted) < countEvery {
 		return
@@ -99,8 +99,8 @@ func (r *Registrar) count(now time.Time) {
 	r.mu.Unlock()
 }
 
-// readAddresses puts the machine's present addresses into the facts: it may have got its address after the agent's start. Those of before stay
-// while it has none.
+// readAddresses puts the machine's present addresses into the facts: the machine may get an address after the agent's start. While it has
+// none, the former addresses stay.
 func (r *Registrar) readAddresses() {
 	if r.Addresses == nil {
 		return

@@ -19,7 +19,7 @@ const (
 	TablesFailed    = "TablesFailed"    // the kernel's tables can't be brought up to date
 	ClaimsUnusable  = "ClaimsUnusable"  // the ConfigMap of claims can't be read
 	NewsMissing     = "NewsMissing"     // the API server didn't tell enough to decide
-	SettingUnusable = "SettingUnusable" // a sysctl
+	SettingUnusable = "SettingUnusable" // a sysctl must be changed
 )
 
 // report passes on what this gateway does, if that changed.
@@ -96,7 +96,7 @@ func (a *Agent) reportRefusals(muxes map[types.NamespacedName]*lease.Mux) {
 	}
 }
 
-// reported returns the part of a report about a mux.
+// reported returns the part of a report about a mux, and adds it if it is missing.
 func (a *Agent) reported(muxes map[types.NamespacedName]*lease.Mux, key types.NamespacedName) *lease.Mux {
 	if muxes[key] == nil {
 		muxes[key] = &lease.Mux{UID: a.uidOf(key)}
@@ -104,7 +104,7 @@ func (a *Agent) reported(muxes map[types.NamespacedName]*lease.Mux, key types.Na
 	return muxes[key]
 }
 
-// uidOf returns the UID of the mux whose ports are in the tables.
+// uidOf returns the UID of a mux from the list, or else from its claim.
 func (a *Agent) uidOf(key types.NamespacedName) types.UID {
 	if svc := a.mux(key); svc != nil {
 		return svc.UID

@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/flows"
 )
 
-// ResumeFlows returns what a gateway does after it took a seat: see flows.Resume.
+// ResumeFlows returns the function that a gateway calls after it took a seat. It calls flows.Resume.
 func ResumeFlows(log *zap.SugaredLogger) func([]netip.Addr) {
 	return func(addresses []netip.Addr) {
 		resumed, err := flows.Resume(0, addresses)

@@ -49,7 +49,7 @@ func (s *saver) save(state *keep.State) {
 	s.states <- state
 }
 
-// finish saves what waits.
+// finish saves the state that waits, and ends the saver.
 func (s *saver) finish() {
 	close(s.ending)
 	close(s.states)

@@ -157,7 +157,7 @@ func (s *segment) awaitAnswers() {
 		}
 	}()
 	eventually(s.t, "the mux answers in both families over TCP and UDP", func() bool {
-		last = s.answersWithin(100 * time.Millisecond) // a lost packet must not hide how long an outage is
+		last = s.answersWithin(100 * time.Millisecond) // short, so that one lost packet doesn't make an outage look longer
 		return last == nil
 	})
 }

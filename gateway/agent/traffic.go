@@ -14,12 +14,12 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
-// traffic shows the kernel's counts as metrics. It reads them when it is asked: a gateway may have 10,000 ports.
+// traffic shows the kernel's counts as metrics. It reads the counts only on demand: a gateway may have 10,000 ports.
 type traffic struct {
 	total, packets, bytes *prometheus.Desc
 
 	read func() ([]table.Count, error)
-	// carried has the muxes of addresses.
+	// carried says which mux has which address.
 	carried atomic.Pointer[map[netip.Addr]types.NamespacedName]
 
 	// sampled is when the counts were read last for the Lease, and last what they were then.
@@ -86,7 +86,7 @@ func (c *traffic) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// sample returns the traffic of the busiest ports, and of the time since it was called last. The first time, and without counts, it returns nil.
+// sample returns the traffic of the busiest ports, in all and since the last call. At the first call, and without counts, it returns nil.
 func (c *traffic) sample(now time.Time) *lease.Traffic {
 	counts, err := c.read()
 	carried := c.carried.Load()

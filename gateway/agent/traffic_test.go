@@ -55,7 +55,7 @@ svc_lb_mux_gateway_packets_total{family="IPv6",mux="mux",mux_namespace="edge",po
 	}
 }
 
-// TestLeaseTellsOfTraffic: rates come from two looks, and a port that the kernel counts anew has no huge rate.
+// TestLeaseTellsOfTraffic: rates come from two samples, and a port that the kernel counts from zero again has no huge rate.
 func TestLeaseTellsOfTraffic(t *testing.T) {
 	m := NewMetrics()
 	address := netip.MustParseAddr("192.0.2.1")

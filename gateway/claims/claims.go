@@ -47,10 +47,10 @@ type Seat struct {
 	Order []string
 }
 
-// Gateway is a peer of the other gateways.
+// Gateway is a gateway of the pool, as the other gateways need to know it.
 type Gateway struct {
 	Name string
-	// Addresses are where the others reach it, sorted. With multicast there need not be any.
+	// Addresses are those at which the other gateways reach this one, sorted. With multicast there need not be any.
 	Addresses []netip.Addr
 }
 
@@ -78,7 +78,7 @@ func (c Claims) Hold(mux Mux) Claims {
 	return c
 }
 
-// Release returns the claims with the start of a mux's grace. A grace that runs isn't started again.
+// Release returns the claims after the grace of a mux's claim has begun. A grace that runs doesn't begin again.
 func (c Claims) Release(key types.NamespacedName, now time.Time) Claims {
 	at, found := c.index(key)
 	if !found || !c.Muxes[at].IsHeld() {

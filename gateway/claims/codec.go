@@ -26,8 +26,8 @@ var ErrNewer = errors.New("claims of a newer version")
 // Name returns the name of a pool's ConfigMap.
 func Name(pool string) string { return NamePrefix + pool }
 
-// Encode returns the text for the ConfigMap: equal claims give equal texts. It fails if Decode would read back other claims. Order and
-// fractions of seconds don't count.
+// Encode returns the text for the ConfigMap: equal claims give equal texts. It fails if Decode would refuse the text. Decode returns sorted
+// claims, and times without fractions of seconds.
 func Encode(c Claims) (string, error) {
 	doc := toDocument(&c)
 	if _, err := doc.claims(); err != nil {

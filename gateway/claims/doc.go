@@ -3,7 +3,7 @@
 //	ConfigMap svc-lb-mux-pool-<pool> ──Decode──▶ Claims ──Encode──▶ ConfigMap
 //	muxes' statuses ──Rebuild──▶ Claims     if the ConfigMap is lost
 //
-// The controller alone writes claims. Agents read them, and nothing else about gateways: they can't read Leases.
+// The controller alone writes claims. Agents read them, and nothing else about other gateways: they can't read the Leases of others.
 //
 // Life of a claim:
 //

@@ -145,7 +145,7 @@ func parseAddresses(texts []string) ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-// parseTime refuses years that couldn't be written again. The zero time would read as no release.
+// parseTime refuses years that couldn't be written again. It also refuses the zero time, which means that a claim isn't released.
 func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -28,7 +28,7 @@ type agent struct {
 	// table is what the kernel translates. It outlives the agent.
 	table   map[netip.Addr]types.UID
 	routers map[uint8]vrrp.Router
-	// cut is true while the segment brings it nothing.
+	// cut says on which side of a partition the gateway is: adverts reach only gateways on the same side.
 	cut bool
 }
 
@@ -50,7 +50,7 @@ func (a *agent) holds() []uint8 {
 	return held
 }
 
-// decide makes kernel and routers as the agent's news say. News that are missing change nothing.
+// decide makes the agent decide, and brings its kernel and its routers up to date. Missing news changes nothing.
 func (s *server) decide(a *agent, news *want.World) {
 	had := a.before != nil && len(a.before.Tables.Services) > 0
 	news.Keys, news.Before, news.Claims = s.language.Keys(), a.before, a.claims

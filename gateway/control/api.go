@@ -20,7 +20,7 @@ type API interface {
 	Leases(ctx context.Context, live bool) ([]*coordinationv1.Lease, error)
 	// WriteClaims creates a ConfigMap without a version, and updates one with a version. It fails on a conflict.
 	WriteClaims(ctx context.Context, cm *corev1.ConfigMap) error
-	// WriteStatus changes the status of a Service. It fails if the Service isn't of the version that the change was decided from.
+	// WriteStatus changes the status of a Service. It fails if the Service has changed since the version that the change was decided from.
 	WriteStatus(ctx context.Context, change Change) error
 	// Tell emits an Event.
 	Tell(svc *corev1.Service, event decide.Event)
@@ -35,9 +35,9 @@ type Change struct {
 	// Addresses replace the status's addresses if SetsAddresses is true.
 	Addresses     []netip.Addr
 	SetsAddresses bool
-	// Conditions are added or replaced, and Removed are the types of those that go.
+	// Conditions are added or replaced, and Removed are the types of conditions that are removed.
 	Conditions []metav1.Condition
 	Removed    []string
-	// CarriedBy is our annotation; without a value it goes.
+	// CarriedBy is our annotation; if it is empty, the annotation is removed.
 	CarriedBy string
 }

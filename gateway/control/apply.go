@@ -64,7 +64,7 @@ func (c *Controller) writeClaims(ctx context.Context, seen *observation, pool st
 	return nil
 }
 
-// writeAll writes statuses. One that fails doesn't keep the others from being written.
+// writeAll writes statuses. After a failed write, it still writes the others.
 func (c *Controller) writeAll(ctx context.Context, list []decide.Status, now time.Time) (time.Time, error) {
 	var mu sync.Mutex
 	var due deadline
@@ -86,7 +86,7 @@ func (c *Controller) writeAll(ctx context.Context, list []decide.Status, now tim
 
 const mostErrors = 3
 
-// conflictPause is how long the cache gets to show the change that a write conflicts with.
+// conflictPause is how long the controller waits after a write conflict, so that the cache can show the other change.
 const conflictPause = 100 * time.Millisecond
 
 // isStale is true if a write failed because the object had changed since it was read. The next pass decides again.
@@ -94,7 +94,7 @@ func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-// write writes one status. A change that another writer keeps undoing waits: it returns until when.
+// write writes one status. It returns when to try again, if the write conflicts, or must wait because another writer keeps undoing it.
 func (c *Controller) write(ctx context.Context, s *decide.Status, now time.Time) (time.Time, error) {
 	change := changeOf(c.Language.Keys(), s, now)
 	if s.SetsAddresses {

@@ -41,8 +41,8 @@ func condition(svc *corev1.Service, kind string, set decide.Condition, now time.
 	return made
 }
 
-// patch returns the strategic merge patch of the status subresource. The API server takes metadata there, too. The UID and the version
-// make it fail if the Service has changed since.
+// patch returns the strategic merge patch of the status subresource. The API server accepts metadata there, too. With the UID and the
+// version in it, the patch fails if the Service has changed since.
 func (c *Change) patch(keys validation.Keys) ([]byte, error) {
 	metadata := map[string]any{"uid": c.Service.UID, "resourceVersion": c.Service.ResourceVersion}
 	switch before, there := c.Service.Annotations[keys.CarriedBy]; {

@@ -79,7 +79,7 @@ func (s *server) claims(pool string) *claims.Claims {
 	return &c
 }
 
-// createMux adds a mux, or changes what one asks for.
+// createMux adds a mux, or changes the address that a mux asks for.
 func (s *server) createMux(name, pool, wanted string) {
 	key := types.NamespacedName{Namespace: "edge", Name: name}
 	class := s.language.FormatGatewayClass(pool)
@@ -100,7 +100,7 @@ func (s *server) createMux(name, pool, wanted string) {
 		}
 	}
 	if before := s.services[key]; before != nil && before.UID != svc.UID {
-		delete(s.settled, key) // another pool
+		delete(s.settled, key) // the mux moved to another pool
 	}
 	svc.ResourceVersion = s.next()
 	s.services[key] = svc
@@ -117,7 +117,7 @@ func (s *server) deleteMux(name string) {
 	}
 }
 
-// forgetHidden forgets the addresses of muxes that show none: with the claims, nothing is left that tells of them.
+// forgetHidden forgets the settled addresses of muxes that show none: once the claims are lost, nothing tells of these addresses.
 func (s *server) forgetHidden() {
 	maps.DeleteFunc(s.settled, func(key types.NamespacedName, _ netip.Addr) bool {
 		return s.services[key] == nil || len(claims.Shown(s.services[key])) == 0
@@ -159,7 +159,7 @@ func (s *server) report(name, pool string) {
 	s.leases[l.Name] = &l
 }
 
-// check looks for broken promises that a look at the cluster shows.
+// check looks for promises that the present state of the cluster breaks.
 func (s *server) check(what string) {
 	shownBy := map[netip.Addr]types.NamespacedName{}
 	claimed := map[netip.Addr]string{}
@@ -202,7 +202,7 @@ type view struct {
 	cachedLeases   []*coordinationv1.Lease
 	// heard is how many deletions the watch told.
 	heard int
-	// left is how many writes the controller lives to make.
+	// left is how many writes the controller still makes before it is killed.
 	left int
 	// before is called before each write.
 	before func()
@@ -386,7 +386,7 @@ func (v *view) WriteStatus(_ context.Context, change control.Change) error {
 
 // checkShown checks an address that a status shows from now on.
 func (v *view) checkShown(key types.NamespacedName, uid types.UID, a netip.Addr) {
-	// An agent that read a restored copy may have closed an address of which its Lease still tells, as the cache shows it.
+	// An agent that read a restored copy may have closed an address that its Lease in the cache still reports.
 	answers := v.restored
 	for _, agent := range v.agents {
 		answers = answers || agent.table[a] == uid

@@ -22,8 +22,8 @@ type Settings struct {
 	// MuxNamespaces are those of muxes; every namespace if empty.
 	MuxNamespaces []string
 	Pools         []config.Pool
-	// RebuildAfter is how long after its first pass a controller may rebuild lost claims: as long as another one may believe that it
-	// still leads.
+	// RebuildAfter is how long after its first pass a controller waits before it rebuilds lost claims: for so long, another controller may
+	// believe that it still leads.
 	RebuildAfter time.Duration
 	// Writes is how many statuses are written at a time.
 	Writes int
@@ -32,7 +32,7 @@ type Settings struct {
 	Metrics *Metrics
 }
 
-// Controller makes passes. Its memory is a help, and no truth: a new controller goes on where another one ended.
+// Controller makes passes. Its memory may be lost at any time: a new controller goes on where another one ended.
 type Controller struct {
 	Settings
 	api API
@@ -58,8 +58,8 @@ func New(settings Settings, api API) *Controller {
 	}
 }
 
-// Pass observes, decides and applies once. It returns when the next pass is due although nothing changes; zero if none is. An error of a
-// pool doesn't keep other pools from being served.
+// Pass observes, decides and applies once. It returns when the next pass is due although nothing changes; zero if none is. After an error
+// in one pool, Pass goes on with the other pools.
 func (c *Controller) Pass(ctx context.Context) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

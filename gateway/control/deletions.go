@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deletions remember for a while which Services a watch told to be deleted.
+// deletions remember for a while which deletions of Services a watch told.
 type deletions struct {
 	mu   sync.Mutex
 	told map[types.NamespacedName]deletion
@@ -20,7 +20,7 @@ type deletion struct {
 	at  time.Time
 }
 
-// remembered is how long a deletion is remembered. Later, the mux counts as missing.
+// remembered is how long a deletion is remembered. After that, the mux only counts as missing.
 const remembered = time.Hour
 
 func newDeletions() *deletions { return &deletions{told: map[types.NamespacedName]deletion{}} }

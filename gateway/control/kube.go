@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Kube is the API server.
+// Kube reads and writes objects of the API server.
 type Kube struct {
 	Keys validation.Keys
 	// Namespace is the one of the release, and MuxNamespaces are those of muxes; every namespace if empty.
@@ -82,7 +82,7 @@ func (k *Kube) Services(ctx context.Context, live bool) ([]*corev1.Service, erro
 			for i := range list.Items {
 				all = append(all, &list.Items[i])
 			}
-			// A cache's list is whole, and its Continue is a word that says that caches have no pages.
+			// A cache's list is whole. Its Continue isn't a token: it says that caches have no pages.
 			if next = list.Continue; next == "" || !live {
 				break
 			}

@@ -53,7 +53,7 @@ func TestListsHaveOnlyWhatTheControllerReads(t *testing.T) {
 	}
 }
 
-// pageless answers lists as controller-runtime's cache does: whole, and with a word in place of the next page.
+// pageless answers lists as controller-runtime's cache does: whole, and with a word in place of the token for the next page.
 type pageless struct{ client.Reader }
 
 func (p pageless) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {

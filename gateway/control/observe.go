@@ -16,8 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
 )
 
-// observation is what a pass read. Claims are read first and live: so lists of muxes are never older than the claims. The claims of a
-// pool are replaced when they are written, so that the next pool sees them.
+// observation is what a pass read. Claims are read first and live: so a live list of muxes is never older than the claims. A write of a
+// pool's claims replaces them here, so that the next pool sees the new ones.
 type observation struct {
 	stored   map[string]*stored // by pool
 	muxes    []decide.Mux

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// trimService keeps the fields that a pass reads. Of a Service without a class of gateways, it keeps only the name. The API server sends
-// every change of a Service whole: so a Service that gets such a class later is trimmed again.
+// trimService keeps the fields that a pass reads. Of a Service that no pass looks at, it keeps only the name, the UID and the version. At
+// each change, the API server sends the whole Service: so if it gets a class of gateways later, its fields are there.
 func trimService(language validation.Language, svc *corev1.Service) {
 	meta := metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name, UID: svc.UID, ResourceVersion: svc.ResourceVersion}
 	if _, is := decide.Parse(language, svc); !is {

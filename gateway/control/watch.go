@@ -108,8 +108,8 @@ func (c *Controller) hears(e event.DeleteEvent) bool {
 	return true
 }
 
-// tellsNews is false for a mere renewal of a live gateway's Lease, also with new counts of its traffic, on which no decision depends: gateways
-// renew their Leases every few seconds.
+// tellsNews is false if an update only renews a live gateway's Lease, and at most brings new counts of traffic. No decision depends on
+// these, and gateways renew their Leases every few seconds.
 func (c *Controller) tellsNews(e event.UpdateEvent) bool {
 	keys := c.Language.Keys()
 	decisive := func(annotations map[string]string) map[string]string {

@@ -2,7 +2,8 @@
 //
 //	agent ──Write──▶ Lease svc-lb-mux-gateway-<name> ──Read──▶ controller
 //
-// The Lease is in the namespace of the release. The agent alone writes it, and the controller alone reads it. Its parts:
+// The Lease is in the namespace of the release. The agent alone writes it. The controller decides by it, and the console and svcmux show
+// it. Its parts:
 //
 //	spec.renewTime, spec.leaseDurationSeconds  health: the agent renews the Lease while it works
 //	spec.holderIdentity                        the agent's process, so that two agents under one name are noticed
@@ -17,6 +18,6 @@
 //
 // A stale Lease is no proof that a gateway is dead: the API server may be away. So nothing here says that a gateway is gone.
 //
-// The package is pure and total. Both directions are bounded. Read ignores fields that it doesn't know, since agents and the
-// controller are upgraded one after another. A part that can't be read is missing from the result and named in Problems.
+// The package is pure and total. It limits the size of what it writes and reads. Read ignores fields that it doesn't know, since agents and
+// the controller are upgraded one after another. A part that can't be read is missing from the result and named in Problems.
 package lease

@@ -32,7 +32,7 @@ type Gateway struct {
 	Labels map[string]string
 	// Holder identifies the agent's process.
 	Holder string
-	// RenewedAt is when the agent renewed the Lease by its own clock, and Duration is how long that lasts.
+	// RenewedAt is when the agent renewed the Lease by its own clock, and Duration is how long the renewal lasts.
 	RenewedAt time.Time
 	Duration  time.Duration
 	// Facts, Report and Traffic are nil if they are missing or can't be read.
@@ -49,7 +49,7 @@ type Facts struct {
 	Node string
 	// Zone is the failure domain.
 	Zone string
-	// Addresses are where the other gateways reach this one, sorted.
+	// Addresses are those at which the other gateways reach this one, sorted.
 	Addresses []netip.Addr
 	// Capacity is the share of the load relative to other gateways. With 0 the gateway takes no seat: it is being drained.
 	Capacity int
@@ -61,7 +61,7 @@ type Facts struct {
 
 // Report is what the agent did.
 type Report struct {
-	// Claims is the ConfigMap of claims that the kernel's tables were made from.
+	// Claims is the version of the ConfigMap of claims from which the agent decided last.
 	Claims Version
 	// Holds are the router IDs of the seats that the gateway holds now, sorted: it answers for their addresses.
 	Holds []uint8
@@ -77,7 +77,7 @@ type Report struct {
 
 // Probes are the results of a gateway's probes of backends.
 type Probes struct {
-	// Settled is false until every backend was probed often enough to know it.
+	// Settled is false until the agent has made enough rounds of probes for a backend to fail.
 	Settled bool
 	// Failing are the backends that don't answer, sorted, at most maxFailing.
 	Failing []netip.AddrPort
@@ -110,8 +110,8 @@ type Refusal struct {
 	Message string
 }
 
-// IsFresh is true if the Lease was renewed in time by the given clock. The clocks of two machines differ: a caller that watches
-// the Lease relies on when it saw renewals.
+// IsFresh is true if the Lease was renewed in time by the given clock. The clocks of two machines differ: a caller that watches the Lease
+// should rely on when it saw renewals instead.
 func (g *Gateway) IsFresh(now time.Time) bool { return now.Before(g.RenewedAt.Add(g.Duration)) }
 
 // Fails is true if the gateway's probes of a backend fail.

@@ -2,8 +2,8 @@
 //
 //	address ──Seat──▶ seat ──Order──▶ gateways, the preferred one first
 //
-// A seat is a virtual router ID with an order of gateways. Seats exist so that the load of a dead gateway spreads over all
-// others: each of its seats has another second gateway.
+// A seat is a virtual router ID with an order of gateways. Seats exist so that the load of a dead gateway spreads over all others: its
+// seats have different second gateways.
 //
 // Both steps are rendezvous hashes (highest random weight): every candidate gets a score from its own name and the key
 // alone, and the highest score wins. A candidate that comes or goes changes no other candidate's score, so only the keys

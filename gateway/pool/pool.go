@@ -13,7 +13,7 @@ type Pool interface {
 	// Ensure returns the addresses of a mux: those that it holds already, and new ones for families that it lacks. A *Refusal says
 	// why there is none.
 	Ensure(ctx context.Context, request Request) ([]netip.Addr, error)
-	// Release gives back the addresses of a mux. An empty result is no error.
+	// Release gives back the addresses of a mux. It is no error if the mux has none.
 	Release(ctx context.Context, mux types.NamespacedName) error
 	// List returns the addresses that muxes have, sorted by mux.
 	List(ctx context.Context) ([]Holding, error)

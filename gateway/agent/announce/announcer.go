@@ -30,9 +30,9 @@ type Announcer struct {
 	wire   *wire
 	device *net.Interface
 	seats  map[uint8]*seat
-	// put are the addresses that were put on the interface by this process or the one before.
+	// put are the addresses that this process, or the one before it, put on the interface.
 	put map[netip.Addr]bool
-	// isSet is false until the first Set: until then, nothing is known about the addresses that are on the interface.
+	// isSet is false until the first Set. Until then, the announcer doesn't know which addresses must leave the interface.
 	isSet      bool
 	refreshAt  time.Time
 	failing    map[string]string // what fails now, by reason
@@ -49,7 +49,7 @@ type setting struct {
 	done  chan struct{}
 }
 
-// stranger is when a fault of the segment was seen last.
+// stranger is a fault of the segment, and when it was seen last.
 type stranger struct {
 	Fault
 	seen time.Time
@@ -69,7 +69,7 @@ func New(o Options) *Announcer {
 	return a
 }
 
-// Set replaces the seats, and returns once the addresses of seats that this gateway doesn't hold any more are off the interface.
+// Set replaces the seats. It returns once the addresses that this gateway must not hold any more are off the interface.
 func (a *Announcer) Set(ctx context.Context, seats []want.Seat) error {
 	s := setting{slices.Clone(seats), make(chan struct{})}
 	select {
@@ -94,7 +94,7 @@ func (a *Announcer) Status() Status {
 // Changed is readable after the status changed.
 func (a *Announcer) Changed() <-chan struct{} { return a.changed }
 
-// Run answers for addresses until the context ends. Then it hands seats over that another gateway can take. The addresses of other
+// Run answers for addresses until the context ends. Then it hands over each seat that another gateway can take. The addresses of all other
 // seats stay.
 func (a *Announcer) Run(ctx context.Context) error {
 	var err error
@@ -120,7 +120,7 @@ func (a *Announcer) Run(ctx context.Context) error {
 		case h := <-a.adverts:
 			a.receive(h)
 		case <-timer.C:
-			a.receiveAll() // a late process must not take a seat although adverts wait
+			a.receiveAll() // a process that was late must not take a seat while adverts of the seat's holder wait here
 			a.tick(time.Now())
 		}
 		timer.Stop()
@@ -171,7 +171,7 @@ func (a *Announcer) stop(s *seat) {
 	a.carryOut(s, actions)
 }
 
-// tick tells the time to the routers, announces and refreshes.
+// tick tells the routers the time, announces addresses that are due, and refreshes the interface if that is due.
 func (a *Announcer) tick(now time.Time) {
 	for _, s := range a.seats {
 		var actions []vrrp.Action
@@ -187,7 +187,7 @@ func (a *Announcer) tick(now time.Time) {
 	}
 }
 
-// carryOut carries out what a router asks for.
+// carryOut carries out the actions of a seat's router.
 func (a *Announcer) carryOut(s *seat, actions []vrrp.Action) {
 	for _, action := range actions {
 		switch action {
@@ -261,5 +261,5 @@ func (a *Announcer) publish() {
 	}
 }
 
-// strangerFor is how long a fault of the segment is told after it was seen last.
+// strangerFor is how long the status shows a fault of the segment after it was seen last.
 const strangerFor = time.Minute

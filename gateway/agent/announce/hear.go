@@ -11,7 +11,7 @@ import (
 
 func (a *Announcer) isSix() bool { return a.wire != nil && a.wire.source.Is6() }
 
-// send sends an advert. A socket that fails again and again is opened again at the next refresh.
+// send sends an advert. After five failures in a row, a refresh opens the socket again.
 func (a *Announcer) send(s *seat, advert *vrrp.Advert) {
 	if a.wire == nil {
 		return
@@ -39,7 +39,7 @@ func (a *Announcer) receiveAll() {
 	}
 }
 
-// receive tells a router of an advert.
+// receive passes an advert to the router of its seat.
 func (a *Announcer) receive(h heard) {
 	s := a.seats[h.advert.RouterID]
 	if s == nil || a.wire == nil || h.source.Is4() != a.wire.source.Is4() {
@@ -58,11 +58,12 @@ func (a *Announcer) receive(h heard) {
 	}
 	a.carryOut(s, actions)
 	if was == vrrp.Active && s.router.State == vrrp.Active && h.advert.Priority > 0 && s.hellos > 1 {
-		s.announceAgain(now) // the other one held the seat too, and neighbours may have learnt that
+		s.announceAgain(now) // the other gateway held the seat too, and neighbours may have learnt its MAC address
 	}
 }
 
-// isOurs is true for an advert of a gateway of this group.
+// isOurs is true for an advert of a gateway of this group. It records a fault for any other advert, and for a sender that the claims don't
+// name.
 func (a *Announcer) isOurs(s *seat, h *heard) bool {
 	expected := SeatAddress(a.Group, s.RouterID, h.source.Is6())
 	if !slices.Equal(h.advert.Addresses, []netip.Addr{expected}) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hellos sends frames that tell neighbours of an address's new place.
+// hellos sends frames that tell neighbours which machine has an address now.
 type hellos struct{ socket int }
 
 func openHellos() (*hellos, error) {
@@ -50,7 +50,7 @@ func broadcast() net.HardwareAddr { return net.HardwareAddr{0xff, 0xff, 0xff, 0x
 
 func allNodes() net.HardwareAddr { return net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1} }
 
-// gratuitousARP is a request for an address from that address (RFC 5227, section 3).
+// gratuitousARP is an ARP request in which sender and target have the same address (RFC 5227, section 3).
 func gratuitousARP(hardware net.HardwareAddr, address netip.Addr) []byte {
 	const ethernet, request = 1, 1
 	m := []byte{0, ethernet, unix.ETH_P_IP >> 8, unix.ETH_P_IP & 0xff, hardwareLen, 4, 0, request}

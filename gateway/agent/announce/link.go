@@ -24,7 +24,7 @@ type Assigned struct {
 	Address netip.Addr
 	// Interface is its interface's index.
 	Interface int
-	// Marked is true for addresses that this package put there.
+	// Marked is true for one of our addresses: this package put it on the interface, or keepalived did, by the agent's file.
 	Marked bool
 	// Permanent is true if the address has no lifetime. Deprecated is true if the kernel doesn't use it for own connections.
 	Permanent, Deprecated bool
@@ -74,7 +74,7 @@ func readAssigned(data []byte) (Assigned, bool) {
 		switch decoder.Type() {
 		case unix.IFA_ADDRESS:
 			address, _ = netip.AddrFromSlice(decoder.Bytes())
-		case unix.IFA_LOCAL: // on a link to one peer, the other one is the peer's
+		case unix.IFA_LOCAL: // on a point-to-point link, IFA_ADDRESS is the peer's
 			local, _ = netip.AddrFromSlice(decoder.Bytes())
 		case unix.IFA_FLAGS:
 			flags = decoder.Uint32()
@@ -109,7 +109,7 @@ func (l *link) put(index int, address netip.Addr, lifetime time.Duration) error 
 	return nil
 }
 
-// drop removes an address. It is no error if it isn't there.
+// drop removes an address. A missing address is no error.
 func (l *link) drop(index int, address netip.Addr) error {
 	err := l.change(unix.RTM_DELADDR, 0, index, address, encoder(address))
 	if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.ENODEV) {
@@ -155,7 +155,7 @@ func Addresses() ([]Assigned, error) {
 	return all, err
 }
 
-// Remove takes our addresses off all interfaces: the marked ones, and the named ones off the named interface.
+// Remove takes our addresses off: the marked ones off all interfaces, and the named ones off the named interface.
 func Remove(interfaceName string, named []netip.Addr) error {
 	l, err := openLink()
 	if err != nil {

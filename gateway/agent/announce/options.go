@@ -63,7 +63,8 @@ const (
 	DefaultInterval = 100 * time.Millisecond
 )
 
-// helloTimes are when a new holder announces its addresses. Linux ignores a neighbour's second change within a second.
+// helloTimes are how long after it took a seat a gateway announces the addresses. Once isn't enough: Linux ignores a second change of a
+// neighbour's entry within a second.
 func helloTimes() []time.Duration {
 	return []time.Duration{0, 200 * time.Millisecond, 1200 * time.Millisecond, 3 * time.Second, 6 * time.Second}
 }

@@ -27,7 +27,8 @@ func (a *Announcer) refresh(now time.Time) {
 	a.sync()
 }
 
-// refreshWire has the socket open while the interface runs. It is opened again if the interface or its address changed, or after errors.
+// refreshWire keeps the socket open while the interface runs. It opens the socket again if the interface or its address changed, or after
+// several errors.
 func (a *Announcer) refreshWire(now time.Time) {
 	if a.device.Flags&net.FlagUp == 0 || a.device.Flags&net.FlagRunning == 0 {
 		a.tell(NoSocket, fmt.Errorf("interface %s has no link: no seat is held that another gateway can take", a.Interface))
@@ -72,12 +73,12 @@ func (a *Announcer) listen(w *wire) {
 		}
 		select {
 		case a.adverts <- h:
-		default: // adverts come again
+		default: // full: the next advert comes soon
 		}
 	}
 }
 
-// closeWire stops all routers: without adverts from others, this gateway must hold no seat that others can take.
+// closeWire stops all routers, and closes the socket. A gateway that can't hear others must hold no seat that others can take.
 func (a *Announcer) closeWire() {
 	if a.wire == nil {
 		return
@@ -89,7 +90,8 @@ func (a *Announcer) closeWire() {
 	a.wire = nil
 }
 
-// sourceAddress returns the address that adverts come from: the interface's IPv4 address, or, without one, an IPv6 address.
+// sourceAddress returns the address that adverts come from: the interface's IPv4 address, or else an IPv6 address. The IPv6 address is
+// link-local for multicast, and not link-local for unicast.
 func (a *Announcer) sourceAddress() (netip.Addr, error) {
 	all, err := a.link.list()
 	if err != nil {
@@ -165,7 +167,7 @@ func (a *Announcer) held() map[netip.Addr]time.Duration {
 	return held
 }
 
-// tell records what fails, and logs it if that is news. Without an error the fault is over.
+// tell records a fault, and logs it if it is new. A nil error ends the fault.
 func (a *Announcer) tell(reason string, err error) {
 	if err == nil {
 		delete(a.failing, reason)

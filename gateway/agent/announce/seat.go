@@ -14,9 +14,11 @@ import (
 type seat struct {
 	want.Seat
 	router vrrp.Router
-	// isTaken is true while another gateway's adverts say that it holds a lone seat. The claims are older than that gateway.
+	// isTaken is true from the first advert of another gateway for a lone seat, until this gateway takes the seat. The claims don't name
+	// the other gateway yet.
 	isTaken bool
-	// since is when the router became active, and hellos counts how often the addresses were announced since then.
+	// since is when the announcements began: when the router became active, when the addresses changed, or when another holder gave way.
+	// hellos counts the announcements since then.
 	since  time.Time
 	hellos int
 }
@@ -26,7 +28,7 @@ func (s *seat) holds() bool {
 	return s.router.State == vrrp.Active || isLone(&s.Seat) && !s.isTaken
 }
 
-// advert is what the router sends. The address is constant: a router must not send other addresses than its peers expect.
+// advert returns the router's advert. Its address is constant, because all routers of a seat must send the same addresses.
 func (s *seat) advert(group string, six bool) *vrrp.Advert {
 	return &vrrp.Advert{RouterID: s.RouterID, Priority: s.router.Priority, Interval: s.router.Interval,
 		Addresses: []netip.Addr{SeatAddress(group, s.RouterID, six)}}
@@ -44,7 +46,7 @@ func SeatAddress(group string, routerID uint8, six bool) netip.Addr {
 	return netip.AddrFrom4([4]byte{169, 254, 1 + sum[0]%254, routerID})
 }
 
-// nextHello returns when the addresses must be announced next; zero if they were announced often enough.
+// nextHello returns when the addresses must be announced next; zero if the router isn't active, or if they were announced often enough.
 func (s *seat) nextHello() time.Time {
 	times := helloTimes()
 	if s.router.State != vrrp.Active || s.hellos >= len(times) {

@@ -3,8 +3,8 @@
 //
 //	flows.go   Drop     resume.go  Resume
 //
-// A flow keeps its backend while packets come. A TCP client of a backend that is gone gets an error and connects again. A UDP client
-// goes on sending to where no backend is. So the agent deletes such flows, and the next packet starts a new one.
+// A flow keeps its backend while packets come. A TCP client of a backend that is gone gets an error and connects again. A UDP client gets
+// no error, and goes on sending to the backend that is gone. So the agent deletes such UDP flows, and the next packet starts a new flow.
 package flows
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Gone is a backend that a UDP service doesn't have any more.
 type Gone struct {
-	// Address, First and Last are those of the service.
+	// Address, First and Last are the service's address and numbers.
 	Address     netip.Addr
 	First, Last uint16
 	Backend     netip.Addr
@@ -67,8 +67,8 @@ func isTo(gone []Gone, original, reply tuple) bool {
 	})
 }
 
-// changeEach sends the change that a function returns for a flow, for each flow for which it returns true. It returns how many flows
-// were changed.
+// changeEach calls change for each flow. If change returns true, changeEach sends the message that change returned. The result is how many
+// flows were changed.
 func changeEach(namespace int, change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
 	if err != nil {
@@ -92,7 +92,7 @@ func changeEach(namespace int, change func(family byte, original, reply tuple) (
 			switch {
 			case err == nil:
 				changed++
-			case !errors.Is(err, unix.ENOENT): // otherwise it has ended by itself
+			case !errors.Is(err, unix.ENOENT): // with ENOENT, the flow has ended by itself
 				failed = append(failed, fmt.Errorf("change a flow: %w", err))
 			}
 		}
@@ -109,7 +109,7 @@ func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byt
 		Data: data}
 }
 
-// read returns both directions of a flow, without a protocol if they can't be read.
+// read returns both directions of a flow. If they can't be read, both are empty, and have protocol 0.
 func read(data []byte) (original, reply tuple) {
 	if len(data) < 4 {
 		return tuple{}, tuple{}

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Resume lets TCP connections to these addresses go on that this gateway carried, then another one, and now this one again. It returns how
-// many it let go on.
+// Resume lets TCP connections to these addresses go on that come back to this gateway from another one. It returns how many flows it
+// changed.
 //
-// This kernel hasn't seen what they sent meanwhile, so their packets are outside of the windows that it knows: connection tracking would
-// call them invalid, and they would be dropped. It keeps their translation, and no longer checks their windows.
+// This kernel didn't see the packets that the other gateway carried. So the next packets are outside of the TCP windows that it knows, and
+// connection tracking would call them invalid: they would be dropped. Resume switches the check of windows off. The translation stays.
 func Resume(namespace int, addresses []netip.Addr) (int, error) {
 	return changeEach(namespace, func(family byte, original, _ tuple) (netlink.Message, bool) {
 		change := message(newFlow, netlink.Acknowledge, family, original.raw)
@@ -29,13 +29,13 @@ const (
 	beLiberal                 = 8 // windows aren't checked
 )
 
-// withoutWindows returns the attribute that sets the flag beLiberal in both directions. Each flag has its mask.
+// withoutWindows returns the attribute that sets the flag beLiberal in both directions. Each value is a flag and its mask.
 func withoutWindows() []byte {
 	flags := append(attribute(flagsOriginal, []byte{beLiberal, beLiberal}), attribute(flagsReply, []byte{beLiberal, beLiberal})...)
 	return attribute(protocolInfo|nested, attribute(infoOfTCP|nested, flags))
 }
 
-// attribute encodes an attribute, and fills it up to four bytes.
+// attribute encodes an attribute, and pads it to a multiple of four bytes.
 func attribute(kind uint16, value []byte) []byte {
 	const header, align = 4, 4
 	data := binary.NativeEndian.AppendUint16(nil, uint16(header+len(value)))

@@ -27,8 +27,8 @@ type State struct {
 	Pool    string
 	// Wanted is what the last decision wanted.
 	Wanted *want.Wanted
-	// Tables are those that the kernel took, if they differ from the wanted ones: it refused parts, or all. Empty ones stand for
-	// unknown ones.
+	// Tables are the tables that the kernel took, if it refused some or all parts of the wanted ones. Empty Tables mean that the kernel's
+	// tables aren't known.
 	Tables *want.Tables `json:",omitempty"`
 }
 
@@ -43,7 +43,7 @@ func (s *State) Applied() *want.Tables {
 // Directory is where the state is.
 type Directory string
 
-// Load returns the state. It is nil without a file. If the file can't be used, it is nil, and the error says why.
+// Load returns the state; nil if there is no file. If the file can't be used, the error says why.
 func (d Directory) Load(gateway, pool string) (*State, error) {
 	path := filepath.Join(string(d), fileName)
 	text, err := os.ReadFile(path)
@@ -102,7 +102,7 @@ func writeSynced(path string, text []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// sync makes the rename last.
+// sync makes the rename survive a power cut.
 func (d Directory) sync() error {
 	directory, err := os.Open(string(d))
 	if err != nil {

@@ -23,7 +23,8 @@ func config(o *Options, seats []want.Seat, six bool) string {
 	return text.String()
 }
 
-// instance returns the virtual router of a seat. Its name never changes, so that keepalived keeps its state.
+// instance returns the virtual router of a seat. The name never changes, so that keepalived keeps the router's state when it reads the file
+// again.
 func instance(o *Options, s *want.Seat, six bool) string {
 	var text strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&text, "    "+format+"\n", values...) }
@@ -57,7 +58,8 @@ func instance(o *Options, s *want.Seat, six bool) string {
 	return text.String()
 }
 
-// announceAgain is how often the holder of a seat announces its addresses. Neighbours that missed the first time learn them then.
+// announceAgain is how often the holder of a seat announces its addresses. Neighbours that missed the first announcement learn the
+// addresses then.
 const announceAgain = time.Minute
 
 func peersOf(s *want.Seat, six bool) []netip.Addr {
@@ -68,7 +70,7 @@ func onInterface(o *Options, address netip.Addr) string {
 	return netip.PrefixFrom(address, address.BitLen()).String() + " dev " + o.Interface
 }
 
-// addressesIn returns the addresses that a file of ours gives to keepalived, those of the seats among them.
+// addressesIn returns the addresses that our file gives to keepalived: those of muxes, and the one in each seat's adverts.
 func addressesIn(text string) map[netip.Addr]bool {
 	found := map[netip.Addr]bool{}
 	for line := range strings.Lines(text) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// starting is how long keepalived may be deaf after it has written its process ID.
+// starting is how long keepalived may miss signals after it has written its process ID.
 const starting = 3 * time.Second
 
 // isYoung is true if keepalived has just started.
@@ -53,7 +53,7 @@ func process(pidFile string) (int, error) {
 	return pid, nil
 }
 
-// signal has keepalived read its files again.
+// signal makes keepalived read its files again.
 func signal(pidFile string) error {
 	pid, err := process(pidFile)
 	if err != nil {
@@ -65,7 +65,8 @@ func signal(pidFile string) error {
 	return nil
 }
 
-// Remove takes our file away, and has keepalived take its addresses off. It is no error if keepalived doesn't run.
+// Remove removes our file. It makes keepalived read its files again, and so take the addresses off. It is no error if keepalived doesn't
+// run.
 func Remove(configFile, pidFile string) error {
 	switch err := os.Remove(configFile); {
 	case errors.Is(err, os.ErrNotExist):

@@ -4,9 +4,9 @@
 //	                                                                                      │
 //	Status ◀───────────────────────── looks at the interface ◀────────────────────────────┘
 //
-// The file is one of our own, which keepalived.conf includes. It is replaced as a whole, and only if it changes: keepalived keeps the
-// seats that it holds when it reads its files again. Adverts carry one constant address for each seat, the same as those of announce, so
-// a pool may have gateways of both kinds.
+// The file is our own, and keepalived.conf includes it. The agent replaces it as a whole, and only if it changes. When keepalived reads its
+// files again, it keeps the seats that it holds. Adverts carry one constant address for each seat, the same as those of announce, so a pool
+// may have gateways of both kinds.
 //
 // keepalived goes on without the agent: an end or a restart of the agent moves no seat.
 package keepalived

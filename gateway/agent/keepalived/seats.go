@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// The defaults of Debian and Fedora.
+// The default paths, as Debian and Fedora have them.
 const (
 	DefaultConfig = "/etc/keepalived/svc-lb-mux.conf"
 	DefaultPID    = "/run/keepalived.pid"
@@ -60,17 +60,17 @@ type Seats struct {
 	changed chan struct{}
 	taking  sync.WaitGroup // calls of Taken
 
-	// setting is held by Set: one setting at a time.
+	// setting is locked while Set runs: one Set at a time.
 	setting sync.Mutex
 
 	mu     sync.Mutex
 	text   string // what the file must say; empty until the first Set
 	seats  []want.Seat
 	status announce.Status
-	// isBehind is since when the interface has something else than the file says; zero if it agrees.
+	// isBehind is since when the interface differs from the file; zero if they agree.
 	isBehind time.Time
-	written  error // why the file can't be written, or keepalived can't be told
-	// again is true if keepalived was told while it was starting: it may have read the file of before, and not heard the signal.
+	written  error // why the file can't be written, keepalived can't be told, or addresses can't be listed
+	// again is true if keepalived was told while it was starting. It may have read the former file, and missed the signal.
 	again bool
 }
 
@@ -98,7 +98,8 @@ func (k *Seats) Addresses() ([]announce.Assigned, error) {
 	return all, nil
 }
 
-// Set writes the file, and returns once keepalived has followed, or after some seconds. It fails if the machine's addresses can't be listed.
+// Set writes the file. It returns once the interface agrees with the file, or after some seconds. It fails if the machine's addresses can't
+// be listed.
 func (k *Seats) Set(ctx context.Context, seats []want.Seat) error {
 	k.setting.Lock()
 	defer k.setting.Unlock()
@@ -153,8 +154,8 @@ func (k *Seats) Run(ctx context.Context) error {
 	}
 }
 
-// look brings the file up to date, and compares the interface with it. It returns true if they agree. The addresses of before that the
-// file doesn't have must be off.
+// look brings the file up to date, and returns true if the interface agrees with it. Our addresses in before that the file lacks must be
+// off.
 func (k *Seats) look(before []announce.Assigned) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -186,7 +187,8 @@ func (k *Seats) look(before []announce.Assigned) bool {
 	return len(missing) == 0
 }
 
-// compare returns the seats that keepalived holds, and what is missing of them. A seat without other gateways must be held.
+// compare returns the seats that keepalived holds with all addresses, and how the interface differs from the file. keepalived must hold a
+// seat without other gateways.
 func (k *Seats) compare(has map[netip.Addr]bool) (holds []uint8, missing []string) {
 	for i := range k.seats {
 		s := &k.seats[i]
@@ -261,7 +263,7 @@ func (k *Seats) tell(holds []uint8, faults []announce.Fault) {
 	}
 }
 
-// write replaces the file if it says something else, and has keepalived read it. It fails if keepalived doesn't run.
+// write replaces the file if it differs, and makes keepalived read it. It fails if keepalived doesn't run.
 func (k *Seats) write() error {
 	text, err := os.ReadFile(k.Config)
 	isSame := err == nil && string(text) == k.text
@@ -276,5 +278,5 @@ func (k *Seats) write() error {
 		return err
 	}
 	k.again = isYoung
-	return signal(k.PID) // again after a failure
+	return signal(k.PID) // also after a failure, or once keepalived has started
 }

@@ -51,7 +51,8 @@ func listener(t *testing.T, folder string) (count func() int) {
 	return nil
 }
 
-// TestKeepalivedThatWasStartingIsToldAgain: until it has set up its signals it doesn't hear that its file has changed.
+// TestKeepalivedThatWasStartingIsToldAgain: until keepalived has set up its signal handlers, it misses the signal that its file has
+// changed.
 func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
 	folder := t.TempDir()
 	count, pid := listener(t, folder), filepath.Join(folder, "pid")
@@ -79,7 +80,7 @@ func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
 	looks("after a change", 3)
 }
 
-// The file must not move the adverts to IPv6 because nothing is known of the interface.
+// While the interface's addresses aren't known, the file must not move the adverts to IPv6.
 func TestFileStaysWhileAddressesCannotBeListed(t *testing.T) {
 	folder := t.TempDir()
 	k := New(Options{Interface: "lo", Group: "lb/p", Config: filepath.Join(folder, "svc-lb-mux.conf"), PID: filepath.Join(folder, "pid")})

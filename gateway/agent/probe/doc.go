@@ -4,6 +4,6 @@
 // policy. Here a backend fails after three probes in a row without an answer, and is up again after one that is answered. A connection that
 // the backend refuses is no answer: nothing listens.
 //
-// Results are only reported. The controller gathers those of all gateways and writes one list into the pool's claims, because all gateways
-// must choose the same backend for a connection.
+// The agent only reports the results. The controller gathers the results of all gateways and writes one list into the pool's claims,
+// because all gateways must choose the same backend for a connection.
 package probe

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// failures is how many probes in a row a backend must leave unanswered to fail.
+	// failures is how many unanswered probes in a row make a backend fail.
 	failures = 3
-	// parallel is how many connections are opened at once. A round over very many backends that don't answer takes longer than Interval.
+	// parallel is how many connections are opened at once, at most. A round over very many backends that don't answer takes longer than the
+	// interval.
 	parallel = 128
 	timeout  = time.Second
 )
@@ -27,7 +28,8 @@ type Prober struct {
 
 	mu       sync.Mutex
 	backends []netip.AddrPort
-	// missed counts the probes in a row that a backend left unanswered. A backend that was never probed isn't there.
+	// missed counts the probes in a row that a backend left unanswered. It lacks a backend that answered the last probe, or that was never
+	// probed.
 	missed map[netip.AddrPort]int
 	rounds int
 }
@@ -43,7 +45,7 @@ func dial(ctx context.Context, backend netip.AddrPort) error {
 		return err
 	}
 	if tcp, is := connection.(*net.TCPConn); is {
-		_ = tcp.SetLinger(0) // a reset leaves no connection behind that waits for its end
+		_ = tcp.SetLinger(0) // so Close sends a reset, and no connection stays in TIME_WAIT
 	}
 	return connection.Close()
 }
@@ -64,7 +66,7 @@ func (p *Prober) Set(backends []netip.AddrPort) {
 	}
 }
 
-// Results returns which backends fail. They are settled once as many rounds are over as a backend needs to fail.
+// Results returns which backends fail. The results are settled once enough rounds are over for a backend to fail.
 func (p *Prober) Results() *lease.Probes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +80,7 @@ func (p *Prober) Results() *lease.Probes {
 	return results
 }
 
-// Changed is sent to when results change.
+// Changed is readable after the results changed.
 func (p *Prober) Changed() <-chan struct{} { return p.changed }
 
 // Run probes until the context ends.
@@ -101,7 +103,7 @@ func (p *Prober) round(ctx context.Context) {
 	backends := p.backends
 	p.mu.Unlock()
 	if len(backends) == 0 {
-		return // the first news aren't there yet: nothing is known
+		return // there is no news yet, or no backend: the round doesn't count
 	}
 	before := p.Results()
 	var probes sync.WaitGroup

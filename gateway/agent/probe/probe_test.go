@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// network is which backends answer.
+// network says which backends are dead.
 type network struct {
 	mu   sync.Mutex
 	dead map[netip.AddrPort]bool
@@ -40,7 +40,7 @@ func backendAt(number byte) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, number}), 8080)
 }
 
-// TestBackendFailsAfterThreeProbesAndComesBackAfterOne runs minutes in no time.
+// TestBackendFailsAfterThreeProbesAndComesBackAfterOne runs on a fake clock, and so takes no time.
 func TestBackendFailsAfterThreeProbesAndComesBackAfterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{dead: map[netip.AddrPort]bool{backendAt(2): true}}

@@ -38,7 +38,7 @@ type Options struct {
 	Capacity        int
 	ReturnPath      string
 	Announce        string
-	// KeepalivedConfig and KeepalivedPID are files of keepalived, which announces in that mode.
+	// KeepalivedConfig and KeepalivedPID are keepalived's files, for the mode in which keepalived announces.
 	KeepalivedConfig string
 	KeepalivedPID    string
 	Unicast          bool

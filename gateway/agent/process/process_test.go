@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stub is as much of an API server as an agent needs. Watches tell nothing.
+// stub is as much of an API server as an agent needs. Its watches bring no events.
 type stub struct {
 	mu      sync.Mutex
 	asked   map[string]string // the last selectors by path
@@ -124,7 +124,7 @@ func (s *stub) serveLease(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(s.lease)
 }
 
-// registered returns what the Lease tells; an empty gateway without one.
+// registered returns what the Lease tells; an empty gateway if there is no Lease.
 func (s *stub) registered(keys validation.Keys) lease.Gateway {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// start starts the process. The result ends it with a signal.
+// start starts the process. The returned function ends it with a signal.
 func (s *site) start(t *testing.T, flags ...string) func(syscall.Signal) {
 	t.Helper()
 	self, err := os.Executable()
@@ -313,7 +313,7 @@ func TestLeaseNamesTheAddressThatTheMachineHasNow(t *testing.T) {
 	}
 	named("10.9.1.1")
 	s.gateway.Run("ip", "address", "add", "10.9.1.7/24", "dev", "front")
-	s.gateway.Run("ip", "address", "del", "10.9.1.1/24", "dev", "front") // the other one may go with it
+	s.gateway.Run("ip", "address", "del", "10.9.1.1/24", "dev", "front") // 10.9.1.7 may go, too, as it is secondary
 	s.gateway.Run("ip", "address", "replace", "10.9.1.7/24", "dev", "front")
 	named("10.9.1.7")
 }

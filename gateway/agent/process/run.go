@@ -52,7 +52,8 @@ type seats interface {
 	Addresses() ([]announce.Assigned, error)
 }
 
-// Run runs an agent until the context ends. Tables stay in the kernel, for the next version. Seats are handed over.
+// Run runs an agent until the context ends. Then it hands over the seats that other gateways can take. The tables stay in the kernel for
+// the next version, unless Goodbye is set.
 func Run(ctx context.Context, o Options, version string, to io.Writer) error {
 	log := logs.New(o.level(), to)
 	ctx = klog.NewContext(ctx, zapr.NewLogger(log))
@@ -112,7 +113,7 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	return p, nil
 }
 
-// newSeats returns what answers for addresses, by the mode.
+// newSeats returns the seats of the mode: keepalived's, or those of an announcer.
 func newSeats(o *Options, before *keep.State, log *zap.SugaredLogger) seats {
 	group, taken := o.Namespace+"/"+o.Pool, agent.ResumeFlows(log)
 	if announce.Mode(o.Announce) == keepalived.Mode {
@@ -149,13 +150,13 @@ func (p *parts) registration(version string) lease.Gateway {
 		Facts: &lease.Facts{Node: o.Node, Zone: o.Zone, Addresses: peers, Capacity: o.Capacity, BackendNetworks: networks, Version: version}}
 }
 
-// reachable returns where other gateways reach this one.
+// reachable returns the addresses at which other gateways reach this one.
 func (p *parts) reachable(before []netip.Addr) ([]netip.Addr, error) {
 	assigned, err := p.seats.Addresses()
 	return agent.Reachable(p.options.Interface, assigned, before), err
 }
 
-// run runs all parts. The first one that fails ends the others.
+// run runs all parts. The first part that ends, with or without an error, ends the others.
 func (p *parts) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -199,7 +200,7 @@ func Cleanup(o Options) error {
 	return errors.Join(failed, announce.Remove(cmp.Or(o.Interface, defaultInterface("/proc")), carried(before)), table.Open(0).Remove(), directory.Remove())
 }
 
-// carried returns the addresses that a state says were carried.
+// carried returns the addresses that the agent wanted to carry, as its state says.
 func carried(before *keep.State) []netip.Addr {
 	if before == nil {
 		return nil

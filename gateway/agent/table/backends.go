@@ -38,7 +38,7 @@ func (c choice) chain() string {
 	return name
 }
 
-// rules returns the rules of the choice's chain. A service whose slot isn't found ends at the drop.
+// rules returns the rules of the choice's chain. A packet for which no slot is found meets the drop at the end.
 func (c choice) rules(f family) []rule {
 	end := f.rule(one(&expr.Counter{}), drop())
 	switch {
@@ -62,7 +62,7 @@ const protocolOffset = 0x20 // NF_NAT_RANGE_PROTO_OFFSET
 //
 //	lowest + number mod (highest - lowest + 1)
 //
-// See windowsOf for lowest and highest. The library can't encode the flag.
+// See windowsOf for lowest and highest. The library can't encode the flag protocolOffset.
 func (f family) shiftPort() []byte {
 	var e attributes
 	e.text(unix.NFTA_EXPR_NAME, "nat")

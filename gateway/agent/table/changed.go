@@ -7,19 +7,20 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// memory is a copy of the tables that were applied last. The caller may change its own.
+// memory is a copy of the tables that were applied last, because the caller may change its own tables.
 type memory struct{ tables want.Tables }
 
 // edit is how a list of services changed.
 type edit struct {
 	before, now []want.Service // those that differ
-	// at has the places of those that differ, if the list is as long as it was. Otherwise they are neighbours from the place from on.
+	// at has the indexes of the services that differ, if the list is as long as it was. Otherwise at is nil, and the services that differ
+	// are neighbours, beginning at the index from.
 	at   []int
 	from int
 }
 
-// changed returns the services that differ, and true if nothing else does and they are few. Most changes are of the backends of a few
-// ports: then the elements of thousands of others needn't be made and compared.
+// changed returns how the services differ, and true if few services differ and nothing else does. Most changes are of the backends of a few
+// ports. Then the elements of thousands of other ports needn't be made and compared.
 func (m *memory) changed(tables *want.Tables) (edit, bool) {
 	if m == nil || !slices.Equal(m.tables.Addresses, tables.Addresses) {
 		return edit{}, false
@@ -83,7 +84,7 @@ func cloned(services []want.Service) []want.Service {
 type transition struct {
 	changes []change
 	have    []*state
-	// edit is how the memory changes; if it is nil, all of it does.
+	// edit is how the memory changes; if it is nil, the whole memory is replaced.
 	edit *edit
 }
 
@@ -116,8 +117,8 @@ func (k *Kernel) remember(t *transition, tables *want.Tables) {
 	k.last.edit(*t.edit)
 }
 
-// differServices returns what must change for services that changed. It counts replies in the state at once: if the kernel refuses
-// the change, the state is forgotten.
+// differServices returns what must change for services that changed. It changes the counts of replies in the state before the kernel has
+// taken the change: after a refusal, the state is forgotten anyway.
 func (f family) differServices(have *state, tables *want.Tables, e *edit) change {
 	c := change{remove: map[string][]place{}, add: map[string][]place{}, want: elements{}}
 	before, now := f.servicesOf(e.before), f.servicesOf(e.now)

@@ -76,7 +76,7 @@ func nextTables(t *rapid.T, tables *want.Tables) *want.Tables {
 // After any history, the kernel holds what the last tables need, although only changed services were compared. No element is added
 // twice, and none is removed that isn't there: the kernel would refuse the transaction.
 func TestComparingOnlyChangedServicesReachesTheSameElements(t *testing.T) {
-	compared := false // only changed services, at least once
+	compared := false // whether only changed services were compared, at least once
 	rapid.Check(t, func(t *rapid.T) {
 		kernel := Kernel{have: []*state{{intact: true, elements: elements{}}, {intact: true, elements: elements{}}}}
 		held := []elements{{}, {}}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Count is what a service was asked for since the kernel has its elements.
+// Count is a service's traffic since the kernel has had its elements.
 type Count struct {
 	Service
 	// Connections counts the first packets of connections: only they meet the chains that translate.
@@ -92,7 +92,7 @@ func (r *reader) counts() ([]Count, error) {
 	return all, nil
 }
 
-// serviceOf reads the key of an element that counts. It is false for an element that isn't as we write it.
+// serviceOf reads the key of an element that counts. It returns false for an element that isn't as we write it.
 func (f family) serviceOf(e *nftables.SetElement) (Service, bool) {
 	end := int(f.addressLen)
 	if e.Counter == nil || len(e.Key) != end+2*alignment || len(e.KeyEnd) != 0 && len(e.KeyEnd) != len(e.Key) {

@@ -19,6 +19,6 @@
 //
 // Everything fails closed: a chain that finds no slot drops the packet.
 //
-// The values come from gateway/agent/want. When to apply, and what to do about a refused
-// transaction, is decided by the agent. Foreign tables are neither read nor written.
+// The values come from gateway/agent/want. The agent decides when to apply, and what to do about a refused transaction. The package ignores
+// foreign tables, and never writes them.
 package table

@@ -27,7 +27,7 @@ func (e elements) add(set string, at place, what content) {
 	e[set][at] = what
 }
 
-// elementsOf returns the elements that a family must have, and which of them are for replies.
+// elementsOf returns the elements that a family must have, and the replies that some of them are made from.
 func (f family) elementsOf(tables *want.Tables) (elements, replies) {
 	all, from := elements{}, replies{}
 	for i := range tables.Addresses {
@@ -65,7 +65,8 @@ func (f family) servicesOf(all []want.Service) []want.Service {
 	return own
 }
 
-// returnsHere has the addresses that backends answer to: a stray answer may reach this machine.
+// returnsHere says for each mux's address whether backends answer to that address, as with the return path routed. Then the answers to
+// another gateway's requests may come to this machine.
 func returnsHere(tables *want.Tables) map[netip.Addr]bool {
 	here := map[netip.Addr]bool{}
 	for i := range tables.Addresses {

@@ -50,7 +50,7 @@ func TestARestartWritesOnlyTheDifference(t *testing.T) {
 		}
 	}
 	tables.Services[0].Slots[0].Port = 4000
-	// The slot, and the port that replies come from.
+	// The slot is replaced, and the port from which replies now come is added.
 	if done, err := table.Open(w.gateway.FD).Apply(tables); err != nil || done.Rebuilt || done.Added != 2 || done.Removed != 1 {
 		t.Errorf("one backend changed: wrote %+v, %v", done, err)
 	}
@@ -149,7 +149,7 @@ func TestServicesThatGoAreClosed(t *testing.T) {
 	}
 }
 
-// Without its element, packets to a removed address would still be refused by our guard, also once the address is used elsewhere.
+// If a removed address kept its element, our guard would go on dropping packets to it, even once the address is used elsewhere.
 func TestARemovedMuxAddressLeavesTheKernel(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())

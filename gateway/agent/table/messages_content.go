@@ -27,7 +27,7 @@ func (b *batch) addChain(f family, c *chain) {
 	})
 }
 
-// addRules adds a chain's rules. It comes after all chains, because rules name chains.
+// addRules adds a chain's rules. The rules come after all chains, because they name chains.
 func (b *batch) addRules(f family, c *chain) {
 	for i, mark := range c.marks() {
 		b.add(f, unix.NFT_MSG_NEWRULE, create|unix.NLM_F_APPEND, func(a *attributes) {

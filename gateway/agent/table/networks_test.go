@@ -121,7 +121,7 @@ func (w *world) dialFrom(from, to netip.AddrPort) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// Few kernels speak SCTP themselves. A gateway only translates, so a packet without a sender that would go on shows it.
+// Few kernels speak SCTP themselves. A gateway only translates, so a hand-made first packet is enough, and no real client is needed.
 func TestFirstPacketOfSCTPReachesABackend(t *testing.T) {
 	w := newWorld(t)
 	for name, a := range families() {

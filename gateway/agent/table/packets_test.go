@@ -296,7 +296,7 @@ func TestBackendsWithMoreSlotsGetMoreConnections(t *testing.T) {
 			if len(hit) != 2 || hit[first] < 120 || hit[first] > 190 {
 				t.Errorf("of 200 connections these came: %v", hit)
 			}
-			s.Slots = s.Slots[8:] // the other one stays open
+			s.Slots = s.Slots[8:] // only the other backend is left
 			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
 			if server, _, err := w.client.Ask(a.mux, 80); err != nil || server == first {
 				t.Errorf("%s answers: %v", server, err)

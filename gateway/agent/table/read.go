@@ -21,8 +21,8 @@ func newReader(f family, namespace int, conn *nftables.Conn) *reader {
 	return &reader{f, namespace, conn, &nftables.Table{Name: tableName, Family: nftables.TableFamily(f.number)}}
 }
 
-// read returns what the kernel holds for a family. A table that was changed by others isn't intact, and has no elements: it is
-// replaced as a whole.
+// read returns what the kernel holds for a family. If others changed the table, the state isn't intact, and has no elements: Apply then
+// replaces the table as a whole.
 func (r *reader) read() (*state, error) {
 	have, err := r.skeleton()
 	if err != nil || !have.intact {

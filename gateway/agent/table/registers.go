@@ -62,8 +62,8 @@ func (f family) loadSlot(slots uint32, sticky bool) []expr.Any {
 		Modulus: slots, Seed: seed, Type: expr.HashTypeJenkins})
 }
 
-// loadOriginal loads the address that the connection's client sent to, also of a translated packet. nft can't print the older keys
-// that the library knows, and aborts.
+// loadOriginal loads the address that the connection's client sent to, also of a translated packet. The library knows only older keys. nft
+// can't print them, and aborts.
 func (f family) loadOriginal() []byte {
 	if f.number == unix.NFPROTO_IPV6 {
 		return loadFirst(unix.NFT_CT_DST_IP6, firstRegister)
@@ -74,7 +74,7 @@ func (f family) loadOriginal() []byte {
 // loadOriginalPort loads the port that the connection's client sent to.
 func (f family) loadOriginalPort() []byte { return loadFirst(unix.NFT_CT_PROTO_DST, f.portRegister()) }
 
-// loadFirst loads a part of the first direction of a connection.
+// loadFirst loads a part of the direction in which a connection began.
 func loadFirst(key, register uint32) []byte {
 	const original = 0
 	var e attributes

@@ -24,8 +24,8 @@ type replies map[sender]map[span]int
 
 type span struct{ first, last uint16 }
 
-// count adds the slots of services to the numbers, or with by = -1 takes them away. Where backends don't answer to the mux's address,
-// no reply reaches this machine untranslated.
+// count adds the slots of services to the counts, or subtracts them if by is -1. It skips services whose backends don't answer to the mux's
+// address: no reply of theirs reaches this machine untranslated.
 func (r replies) count(services []want.Service, returnsHere map[netip.Addr]bool, by int) {
 	for i := range services {
 		s := &services[i]

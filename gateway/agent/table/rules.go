@@ -37,8 +37,8 @@ func (f family) destinedToUs() []expr.Any {
 	return []expr.Any{f.loadAddress(firstRegister, f.destination), in(setAddresses)}
 }
 
-// dispatch are the rules for a new connection to a mux's address. An answer from a backend whose connection this gateway
-// doesn't know is no request, and a RST would kill the connection on the gateway that does.
+// dispatch are the rules for a new connection to a mux's address. A backend's answer may belong to a connection of another gateway. It is
+// dropped, since a RST would kill that connection.
 func (f family) dispatch() []rule {
 	return []rule{
 		f.rule(isReply(), accept()),
@@ -73,8 +73,8 @@ func isSYN() []expr.Any {
 	}
 }
 
-// guard are the rules behind the translation: what is still sent to a mux's address must not reach this machine's own
-// services. Connection tracking sees no neighbour discovery, so only the guard meets it.
+// guard are the rules behind the translation: a packet that still goes to a mux's address must not reach this machine's own services.
+// Neighbour discovery isn't tracked, so the chains that translate don't meet it, and the guard lets it through.
 func (f family) guard() []rule {
 	rules := []rule{f.rule(isReply(), accept()), f.rule(f.destinedToUs(), one(&expr.Counter{}), drop())}
 	if f.number != unix.NFPROTO_IPV6 {

@@ -13,10 +13,10 @@ import (
 type state struct {
 	// intact is false if the table, a set or a rule of it is missing, or was changed by others.
 	intact bool
-	// chains are the names of the chains of services.
+	// chains are the names of our chains, at least of all those of services.
 	chains   map[string]bool
 	elements elements
-	// replies are counted once tables were applied.
+	// replies are nil until tables were applied.
 	replies replies
 }
 
@@ -78,7 +78,7 @@ func (c *change) differ(set string, have, wanted map[place]content) {
 	slices.SortFunc(c.add[set], comparePlaces)
 }
 
-// after returns the state once the kernel has taken the change. It may reuse the state before.
+// after returns the state once the kernel has taken the change. It may reuse the former state's elements.
 func (c *change) after(have *state) *state {
 	next := &state{intact: true, chains: map[string]bool{}, elements: c.want, replies: c.replies}
 	if c.replies == nil {

@@ -13,7 +13,7 @@ type Kernel struct {
 	namespace int
 	// have is what the kernel holds, in the order of families. It is nil while that isn't known.
 	have []*state
-	// last is nil unless the kernel is known to hold exactly the last applied state.
+	// last are the tables that were applied last; nil if the kernel may hold something else.
 	last *memory
 }
 
@@ -60,8 +60,8 @@ func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 // Forget makes the next Apply read the kernel's tables instead of trusting memory, as after a restart.
 func (k *Kernel) Forget() { k.have, k.last = nil, nil }
 
-// Intact is false if others removed or changed a table, a chain, a rule or a set of ours. Then it forgets, so that the next Apply
-// restores the whole. It doesn't read elements.
+// Intact is false if others removed or changed a table, a chain, a rule or a set of ours. Then Intact calls Forget, so that the next Apply
+// makes the whole table again. It doesn't read elements.
 func (k *Kernel) Intact() (bool, error) {
 	conn, err := k.dial()
 	if err != nil {

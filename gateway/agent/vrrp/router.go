@@ -32,7 +32,7 @@ type Router struct {
 	Priority uint8
 	// Interval is how often this router sends adverts while it is active.
 	Interval time.Duration
-	// Source is the address that it sends them from. Of two routers with one priority, the higher address wins.
+	// Source is the address that this router sends adverts from. Of two routers with one priority, the higher address wins.
 	Source netip.Addr
 
 	State State
@@ -91,7 +91,7 @@ func (r Router) Receive(now time.Time, a *Advert, source netip.Addr) (Router, []
 			r.Deadline = now.Add(r.silence())
 			return r, []Action{Release}
 		}
-		r.Deadline = now.Add(r.Interval) // the other one shall step down at once
+		r.Deadline = now.Add(r.Interval) // so that the other router steps down at once
 		return r, []Action{Advertise}
 	}
 	return r, nil

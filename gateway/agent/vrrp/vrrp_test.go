@@ -83,7 +83,7 @@ type segment struct {
 	isLost func(to int) bool
 }
 
-// run runs until no event is left before the end.
+// run lets the time pass until the end, and delivers the adverts.
 func (s *segment) run(end time.Time) {
 	for ; s.now.Before(end); s.now = s.now.Add(5 * time.Millisecond) {
 		for i := range s.routers {

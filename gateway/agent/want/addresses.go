@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-// findAddresses finds the addresses that this gateway carries: those of held claims, and those that a status still shows.
+// findAddresses finds the addresses that this gateway carries: those of held claims, and those that a mux's status still shows.
 func (d *deciding) findAddresses() {
 	claimed := map[netip.Addr]types.NamespacedName{}
 	for i := range d.Claims.Muxes {
@@ -62,7 +62,7 @@ func (d *deciding) shows(mux types.NamespacedName, address netip.Addr) bool {
 	return svc != nil && slices.Contains(claims.Shown(svc), address)
 }
 
-// seatOf returns the router ID of the seat that had an address; 0 without one.
+// seatOf returns the router ID of the seat that had an address; 0 if no seat had it.
 func (w *Wanted) seatOf(address netip.Addr) uint8 {
 	for i := range w.Seats {
 		if slices.Contains(w.Seats[i].Addresses, address) {

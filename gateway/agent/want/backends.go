@@ -54,7 +54,8 @@ func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slice
 	return key, port.Port != nil && *port.Port > 0 && *port.Port < 1<<16
 }
 
-// of returns the slices of a mux's port. The mux must own them: only a user who can write in the mux's namespace can set that owner.
+// of returns the slices of a mux's port. The mux must own them: an owner must be in the slice's namespace, so a user without rights there
+// can't forge such a slice.
 func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.EndpointSlice {
 	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
 	forged := func(s *discoveryv1.EndpointSlice) bool { return !slices.Contains(muxslices.OwnersOfSlice(s), mux.UID) }
@@ -116,7 +117,7 @@ func (d *deciding) isNear(e *discoveryv1.Endpoint) bool {
 	return d.Settings.Node != "" && e.NodeName != nil && *e.NodeName == d.Settings.Node
 }
 
-// isDown returns which backends don't answer probes. Only TCP is probed.
+// isDown returns a function that is true for backends that don't answer probes, as the claims say. Only TCP is probed.
 func (d *deciding) isDown(protocol corev1.Protocol) func(Backend) bool {
 	return func(b Backend) bool {
 		_, found := slices.BinarySearchFunc(d.Claims.Down, netip.AddrPortFrom(b.Address, b.Port), netip.AddrPort.Compare)
@@ -157,7 +158,8 @@ func numberOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Pro
 	return 0
 }
 
-// of returns the list that an endpoint belongs to. Without a condition, an endpoint is ready.
+// of returns the list that an endpoint belongs to; nil for an endpoint that gets no connections. Without the condition ready, an endpoint
+// is ready.
 func (c *candidates) of(is *discoveryv1.EndpointConditions) *[]candidate {
 	switch {
 	case is.Ready == nil || *is.Ready:

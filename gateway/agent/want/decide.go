@@ -131,8 +131,8 @@ func (d *deciding) sourceFor(c carried) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// leavingThrough stands for the address of the interface through which a packet leaves. Replies then come back through it, which tunnels
-// between machines need.
+// leavingThrough returns 0.0.0.0 or ::, which stands for the address of the interface through which a packet leaves. So replies come back
+// through that interface, as tunnels between machines need.
 func leavingThrough(family netip.Addr) netip.Addr {
 	if family.Is4() {
 		return netip.IPv4Unspecified()

@@ -9,8 +9,8 @@
 //	overlaps   services that the kernel would refuse
 //	seats      which virtual routers this gateway takes part in
 //
-// It is pure and total. A fault is a Refusal of one mux's port: all other muxes go on. gateway/agent/table puts the tables into the
-// kernel.
+// The package is pure and total. A fault is a Refusal of one mux's port: all other muxes go on. gateway/agent/table puts the tables into
+// the kernel.
 //
 // No missing news closes a port:
 //

@@ -22,7 +22,7 @@ type scene struct {
 	Note string `json:"note"`
 	// Before is the scene whose decision came before.
 	Before *scene `json:"before"`
-	// Claims are the text of the ConfigMap; unread without it.
+	// Claims are the text of the ConfigMap. Without it, the claims are unread.
 	Claims map[string]any `json:"claims"`
 	Muxes  []struct {
 		Name  string               `json:"name"`

@@ -64,7 +64,7 @@ func (d *deciding) service(c carried, port validation.MuxRange) Service {
 	return s.plain()
 }
 
-// plain returns a service without settings if it is closed: they would look like a difference.
+// plain drops the settings of a service without backends: they would look like a difference.
 func (s Service) plain() Service {
 	if len(s.Slots) == 0 {
 		s.Slots, s.Sources, s.Sticky = nil, nil, false
@@ -72,7 +72,8 @@ func (s Service) plain() Service {
 	return s
 }
 
-// servicesFromBefore returns an address's services of the last decision. Settings may have changed since.
+// servicesFromBefore returns an address's services of the last decision. It checks the backends again, because the machine's settings may
+// have changed since.
 func (d *deciding) servicesFromBefore(c carried) []Service {
 	d.refuse(c.mux, "", MuxNotListed, fmt.Sprintf("mux %s isn't there, but its claim is held: its ports stay as they were until the controller "+
 		"releases the claim", c.mux))

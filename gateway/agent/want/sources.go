@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// settings are those of a channel, as a slice has them.
+// settings are a channel's settings, as a slice's annotations have them.
 type settings struct {
 	sources sources
 	isOpen  bool // every network may connect
@@ -59,8 +59,8 @@ func everySource() sources {
 	return sources{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
 }
 
-// split returns the networks that aren't inside another one, and those that are. Sorted by address, a network comes after the ones
-// that contain it, and before the next one that doesn't overlap.
+// split returns the networks that aren't inside another one, and those that are. In the order of addresses and lengths, the networks inside
+// another one follow it directly.
 func (s sources) split() (outer, inner sources) {
 	s = slices.SortedFunc(slices.Values(s), func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
@@ -75,14 +75,14 @@ func (s sources) split() (outer, inner sources) {
 	return outer, inner
 }
 
-// intersect returns the networks that both allow. The slices of a channel are written one after another, so they differ for a while.
-// No network of a list is inside another one of it, so one that is inside another one is inside one of the other list.
+// intersect returns the networks that both allow. The slices of a channel are written one after another, so they differ for a while. Within
+// one list, no network is inside another one. So if a network of the joined lists is inside another one, both lists allow it.
 func (s sources) intersect(other sources) sources {
 	_, both := slices.Concat(s, other).split()
 	return both
 }
 
-// of returns the networks of an address's family; none if every client may connect. It returns false if none may.
+// of returns the networks of an address's family; no network if every client may connect. It returns false if no client may connect.
 func (s sources) of(address netip.Addr) ([]netip.Prefix, bool) {
 	var list []netip.Prefix
 	for _, network := range s {

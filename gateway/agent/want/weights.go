@@ -15,7 +15,7 @@ type weight struct {
 	share int
 }
 
-// weightOf reads the weight of a slice's endpoints. A bad one counts as none.
+// weightOf reads the weight of a slice's endpoints. A bad weight counts as no weight.
 func weightOf(keys validation.Keys, slice *discoveryv1.EndpointSlice) weight {
 	text, of, _ := strings.Cut(slice.Annotations[keys.Weight], " ")
 	share, err := strconv.Atoi(text)
@@ -32,8 +32,8 @@ const (
 	maxWeighted = 1024
 )
 
-// weighted returns the slots of backends: a hash of the client chooses one. Without weights, each backend has one slot. With weights, the slots of
-// a Service's backends are to all slots as its weight is to all weights, and its backends share them evenly.
+// weighted returns the slots of backends: a hash of the client chooses one. If any backend has no weight, each backend has one slot.
+// Otherwise, a Service's share of the slots is its weight's share of all weights, and its backends share these slots evenly.
 func weighted(all []candidate) []Backend {
 	slots, counts := make([]Backend, 0, len(all)), map[weight]int{}
 	for _, c := range all {
@@ -48,7 +48,7 @@ func weighted(all []candidate) []Backend {
 	return slots
 }
 
-// slotsOfEach returns how many slots each backend of a Service has. Counts are the backends of each Service.
+// slotsOfEach returns how many slots each backend of a Service has. counts says how many backends each Service has.
 func slotsOfEach(counts map[weight]int) map[weight]int {
 	each := map[weight]int{}
 	if _, unweighted := counts[weight{}]; unweighted || len(counts) == 1 {

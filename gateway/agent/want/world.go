@@ -20,7 +20,7 @@ type List[T any] struct {
 type World struct {
 	Keys     validation.Keys
 	Settings Settings
-	// Claims are those of the agent's pool; nil while they weren't read or can't be decoded.
+	// Claims are those of the agent's pool, the last ones that could be decoded; nil if there are none yet.
 	Claims *claims.Claims
 	// Muxes are the Services in the mux namespaces.
 	Muxes List[*corev1.Service]
@@ -44,9 +44,9 @@ const (
 type Settings struct {
 	// Gateway is this gateway's name in the claims.
 	Gateway string
-	// Own are all addresses of this machine. No backend may have one of them.
+	// Own are all addresses of this machine but those that it carries for muxes. No backend may have one of them.
 	Own []netip.Addr
-	// Source are the addresses that backends see with the return path node, at most one of a family. Without one, they see the address
+	// Source are the addresses that backends see with the return path node, at most one of a family. Without one, backends see the address
 	// of the interface through which packets leave.
 	Source     []netip.Addr
 	ReturnPath ReturnPath
@@ -70,7 +70,8 @@ type Seat struct {
 	RouterID uint8
 	// Priority is from 1 to 254. The first gateway of the order has the highest one.
 	Priority uint8
-	// Peers are the addresses of the other gateways in the order. Without others, no gateway can take the seat from this one.
+	// Peers are the addresses of the other gateways in the order, and Others is how many they are. If Others is 0, no gateway can take the
+	// seat from this one.
 	Peers  []netip.Addr
 	Others int
 	// Addresses are those of the muxes with this seat, sorted.

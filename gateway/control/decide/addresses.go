@@ -43,9 +43,9 @@ func (d *deciding) newPool(held []pool.Holding) *static.Pool {
 	return made
 }
 
-// adoptShown repairs claims of which an older copy was restored. It adds the addresses that a mux shows to the mux's claim. A status shows
-// only claimed addresses, so here the status is newer than the ConfigMap. An address stays with another mux that claims and shows it.
-// adoptShown needs live lists: a cache may still show an address that is hidden by now.
+// adoptShown repairs the claims after an older copy of the ConfigMap was restored. It adds the addresses that a mux shows to the mux's
+// claim. A status shows only addresses that were claimed: so if the claim lacks one, the status is newer than the ConfigMap. An address
+// stays with another mux that claims and shows it. adoptShown needs live lists: a cache may still show an address that is hidden by now.
 func (d *deciding) adoptShown(m *Mux, free *static.Pool) {
 	claim, _ := d.base.Find(m.Key)
 	keeps := slices.Clone(claim.Addresses)
@@ -118,7 +118,7 @@ func (d *deciding) choose(m *Mux) {
 		return
 	}
 	families := m.families(d.pool.Has)
-	for _, a := range has.Addresses { // a pool that lost a family doesn't take it from a mux that has an address of it
+	for _, a := range has.Addresses { // if the pool lost a family, a mux keeps its address of that family
 		if family := familyOf(a); slices.Contains(m.Service.Spec.IPFamilies, family) && !slices.Contains(families, family) {
 			families = append(slices.Clone(families), family)
 		}
@@ -142,9 +142,9 @@ func (d *deciding) refuse(m *Mux, reason, message string) {
 	d.refusals[m.Key] = Condition{no, reason, message}
 }
 
-// claim holds the chosen addresses. A mux that shall lose an address keeps it until a live list shows a status without the address and
-// with the reason Moving. That reason makes the Service's version newer than any that another controller, which doesn't know yet that it
-// lost its lease, may have decided from: it can't show the address again.
+// claim holds the chosen addresses. A mux that must lose an address keeps its claim until a live list shows a status without the address
+// and with the reason Moving. The write of that reason changes the Service's version. So a former leader that doesn't know yet that it lost
+// its lease can't show the address again: its write conflicts.
 func (d *deciding) claim() {
 	for _, m := range d.order {
 		target := d.targets[m.Key]

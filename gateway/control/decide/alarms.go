@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// alarms tells about gateways that a person must look at.
+// alarms collects what a person must look at: problems of gateways, and claims that can't be read.
 func (d *deciding) alarms() {
 	add := func(gateway, reason, message string) { d.Alarms = append(d.Alarms, Alarm{gateway, reason, message}) }
 	for i := range d.Gateways {

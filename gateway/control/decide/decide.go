@@ -28,9 +28,9 @@ type deciding struct {
 	// targets are the addresses that each mux shall have. refusals are the conditions of muxes whose request is refused.
 	targets  map[types.NamespacedName][]netip.Addr
 	refusals map[types.NamespacedName]Condition
-	// moving are muxes whose claim changes once their status is hidden.
+	// moving are muxes whose claim changes once their status doesn't show the former addresses any more.
 	moving map[types.NamespacedName]bool
-	// holderOf says which mux has an address; nil until it is asked for.
+	// holderOf says in words which mux has an address; nil until holder fills it.
 	holderOf map[netip.Addr]string
 }
 
@@ -158,7 +158,7 @@ func (d *deciding) rebuild() claims.Claims {
 	return rebuilt
 }
 
-// finish sorts the writes, and leaves out claims that are as they were.
+// finish counts the claims for the figures, and adds the claims to the writes if they changed.
 func (d *deciding) finish() {
 	for i := range d.next.Muxes {
 		if d.next.Muxes[i].IsHeld() {

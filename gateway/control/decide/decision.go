@@ -11,7 +11,7 @@ import (
 )
 
 // Decision is what to write, in this order: Hide, Claims, Show. Each write may fail by itself. But if Claims can't be written, Show must
-// not be written: conditions tell of addresses that are claimed.
+// not be written: its conditions say that addresses are claimed.
 type Decision struct {
 	// Hide are statuses that lose an address.
 	Hide []Status
@@ -22,7 +22,7 @@ type Decision struct {
 	// NeedsLive is true if something can only be decided with live lists. Nothing else is set then: the caller reads the lists and
 	// decides again at once.
 	NeedsLive bool
-	// Missing is what the next World must say.
+	// Missing is the value of Missing for the next World.
 	Missing map[types.NamespacedName]time.Time
 	// Again is when to decide again although nothing changed; zero if that isn't needed.
 	Again time.Time
@@ -34,7 +34,7 @@ type Decision struct {
 // Status is what a Service must say.
 type Status struct {
 	Mux *Mux
-	// Addresses are what the status shows, sorted by the mux's families. SetsAddresses is false if they stay as they are.
+	// Addresses are what the status shows, in the order of the mux's families. SetsAddresses is false if they stay as they are.
 	Addresses     []netip.Addr
 	SetsAddresses bool
 	// Addressed and Carried are the conditions. Clean is true if both are removed, since the Service isn't on gateways any more.
@@ -73,7 +73,7 @@ type Figures struct {
 	Gateways, Live int
 	// Uncarried counts muxes with an address that no live gateway carries.
 	Uncarried int
-	// IsFrozen is true while the claims can't be read.
+	// IsFrozen is true while nothing is decided, because the claims can't be read, or are lost and can't be rebuilt yet.
 	IsFrozen bool
 }
 

@@ -8,9 +8,9 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-// down returns the backends that don't answer, by the word of more than half of the live gateways whose probes are settled. While none has
-// settled probes, what was known stays: an agent that restarts must first probe each backend some times. All gateways choose backends
-// by this one list, so a connection gets the same backend on each of them.
+// down returns the backends that fail, as more than half of the live gateways with settled probes report. While no live gateway has settled
+// probes, the list stays as it was: an agent that restarts must first probe each backend some times. If no live gateway probes at all, the
+// list is empty. All gateways choose backends by this one list, so a connection gets the same backend on each of them.
 func (d *deciding) down() []netip.AddrPort {
 	voters, live, votes := 0, false, map[netip.AddrPort]int{}
 	isKnown := true

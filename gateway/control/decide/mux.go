@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Mux is a Service whose class names a pool of gateways, or one that we wrote to when it did.
+// Mux is a Service whose class names a pool of gateways, or a Service that still has our conditions or annotation from when its class did.
 type Mux struct {
 	Key types.NamespacedName
 	UID types.UID
@@ -29,7 +29,7 @@ type Mux struct {
 	Problems []validation.Problem
 	// Shown are the addresses in the status, sorted.
 	Shown []netip.Addr
-	// isPlain is true if the status has nothing besides these addresses.
+	// isPlain is true if the status has nothing but addresses in the form that we write.
 	isPlain bool
 	// addressed, carried and carriedBy are what the Service says now.
 	addressed, carried Condition

@@ -75,8 +75,8 @@ func (d *deciding) missing() ([]claims.Mux, int) {
 	return missing, held
 }
 
-// hides is true if a Service that isn't this pool's mux any more still shows one of the claim's addresses: that must go first. A mux of
-// another pool is hidden by the decision about that pool.
+// hides is true if a Service that isn't this pool's mux any more still shows one of the claim's addresses. The status must lose the address
+// before the claim is released: hides adds that write. For a mux of another pool, the decision about that pool hides the address.
 func (d *deciding) hides(claim claims.Mux) bool {
 	for i := range d.Others {
 		o := &d.Others[i]

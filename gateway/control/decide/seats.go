@@ -11,7 +11,7 @@ import (
 )
 
 // placeSeats decides which gateways can take which seat. The orders depend on the gateways' names, zones and capacities alone: a stale
-// Lease changes none, since VRRP notices a dead gateway long before its Lease is stale, and only VRRP knows about it for sure.
+// Lease changes no order. VRRP notices a dead gateway long before its Lease is stale, and only VRRP knows for sure.
 func (d *deciding) placeSeats() {
 	seats, gateways, ok := d.placed()
 	if !ok {
@@ -61,7 +61,7 @@ func (d *deciding) placed() ([]claims.Seat, []claims.Gateway, bool) {
 	return seats, gateways, true
 }
 
-// keptSeats returns the seats of the configuration, with the orders that they have.
+// keptSeats returns the seats of the configuration, with their orders from the claims.
 func (d *deciding) keptSeats() []claims.Seat {
 	var seats []claims.Seat
 	for _, id := range d.Pool.RouterIDs {

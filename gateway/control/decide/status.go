@@ -52,7 +52,7 @@ func (d *deciding) shows(m *Mux) []netip.Addr {
 			shows = append(shows, a)
 		}
 	}
-	// The families' order is the owner's.
+	// The owner chose the order of the families.
 	slices.SortStableFunc(shows, func(a, b netip.Addr) int {
 		return slices.Index(m.Service.Spec.IPFamilies, familyOf(a)) - slices.Index(m.Service.Spec.IPFamilies, familyOf(b))
 	})
@@ -115,7 +115,8 @@ func (d *deciding) carriedBy(m *Mux, claim *claims.Mux) (Condition, string) {
 	return Condition{yes, Carried, textCarried(holders, programmed)}, carries
 }
 
-// holders returns the gateways that answer for the mux's addresses: those that hold its seat. Without announcements, every gateway does.
+// holders returns the gateways that answer for the mux's addresses: those that hold its seat. Without announcements, every gateway that has
+// programmed the addresses does.
 func (d *deciding) holders(m *Mux, claim *claims.Mux, programmed []string) []string {
 	if d.Pool.Announce == config.AnnounceNone {
 		return programmed
@@ -131,7 +132,7 @@ func (d *deciding) holders(m *Mux, claim *claims.Mux, programmed []string) []str
 	return slices.Compact(names)
 }
 
-// refused returns the refusals of live gateways as one sentence, and whether one is about the whole mux.
+// refused returns the refusals of live gateways as one sentence, and true if one of these gateways has programmed no address of the mux.
 func (d *deciding) refused(m *Mux) (string, bool) {
 	var texts []string
 	isWhole := false
@@ -170,7 +171,7 @@ func (d *deciding) selected(onlyLive bool) []string {
 	return names
 }
 
-// holder returns by words which mux has an address, or nothing.
+// holder returns in words which mux has an address; empty if none has it.
 func (d *deciding) holder(a netip.Addr) string {
 	if d.holderOf == nil {
 		d.holderOf = map[netip.Addr]string{}
@@ -199,7 +200,7 @@ func (d *deciding) write(m *Mux, set Status) {
 	d.Show = append(d.Show, set)
 }
 
-// transitions returns the Events of changed conditions. A condition whose message alone changes is no Event.
+// transitions returns the Events of changed conditions. If only the message of a condition changed, there is no Event.
 func transitions(m *Mux, set *Status) []Event {
 	if set.Clean {
 		return nil
@@ -210,7 +211,7 @@ func transitions(m *Mux, set *Status) []Event {
 	}
 	before, c := m.carried, set.Carried
 	switch changed := c.Status != before.Status || c.Reason != before.Reason; {
-	case changed && (c.Reason == NotAddressed || c.Reason == NotProgrammed && before.Status != yes): // said by Addressed, or on its way
+	case changed && (c.Reason == NotAddressed || c.Reason == NotProgrammed && before.Status != yes): // Addressed says it, or programming is under way
 	case changed:
 		events = append(events, Event{c.Status != yes || c.Reason == PartlyRefused, c.Reason, c.Message})
 	case c.Status == yes && m.carriedBy != "" && m.carriedBy != set.CarriedBy:

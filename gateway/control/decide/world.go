@@ -18,7 +18,7 @@ type World struct {
 	Stored Stored
 	// Muxes are those of the pool, from a full list.
 	Muxes []Mux
-	// Others are the Services of other pools, of unknown pools, and those that are no muxes.
+	// Others are the muxes of other pools and of unknown pools, and the Services that are no muxes.
 	Others []Mux
 	// Gateways are those whose Lease names the pool, sorted by name.
 	Gateways []Gateway
@@ -31,7 +31,7 @@ type World struct {
 	// Missing are the muxes with a claim that live lists lacked, and when the first of these lists was read. The empty name stands for all
 	// muxes, while there are no claims.
 	Missing map[types.NamespacedName]time.Time
-	// Deleted are the muxes whose deletion a watch told, which is more than to be missing from a list.
+	// Deleted are the muxes whose deletion a watch told, with their UIDs. That proves more than absence from a list.
 	Deleted map[types.NamespacedName]types.UID
 	Now     time.Time
 }
@@ -56,7 +56,7 @@ type Gateway struct {
 // Reserved is an address that is taken.
 type Reserved struct {
 	Address netip.Addr
-	// Holder has it, by words for messages.
+	// Holder names in words who has the address, for messages.
 	Holder string
 }
 

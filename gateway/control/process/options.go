@@ -131,7 +131,7 @@ func (o *Options) pools() ([]config.Pool, error) {
 	return pools, nil
 }
 
-// language knows no default namespace of muxes: gateways' classes name pools only.
+// language returns the language. Its default mux namespace doesn't matter here: classes of gateways name only pools.
 func (o *Options) language() (validation.Language, error) {
 	return validation.New(o.APIPrefix, o.Namespace)
 }

@@ -82,8 +82,8 @@ func Run(ctx context.Context, options Options, version string, to io.Writer) err
 	return nil
 }
 
-// work runs the manager. A manager that is stopped while it fills its caches, for example while no API server answers, never returns: it
-// is left behind then, since nothing of ours has started yet.
+// work runs the manager. A manager that is stopped while it fills its caches never returns, for example if no API server answers. Then work
+// returns without it: nothing of ours has started yet.
 func work(ctx context.Context, m manager.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()

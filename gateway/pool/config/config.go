@@ -26,7 +26,8 @@ type Pool struct {
 	ReturnPath string
 	// RouterIDs are the seats, sorted.
 	RouterIDs []uint8
-	// Grace is how long a mux must be gone before its addresses are released, and how long they stay reserved for it afterwards.
+	// Grace is how long a mux must be missing before its addresses are released, unless a watch told its deletion. It is also how long
+	// released addresses stay reserved for the mux.
 	Grace time.Duration
 }
 

@@ -56,7 +56,7 @@ func last(network netip.Prefix) netip.Addr {
 	return address
 }
 
-// CheckOverlaps refuses pools that share an address, by name of the pool.
+// CheckOverlaps refuses pools that share an address. It takes the ranges by the name of the pool.
 func CheckOverlaps(pools map[string][]Range) error {
 	type owned struct {
 		Range

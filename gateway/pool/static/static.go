@@ -23,7 +23,7 @@ type Pool struct {
 
 var _ pool.Pool = (*Pool)(nil)
 
-// New makes a pool. Held is what the claims say: of an address with two holders, the first one counts.
+// New makes a pool. held is what the claims say. If an address has two holders, the first holder counts.
 func New(name string, ranges, excluded []Range, held []pool.Holding) *Pool {
 	p := &Pool{name: name, ranges: ranges, excluded: excluded, taken: map[netip.Addr]string{}, has: map[types.NamespacedName][]netip.Addr{}}
 	for _, h := range held {
@@ -70,7 +70,7 @@ func (p *Pool) behindExcluded(a netip.Addr) netip.Addr {
 	}
 }
 
-// Has is true if the pool has an address of the family.
+// Has is true if the pool has a range of the family.
 func (p *Pool) Has(family corev1.IPFamily) bool {
 	return slices.ContainsFunc(p.ranges, func(r Range) bool { return isOf(family, r.First) })
 }
